@@ -1,0 +1,10 @@
+"""The Django application."""
+
+from django.apps import AppConfig
+
+
+class ChatAppConfig(AppConfig):
+    """Its name and the kind of its automatic ids."""
+
+    name = "chat_app"
+    default_auto_field = "django.db.models.BigAutoField"

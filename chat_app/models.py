@@ -1,0 +1,264 @@
+"""The chat domain: one ordered log per chat, and what can be read from it (DESIGN D2).
+
+`ChatEvent` is the truth. `seq` is gapless per chat: it is taken from `Chat.last_seq` under the
+chat's row lock, in the transaction that writes the fact. Messages, receipts and membership are
+kept as rows beside the log so that they can be read without folding it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+
+
+def new_chat_id() -> str:
+    """Return a chat id: `chat_` and 128 random bits in hex."""
+    return f"chat_{uuid.uuid4().hex}"
+
+
+def new_message_id() -> str:
+    """Return a message id: `msg_` and 128 random bits in hex."""
+    return f"msg_{uuid.uuid4().hex}"
+
+
+def new_epoch() -> str:
+    """Return the mark of one life of a log: a client that holds another one must start again."""
+    return uuid.uuid4().hex[:8]
+
+
+class Chat(models.Model):
+    """A conversation: its members, and the head of its log."""
+
+    class Kind(models.TextChoices):
+        """Where a chat came from: made by people, or by a session that named none."""
+
+        GROUP = "group", "chat"
+        SESSION = "session", "private chat of a session"
+
+    id = models.CharField(primary_key=True, max_length=40, default=new_chat_id)
+    title = models.CharField(max_length=200, blank=True)
+    kind = models.CharField(max_length=10, choices=Kind, default=Kind.GROUP)
+    epoch = models.CharField(max_length=8, default=new_epoch)
+    last_seq = models.BigIntegerField(default=0)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+    latest_at = models.DateTimeField(default=timezone.now, db_index=True)
+
+    class Meta:
+        """Constraints named after the sentence that they keep true."""
+
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(last_seq__gte=0), name="chat_seq_is_not_negative")
+        ]
+
+    def __str__(self) -> str:
+        return self.title or self.id
+
+
+class Participant(models.Model):
+    """A person or an agent in a chat. A member who left keeps the row, with `left_at`."""
+
+    class Role(models.TextChoices):
+        """What a member may do: owners manage the members too."""
+
+        OWNER = "owner"
+        MEMBER = "member"
+
+    class Trigger(models.TextChoices):
+        """When an agent answers what somebody writes in the chat."""
+
+        MENTION = "mention"
+        ALWAYS = "always"
+        NEVER = "never"
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    chat = models.ForeignKey(Chat, models.CASCADE, related_name="participants")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="participations",
+    )
+    agent = models.ForeignKey(
+        "agents_app.Agent", models.CASCADE, null=True, blank=True, related_name="participations"
+    )
+    role = models.CharField(max_length=10, choices=Role, default=Role.MEMBER)
+    trigger = models.CharField(max_length=10, choices=Trigger, default=Trigger.MENTION)
+    joined_at = models.DateTimeField(default=timezone.now)
+    left_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        """A participant is one person or one agent, once in a chat."""
+
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(user__isnull=False, agent__isnull=True)
+                | Q(user__isnull=True, agent__isnull=False),
+                name="participant_is_a_user_or_an_agent",
+            ),
+            models.UniqueConstraint(fields=["chat", "user"], name="user_is_once_in_a_chat"),
+            models.UniqueConstraint(fields=["chat", "agent"], name="agent_is_once_in_a_chat"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user or self.agent} in {self.chat_id}"
+
+
+class Message(models.Model):
+    """One message of a chat, with its content items (UAMP §8.4, §8.5). Written once."""
+
+    class Status(models.TextChoices):
+        """How the text came to its end."""
+
+        COMPLETED = "completed"
+        CANCELLED = "cancelled"
+        FAILED = "failed"
+
+    id = models.CharField(primary_key=True, max_length=40, default=new_message_id)
+    chat = models.ForeignKey(Chat, models.CASCADE, related_name="messages")
+    seq = models.BigIntegerField()
+    role = models.CharField(max_length=10)
+    sender_user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    sender_agent = models.ForeignKey(
+        "agents_app.Agent", models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    name = models.CharField(max_length=150, blank=True)
+    content = models.TextField(blank=True)
+    content_items = models.JSONField(default=list)
+    response_id = models.CharField(max_length=40, blank=True, db_index=True)
+    status = models.CharField(max_length=10, choices=Status, default=Status.COMPLETED)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        """Messages are read by their place in the log."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["chat", "seq"], name="message_has_its_own_seq")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name or self.role}: {self.content[:60]}"
+
+
+class ChatEvent(models.Model):
+    """One durable event of a chat's log, as it goes over the wire. Written once, never changed."""
+
+    TERMINAL: ClassVar = ("response.done", "response.error", "response.cancelled")
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    chat = models.ForeignKey(Chat, models.CASCADE, related_name="events")
+    seq = models.BigIntegerField()
+    type = models.CharField(max_length=40)
+    response_id = models.CharField(max_length=40, blank=True)
+    payload = models.JSONField()
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        """Gapless order per chat; one end per response (DESIGN D2, D3)."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["chat", "seq"], name="event_has_its_own_seq"),
+            models.UniqueConstraint(
+                fields=["response_id"],
+                condition=Q(type__in=("response.done", "response.error", "response.cancelled")),
+                name="response_ends_once",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.chat_id}#{self.seq} {self.type}"
+
+
+class Content(models.Model):
+    """A stored blob. Its id is the `content_id` of UAMP §8.5.4 and ends `/api/content/<uuid>`."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+    sha256 = models.CharField(max_length=64, db_index=True)
+    mime_type = models.CharField(max_length=127)
+    filename = models.CharField(max_length=255, blank=True)
+    size_bytes = models.PositiveBigIntegerField()
+    blob = models.FileField(upload_to="%Y/%m", max_length=255)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, null=True, blank=True, related_name="contents"
+    )
+    # The session of an anonymous owner, or the chat in which an agent made the content.
+    owner_key = models.CharField(max_length=80, blank=True, db_index=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return self.filename or str(self.id)
+
+
+class ContentUse(models.Model):
+    """A chat in which a content appears: its members may read it."""
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    content = models.ForeignKey(Content, models.CASCADE, related_name="uses")
+    chat = models.ForeignKey(Chat, models.CASCADE, related_name="content_uses")
+
+    class Meta:
+        """A content is listed once per chat."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["content", "chat"], name="content_is_once_in_a_chat")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.content_id} in {self.chat_id}"
+
+
+class ReadReceipt(models.Model):
+    """How far a member has read: up to this `seq`. It only moves forward."""
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    chat = models.ForeignKey(Chat, models.CASCADE, related_name="receipts")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="receipts")
+    message = models.ForeignKey(Message, models.CASCADE, related_name="receipts")
+    seq = models.BigIntegerField()
+    read_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        """One marker per member and chat."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["chat", "user"], name="one_marker_per_member")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} read {self.chat_id} up to {self.seq}"
+
+
+class Presence(models.Model):
+    """One open socket of a person. A person is online while one of theirs is fresh."""
+
+    FRESH_SECONDS: ClassVar = 75
+
+    id = models.CharField(primary_key=True, max_length=40)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="presences")
+    process = models.CharField(max_length=40, db_index=True)
+    connected_at = models.DateTimeField(default=timezone.now)
+    seen_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        """Presence is asked by person and by freshness."""
+
+        indexes: ClassVar = [models.Index(fields=["user", "seen_at"], name="presence_freshness")]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(seen_at__gte=F("connected_at")), name="seen_not_before_connected"
+            )
+        ]
+        verbose_name_plural = "presence"
+
+    def __str__(self) -> str:
+        return f"{self.user} since {self.connected_at:%H:%M}"

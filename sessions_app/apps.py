@@ -1,0 +1,10 @@
+"""The Django application."""
+
+from django.apps import AppConfig
+
+
+class SessionsAppConfig(AppConfig):
+    """Its name and the kind of its automatic ids."""
+
+    name = "sessions_app"
+    default_auto_field = "django.db.models.BigAutoField"

@@ -1,0 +1,313 @@
+"""Settings: one module for both ways to run (DESIGN D9), chosen by the environment.
+
+Every variable that is read here is described in docs/settings.md.
+"""
+
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+import dj_database_url
+from csp.constants import NONE, SELF
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = Path(os.environ.get("DATA_DIR", BASE_DIR / "var")).resolve()
+DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+DEBUG = os.environ.get("DEBUG", "") == "1"
+REDIS_URL = os.environ.get("REDIS_URL", "")
+DATABASE_URL = os.environ.get("DATABASE_URL", "")
+
+
+def _secret_key() -> str:
+    """Return SECRET_KEY, or the key kept in DATA_DIR, made on the first start."""
+    if key := os.environ.get("SECRET_KEY"):
+        return key
+    path = DATA_DIR / "secret_key"
+    if not path.exists():
+        # Written aside and linked: two processes that start at once agree on one key.
+        draft = path.with_suffix(f".{os.getpid()}")
+        draft.touch(mode=0o600)
+        draft.write_text(secrets.token_urlsafe(50))
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
+    return path.read_text()
+
+
+SECRET_KEY = _secret_key()
+ALLOWED_HOSTS = os.environ.get("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]").split(",")
+CSRF_TRUSTED_ORIGINS = [o for o in os.environ.get("TRUSTED_ORIGINS", "").split(",") if o]
+
+INSTALLED_APPS = [
+    "daphne",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "channels",
+    "csp",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "agents_app",
+    "chat_app",
+    "sessions_app",
+    "uamp_project",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "uamp_project.urls"
+ASGI_APPLICATION = "uamp_project.asgi.application"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+APPEND_SLASH = False
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+# --- Database -----------------------------------------------------------------------------------
+
+DB_THREADS = int(os.environ.get("DB_THREADS", "8"))
+
+
+def _database() -> dict[str, Any]:
+    """Return the one database, with the options that the guarantees need (DESIGN D9)."""
+    if not DATABASE_URL:
+        synchronous = os.environ.get("SQLITE_SYNCHRONOUS", "FULL")
+        return {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": DATA_DIR / "db.sqlite3",
+            "CONN_MAX_AGE": None,
+            "OPTIONS": {
+                # DEFERRED loses writers to "database is locked": the busy timeout is
+                # ignored when a reader becomes a writer.
+                "transaction_mode": "IMMEDIATE",
+                "timeout": 20,
+                "init_command": (
+                    f"PRAGMA journal_mode=WAL;PRAGMA synchronous={synchronous};"
+                    "PRAGMA busy_timeout=20000;"
+                ),
+            },
+        }
+    config: dict[str, Any] = dict(dj_database_url.parse(DATABASE_URL, conn_max_age=0))
+    config["OPTIONS"] = {
+        **config.get("OPTIONS", {}),
+        "connect_timeout": 5,
+        # A peer that vanished is noticed by the client: statement_timeout is server-side.
+        "tcp_user_timeout": 8000,
+        "keepalives_idle": 10,
+        "keepalives_interval": 3,
+        "keepalives_count": 3,
+        "options": (
+            "-c lock_timeout=5000 -c statement_timeout=10000"
+            " -c idle_in_transaction_session_timeout=15000"
+        ),
+        "pool": {"min_size": 1, "max_size": DB_THREADS + 8, "timeout": 10},
+    }
+    return config
+
+
+DATABASES = {"default": _database()}
+
+# --- Channel layer, cache, Celery -----------------------------------------------------------------
+
+if REDIS_URL:
+    CHANNEL_LAYERS: dict[str, Any] = {
+        "default": {
+            "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+            "CONFIG": {"hosts": [REDIS_URL], "prefix": os.environ.get("REDIS_PREFIX", "uamp")},
+        }
+    }
+    CACHES = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": REDIS_URL,
+            "KEY_PREFIX": os.environ.get("REDIS_PREFIX", "uamp"),
+        }
+    }
+    CELERY_BROKER_URL = REDIS_URL
+    CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {
+        "visibility_timeout": 7200,
+        "unacked_restore_interval": 1,
+        "unacked_restore_throttle": 1,
+        "global_keyprefix": os.environ.get("REDIS_PREFIX", "uamp") + ".",
+    }
+else:
+    CHANNEL_LAYERS = {
+        "default": {
+            "BACKEND": "uamp_project.embedded.layer.EmbeddedChannelLayer",
+            "CONFIG": {"socket_path": str(DATA_DIR / "run" / "layer.sock")},
+        }
+    }
+    CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+    CELERY_BROKER_URL = "filesystem://"
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "data_folder_in": str(DATA_DIR / "run" / "broker"),
+        "data_folder_out": str(DATA_DIR / "run" / "broker"),
+        "control_folder": str(DATA_DIR / "run" / "control"),
+        "polling_interval": 0.1,
+    }
+
+# The row is the queue, the Celery message only the doorbell (DESIGN D6).
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_WORKER_REDIRECT_STDOUTS = False
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+
+# --- Files ----------------------------------------------------------------------------------------
+
+STATIC_URL = "/static/"
+STATIC_ROOT = DATA_DIR / "staticfiles"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = True
+MEDIA_ROOT = DATA_DIR / "content"
+# Content is never served from MEDIA_URL: /api/content/<uuid> checks who asks.
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+
+# --- Who may ----------------------------------------------------------------------------------------
+
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "login"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+HTTPS = os.environ.get("HTTPS", "") == "1"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SESSION_COOKIE_NAME = "__Host-sessionid" if HTTPS else "sessionid"
+SESSION_COOKIE_SAMESITE = "Lax"
+SECURE_SSL_REDIRECT = HTTPS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "blob:", "data:"],
+        "media-src": [SELF, "blob:"],
+        "connect-src": [SELF],
+        "font-src": [SELF],
+        "manifest-src": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+        "base-uri": [NONE],
+        "object-src": [NONE],
+    }
+}
+
+# --- REST -------------------------------------------------------------------------------------------
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "sessions_app.auth.ApiKeyAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "chat_app.problems.problem_handler",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "UAMP server REST API",
+    "DESCRIPTION": "History of chats, and the content that messages carry.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+}
+
+# --- The server -------------------------------------------------------------------------------------
+
+# The agent of a session that names none (UAMP §3.1 does not name one).
+UAMP_DEFAULT_AGENT = os.environ.get("UAMP_DEFAULT_AGENT", "assistant")
+# Agents that are marked public may be used without signing in.
+UAMP_ALLOW_ANONYMOUS = os.environ.get("UAMP_ALLOW_ANONYMOUS", "1") == "1"
+# Tools that agents of this server may be given, as dotted paths to ServerTool objects.
+UAMP_SERVER_TOOLS = ["agents_app.csv_report.CSV_REPORT"]
+# On a socket with several sessions an input.text that no response.create follows within
+# this time starts its response (UAMP §10.4 prints no response.create); 0 turns it off.
+UAMP_AUTO_RESPOND_MS = int(os.environ.get("UAMP_AUTO_RESPOND_MS", "1000"))
+# Deltas for members other than the asker are collected this long (DESIGN D4).
+UAMP_COALESCE_MS = int(os.environ.get("UAMP_COALESCE_MS", "25"))
+# The text so far of a running response is stored this often (DESIGN D2).
+UAMP_FLUSH_MS = int(os.environ.get("UAMP_FLUSH_MS", "250"))
+# A response or tool call whose process is silent this long belongs to the sweeper (DESIGN D3).
+UAMP_LEASE_SECONDS = float(os.environ.get("UAMP_LEASE_SECONDS", "15"))
+UAMP_SWEEP_SECONDS = float(os.environ.get("UAMP_SWEEP_SECONDS", "3"))
+# How long a run waits for a tool.result of its client.
+UAMP_TOOL_WAIT_SECONDS = float(os.environ.get("UAMP_TOOL_WAIT_SECONDS", "1800"))
+# A response that takes longer is ended as failed.
+UAMP_RESPONSE_SECONDS = float(os.environ.get("UAMP_RESPONSE_SECONDS", "1800"))
+# SIGTERM: responses get this long to finish before the sockets are closed with 1012.
+UAMP_GRACE_SECONDS = float(os.environ.get("UAMP_GRACE_SECONDS", "20"))
+# Messages of the chat that an agent is shown.
+UAMP_HISTORY_MESSAGES = int(os.environ.get("UAMP_HISTORY_MESSAGES", "50"))
+UAMP_RESPONSES_PER_MINUTE = int(os.environ.get("UAMP_RESPONSES_PER_MINUTE", "60"))
+UAMP_ANONYMOUS_RESPONSES_PER_MINUTE = int(
+    os.environ.get("UAMP_ANONYMOUS_RESPONSES_PER_MINUTE", "20")
+)
+UAMP_UPLOAD_BYTES = int(os.environ.get("UAMP_UPLOAD_BYTES", str(25 * 1024 * 1024)))
+# 'direct' writes each turn by itself, 'group' commits overlapping turns together.
+UAMP_TURN_STORE = os.environ.get("UAMP_TURN_STORE", "group")
+# How many runs one process carries at once; one more is answered with 'busy'.
+UAMP_RUNS_PER_PROCESS = int(os.environ.get("UAMP_RUNS_PER_PROCESS", "2000"))
+
+USE_TZ = True
+TIME_ZONE = "UTC"
+LANGUAGE_CODE = "en"
+USE_I18N = True
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": os.environ.get("LOG_LEVEL", "INFO")},
+    "loggers": {
+        "django.channels.server": {"level": "WARNING"},
+        "daphne": {"level": "WARNING"},
+        "httpx": {"level": "WARNING"},
+    },
+}
