@@ -1,0 +1,143 @@
+"""Agents as rows (DESIGN D5): who they are, what runs them, who may use them.
+
+The law: a row is configuration only. What a run needs is read from it once, as an AgentSpec.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Lower
+from django.utils import timezone
+
+NAME_PATTERN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?", re.ASCII)
+"""An agent's name: at most 64 letters, digits and . _ -, with no dot at either end."""
+
+
+def new_agent_id() -> str:
+    """Return an agent id: `agent_` and 128 random bits in hex."""
+    return f"agent_{uuid.uuid4().hex}"
+
+
+class Agent(models.Model):
+    """An agent that people and programs can talk to."""
+
+    class Kind(models.TextChoices):
+        """Where an agent runs (DESIGN D5); this server runs the hosted ones."""
+
+        HOSTED = "hosted"
+        REMOTE = "remote", "remote (called by URL)"
+        CONNECTED = "connected", "connected (dials in)"
+
+    class Provider(models.TextChoices):
+        """What answers for a hosted agent."""
+
+        SCRIPTED = "scripted", "scripted (no model)"
+        OPENAI_COMPAT = "openai_compat", "OpenAI-compatible server"
+
+    class Trigger(models.TextChoices):
+        """When the agent answers in a chat with others."""
+
+        MENTION = "mention", "when mentioned"
+        ALWAYS = "always", "always"
+        NEVER = "never", "never"
+
+    id = models.CharField(primary_key=True, max_length=40, default=new_agent_id, editable=False)
+    name = models.CharField(
+        max_length=64,
+        validators=[
+            RegexValidator(
+                re.compile(rf"^(?:{NAME_PATTERN.pattern})\Z", re.ASCII),
+                "Use letters, digits and . _ - only, and no dot at the start or the end.",
+            )
+        ],
+        help_text="What people write after the @. Upper and lower case are the same.",
+    )
+    description = models.TextField(blank=True, help_text="Shown to people who choose an agent.")
+    kind = models.CharField(max_length=10, choices=Kind, default=Kind.HOSTED)
+    provider = models.CharField(max_length=20, choices=Provider, default=Provider.SCRIPTED)
+    model = models.CharField(
+        max_length=200, blank=True, help_text="The provider's name of the model."
+    )
+    instructions = models.TextField(
+        blank=True, help_text="The system prompt. It is never sent to clients."
+    )
+    options = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text='Options of the provider, such as {"script": "echo"} or {"base_url": "https://…"}.',
+    )
+    tools = models.JSONField(
+        default=list, blank=True, help_text='Names of server tools, such as ["csv_report"].'
+    )
+    is_public = models.BooleanField(
+        default=False, help_text="Everybody may use it; otherwise only its owner and staff."
+    )
+    is_enabled = models.BooleanField(default=True)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="agents",
+    )
+    trigger = models.CharField(max_length=10, choices=Trigger, default=Trigger.MENTION)
+    max_steps = models.PositiveIntegerField(
+        default=10,
+        validators=[MinValueValidator(1), MaxValueValidator(32)],
+        help_text="Tool rounds in one answer, at most 32.",
+    )
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        """Each constraint is named after the sentence that it keeps true."""
+
+        ordering: ClassVar = ["name"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                Lower("name"),
+                name="agent_name_is_unique",
+                violation_error_message="There is an agent with this name already.",
+            ),
+            models.CheckConstraint(condition=~Q(name=""), name="agent_has_a_name"),
+            models.CheckConstraint(
+                condition=Q(kind__in=["hosted", "remote", "connected"]),
+                name="agent_kind_is_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(provider__in=["scripted", "openai_compat"]),
+                name="agent_provider_is_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(trigger__in=["mention", "always", "never"]),
+                name="agent_trigger_is_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(max_steps__gte=1, max_steps__lte=32),
+                name="agent_steps_are_1_to_32",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def clean(self) -> None:
+        """Check what one field alone cannot say.
+
+        Raises ValidationError for options that are no object and tools that are no list of names.
+        """
+        errors: dict[str, Any] = {}
+        if not isinstance(self.options, dict):
+            errors["options"] = "Write a JSON object."
+        if not isinstance(self.tools, list) or not all(isinstance(t, str) for t in self.tools):
+            errors["tools"] = "Write a JSON list of tool names."
+        if errors:
+            raise ValidationError(errors)
