@@ -1,0 +1,1 @@
+"""Providers: each module makes models of one kind; only `agents_app` imports them."""

@@ -1,0 +1,200 @@
+"""Events of a running generation, and the object through which one follows it (UPP-1.3 §9).
+
+The law: a StreamResult is lazy (nothing is sent before it is iterated or awaited), and who stops
+following it ends it: leaving the iteration, `abort()`, `aclose()` and cancellation all reach the
+provider's request.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import msgspec
+
+from upp.errors import ErrorCode, UPPError
+from upp.turn import TokenUsage, Turn
+
+StreamEventType = Literal[
+    "text_delta",
+    "reasoning_delta",
+    "image_delta",
+    "audio_delta",
+    "video_delta",
+    "object_delta",
+    "tool_call_delta",
+    "tool_execution_start",
+    "tool_execution_end",
+    "message_start",
+    "message_stop",
+    "content_block_start",
+    "content_block_stop",
+]
+
+
+class EventDelta(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """The news in an event; which members are set follows from the event's type.
+
+    `timestamp` is in milliseconds since 1970. `usage` is our addition: message_stop carries the
+    tokens of its inference, because nothing else in a stream does.
+    """
+
+    text: str | None = None
+    data: bytes | None = None
+    tool_call_id: str | None = None
+    tool_name: str | None = None
+    arguments_json: str | None = None
+    result: Any = None
+    is_error: bool | None = None
+    timestamp: int | None = None
+    usage: TokenUsage | None = None
+
+
+class StreamEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One event; `index` is the content block or the position of the call in its round."""
+
+    type: StreamEventType
+    index: int = 0
+    delta: EventDelta = EventDelta()
+
+
+def text_delta(text: str, *, index: int = 0) -> StreamEvent:
+    """Return the event for a piece of the answer's text."""
+    return StreamEvent(type="text_delta", index=index, delta=EventDelta(text=text))
+
+
+def reasoning_delta(text: str, *, index: int = 0) -> StreamEvent:
+    """Return the event for a piece of the model's thinking."""
+    return StreamEvent(type="reasoning_delta", index=index, delta=EventDelta(text=text))
+
+
+def tool_call_delta(*, call_id: str, name: str, arguments_json: str, index: int = 0) -> StreamEvent:
+    """Return the event for a piece of a call's arguments."""
+    delta = EventDelta(tool_call_id=call_id, tool_name=name, arguments_json=arguments_json)
+    return StreamEvent(type="tool_call_delta", index=index, delta=delta)
+
+
+Emit = Callable[[StreamEvent], Awaitable[None]]
+
+_WINDOW = 256
+"""Events that may wait for the reader; then the provider's stream is not read on."""
+
+
+class StreamResult:
+    """A generation that one follows: `async for` its events, `await` it for its Turn.
+
+    Awaiting without iterating drops the events; both together work. `async with` makes sure of the
+    end. After `abort()` both the iteration and the await raise UPPError CANCELLED. There is one
+    iteration: events that one reader took are gone for another.
+    """
+
+    def __init__(self, produce: Callable[[Emit], Coroutine[Any, Any, Turn]]) -> None:
+        self._produce = produce
+        self._events: deque[StreamEvent] = deque()
+        self._news = asyncio.Event()
+        self._room = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._unbounded = False
+        self._aborted = False
+        self._turn: Turn | None = None
+        self._error: Exception | None = None
+
+    def abort(self) -> None:
+        """End the generation now; a finished one stays as it is."""
+        if self._turn is not None or self._error is not None:
+            return
+        self._aborted = True
+        self._events.clear()
+        self._error = UPPError("The generation was aborted.", code=ErrorCode.CANCELLED)
+        if self._task is not None:
+            self._task.cancel()
+        self._news.set()
+
+    async def aclose(self) -> None:
+        """Abort, and return when the provider's request is closed."""
+        self.abort()
+        if self._task is not None:
+            await asyncio.wait({self._task})
+
+    async def turn(self) -> Turn:
+        """Return the Turn when the generation is over.
+
+        Raises what the generation raised: UPPError, CANCELLED after `abort()`.
+        """
+        self._unbounded = True
+        self._room.set()
+        task = self._start()
+        if task is not None:
+            try:
+                await asyncio.wait({task})
+            except asyncio.CancelledError:
+                await self.aclose()
+                raise
+        return self._outcome()
+
+    def __await__(self) -> Generator[Any, None, Turn]:
+        return self.turn().__await__()
+
+    async def __aiter__(self) -> AsyncGenerator[StreamEvent, None]:
+        self._start()
+        try:
+            while True:
+                while self._events:
+                    yield self._events.popleft()
+                    if len(self._events) < _WINDOW:
+                        self._room.set()
+                if self._turn is not None or self._error is not None:
+                    break
+                self._news.clear()
+                await self._news.wait()
+        finally:
+            await self.aclose()
+        self._outcome()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    def _start(self) -> asyncio.Task[None] | None:
+        if self._task is None and not self._aborted:
+            self._task = asyncio.get_running_loop().create_task(self._run())
+        return self._task
+
+    def _outcome(self) -> Turn:
+        if self._error is not None:
+            raise self._error
+        if self._turn is None:
+            raise UPPError("The generation was cancelled.", code=ErrorCode.CANCELLED)
+        return self._turn
+
+    async def _run(self) -> None:
+        # The outcome is kept here and not in the task, so that a result nobody asks for is silent.
+        try:
+            turn = await self._produce(self._emit)
+        except asyncio.CancelledError:
+            if not self._aborted:
+                self._error = UPPError("The generation was cancelled.", code=ErrorCode.CANCELLED)
+                raise
+        except Exception as error:  # noqa: BLE001 the reader raises it
+            if not self._aborted:
+                self._error = error
+        else:
+            if not self._aborted:
+                self._turn = turn
+        finally:
+            self._news.set()
+
+    async def _emit(self, event: StreamEvent) -> None:
+        self._events.append(event)
+        self._news.set()
+        while len(self._events) >= _WINDOW and not self._unbounded:
+            self._room.clear()
+            await self._room.wait()

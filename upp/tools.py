@@ -1,0 +1,79 @@
+"""Tools that a model may call, the calls it makes and what came of them (UPP-1.3 §11).
+
+The law: arguments come from a model and are never checked here; a tool treats them as untrusted.
+"""
+
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One call that a model asked for.
+
+    `malformed` holds the text of arguments that are no JSON object; `arguments` is empty then, and
+    the tool loop answers the call with an error instead of running the tool.
+    """
+
+    tool_call_id: str
+    tool_name: str
+    arguments: dict[str, Any]
+    malformed: str | None = None
+
+
+class ToolResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What a call gave back; `result` is any JSON value, or the error's text."""
+
+    tool_call_id: str
+    result: Any
+    is_error: bool = False
+
+
+class ToolExecution(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The record of one executed call; `duration` in milliseconds.
+
+    `approved` is None when the tool has no approval handler.
+    """
+
+    tool_name: str
+    tool_call_id: str
+    arguments: dict[str, Any]
+    result: Any
+    is_error: bool
+    duration: float
+    approved: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """A tool: its JSON Schema for the model, and the function that runs it.
+
+    `run` takes the arguments and is sync (it gets a thread) or async. What it raises becomes an
+    error result for the model, except UPPError, which ends the generation. `approval` says whether
+    a call may run; what it raises ends the generation (UPP-1.2 §10.4).
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    run: Callable[[dict[str, Any]], Any]
+    approval: Callable[[dict[str, Any]], Any] | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+current_tool_call: ContextVar[ToolCall] = ContextVar("current_tool_call")
+"""The call that runs in this context, so that `Tool.run` keeps its one argument."""
+
+
+def parse_call(call_id: str, name: str, arguments_json: str) -> ToolCall:
+    """Return the call with its arguments parsed; no text at all stands for no arguments."""
+    try:
+        arguments = msgspec.json.decode(arguments_json or "{}")
+    except (msgspec.DecodeError, UnicodeError):
+        arguments = None
+    if isinstance(arguments, dict):
+        return ToolCall(tool_call_id=call_id, tool_name=name, arguments=arguments)
+    return ToolCall(tool_call_id=call_id, tool_name=name, arguments={}, malformed=arguments_json)

@@ -1,0 +1,44 @@
+"""What one call of `generate` or `stream` came to (UPP-1.3 §7)."""
+
+from typing import Any
+
+import msgspec
+
+from upp.messages import AssistantMessage, Message
+from upp.tools import ToolExecution
+
+
+class TokenUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Tokens as the provider counts them; whether input holds cached tokens differs by provider."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    total_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+
+    def __add__(self, other: "TokenUsage") -> "TokenUsage":
+        return TokenUsage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            total_tokens=self.total_tokens + other.total_tokens,
+            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+        )
+
+
+class Turn(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """The new inputs and everything produced from them, without the given history.
+
+    `response` is the last assistant message, `cycles` the number of inferences, `stop_reason` why
+    the last one ended (end_turn, max_tokens, tool_use, content_filter or the provider's own word),
+    `data` the structured output when a structure was asked for.
+    """
+
+    messages: tuple[Message, ...]
+    response: AssistantMessage
+    tool_executions: tuple[ToolExecution, ...]
+    usage: TokenUsage
+    cycles: int
+    stop_reason: str
+    data: Any = None
