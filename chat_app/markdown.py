@@ -1,0 +1,212 @@
+"""Markdown of messages as HTML that is safe to insert into the page (DESIGN D12).
+
+The law: nothing that a person, an agent or a tool writes can run, restyle the page or make the
+browser fetch anything from elsewhere. Raw HTML is text, and what the renderer makes is cleaned
+once more against an allow-list. Pictures from other hosts become placeholders that the page turns
+into links; only content of this server is shown inline (UAMP §8.4.1).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import OrderedDict
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+import nh3
+from markdown_it import MarkdownIt
+from markdown_it.common.utils import escapeHtml
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+from pygments.token import STANDARD_TYPES
+from pygments.util import ClassNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping, Sequence
+
+    from markdown_it.renderer import RendererHTML
+    from markdown_it.token import Token
+    from markdown_it.utils import OptionsDict
+
+    _Env = MutableMapping[str, Any]
+
+CACHED_TEXTS: Final = 512
+"""How many rendered texts one process keeps."""
+CACHED_CHARS: Final = 32_000
+"""HTML longer than this is not kept."""
+HIGHLIGHT_CHARS: Final = 30_000
+"""A code block longer than this is shown without colours: a lexer may need seconds for it."""
+BARE_LINKS: Final = 300
+"""A text with more "://" gets no links for bare addresses: finding them takes quadratic time."""
+
+_CONTENT_URL = re.compile(r"/api/content/[0-9a-fA-F-]{36}\Z")
+_LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
+_WANTED = {
+    ("a", "href"): re.compile(r"https?://|mailto:|/(?!/)", re.IGNORECASE),
+    ("img", "src"): _CONTENT_URL,
+}
+_ALIGNMENT = re.compile(r"text-align:(left|center|right)")
+
+# fmt: off
+_TAGS = {
+    "a", "blockquote", "br", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr",
+    "img", "li", "ol", "p", "pre", "s", "span", "strong", "table", "tbody", "td", "th", "thead",
+    "tr", "ul",
+}
+# fmt: on
+_ATTRIBUTES = {
+    "a": {"href", "title"},
+    "div": {"data-language"},
+    "img": {"src", "alt", "title", "loading"},
+    "ol": {"start"},
+    "span": {"data-src", "data-alt"},
+}
+_CLASSES = {
+    "div": {"code-block", "table-scroll"},
+    "span": {"remote-image", *(name for name in STANDARD_TYPES.values() if name)},
+    "td": {"align-left", "align-center", "align-right"},
+    "th": {"align-left", "align-center", "align-right"},
+}
+
+
+def _allow_attribute(tag: str, attribute: str, value: str) -> str | None:
+    """Return `value` where it may stay: a link says where it goes, an image is our content."""
+    wanted = _WANTED.get((tag, attribute))
+    return value if wanted is None or wanted.match(value) else None
+
+
+_CLEANER = nh3.Cleaner(
+    tags=_TAGS,
+    attributes=_ATTRIBUTES,
+    allowed_classes=_CLASSES,
+    attribute_filter=_allow_attribute,
+    url_schemes={"http", "https", "mailto"},
+    link_rel="noopener nofollow noreferrer",
+    set_tag_attribute_values={"a": {"target": "_blank"}},
+)
+
+
+def _code_block(code: str, info: str) -> str:
+    """Return a code block that carries its language, coloured where a lexer is known."""
+    match = _LANGUAGE.match(info.strip())
+    language = match.group() if match else ""
+    body = escapeHtml(code)
+    if language and len(code) <= HIGHLIGHT_CHARS:
+        try:
+            lexer = get_lexer_by_name(language, stripnl=False)
+        except ClassNotFound:
+            pass  # An unknown language is shown as it is: the label still names it.
+        else:
+            body = highlight(code, lexer, _FORMATTER)
+    return (
+        f'<div class="code-block" data-language="{escapeHtml(language)}">'
+        f"<pre><code>{body}</code></pre></div>\n"
+    )
+
+
+def _fence(
+    _renderer: RendererHTML, tokens: Sequence[Token], idx: int, _options: OptionsDict, _env: _Env
+) -> str:
+    return _code_block(tokens[idx].content, tokens[idx].info)
+
+
+def _indented(
+    _renderer: RendererHTML, tokens: Sequence[Token], idx: int, _options: OptionsDict, _env: _Env
+) -> str:
+    return _code_block(tokens[idx].content, "")
+
+
+def _image(
+    renderer: RendererHTML, tokens: Sequence[Token], idx: int, options: OptionsDict, env: _Env
+) -> str:
+    token = tokens[idx]
+    source = str(token.attrs.get("src", ""))
+    alt = escapeHtml(renderer.renderInlineAsText(token.children or [], options, env))
+    if _CONTENT_URL.match(source):
+        return f'<img src="{source}" alt="{alt}" loading="lazy">'
+    if _is_remote(source):
+        source = escapeHtml(source)
+        return f'<span class="remote-image" data-src="{source}" data-alt="{alt}">{alt}</span>'
+    return alt
+
+
+def _is_remote(source: str) -> bool:
+    try:
+        parts = urlsplit(source)
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.netloc)
+
+
+def _table_open(
+    _renderer: RendererHTML, _tokens: Sequence[Token], _idx: int, _options: OptionsDict, _env: _Env
+) -> str:
+    # The box scrolls sideways, so that a wide table never widens the page.
+    return '<div class="table-scroll"><table>\n'
+
+
+def _table_close(
+    _renderer: RendererHTML, _tokens: Sequence[Token], _idx: int, _options: OptionsDict, _env: _Env
+) -> str:
+    return "</table></div>\n"
+
+
+def _cell_open(
+    _renderer: RendererHTML, tokens: Sequence[Token], idx: int, _options: OptionsDict, _env: _Env
+) -> str:
+    # The policy of the page forbids style attributes: the alignment becomes a class.
+    token = tokens[idx]
+    match = _ALIGNMENT.match(str(token.attrs.get("style", "")))
+    return f'<{token.tag} class="align-{match.group(1)}">' if match else f"<{token.tag}>"
+
+
+def _make_parser(*, linkify: bool) -> MarkdownIt:
+    parser = MarkdownIt("gfm-like", {"html": False, "breaks": True, "linkify": linkify})
+    if parser.linkify is not None:
+        # "main.py" and "notes.md" are file names in a chat, not hosts in Paraguay or Moldova.
+        parser.linkify.set({"fuzzy_link": False, "fuzzy_email": False})
+    for name, rule in {
+        "fence": _fence,
+        "code_block": _indented,
+        "image": _image,
+        "table_open": _table_open,
+        "table_close": _table_close,
+        "th_open": _cell_open,
+        "td_open": _cell_open,
+    }.items():
+        parser.add_render_rule(name, rule)
+    return parser
+
+
+_FORMATTER = HtmlFormatter(nowrap=True)
+_PARSER = _make_parser(linkify=True)
+_PARSER_WITHOUT_LINKIFY = _make_parser(linkify=False)
+_LOCK = Lock()  # linkify-it keeps the text that it reads on itself: one render at a time
+_rendered: OrderedDict[bytes, str] = OrderedDict()
+
+
+def render(text: str) -> str:
+    """Return `text` as sanitised HTML, safe to insert into a page of this server.
+
+    The result holds no script, style, form, frame or handler; links open in a new tab without
+    referrer; an image of another host is `<span class="remote-image" data-src data-alt>`; code
+    is `<div class="code-block" data-language><pre><code>` with Pygments classes. Any text is
+    accepted. The HTML of recent texts is kept, so rendering a page of history twice is cheap.
+    """
+    encoded = text.encode("utf-8", "replace")  # a lone surrogate cannot be sent: it becomes "?"
+    digest = hashlib.blake2b(encoded, digest_size=16).digest()
+    with _LOCK:
+        if (known := _rendered.get(digest)) is not None:
+            _rendered.move_to_end(digest)
+            return known
+        crowded = encoded.count(b"://") > BARE_LINKS
+        parser = _PARSER_WITHOUT_LINKIFY if crowded else _PARSER
+        html = _CLEANER.clean(parser.render(encoded.decode())).strip()
+        if len(html) <= CACHED_CHARS:
+            _rendered[digest] = html
+        if len(_rendered) > CACHED_TEXTS:
+            _rendered.popitem(last=False)
+        return html
