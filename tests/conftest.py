@@ -1,0 +1,173 @@
+"""What the tests share: the database between threads, the real server, a worker, services.
+
+A test that needs a service which is not there is skipped, and the skips are listed last; with
+REQUIRE_SERVICES=1 a skip fails the run.
+"""
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import uvicorn
+from celery.contrib.testing.worker import start_worker
+from channels.layers import channel_layers
+from django.db import connection, connections
+
+from sessions_app.database import close_connections
+from tests import services
+
+START_TIMEOUT_SECONDS = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerAddress:
+    """Where the server under test listens."""
+
+    host: str
+    port: int
+
+    @property
+    def http(self) -> str:
+        """The origin, as `http://127.0.0.1:12345`."""
+        return f"http://{self.host}:{self.port}"
+
+    @property
+    def ws(self) -> str:
+        """The same place, as `ws://127.0.0.1:12345`."""
+        return f"ws://{self.host}:{self.port}"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a second run, on another database, leave out what does not touch it."""
+    parser.addoption(
+        "--database-only", action="store_true", help="run only the tests that use the database"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out tests that cannot say anything on this database."""
+
+    def belongs(item: pytest.Item) -> bool:
+        if item.get_closest_marker("postgres") and connection.vendor != "postgresql":
+            return False
+        if not config.getoption("--database-only"):
+            return True
+        fixtures = getattr(item, "fixturenames", [])
+        return bool(
+            item.get_closest_marker("django_db") or {"db", "transactional_db"} & set(fixtures)
+        )
+
+    left_out = [item for item in items if not belongs(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if belongs(item)]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write down the skips, and fail for them when every service was promised."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter else []
+    lines = [f"{report.nodeid}: {report.longrepr[2]}\n" for report in skipped]
+    if path := os.environ.get("SKIPPED_FILE"):
+        with Path(path).open("a") as file:
+            file.writelines(lines)
+    if lines and os.environ.get("REQUIRE_SERVICES") == "1":
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+# --- Database ---
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None) -> Iterator[None]:
+    """Make the test database; before it is dropped, let go of it in every thread."""
+    yield
+    close_connections()
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+    connections.close_all()
+
+
+@pytest.fixture
+def database_threads(transactional_db: None) -> Iterator[None]:
+    """For tests whose code writes on database threads: committed rows, threads ended after."""
+    yield
+    close_connections()
+
+
+# --- The server ---
+
+
+@pytest.fixture
+def server(database_threads: None) -> Iterator[ServerAddress]:
+    """Run the real ASGI application on a real socket, on a thread of its own."""
+    from uamp_project.asgi import application  # noqa: PLC0415 only these tests need it
+
+    # A layer belongs to the loops of one server.
+    channel_layers.set("default", None)
+    channel_layers.backends.clear()
+    address = ServerAddress(host="127.0.0.1", port=services.free_port())
+    config = uvicorn.Config(
+        application,
+        host=address.host,
+        port=address.port,
+        ws="wsproto",
+        lifespan="off",
+        log_config=None,
+        timeout_graceful_shutdown=5,
+    )
+    running = uvicorn.Server(config)
+    thread = threading.Thread(target=lambda: asyncio.run(running.serve()), name="server")
+    thread.start()
+    deadline = time.monotonic() + START_TIMEOUT_SECONDS
+    while not running.started:
+        if not thread.is_alive() or time.monotonic() > deadline:
+            running.should_exit = True
+            pytest.fail("the server did not start")
+        time.sleep(0.01)
+    yield address
+    running.should_exit = True
+    thread.join()
+
+
+@pytest.fixture(scope="session")
+def celery_worker_thread() -> Iterator[None]:
+    """Run a Celery worker on threads of this process; its end takes seconds, so once a session."""
+    from uamp_project.celery import app  # noqa: PLC0415 only these tests need it
+
+    app.loader.import_default_modules()
+    with start_worker(app, pool="threads", concurrency=2, perform_ping_check=False):
+        yield
+
+
+# --- Services ---
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """Give the URL of a Redis, shared with others: use a key prefix of your own."""
+    if url := services.running_redis():
+        yield url
+        return
+    with services.own_redis() as own:
+        if own is None:
+            pytest.skip("no Redis: set TEST_REDIS_URL or install redis-server")
+        yield own
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Give the path of a Chromium for `playwright`'s `executable_path`."""
+    path = services.chromium()
+    if path is None:
+        pytest.skip("no Chromium: set CHROMIUM or install chromium")
+    return path

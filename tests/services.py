@@ -1,0 +1,88 @@
+"""Finds the services that some tests need: PostgreSQL, Redis, Chromium.
+
+First the environment (TEST_DATABASE_URL, TEST_REDIS_URL, CHROMIUM), then the usual local ports
+and paths. `python -m tests.services postgres` prints an address, or nothing.
+"""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import redis
+
+PORT_TIMEOUT_SECONDS = 2
+BROWSER_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def postgres() -> str | None:
+    """Return the URL of a PostgreSQL on which databases may be made, or None."""
+    if url := os.environ.get("TEST_DATABASE_URL"):
+        return url
+    url = "postgres://postgres@127.0.0.1:5432/postgres"
+    try:
+        psycopg.connect(url, connect_timeout=PORT_TIMEOUT_SECONDS).close()
+    except psycopg.OperationalError:
+        return None
+    return url
+
+
+def running_redis() -> str | None:
+    """Return the URL of a Redis that answers, or None."""
+    url = os.environ.get("TEST_REDIS_URL", "redis://127.0.0.1:6379/15")
+    with redis.Redis.from_url(url, socket_connect_timeout=PORT_TIMEOUT_SECONDS) as client:
+        try:
+            client.ping()
+        except redis.RedisError:
+            return None
+    return url
+
+
+@contextmanager
+def own_redis() -> Iterator[str | None]:
+    """Start a Redis of our own where the program is installed; yield its URL, or None."""
+    program = shutil.which("redis-server")
+    if program is None:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="uamp-redis-") as folder:
+        path = Path(folder) / "redis.sock"
+        process = subprocess.Popen(  # noqa: S603 the program that the PATH names
+            [program, "--port", "0", "--unixsocket", str(path), "--save", "", "--dir", folder],
+            stdout=subprocess.DEVNULL,
+        )
+        try:
+            deadline = time.monotonic() + 10
+            while not path.exists() and time.monotonic() < deadline:
+                time.sleep(0.02)
+            yield f"unix://{path}"
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def chromium() -> str | None:
+    """Return the path of a Chromium, or None."""
+    if path := os.environ.get("CHROMIUM"):
+        return path
+    return next(filter(None, map(shutil.which, BROWSER_NAMES)), None)
+
+
+def free_port() -> int:
+    """Return a TCP port of 127.0.0.1 that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+if __name__ == "__main__":
+    find = {"postgres": postgres, "redis": running_redis, "chromium": chromium}[sys.argv[1]]
+    sys.stdout.write(find() or "")

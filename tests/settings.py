@@ -1,0 +1,35 @@
+"""The settings of the tests: the product's own, on a temporary DATA_DIR.
+
+SQLite in a file (threads share it), or PostgreSQL when TEST_DATABASE_URL names a server. The
+environment is set before the product's settings read it: pytest-django loads this module before
+any conftest.
+"""
+
+import atexit
+import os
+import shutil
+import tempfile
+
+_DATA_DIR = tempfile.mkdtemp(prefix="uamp-test-")
+atexit.register(shutil.rmtree, _DATA_DIR, ignore_errors=True)
+
+os.environ["DATA_DIR"] = _DATA_DIR
+os.environ["DATABASE_URL"] = os.environ.get("TEST_DATABASE_URL", "")
+os.environ["SECRET_KEY"] = "tests-only-" + "0" * 50
+# A test database does not outlive the machine; FULL is checked by the tests of the settings.
+os.environ.setdefault("SQLITE_SYNCHRONOUS", "OFF")
+for _name in ("REDIS_URL", "DEBUG", "HTTPS", "UAMP_LAYER_ROLE"):
+    os.environ.pop(_name, None)
+
+from uamp_project.settings import *  # noqa: E402, F403 the settings read that environment
+from uamp_project.settings import DATA_DIR, DATABASES  # noqa: E402 as above
+
+if not os.environ["DATABASE_URL"]:
+    DATABASES["default"]["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
+
+CHANNEL_LAYERS = {
+    "default": {"BACKEND": "uamp_project.embedded.layer.EmbeddedChannelLayer", "CONFIG": {}}
+}
+CELERY_BROKER_URL = "memory://"
+CELERY_BROKER_TRANSPORT_OPTIONS = {"polling_interval": 0.01}
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
