@@ -1,0 +1,305 @@
+"""One connection, without the socket: frames in, events out, and back (UAMP §10, §14.2).
+
+Law of this file: the shell that owns the socket passes every frame through here and answers each
+frame before it passes the next; which sessions are open follows from what was sent and received.
+
+The shell calls ``receive`` for each frame and handles the events that it returns. On
+RemoteProtocolError it sends ``error.to_event()`` and, where ``error.fatal``, closes the socket with
+``error.close_code``. It sends what ``send`` returns.
+"""
+
+from collections import OrderedDict, deque
+from hashlib import blake2b
+from typing import Literal
+
+import msgspec
+
+from uamp.base import Event, UnknownEvent, type_of
+from uamp.codec import Sender, decode, encode
+from uamp.errors import ErrorCode, LocalProtocolError, RemoteProtocolError
+from uamp.events import (
+    CLIENT_EVENTS,
+    SERVER_EVENTS,
+    CapabilitiesAnnounced,
+    CapabilitiesQuery,
+    InputTyping,
+    Ping,
+    Pong,
+    SessionCreate,
+    SessionCreated,
+    SessionEnd,
+    SessionError,
+    SessionUpdate,
+)
+from uamp.limits import DEFAULT_LIMITS, Limits
+
+Role = Literal["server", "client"]
+
+VERSION = "1.0"
+_MAJOR = VERSION.partition(".")[0]
+_MINUTE = 60.0
+# These concern the connection, so they need no session.
+_CONNECTION_EVENTS = (
+    SessionCreate,
+    CapabilitiesQuery,
+    Ping,
+    CapabilitiesAnnounced,
+    SessionError,
+    Pong,
+)
+# A repeat of these changes nothing, so they are handled again rather than remembered.
+_REMEMBERED = frozenset(CLIENT_EVENTS.values()) - {Ping, CapabilitiesQuery, InputTyping}
+
+
+class Repeated(Event, frozen=True, kw_only=True, tag="repeated"):
+    """An event that was received before: not to be handled again, only answered again.
+
+    ``replies`` are the frames that were sent with ``in_reply_to`` its id.
+    """
+
+    event: Event
+    replies: tuple[str, ...] = ()
+
+
+class _Remembered:
+    """What is kept of an event: the digest of its body and the frames that answered it."""
+
+    __slots__ = ("digest", "replies")
+
+    def __init__(self, digest: bytes) -> None:
+        self.digest = digest
+        self.replies: list[str] = []
+
+
+class Connection:
+    """The protocol state of one connection, for either side.
+
+    ``authenticated`` chooses between the two frame limits; the shell sets it when it knows.
+    ``agent_link`` says that the other end is a connected agent (§10.2), where both sides send
+    both kinds of events.
+    """
+
+    def __init__(
+        self,
+        role: Role,
+        limits: Limits = DEFAULT_LIMITS,
+        *,
+        authenticated: bool = True,
+        agent_link: bool = False,
+    ) -> None:
+        self.role = role
+        self.limits = limits
+        self.authenticated = authenticated
+        self.agent_link = agent_link
+        self._early_limits = msgspec.structs.replace(
+            limits, frame_bytes=min(limits.frame_bytes, limits.unauthenticated_frame_bytes)
+        )
+        self._sessions: dict[str, None] = {}
+        self._memory: dict[str | None, OrderedDict[str, _Remembered]] = {}
+        self._bad_frames: deque[float] = deque()
+
+    @property
+    def sessions(self) -> tuple[str, ...]:
+        """The ids of the open sessions, oldest first."""
+        return tuple(self._sessions)
+
+    def attach(self, session_id: str) -> None:
+        """Open a session that stands already: HTTP requests, turns routed to a connected agent."""
+        self._sessions[session_id] = None
+
+    def detach(self, session_id: str) -> None:
+        """Forget a session without a word on the wire."""
+        self._sessions.pop(session_id, None)
+        self._memory.pop(session_id, None)
+
+    def receive(self, frame: str | bytes, *, now: float) -> list[Event]:
+        """Return the events in a WebSocket frame; ``now`` is seconds of any steady clock.
+
+        An event of a single session comes back with that session's id; a session.update without
+        one concerns all sessions. An event seen before comes back as Repeated, an unknown one as
+        UnknownEvent. Raises RemoteProtocolError; the error is fatal when too many frames within a
+        minute were bad.
+        """
+        if isinstance(frame, bytes):
+            error = RemoteProtocolError(ErrorCode.BINARY_FRAME, "events are text frames")
+            raise self._counted(error, now)
+        return self.receive_body(frame, now=now)
+
+    def receive_body(self, body: str | bytes, *, now: float) -> list[Event]:
+        """Return the events in an HTTP body (UAMP §13.2), which is bytes; else as ``receive``."""
+        limits = self.limits if self.authenticated else self._early_limits
+        sender: Sender = "client" if self.role == "server" else "server"
+        try:
+            event = decode(body, limits=limits, sender="any" if self.agent_link else sender)
+        except RemoteProtocolError as error:
+            raise self._counted(error, now) from error.__cause__
+        if isinstance(event, UnknownEvent):
+            return [event]
+        if isinstance(event, SessionCreate | SessionCreated):
+            _check_version(event)
+        if self.role == "client":
+            self._observe(event)
+            return [event]
+        return [self._accept(event)]
+
+    def _counted(self, error: RemoteProtocolError, now: float) -> RemoteProtocolError:
+        """Return ``error``, or a fatal one in its place when there were too many."""
+        self._bad_frames.append(now)
+        while self._bad_frames[0] <= now - _MINUTE:
+            self._bad_frames.popleft()
+        if error.fatal or len(self._bad_frames) <= self.limits.bad_frames_per_minute:
+            return error
+        return RemoteProtocolError(
+            ErrorCode.TOO_MANY_BAD_FRAMES,
+            f"too many bad frames; the last one: {error.message}",
+            event_id=error.event_id,
+            session_id=error.session_id,
+        )
+
+    def _accept(self, event: Event) -> Event:
+        """Return ``event`` with its session; what is refused leaves no trace."""
+        remembered = event.event_id is not None and type(event) in _REMEMBERED
+        digest = _digest(event) if remembered else b""
+        # A session takes its memory with it, so its own end is remembered by the connection.
+        ends = isinstance(event, SessionEnd)
+        if remembered and ends and (repeated := self._recall(event, None, digest)):
+            return repeated
+        scope = self._scope(event)
+        memory = None if ends else scope
+        if remembered and (repeated := self._recall(event, memory, digest)):
+            return repeated
+        if isinstance(event, SessionCreate):
+            self._check_create(event)
+        if remembered:
+            self._remember(event, memory, digest)
+        self._observe(event)
+        if scope is None or event.session_id is not None:
+            return event
+        return msgspec.structs.replace(event, session_id=scope)
+
+    def _scope(self, event: Event) -> str | None:
+        """Return the session that ``event`` belongs to, None for the connection itself."""
+        if isinstance(event, _CONNECTION_EVENTS):
+            return None
+        if event.session_id is not None:
+            if event.session_id not in self._sessions:
+                raise self._refusal(event, ErrorCode.UNKNOWN_SESSION, "no such session here")
+            return event.session_id
+        if not self._sessions:
+            raise self._refusal(event, ErrorCode.SESSION_REQUIRED, "session.create comes first")
+        if isinstance(event, SessionUpdate):
+            return None
+        if len(self._sessions) > 1:
+            raise self._refusal(
+                event, ErrorCode.SESSION_REQUIRED, "several sessions are open: name one"
+            )
+        return next(iter(self._sessions))
+
+    def _check_create(self, event: SessionCreate) -> None:
+        wanted = event.resume.session_id if event.resume else event.session.id
+        if wanted is not None and wanted in self._sessions:
+            raise self._refusal(event, ErrorCode.SESSION_EXISTS, "that session is open here")
+        if len(self._sessions) >= self.limits.sessions_per_connection:
+            raise self._refusal(
+                event,
+                ErrorCode.TOO_MANY_SESSIONS,
+                f"at most {self.limits.sessions_per_connection} sessions",
+            )
+
+    @staticmethod
+    def _refusal(event: Event, code: ErrorCode, message: str) -> RemoteProtocolError:
+        return RemoteProtocolError(
+            code, message, event_id=event.event_id, session_id=event.session_id
+        )
+
+    def _recall(self, event: Event, scope: str | None, digest: bytes) -> Repeated | None:
+        """Return the repeat that ``event`` is, if its id is known; refuse another body."""
+        memory = self._memory.get(scope)
+        earlier = memory.get(str(event.event_id)) if memory else None
+        if earlier is None:
+            return None
+        if earlier.digest != digest:
+            raise self._refusal(
+                event, ErrorCode.EVENT_ID_CONFLICT, "this event_id was used with another body"
+            )
+        return Repeated(event=event, replies=tuple(earlier.replies))
+
+    def _remember(self, event: Event, scope: str | None, digest: bytes) -> None:
+        memory = self._memory.setdefault(scope, OrderedDict())
+        memory[str(event.event_id)] = _Remembered(digest)
+        if len(memory) > self.limits.event_ids_remembered:
+            memory.popitem(last=False)
+
+    def _observe(self, event: Event) -> None:
+        """Follow the sessions that ``event``, sent or received, opens and closes."""
+        if isinstance(event, SessionCreated):
+            self._sessions[_opened(event)] = None
+        elif isinstance(event, SessionEnd):
+            if event.session_id is not None:
+                self.detach(event.session_id)
+            elif len(self._sessions) == 1:
+                self.detach(next(iter(self._sessions)))
+
+    def send(
+        self,
+        event: Event,
+        *,
+        event_id: str,
+        timestamp: float,
+        session_id: str | None = None,
+        seq: int | None = None,
+        in_reply_to: str | None = None,
+    ) -> str:
+        """Return the frame of ``event``; the given values fill only what the event lacks.
+
+        ``in_reply_to`` is the id of the received event that this frame answers: a repeat of that
+        event gets the frame again, but after a session.error the event counts as never received,
+        since it had no effect. Raises LocalProtocolError for an event that this side does not
+        send and for a second session.created of an open session.
+        """
+        table = SERVER_EVENTS if self.role == "server" else CLIENT_EVENTS
+        other = CLIENT_EVENTS if self.role == "server" else SERVER_EVENTS
+        type_name = type_of(event)
+        if type_name not in table and not (self.agent_link and type_name in other):
+            raise LocalProtocolError(f"a {self.role} does not send {type_name}")
+        if isinstance(event, SessionCreated) and _opened(event) in self._sessions:
+            raise LocalProtocolError(f"session {_opened(event)} is open already")
+        frame = encode(
+            event, event_id=event_id, timestamp=timestamp, session_id=session_id, seq=seq
+        )
+        if in_reply_to is not None:
+            self._keep_reply(event, in_reply_to, event.session_id or session_id, frame)
+        self._observe(event)
+        return frame
+
+    def _keep_reply(self, reply: Event, event_id: str, session_id: str | None, frame: str) -> None:
+        scopes = [None, *self._sessions] if session_id is None else [session_id, None]
+        for scope in scopes:
+            memory = self._memory.get(scope)
+            if memory and event_id in memory:
+                if isinstance(reply, SessionError):
+                    del memory[event_id]
+                elif len(memory[event_id].replies) < self.limits.replies_per_event:
+                    memory[event_id].replies.append(frame)
+                return
+
+
+def _check_version(event: SessionCreate | SessionCreated) -> None:
+    if event.uamp_version.partition(".")[0] != _MAJOR:
+        raise RemoteProtocolError(
+            ErrorCode.VERSION_MISMATCH,
+            f"this side speaks UAMP {VERSION}",
+            event_id=event.event_id,
+            session_id=event.session_id,
+            details={"supported": [VERSION]},
+        )
+
+
+def _opened(event: SessionCreated) -> str:
+    return event.session_id or event.session.id
+
+
+def _digest(event: Event) -> bytes:
+    """Digest what an event says; a repeat may carry another timestamp."""
+    body = msgspec.json.encode(msgspec.structs.replace(event, timestamp=None))
+    return blake2b(body, digest_size=16).digest()

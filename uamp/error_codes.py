@@ -1,0 +1,388 @@
+"""Every error code, and what its reader should do (UAMP §6.3, §6.8, §7.2, §14.2).
+
+Law of this file: whatever a peer can do wrong has one row here, and nothing is told to a peer under
+a code that has no row.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+import msgspec
+
+
+class ErrorCode(StrEnum):
+    """Codes of ``session.error`` and ``response.error``."""
+
+    FRAME_TOO_LARGE = "frame_too_large"
+    BINARY_FRAME = "binary_frame"
+    INVALID_JSON = "invalid_json"
+    DUPLICATE_KEY = "duplicate_key"
+    INVALID_NUMBER = "invalid_number"
+    INVALID_TEXT = "invalid_text"
+    TOO_DEEP = "too_deep"
+    TOO_MANY_VALUES = "too_many_values"
+    TOO_MANY_MEMBERS = "too_many_members"
+    KEY_TOO_LONG = "key_too_long"
+    STRING_TOO_LONG = "string_too_long"
+    EVENT_TOO_LARGE = "event_too_large"
+    INVALID_EVENT = "invalid_event"
+    TOO_MANY_ITEMS = "too_many_items"
+    TOO_MANY_BAD_FRAMES = "too_many_bad_frames"
+    EVENT_ID_CONFLICT = "event_id_conflict"
+    VERSION_MISMATCH = "version_mismatch"
+    SESSION_REQUIRED = "session_required"
+    UNKNOWN_SESSION = "unknown_session"
+    SESSION_EXISTS = "session_exists"
+    TOO_MANY_SESSIONS = "too_many_sessions"
+    TOO_MANY_INPUTS = "too_many_inputs"
+    UNAUTHORIZED = "unauthorized"
+    TOKEN_EXPIRED = "token_expired"  # noqa: S105 - an error code, not a secret
+    TOKEN_EXPIRING = "token_expiring"  # noqa: S105 - an error code, not a secret
+    FORBIDDEN = "forbidden"
+    FORBIDDEN_ROLE = "forbidden_role"
+    AGENT_NOT_FOUND = "agent_not_found"
+    CHAT_NOT_FOUND = "chat_not_found"
+    AGENT_OFFLINE = "agent_offline"
+    RATE_LIMITED = "rate_limited"
+    TIMEOUT = "timeout"
+    BUSY = "busy"
+    UNAVAILABLE = "unavailable"
+    RESYNC = "resync"
+    INVALID_MEDIA = "invalid_media"
+    CONTENT_NOT_FOUND = "content_not_found"
+    RESPONSE_IN_PROGRESS = "response_in_progress"
+    QUEUE_FULL = "queue_full"
+    NOTHING_TO_CANCEL = "nothing_to_cancel"
+    UNKNOWN_CALL = "unknown_call"
+    PAYMENT_NOT_DUE = "payment_not_due"
+    PAYMENT_REQUIRED = "payment_required"
+    PAYMENT_TIMEOUT = "payment_timeout"
+    PROVIDER_ERROR = "provider_error"
+    RATE_LIMIT_EXCEEDED = "rate_limit_exceeded"
+    CONTEXT_LENGTH_EXCEEDED = "context_length_exceeded"
+    CONTENT_FILTERED = "content_filtered"
+    TOO_MANY_STEPS = "too_many_steps"
+    INTERRUPTED = "interrupted"
+    INTERNAL_ERROR = "internal_error"
+
+
+class PaymentErrorCode(StrEnum):
+    """Codes of ``payment.error`` (UAMP §7.2)."""
+
+    INSUFFICIENT_BALANCE = "insufficient_balance"
+    TOKEN_EXPIRED = "token_expired"  # noqa: S105 - an error code, not a secret
+    TOKEN_INVALID = "token_invalid"  # noqa: S105 - an error code, not a secret
+    PAYMENT_FAILED = "payment_failed"
+    RATE_LIMITED = "rate_limited"
+    MANDATE_REVOKED = "mandate_revoked"
+
+
+class ErrorRow(msgspec.Struct, frozen=True):
+    """One code: the event that carries it, when it is told, and what its reader should do.
+
+    ``event`` is session.error, response.error, or both, "session.error | response.error": then
+    the error of a known response is a response.error. ``fatal`` closes the socket with
+    ``close_code`` after the event.
+    """
+
+    code: ErrorCode
+    event: str
+    when: str
+    what_to_do: str
+    fatal: bool = False
+    close_code: int | None = None
+
+
+_SESSION = "session.error"
+_RESPONSE = "response.error"
+_EITHER = "session.error | response.error"
+_C = ErrorCode
+_FIX = "Correct the frame and send it again; the connection stays open."
+_SMALLER = "Send less, or upload the medium and send its URL."
+
+
+def _table(rows: Iterable[ErrorRow]) -> dict[ErrorCode, ErrorRow]:
+    return {row.code: row for row in rows}
+
+
+ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
+    (
+        ErrorRow(
+            _C.FRAME_TOO_LARGE,
+            _SESSION,
+            "The frame is larger than the socket takes (less before authentication).",
+            _SMALLER,
+            fatal=True,
+            close_code=1009,
+        ),
+        ErrorRow(
+            _C.BINARY_FRAME,
+            _SESSION,
+            "A binary WebSocket frame.",
+            "Send each event as one text frame.",
+        ),
+        ErrorRow(
+            _C.INVALID_JSON,
+            _SESSION,
+            "Not JSON, not UTF-8, truncated, a byte order mark, or data after the value.",
+            _FIX,
+        ),
+        ErrorRow(_C.DUPLICATE_KEY, _SESSION, "An object names a member twice.", _FIX),
+        ErrorRow(
+            _C.INVALID_NUMBER,
+            _SESSION,
+            "NaN, Infinity, a number beyond a double, or an integer beyond 2^53-1.",
+            "Send large integers as strings.",
+        ),
+        ErrorRow(
+            _C.INVALID_TEXT,
+            _SESSION,
+            "A string holds NUL or half of a surrogate pair.",
+            _FIX,
+        ),
+        ErrorRow(_C.TOO_DEEP, _SESSION, "Objects and arrays are nested too deep.", _FIX),
+        ErrorRow(_C.TOO_MANY_VALUES, _SESSION, "The frame holds too many JSON values.", _FIX),
+        ErrorRow(_C.TOO_MANY_MEMBERS, _SESSION, "One object has too many members.", _FIX),
+        ErrorRow(_C.KEY_TOO_LONG, _SESSION, "A member's name is too long.", _FIX),
+        ErrorRow(_C.STRING_TOO_LONG, _SESSION, "A string or a medium is too long.", _SMALLER),
+        ErrorRow(
+            _C.EVENT_TOO_LARGE,
+            _SESSION,
+            "The event without its media is too large, or a tool result or schema is.",
+            _SMALLER,
+        ),
+        ErrorRow(
+            _C.INVALID_EVENT,
+            _SESSION,
+            "Not an object, no type, a missing field, or a field of the wrong type.",
+            "Compare the event with its schema; the message names the field.",
+        ),
+        ErrorRow(
+            _C.TOO_MANY_ITEMS,
+            _SESSION,
+            "More messages or tools in one event than are taken.",
+            "Send fewer.",
+        ),
+        ErrorRow(
+            _C.TOO_MANY_BAD_FRAMES,
+            _SESSION,
+            "Too many bad frames within a minute.",
+            "Correct the client before it connects again.",
+            fatal=True,
+            close_code=1008,
+        ),
+        ErrorRow(
+            _C.EVENT_ID_CONFLICT,
+            _SESSION,
+            "An event_id was used before with another body.",
+            "Give every new event a new id; repeat an event unchanged.",
+        ),
+        ErrorRow(
+            _C.VERSION_MISMATCH,
+            _RESPONSE,
+            "The major version in uamp_version is not 1.",
+            "Speak UAMP 1.x.",
+            fatal=True,
+            close_code=4426,
+        ),
+        ErrorRow(
+            _C.SESSION_REQUIRED,
+            _SESSION,
+            "An event before session.create, or without session_id while several are open.",
+            "Create a session, or name it in session_id.",
+        ),
+        ErrorRow(
+            _C.UNKNOWN_SESSION,
+            _SESSION,
+            "The connection has no session of that id, be it ended, unknown or another's.",
+            "Create or resume the session on this connection.",
+        ),
+        ErrorRow(
+            _C.SESSION_EXISTS,
+            _SESSION,
+            "session.create suggests or resumes an id that is open on this connection.",
+            "Use the open session, or end it first.",
+        ),
+        ErrorRow(
+            _C.TOO_MANY_SESSIONS,
+            _SESSION,
+            "The connection or the user has as many sessions as are allowed.",
+            "End a session first.",
+        ),
+        ErrorRow(
+            _C.TOO_MANY_INPUTS,
+            _SESSION,
+            "Too many inputs wait for response.create.",
+            "Send response.create.",
+        ),
+        ErrorRow(
+            _C.UNAUTHORIZED,
+            _SESSION,
+            "The credential is missing or not accepted.",
+            "Send a valid token in session.create or session.update.",
+        ),
+        ErrorRow(
+            _C.TOKEN_EXPIRED,
+            _SESSION,
+            "The session's token has expired.",
+            "Send session.update with a new token.",
+        ),
+        ErrorRow(
+            _C.TOKEN_EXPIRING,
+            _SESSION,
+            "The session's token expires within a minute.",
+            "Send session.update with a new token.",
+        ),
+        ErrorRow(
+            _C.FORBIDDEN,
+            _SESSION,
+            "The credential does not allow this.",
+            "Ask the owner of the chat or agent for access.",
+        ),
+        ErrorRow(
+            _C.FORBIDDEN_ROLE,
+            _SESSION,
+            "The credential does not allow input in the role system or assistant.",
+            "Send role user, or use a key with the scope for histories.",
+        ),
+        ErrorRow(
+            _C.AGENT_NOT_FOUND,
+            _SESSION,
+            "No agent of that name, or none that this caller may see.",
+            "Check the agent's name.",
+        ),
+        ErrorRow(
+            _C.CHAT_NOT_FOUND,
+            _SESSION,
+            "No chat of that id, or none that this caller may see.",
+            "Check the chat's id.",
+        ),
+        ErrorRow(
+            _C.AGENT_OFFLINE,
+            _EITHER,
+            "The agent is not connected.",
+            "Try again after details.retry_after seconds.",
+        ),
+        ErrorRow(
+            _C.RATE_LIMITED,
+            _SESSION,
+            "Too many events; this one was not processed.",
+            "Send it again after details.retry_after seconds.",
+        ),
+        ErrorRow(
+            _C.TIMEOUT,
+            _EITHER,
+            "The session, the tool result, the agent or the provider took too long.",
+            "Try again.",
+        ),
+        ErrorRow(
+            _C.BUSY,
+            _SESSION,
+            "The server is at its capacity.",
+            "Send it again after details.retry_after seconds.",
+        ),
+        ErrorRow(
+            _C.UNAVAILABLE,
+            _SESSION,
+            "The server cannot reach its storage; nothing was stored.",
+            "Send it again after details.retry_after seconds.",
+        ),
+        ErrorRow(
+            _C.RESYNC,
+            _SESSION,
+            "Events or pieces of text were lost that cannot be sent again.",
+            "Load the chat's history and resume from its last seq.",
+        ),
+        ErrorRow(
+            _C.INVALID_MEDIA,
+            _SESSION,
+            "A medium is not valid base64, not what its type says, or not a kind that is taken.",
+            "Send the medium in its true format.",
+        ),
+        ErrorRow(
+            _C.CONTENT_NOT_FOUND,
+            _SESSION,
+            "No content of that id, or none that this caller may see.",
+            "Upload the content first.",
+        ),
+        ErrorRow(
+            _C.RESPONSE_IN_PROGRESS,
+            _SESSION,
+            "A response runs, and this must wait for its end.",
+            "Wait for response.done or send response.cancel.",
+        ),
+        ErrorRow(
+            _C.QUEUE_FULL,
+            _SESSION,
+            "As many responses wait as are allowed.",
+            "Wait for response.done.",
+        ),
+        ErrorRow(
+            _C.NOTHING_TO_CANCEL,
+            _SESSION,
+            "response.cancel names no running response of this session.",
+            "Nothing: the response has ended.",
+        ),
+        ErrorRow(
+            _C.UNKNOWN_CALL,
+            _SESSION,
+            "tool.result names no call of this session that waits.",
+            "Answer each tool.call once.",
+        ),
+        ErrorRow(
+            _C.PAYMENT_NOT_DUE,
+            _SESSION,
+            "payment.submit, but no payment was required; nothing was charged.",
+            "Wait for payment.required.",
+        ),
+        ErrorRow(
+            _C.PAYMENT_REQUIRED,
+            _RESPONSE,
+            "The response was not paid.",
+            "Top up, then ask again.",
+        ),
+        ErrorRow(
+            _C.PAYMENT_TIMEOUT,
+            _RESPONSE,
+            "The required payment was not submitted in time.",
+            "Ask again and answer payment.required.",
+        ),
+        ErrorRow(_C.PROVIDER_ERROR, _RESPONSE, "The model provider failed.", "Try again."),
+        ErrorRow(
+            _C.RATE_LIMIT_EXCEEDED,
+            _RESPONSE,
+            "The model provider takes no more requests now.",
+            "Try again after details.retry_after seconds.",
+        ),
+        ErrorRow(
+            _C.CONTEXT_LENGTH_EXCEEDED,
+            _RESPONSE,
+            "The conversation is too long for the model.",
+            "Start a new chat or choose a model with a larger window.",
+        ),
+        ErrorRow(
+            _C.CONTENT_FILTERED,
+            _RESPONSE,
+            "The provider's filter stopped the answer.",
+            "Ask differently.",
+        ),
+        ErrorRow(
+            _C.TOO_MANY_STEPS,
+            _RESPONSE,
+            "The agent used all the steps that it may take in one response.",
+            "Ask for less at once.",
+        ),
+        ErrorRow(
+            _C.INTERRUPTED,
+            _RESPONSE,
+            "The server stopped while it answered; the text so far is kept.",
+            "Ask again.",
+        ),
+        ErrorRow(
+            _C.INTERNAL_ERROR,
+            _EITHER,
+            "The server has a defect; its log has the details.",
+            "Try again, then tell the operator.",
+        ),
+    )
+)

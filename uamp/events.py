@@ -1,0 +1,235 @@
+"""All events and the tables that find a class by its wire type (UAMP §15).
+
+Law of this file: a type stands in the table of each side that may send it. Internal events (§11)
+stand in neither, so a peer that sends one is not understood.
+"""
+
+from uamp.base import Event, UnknownEvent, type_of
+from uamp.client_events import (
+    CapabilitiesQuery,
+    ClientCapabilities,
+    InputAudio,
+    InputFile,
+    InputImage,
+    InputText,
+    InputTyping,
+    InputVideo,
+    MessageRead,
+    Payment,
+    PaymentSubmit,
+    Ping,
+    ResponseCancel,
+    ResponseConfig,
+    ResponseCreate,
+    SessionCreate,
+    SessionDescription,
+    SessionEnd,
+    SessionUpdate,
+    ToolResult,
+    VoiceAccept,
+    VoiceDecline,
+    VoiceEnd,
+    VoiceInvite,
+)
+from uamp.server_events import (
+    AudioDelta,
+    AudioDone,
+    CapabilitiesAnnounced,
+    ChatMessage,
+    Delta,
+    ErrorDetail,
+    MessageCreated,
+    PaymentAccepted,
+    PaymentBalance,
+    PaymentError,
+    PaymentRequired,
+    PaymentRequirements,
+    PaymentScheme,
+    Pong,
+    PresenceOffline,
+    PresenceOnline,
+    PresenceTyping,
+    Progress,
+    RateLimit,
+    ResponseCancelled,
+    ResponseCreated,
+    ResponseDelta,
+    ResponseDone,
+    ResponseError,
+    ResponseOutput,
+    SessionCreated,
+    SessionError,
+    SessionUpdated,
+    Thinking,
+    ToolCall,
+    ToolCallDone,
+    ToolProgress,
+    TranscriptDelta,
+    TranscriptDone,
+    UsageDelta,
+    text_delta,
+)
+from uamp.system_events import (
+    SystemCancel,
+    SystemError,  # noqa: A004 - named for its wire type
+    SystemPing,
+    SystemPong,
+    SystemStop,
+    SystemUnroutable,
+)
+
+InputEvent = InputText | InputAudio | InputImage | InputVideo | InputFile
+
+ClientEvent = (
+    SessionCreate
+    | SessionUpdate
+    | SessionEnd
+    | CapabilitiesQuery
+    | ClientCapabilities
+    | InputText
+    | InputAudio
+    | InputImage
+    | InputVideo
+    | InputFile
+    | InputTyping
+    | ResponseCreate
+    | ResponseCancel
+    | ToolResult
+    | PaymentSubmit
+    | VoiceInvite
+    | VoiceAccept
+    | VoiceDecline
+    | VoiceEnd
+    | MessageRead
+    | Ping
+)
+
+ServerEvent = (
+    SessionCreated
+    | SessionUpdated
+    | SessionError
+    | SessionEnd
+    | CapabilitiesAnnounced
+    | ResponseCreated
+    | ResponseDelta
+    | ResponseDone
+    | ResponseError
+    | ResponseCancelled
+    | ToolCall
+    | ToolCallDone
+    | Progress
+    | Thinking
+    | AudioDelta
+    | AudioDone
+    | TranscriptDelta
+    | TranscriptDone
+    | UsageDelta
+    | RateLimit
+    | PresenceTyping
+    | PresenceOnline
+    | PresenceOffline
+    | MessageCreated
+    | MessageRead
+    | PaymentRequired
+    | PaymentAccepted
+    | PaymentBalance
+    | PaymentError
+    | VoiceInvite
+    | VoiceAccept
+    | VoiceDecline
+    | VoiceEnd
+    | Pong
+)
+
+SystemEvent = SystemError | SystemStop | SystemCancel | SystemPing | SystemPong | SystemUnroutable
+
+AnyInput = ClientEvent | ServerEvent
+
+
+def _by_type(*classes: type[Event]) -> dict[str, type[Event]]:
+    return {str(cls.__struct_config__.tag): cls for cls in classes}
+
+
+CLIENT_EVENTS: dict[str, type[Event]] = _by_type(*ClientEvent.__args__)
+SERVER_EVENTS: dict[str, type[Event]] = _by_type(*ServerEvent.__args__)
+SYSTEM_EVENTS: dict[str, type[Event]] = _by_type(*SystemEvent.__args__)
+
+__all__ = [
+    "CLIENT_EVENTS",
+    "SERVER_EVENTS",
+    "SYSTEM_EVENTS",
+    "AnyInput",
+    "AudioDelta",
+    "AudioDone",
+    "CapabilitiesAnnounced",
+    "CapabilitiesQuery",
+    "ChatMessage",
+    "ClientCapabilities",
+    "ClientEvent",
+    "Delta",
+    "ErrorDetail",
+    "Event",
+    "InputAudio",
+    "InputEvent",
+    "InputFile",
+    "InputImage",
+    "InputText",
+    "InputTyping",
+    "InputVideo",
+    "MessageCreated",
+    "MessageRead",
+    "Payment",
+    "PaymentAccepted",
+    "PaymentBalance",
+    "PaymentError",
+    "PaymentRequired",
+    "PaymentRequirements",
+    "PaymentScheme",
+    "PaymentSubmit",
+    "Ping",
+    "Pong",
+    "PresenceOffline",
+    "PresenceOnline",
+    "PresenceTyping",
+    "Progress",
+    "RateLimit",
+    "ResponseCancel",
+    "ResponseCancelled",
+    "ResponseConfig",
+    "ResponseCreate",
+    "ResponseCreated",
+    "ResponseDelta",
+    "ResponseDone",
+    "ResponseError",
+    "ResponseOutput",
+    "ServerEvent",
+    "SessionCreate",
+    "SessionCreated",
+    "SessionDescription",
+    "SessionEnd",
+    "SessionError",
+    "SessionUpdate",
+    "SessionUpdated",
+    "SystemCancel",
+    "SystemError",
+    "SystemEvent",
+    "SystemPing",
+    "SystemPong",
+    "SystemStop",
+    "SystemUnroutable",
+    "Thinking",
+    "ToolCall",
+    "ToolCallDone",
+    "ToolProgress",
+    "ToolResult",
+    "TranscriptDelta",
+    "TranscriptDone",
+    "UnknownEvent",
+    "UsageDelta",
+    "VoiceAccept",
+    "VoiceDecline",
+    "VoiceEnd",
+    "VoiceInvite",
+    "text_delta",
+    "type_of",
+]

@@ -1,0 +1,285 @@
+"""What a response has said so far, folded from its events (UAMP §6.6, §6.7, §6.13).
+
+Law of this file: adding a piece costs the same however long the answer is; pieces are joined only
+when somebody reads.
+"""
+
+from collections.abc import Iterator
+
+from msgspec import structs
+
+from uamp.base import Event
+from uamp.content import (
+    AudioContent,
+    ContentItem,
+    FileContent,
+    ImageContent,
+    MediaContent,
+    MediaUrl,
+    TextContent,
+    ThinkingContent,
+    ToolCallContent,
+    ToolCallData,
+    ToolResultContent,
+    ToolResultData,
+    VideoContent,
+    join_base64,
+)
+from uamp.errors import ErrorCode, RemoteProtocolError
+from uamp.events import (
+    AudioDelta,
+    AudioDone,
+    Delta,
+    ResponseCancelled,
+    ResponseDelta,
+    ResponseDone,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
+
+
+class _Text:
+    __slots__ = ("pieces",)
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+
+    def item(self) -> TextContent:
+        self.pieces = ["".join(self.pieces)]
+        return TextContent(text=self.pieces[0])
+
+
+class _Thought:
+    __slots__ = ("closed", "pieces", "redacted", "stage")
+
+    def __init__(self, *, stage: str | None) -> None:
+        self.pieces: list[str] = []
+        self.stage = stage
+        self.redacted = False
+        self.closed = False
+
+    def item(self) -> ThinkingContent:
+        self.pieces = ["".join(self.pieces)]
+        return ThinkingContent(thinking=self.pieces[0], stage=self.stage, redacted=self.redacted)
+
+
+class _Sound:
+    __slots__ = ("duration_ms", "pieces")
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self.duration_ms: int | float | None = None
+
+    def item(self) -> AudioContent:
+        if len(self.pieces) > 1:
+            self.pieces = [join_base64(self.pieces)]
+        return AudioContent(audio=self.pieces[0], duration_ms=self.duration_ms)
+
+
+class _Call:
+    __slots__ = ("call_id", "name", "pieces")
+
+    def __init__(self, call_id: str) -> None:
+        self.call_id = call_id
+        self.name = ""
+        self.pieces: list[str] = []
+
+    def item(self) -> ToolCallContent:
+        self.pieces = ["".join(self.pieces)]
+        return ToolCallContent(
+            tool_call=ToolCallData(id=self.call_id, name=self.name, arguments=self.pieces[0])
+        )
+
+
+class _Whole:
+    __slots__ = ("content",)
+
+    def __init__(self, content: ContentItem) -> None:
+        self.content = content
+
+    def item(self) -> ContentItem:
+        return self.content
+
+
+_Part = _Text | _Thought | _Sound | _Call | _Whole
+
+
+class OutputBuilder:
+    """The output of one response, folded from its events in order.
+
+    ``add`` takes every event; those that say nothing of the output change nothing. Consecutive
+    thinking is one item in its place between text and tool calls (§6.13), and so is text.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[_Part] = []
+        self._calls: dict[str, _Call] = {}
+        self._offset = 0
+
+    @property
+    def offset(self) -> int:
+        """Code points of text so far: the ``offset`` of the next text delta."""
+        return self._offset
+
+    @property
+    def text(self) -> str:
+        """All text so far, without breaks between its items."""
+        return "".join(part.item().text for part in self._parts if isinstance(part, _Text))
+
+    @property
+    def output(self) -> list[ContentItem]:
+        """The content items so far, in order."""
+        return [part.item() for part in self._parts]
+
+    def add(self, event: Event) -> None:
+        """Fold ``event`` in.
+
+        Raises RemoteProtocolError (resync) for a text delta whose ``offset`` leaves a gap.
+        """
+        match event:
+            case ResponseDelta():
+                self._add_delta(event.delta, event.offset)
+            case Thinking():
+                self._add_thinking(event)
+            case AudioDelta():
+                self._last_sound().pieces.append(event.audio)
+            case AudioDone():
+                self._end_sound(event.duration_ms)
+            case ToolCall():
+                call = self._call(event.call_id)
+                call.name, call.pieces = event.name, [event.arguments]
+            case ToolResult():
+                self._add_result(
+                    ToolResultData(
+                        call_id=event.call_id,
+                        result=event.result,
+                        is_error=event.is_error,
+                        content_items=event.content_items,
+                    )
+                )
+            case ResponseDone(response=response) if response is not None and response.output:
+                self._replace(response.output)
+            case ResponseCancelled(partial_output=output) if output:
+                self._replace(output)
+
+    def _add_delta(self, delta: Delta, offset: int | None) -> None:
+        if delta.type == "text" and delta.text is not None:
+            self._add_text(delta.text, offset)
+        elif delta.type == "audio" and isinstance(delta.audio, str):
+            self._last_sound().pieces.append(delta.audio)
+        elif delta.type == "tool_call" and delta.tool_call is not None:
+            call = self._call(delta.tool_call.id)
+            call.name = call.name or delta.tool_call.name
+            call.pieces.append(delta.tool_call.arguments)
+        elif delta.type == "tool_result" and delta.tool_result is not None:
+            self._add_result(delta.tool_result)
+        elif (item := _medium(delta)) is not None:
+            self._parts.append(_Whole(item))
+
+    def _add_text(self, text: str, offset: int | None) -> None:
+        """Append ``text``, or the part of it that is new."""
+        if offset is not None and offset != self._offset:
+            if offset == 0:
+                self._replace_text(text)
+                return
+            if offset > self._offset:
+                raise RemoteProtocolError(
+                    ErrorCode.RESYNC, f"text from {self._offset} to {offset} is missing"
+                )
+            text = text[self._offset - offset :]
+        if not text:
+            return
+        last = self._parts[-1] if self._parts else None
+        if not isinstance(last, _Text):
+            last = _Text()
+            self._parts.append(last)
+        last.pieces.append(text)
+        self._offset += len(text)
+
+    def _replace_text(self, text: str) -> None:
+        """Put ``text`` where the first text stood, in place of all text."""
+        first = next((part for part in self._parts if isinstance(part, _Text)), None)
+        self._parts = [p for p in self._parts if p is first or not isinstance(p, _Text)]
+        if first is not None:
+            first.pieces = [text]
+        self._offset = len(text)
+
+    def _add_thinking(self, event: Thinking) -> None:
+        last = self._parts[-1] if self._parts else None
+        if not (event.is_delta and isinstance(last, _Thought) and not last.closed):
+            last = _Thought(stage=event.stage)
+            self._parts.append(last)
+        last.pieces.append(event.content)
+        last.redacted = last.redacted or event.redacted
+        last.closed = not event.is_delta
+
+    def _last_sound(self) -> _Sound:
+        last = self._parts[-1] if self._parts else None
+        if not isinstance(last, _Sound):
+            last = _Sound()
+            self._parts.append(last)
+        return last
+
+    def _end_sound(self, duration_ms: float | None) -> None:
+        for part in reversed(self._parts):
+            if isinstance(part, _Sound):
+                part.duration_ms = duration_ms
+                return
+
+    def _call(self, call_id: str) -> _Call:
+        call = self._calls.get(call_id)
+        if call is None:
+            call = self._calls[call_id] = _Call(call_id)
+            self._parts.append(call)
+        return call
+
+    def _add_result(self, result: ToolResultData) -> None:
+        self._parts.append(_Whole(ToolResultContent(tool_result=result)))
+
+    def _replace(self, output: tuple[ContentItem, ...]) -> None:
+        """Take the server's whole output for what the pieces made."""
+        self._parts = list(_parts_of(output))
+        self._calls = {part.call_id: part for part in self._parts if isinstance(part, _Call)}
+        self._offset = sum(len(item.text) for item in output if isinstance(item, TextContent))
+
+
+def _parts_of(output: tuple[ContentItem, ...]) -> Iterator[_Part]:
+    for item in output:
+        match item:
+            case TextContent():
+                text = _Text()
+                text.pieces.append(item.text)
+                yield text
+            case ToolCallContent(tool_call=data):
+                call = _Call(data.id)
+                call.name, call.pieces = data.name, [data.arguments]
+                yield call
+            case _:
+                yield _Whole(item)
+
+
+def _medium(delta: Delta) -> ContentItem | None:
+    """Return the content item that a media delta of the reference implementation carries."""
+    item: MediaContent
+    match delta:
+        case Delta(type="audio", audio=MediaUrl() as audio):
+            item = AudioContent(audio=audio, format=delta.format)
+        case Delta(type="image", image=str() | MediaUrl() as image):
+            item = ImageContent(image=image, format=delta.format, alt_text=delta.alt_text)
+        case Delta(type="video", video=str() | MediaUrl() as video):
+            item = VideoContent(video=video, format=delta.format)
+        case Delta(type="file", file=str() | MediaUrl() as file):
+            item = FileContent(
+                file=file,
+                filename=delta.filename or "file",
+                mime_type=delta.mime_type or "application/octet-stream",
+            )
+        case _:
+            return None
+    return structs.replace(
+        item,
+        content_id=delta.content_id,
+        description=delta.description,
+        display_hint=delta.display_hint,
+    )

@@ -1,0 +1,368 @@
+"""Events that a server sends (UAMP §6, §7, §11).
+
+Law of this file: one class per wire type; a field without a default is required on the wire.
+"""
+
+from typing import Any
+
+import msgspec
+
+from uamp.base import Event
+from uamp.capabilities import Capabilities
+from uamp.content import ContentItem, Media, ToolCallData, ToolResultData
+from uamp.session import Session, UsageStats
+
+
+class ErrorDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What went wrong: a code of ``uamp.errors``, words for a person, and facts for a program."""
+
+    code: str
+    message: str
+    details: dict[str, Any] | None = None
+
+
+class SessionCreated(Event, frozen=True, kw_only=True, tag="session.created"):
+    """The session stands (UAMP §6.1).
+
+    Additions: ``epoch`` and ``seq`` are the log and its last place, ``resumed`` says that the
+    session goes on from where the client lost it.
+    """
+
+    uamp_version: str = msgspec.field(default_factory=lambda: "1.0")
+    session: Session
+    chat: str | None = None
+    agent: str | None = None
+    epoch: str | None = None
+    resumed: bool | None = None
+
+
+class SessionUpdated(Event, frozen=True, kw_only=True, tag="session.updated"):
+    """The update stands (UAMP §6.2)."""
+
+    session: Session | None = None
+
+
+class SessionError(Event, frozen=True, kw_only=True, tag="session.error"):
+    """Something is wrong with a session or a frame (UAMP §6.3)."""
+
+    error: ErrorDetail
+
+
+class CapabilitiesAnnounced(Event, frozen=True, kw_only=True, tag="capabilities"):
+    """What the model or agent can do (UAMP §6.4)."""
+
+    capabilities: Capabilities
+
+
+class ResponseCreated(Event, frozen=True, kw_only=True, tag="response.created"):
+    """A response began (UAMP §6.5).
+
+    Additions: ``agent`` is who answers, ``message_id`` what is answered, ``chat_id`` where.
+    """
+
+    response_id: str
+    agent: str | None = None
+    message_id: str | None = None
+    chat_id: str | None = None
+
+
+class ToolProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How far a server-side tool is (UAMP §6.6); ``progress_percent`` is 0-100."""
+
+    call_id: str
+    text: str = msgspec.field(default_factory=str)
+    replace: bool | None = None
+    status: str | None = None
+    progress_percent: int | float | None = None
+    media_type: str | None = None
+    kind: str | None = None
+    estimated_duration_ms: int | float | None = None
+    thumbnail_url: str | None = None
+
+
+class Delta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A piece of a response; ``type`` says which member it carries (UAMP §6.6).
+
+    ``image``, ``video`` and ``file`` deltas, an addition of the reference implementation, carry a
+    whole medium with the members of the content item of that type.
+    """
+
+    type: str
+    text: str | None = None
+    audio: Media | None = None
+    tool_call: ToolCallData | None = None
+    tool_result: ToolResultData | None = None
+    tool_progress: ToolProgress | None = None
+    image: Media | None = None
+    video: Media | None = None
+    file: Media | None = None
+    format: str | None = None
+    filename: str | None = None
+    mime_type: str | None = None
+    content_id: str | None = None
+    description: str | None = None
+    display_hint: str | None = None
+    alt_text: str | None = None
+
+
+class ResponseDelta(Event, frozen=True, kw_only=True, tag="response.delta"):
+    """A piece of a response (UAMP §6.6).
+
+    ``offset``, on text, counts the code points of the response sent before this piece; a piece at
+    offset 0 replaces all text so far.
+    """
+
+    response_id: str | None = None
+    delta: Delta
+    offset: int | None = None
+
+
+class ResponseOutput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The finished response: ``status`` is completed, cancelled or failed (UAMP §6.7)."""
+
+    id: str
+    status: str
+    output: tuple[ContentItem, ...] = msgspec.field(default_factory=tuple)
+    usage: UsageStats | None = None
+    finish_reason: str | None = None
+    error: ErrorDetail | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class ResponseDone(Event, frozen=True, kw_only=True, tag="response.done"):
+    """A response is complete (UAMP §6.7); ``signature`` is a compact JWT.
+
+    A server always sends ``response``; connected agents end a turn without it.
+    """
+
+    response_id: str | None = None
+    response: ResponseOutput | None = None
+    signature: str | None = None
+
+
+class ResponseError(Event, frozen=True, kw_only=True, tag="response.error"):
+    """A response failed (UAMP §6.8)."""
+
+    response_id: str | None = None
+    error: ErrorDetail
+
+
+class ResponseCancelled(Event, frozen=True, kw_only=True, tag="response.cancelled"):
+    """A response was cancelled (UAMP §6.9)."""
+
+    response_id: str | None = None
+    partial_output: tuple[ContentItem, ...] = msgspec.field(default_factory=tuple)
+
+
+class ToolCall(Event, frozen=True, kw_only=True, tag="tool.call"):
+    """Ask the client to run a tool; ``arguments`` is JSON text (UAMP §6.10)."""
+
+    call_id: str
+    name: str
+    arguments: str
+    response_id: str | None = None
+
+
+class ToolCallDone(Event, frozen=True, kw_only=True, tag="tool.call_done"):
+    """A server-side tool call is complete (UAMP §6.11)."""
+
+    call_id: str
+    response_id: str | None = None
+
+
+class Progress(Event, frozen=True, kw_only=True, tag="progress"):
+    """How far a long operation is (UAMP §6.12).
+
+    ``target`` is tool, response, upload or reasoning; ``percent`` is 0-100.
+    """
+
+    target: str
+    target_id: str | None = None
+    stage: str | None = None
+    message: str | None = None
+    percent: int | float | None = None
+    step: int | None = None
+    total_steps: int | None = None
+    response_id: str | None = None
+
+
+class Thinking(Event, frozen=True, kw_only=True, tag="thinking"):
+    """Reasoning; ``is_delta`` appends to the previous thought (UAMP §6.13)."""
+
+    content: str
+    stage: str | None = None
+    redacted: bool = False
+    is_delta: bool = False
+    response_id: str | None = None
+
+
+class AudioDelta(Event, frozen=True, kw_only=True, tag="audio.delta"):
+    """A piece of spoken answer, base64 (UAMP §6.14)."""
+
+    response_id: str | None = None
+    audio: str
+
+
+class AudioDone(Event, frozen=True, kw_only=True, tag="audio.done"):
+    """The spoken answer is complete (UAMP §6.14)."""
+
+    response_id: str | None = None
+    duration_ms: int | float | None = None
+
+
+class TranscriptDelta(Event, frozen=True, kw_only=True, tag="transcript.delta"):
+    """A piece of the transcription (UAMP §6.15)."""
+
+    response_id: str | None = None
+    transcript: str
+
+
+class TranscriptDone(Event, frozen=True, kw_only=True, tag="transcript.done"):
+    """The transcription is complete; ``transcript`` is the whole of it (UAMP §6.15)."""
+
+    response_id: str | None = None
+    transcript: str | None = None
+
+
+class UsageDelta(Event, frozen=True, kw_only=True, tag="usage.delta"):
+    """Usage to add to what was told before (UAMP §6.16)."""
+
+    response_id: str | None = None
+    delta: UsageStats
+
+
+class RateLimit(Event, frozen=True, kw_only=True, tag="rate_limit"):
+    """How much is left; ``reset_at`` is Unix seconds, as §6.17 prints it."""
+
+    limit: int
+    remaining: int
+    reset_at: int | float
+
+
+class PresenceTyping(Event, frozen=True, kw_only=True, tag="presence.typing"):
+    """Another participant types (UAMP §6.18)."""
+
+    user_id: str
+    username: str | None = None
+    is_typing: bool
+    chat_id: str | None = None
+
+
+class PresenceOnline(Event, frozen=True, kw_only=True, tag="presence.online"):
+    """A user or agent came online; ``kind`` is user or agent (UAMP §7.1)."""
+
+    user_id: str
+    username: str | None = None
+    kind: str | None = None
+    chat_id: str | None = None
+    status: str | None = None
+    last_seen_at: int | float | None = None
+
+
+class PresenceOffline(Event, frozen=True, kw_only=True, tag="presence.offline"):
+    """A user or agent went; ``last_seen_at`` is Unix milliseconds (UAMP §7.1)."""
+
+    user_id: str
+    username: str | None = None
+    kind: str | None = None
+    chat_id: str | None = None
+    status: str | None = None
+    last_seen_at: int | float | None = None
+
+
+class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A stored message as the chat shows it; ``created_at`` is Unix milliseconds.
+
+    ``status`` says cancelled or failed for an answer that did not come to its end.
+    """
+
+    id: str
+    role: str
+    content: str = msgspec.field(default_factory=str)
+    content_items: tuple[ContentItem, ...] | None = None
+    name: str | None = None
+    sender_id: str | None = None
+    sender_kind: str | None = None
+    created_at: int | float
+    response_id: str | None = None
+    status: str | None = None
+
+
+class MessageCreated(Event, frozen=True, kw_only=True, tag="message.created"):
+    """A new message in a chat (UAMP §7.1)."""
+
+    chat_id: str
+    message: ChatMessage
+
+
+class PaymentScheme(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A way to pay (UAMP §7.2)."""
+
+    scheme: str
+    network: str | None = None
+    address: str | None = None
+    min_amount: str | None = None
+    max_amount: str | None = None
+    extra: dict[str, Any] | None = None
+
+
+class PaymentRequirements(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is to be paid: a decimal string; ``expires_at`` is Unix seconds (UAMP §7.2)."""
+
+    amount: str
+    currency: str
+    schemes: tuple[PaymentScheme, ...]
+    expires_at: int | float | None = None
+    reason: str | None = None
+    ap2: dict[str, Any] | None = None
+    extra: dict[str, Any] | None = None
+
+
+class PaymentRequired(Event, frozen=True, kw_only=True, tag="payment.required"):
+    """Pay before the response goes on (UAMP §7.2)."""
+
+    response_id: str | None = None
+    requirements: PaymentRequirements
+
+
+class PaymentAccepted(Event, frozen=True, kw_only=True, tag="payment.accepted"):
+    """The payment stands; sent once, before the first delta (UAMP §3.3)."""
+
+    payment_id: str | None = None
+    response_id: str | None = None
+    balance_remaining: str | None = None
+    expires_at: int | float | None = None
+
+
+class PaymentBalance(Event, frozen=True, kw_only=True, tag="payment.balance"):
+    """What is left, a decimal string (UAMP §7.2)."""
+
+    balance: str
+    currency: str
+    low_balance_warning: bool | None = None
+    estimated_remaining: int | float | None = None
+    expires_at: int | float | None = None
+
+
+class PaymentError(Event, frozen=True, kw_only=True, tag="payment.error"):
+    """The payment failed, with a code of §7.2 (UAMP §7.2)."""
+
+    code: str
+    message: str
+    balance_required: str | None = None
+    balance_current: str | None = None
+    can_retry: bool | None = None
+    response_id: str | None = None
+
+
+class Pong(Event, frozen=True, kw_only=True, tag="pong"):
+    """Keepalive answer; ``reply_to`` is the ping's ``event_id`` (UAMP §6.19)."""
+
+    reply_to: str | None = None
+
+
+def text_delta(response_id: str, text: str, offset: int | None = None) -> ResponseDelta:
+    """Return a text delta; ``offset`` counts the code points sent before it (UAMP §6.6)."""
+    return ResponseDelta(
+        response_id=response_id, delta=Delta(type="text", text=text), offset=offset
+    )

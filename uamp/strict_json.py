@@ -1,0 +1,199 @@
+"""The one JSON loader of the edge: text in, plain values out (UAMP §13.1).
+
+Law of this file: what it accepts, it reads as ``json.loads`` does; whatever a peer can use to make
+two readers disagree, or one reader work too hard, is refused with its own code.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from json import JSONDecodeError, JSONDecoder
+from math import isinf
+from typing import Any, NoReturn
+
+import msgspec
+
+from uamp.errors import ErrorCode, RemoteProtocolError
+from uamp.limits import DEFAULT_LIMITS, Limits
+
+MEDIA_KEYS = frozenset({"audio", "image", "video", "file", "thumbnail", "url"})
+
+_MAX_INTEGER = 2**53 - 1
+_MAX_INTEGER_CHARS = len(str(-_MAX_INTEGER))
+_UTF8_CHAR_BYTES = 4
+
+# An unterminated string matches up to the end, which keeps the scan linear on hostile text.
+_STRING = re.compile(r'"(?:[^"\\]++|\\.?)*+(?:"|\Z)', re.DOTALL)
+_EMPTY = re.compile(r"\{\s*\}|\[\s*\]")
+_BRACKET = re.compile(r"[\[\]{}]")
+_SUSPECT_ESCAPE = re.compile(r"\\u(?:d[89a-f]|0000)", re.IGNORECASE)
+_BAD_CHARACTER = re.compile("[\x00\ud800-\udfff]")
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """A parsed frame: its value and its size in bytes, with and without its media."""
+
+    value: object
+    size: int
+    plain_size: int
+
+
+def load_json(raw: str | bytes, limits: Limits = DEFAULT_LIMITS) -> object:
+    """Return the value of a JSON text; raise RemoteProtocolError where it breaks a limit.
+
+    Refused are duplicate keys, numbers beyond a double, integers beyond 2^53-1, NUL, lone
+    surrogates, a byte order mark, trailing data, and anything past ``limits``.
+    """
+    return load(raw, limits).value
+
+
+def load(raw: str | bytes, limits: Limits) -> Loaded:
+    """Return the value of a JSON text with its size; raise as ``load_json`` does."""
+    text, size = _text(raw, limits)
+    openings = text.count("{") + text.count("[")
+    if openings > limits.depth or openings + text.count(",") >= limits.nodes:
+        _check_structure(text, limits)
+    try:
+        value = _decoder(limits).decode(text)
+    except JSONDecodeError as error:
+        raise RemoteProtocolError(
+            ErrorCode.INVALID_JSON, f"not JSON: {error.msg} at character {error.pos}"
+        ) from None
+    if "\\u" in text and _SUSPECT_ESCAPE.search(text):
+        _check_characters(value)
+    media = _media_bytes(value, limits) if size > limits.string_bytes else 0
+    return Loaded(value, size, size - media)
+
+
+def _text(raw: str | bytes, limits: Limits) -> tuple[str, int]:
+    """Return the frame as text and its size in UTF-8 bytes."""
+    if len(raw) > limits.frame_bytes:
+        _too_large(limits)
+    if isinstance(raw, bytes):
+        try:
+            return raw.decode(), len(raw)
+        except UnicodeDecodeError:
+            raise RemoteProtocolError(ErrorCode.INVALID_JSON, "not UTF-8") from None
+    if raw.isascii():
+        return raw, len(raw)
+    try:
+        size = len(raw.encode())
+    except UnicodeEncodeError:
+        raise RemoteProtocolError(ErrorCode.INVALID_TEXT, "a lone surrogate") from None
+    if size > limits.frame_bytes:
+        _too_large(limits)
+    return raw, size
+
+
+def _too_large(limits: Limits) -> NoReturn:
+    raise RemoteProtocolError(
+        ErrorCode.FRAME_TOO_LARGE, f"a frame has at most {limits.frame_bytes} bytes"
+    )
+
+
+def _check_structure(text: str, limits: Limits) -> None:
+    """Count values and depth before anything is built from them."""
+    skeleton = _STRING.sub("s", text)
+    openings = skeleton.count("{") + skeleton.count("[")
+    empty = len(_EMPTY.findall(skeleton))
+    if 1 + skeleton.count(",") + openings - empty > limits.nodes:
+        raise RemoteProtocolError(
+            ErrorCode.TOO_MANY_VALUES, f"a frame has at most {limits.nodes} values"
+        )
+    depth = 0
+    for bracket in _BRACKET.finditer(skeleton):
+        depth += 1 if bracket[0] in "{[" else -1
+        if depth > limits.depth:
+            raise RemoteProtocolError(
+                ErrorCode.TOO_DEEP, f"objects and arrays nest at most {limits.depth} deep"
+            )
+
+
+@lru_cache(maxsize=32)
+def _decoder(limits: Limits) -> JSONDecoder:
+    return JSONDecoder(
+        object_pairs_hook=_object_hook(limits),
+        parse_int=_integer,
+        parse_float=_real,
+        parse_constant=_constant,
+    )
+
+
+def _object_hook(limits: Limits) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+    max_members, max_key_chars = limits.members, limits.key_chars
+
+    def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        members = dict(pairs)
+        if len(members) != len(pairs):
+            raise RemoteProtocolError(ErrorCode.DUPLICATE_KEY, "an object names a member twice")
+        if len(pairs) > max_members:
+            raise RemoteProtocolError(
+                ErrorCode.TOO_MANY_MEMBERS, f"an object has at most {max_members} members"
+            )
+        if members and max(map(len, members)) > max_key_chars:
+            raise RemoteProtocolError(
+                ErrorCode.KEY_TOO_LONG, f"a member's name has at most {max_key_chars} characters"
+            )
+        return members
+
+    return build
+
+
+def _integer(digits: str) -> int:
+    if len(digits) <= _MAX_INTEGER_CHARS:
+        value = int(digits)
+        if -_MAX_INTEGER <= value <= _MAX_INTEGER:
+            return value
+    raise RemoteProtocolError(ErrorCode.INVALID_NUMBER, "an integer is beyond 2^53-1")
+
+
+def _real(digits: str) -> float:
+    value = float(digits)
+    if isinf(value):
+        raise RemoteProtocolError(ErrorCode.INVALID_NUMBER, "a number is beyond a double")
+    return value
+
+
+def _constant(name: str) -> NoReturn:
+    raise RemoteProtocolError(ErrorCode.INVALID_NUMBER, f"{name} is not JSON")
+
+
+def _strings(value: object) -> Iterator[tuple[str, str]]:
+    """Yield every string with the name of the member that holds it, names included."""
+    pending: list[tuple[str, object]] = [("", value)]
+    while pending:
+        key, item = pending.pop()
+        if isinstance(item, str):
+            yield key, item
+        elif isinstance(item, dict):
+            for name, member in item.items():
+                yield "", name
+                pending.append((name, member))
+        elif isinstance(item, list):
+            pending.extend((key, element) for element in item)
+
+
+def _check_characters(value: object) -> None:
+    for _, string in _strings(value):
+        if _BAD_CHARACTER.search(string):
+            raise RemoteProtocolError(
+                ErrorCode.INVALID_TEXT, "a string holds NUL or half of a surrogate pair"
+            )
+
+
+def _media_bytes(value: object, limits: Limits) -> int:
+    """Return the bytes of all media in ``value``, after checking each string against its limit."""
+    total = 0
+    smallest = min(limits.string_bytes, limits.media_bytes) // _UTF8_CHAR_BYTES
+    for key, string in _strings(value):
+        if len(string) <= smallest and key not in MEDIA_KEYS:
+            continue
+        size = len(string) if string.isascii() else len(string.encode())
+        is_medium = key in MEDIA_KEYS
+        if size > (limits.media_bytes if is_medium else limits.string_bytes):
+            raise RemoteProtocolError(
+                ErrorCode.STRING_TOO_LONG, f"a string of {size} bytes is too long"
+            )
+        if is_medium:
+            total += size
+    return total
