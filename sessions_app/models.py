@@ -106,8 +106,8 @@ class InboundEvent(models.Model):
     session = models.ForeignKey(Session, models.CASCADE, related_name="inbound_events")
     event_id = models.CharField(max_length=128)
     sha256 = models.CharField(max_length=64)
-    # The ids of the responses that it started, in order.
-    outcome = models.JSONField(default=list)
+    # {"message_id", "response_ids", "first_seq"} of what it started.
+    outcome = models.JSONField(default=dict)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:

@@ -1,0 +1,383 @@
+"""Content: blobs with a `content_id`, owned, checked for being what they say (UAMP §8.4.1, §8.5.4).
+
+A medium that arrives as base64 is stored once and travels on as `/api/content/<uuid>`; the log
+keeps references, not payloads. Everything here is synchronous.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import io
+import re
+import unicodedata
+import uuid
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import puremagic
+from django.conf import settings
+from django.core.files.base import ContentFile
+from django.core.signing import BadSignature, TimestampSigner
+from django.db import transaction
+from PIL import Image, UnidentifiedImageError
+
+import uamp
+from chat_app.models import Content, ContentUse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+IMAGE_FORMATS: Final = {
+    "jpeg": "image/jpeg",
+    "png": "image/png",
+    "webp": "image/webp",
+    "gif": "image/gif",
+}
+IMAGE_MAX_PIXELS: Final = 50_000_000
+SIGNATURE_SECONDS: Final = 15 * 60
+FILENAME_BYTES: Final = 255
+MAGIC_BYTES: Final = 4
+DEFAULT_MIME: Final = "application/octet-stream"
+
+# Types that a browser would run as a page: stored and served as plain downloads.
+_ACTIVE: Final = {"text/html", "image/svg+xml", "application/xhtml+xml", "text/xml"}
+_MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,62}/[a-z0-9][a-z0-9!#$&^_.+-]{0,62}")
+_AUDIO_FORMATS: Final = {
+    "mp3": "audio/mpeg",
+    "wav": "audio/wav",
+    "webm": "audio/webm",
+    "opus": "audio/ogg",
+    "aac": "audio/aac",
+}
+# These formats have no header that could be looked at.
+_HEADERLESS: Final = {"pcm16", "g711_ulaw", "g711_alaw", "aac"}
+
+
+class InvalidMedia(Exception):
+    """The medium is not what it says, or cannot be read; the message is for its sender."""
+
+
+class ContentNotFound(Exception):
+    """There is no such content, or it is not for this caller: the answer is the same."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Owner:
+    """Whose a new content is: a person, or a session or chat by its key."""
+
+    user_id: int | None = None
+    key: str = ""
+
+
+def content_url(content_id: object) -> str:
+    """Return the path under which a content is read."""
+    return f"/api/content/{content_id}"
+
+
+def signed_url(content_id: object) -> str:
+    """Return a path that anybody may read for SIGNATURE_SECONDS."""
+    signature = TimestampSigner(salt="content").sign(str(content_id)).split(":", 1)[1]
+    return f"{content_url(content_id)}?signature={signature}"
+
+
+def signature_is_good(content_id: object, signature: str) -> bool:
+    """Return whether a signature is ours, for this content, and not too old."""
+    signer = TimestampSigner(salt="content")
+    try:
+        signer.unsign(f"{content_id}:{signature}", max_age=SIGNATURE_SECONDS)
+    except BadSignature:
+        return False
+    return True
+
+
+def clean_filename(name: str) -> str:
+    """Return the last part of a name, without control and direction characters."""
+    name = PurePosixPath(unicodedata.normalize("NFKC", name).replace("\\", "/")).name
+    kept = "".join(c for c in name if unicodedata.category(c) not in {"Cc", "Cf", "Cs"})
+    while len(kept.encode()) > FILENAME_BYTES:
+        kept = kept[:-1]
+    return kept
+
+
+def sniff(data: bytes, *, declared: str, filename: str = "") -> str:
+    """Return the type to store: the declared one if the bytes agree.
+
+    Raises InvalidMedia when the bytes are an image, sound or document of another kind than they
+    say, or a page that says it is something else.
+    """
+    declared = declared.split(";")[0].strip().lower() or DEFAULT_MIME
+    if not _MIME.fullmatch(declared):
+        raise InvalidMedia(f"{declared[:80]!r} is not a media type.")
+    if declared.startswith("image/") and declared not in _ACTIVE:
+        found = IMAGE_FORMATS.get(_image_format(data), "")
+        if found != declared:
+            raise InvalidMedia(f"The data is not {declared}; send it with its real type.")
+        return declared
+    found = _magic(data)
+    if found and declared != DEFAULT_MIME and _contradicts(found, declared):
+        raise InvalidMedia(
+            f"{filename or 'The data'} says {declared} but looks like {found}; "
+            "send it with its real type."
+        )
+    return declared
+
+
+def _image_format(data: bytes) -> str:
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            if image.width * image.height > IMAGE_MAX_PIXELS:
+                raise InvalidMedia("The image has more than 50 megapixels.")
+            image.verify()
+            return (image.format or "").lower()
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
+        raise InvalidMedia("The data is not an image that can be read.") from error
+    except Image.DecompressionBombError as error:
+        raise InvalidMedia("The image has too many pixels.") from error
+
+
+def _magic(data: bytes) -> str:
+    """Return the type that the first bytes prove, or '' where they prove nothing."""
+    try:
+        matches = puremagic.magic_string(data[:4096])
+    except (puremagic.PureError, ValueError):
+        return ""
+    best = matches[0] if matches else None
+    # One or two equal bytes prove nothing.
+    proven = best is not None and len(best.byte_match) >= MAGIC_BYTES
+    return str(best.mime_type) if proven else ""
+
+
+def _contradicts(found: str, declared: str) -> bool:
+    """Compare by family: container formats and text have many names, an executable has one."""
+    if found == declared:
+        return False
+    families = {"image", "audio", "video"}
+    kind, said = found.split("/")[0], declared.split("/")[0]
+    if "pdf" in (found.split("/")[1], declared.split("/")[1]):
+        return True
+    if kind in families or said in families:
+        # webm, mp4 and ogg hold sound or film alike.
+        return kind != said and {kind, said} != {"audio", "video"}
+    return found in _ACTIVE and said != "text"
+
+
+@transaction.atomic
+def store(
+    data: bytes,
+    *,
+    mime_type: str,
+    filename: str,
+    owner: Owner,
+    content_id: str | None = None,
+) -> Content:
+    """Store a blob; with a `content_id` that this owner used for the same bytes, return that one.
+
+    Raises InvalidMedia for an empty or too large blob, a type that is not true, or an id in use.
+    """
+    if not data:
+        raise InvalidMedia("The file is empty.")
+    if len(data) > settings.UAMP_UPLOAD_BYTES:
+        raise InvalidMedia(f"The file is larger than {settings.UAMP_UPLOAD_BYTES} bytes.")
+    filename = clean_filename(filename)
+    mime_type = sniff(data, declared=mime_type, filename=filename)
+    sha256 = hashlib.sha256(data).hexdigest()
+    if content_id is not None:
+        existing = Content.objects.filter(pk=content_id).first()
+        if existing is not None:
+            if (existing.owner_id, existing.owner_key, existing.sha256) == (
+                owner.user_id,
+                owner.key,
+                sha256,
+            ):
+                return existing
+            raise InvalidMedia("This content_id is in use for something else.")
+    content = Content(
+        id=content_id or uuid.uuid4(),
+        sha256=sha256,
+        mime_type=mime_type,
+        filename=filename,
+        size_bytes=len(data),
+        owner_id=owner.user_id,
+        owner_key=owner.key,
+    )
+    # The stored name is the id: what a client calls its file never reaches the file system.
+    content.blob.save(str(content.id), ContentFile(data), save=False)
+    content.save(force_insert=True)
+    return content
+
+
+def read(content: Content) -> bytes:
+    """Return the bytes of a content."""
+    with content.blob.open("rb") as blob:
+        data: bytes = blob.read()
+        return data
+
+
+def item_of(content: Content) -> uamp.ContentItem:
+    """Return the content item that refers to a stored content (UAMP §8.4.2)."""
+    url = uamp.MediaUrl(url=content_url(content.id))
+    kind, _, subtype = content.mime_type.partition("/")
+    content_id = str(content.id)
+    if content.mime_type in IMAGE_FORMATS.values():
+        return uamp.ImageContent(image=url, format=subtype, content_id=content_id)
+    if kind == "audio":
+        return uamp.AudioContent(audio=url, format=subtype, content_id=content_id)
+    if kind == "video":
+        return uamp.VideoContent(video=url, format=subtype, content_id=content_id)
+    return uamp.FileContent(
+        file=url,
+        filename=content.filename or content_id,
+        mime_type=content.mime_type,
+        size_bytes=content.size_bytes,
+        content_id=content_id,
+    )
+
+
+def media_of(item: uamp.ContentItem) -> uamp.MediaUrl | str | None:
+    """Return the medium of a content item; None for text and tool items."""
+    match item:
+        case uamp.ImageContent(image=medium):
+            return medium
+        case uamp.AudioContent(audio=medium):
+            return medium
+        case uamp.VideoContent(video=medium):
+            return medium
+        case uamp.FileContent(file=medium):
+            return medium
+    return None
+
+
+def ingest(items: Sequence[uamp.ContentItem], *, owner: Owner) -> list[uamp.ContentItem]:
+    """Store the base64 media of a message and return its items with references instead.
+
+    References to our own content are checked for access; other URLs are kept and never fetched.
+    Raises InvalidMedia and ContentNotFound; then nothing is kept of the message.
+    """
+    return [_ingest_item(item, owner) for item in items]
+
+
+def _ingest_item(item: uamp.ContentItem, owner: Owner) -> uamp.ContentItem:
+    medium = media_of(item)
+    if medium is None:
+        return item
+    if isinstance(medium, uamp.MediaUrl):
+        if (content_id := uamp.content_id_of(medium.url)) is not None:
+            readable(content_id, owner=owner)
+        elif not re.match(r"https?://[^\s/]", medium.url):
+            raise InvalidMedia("A medium is base64 data, an http(s) URL or /api/content/<uuid>.")
+        return item
+    if (content_id := uamp.content_id_of(medium)) is not None:
+        readable(content_id, owner=owner)
+        return _with_medium(item, uamp.MediaUrl(url=medium), content_id)
+    data = _decode(medium)
+    mime_type, filename = _declared(item, data)
+    content = store(
+        data,
+        mime_type=mime_type,
+        filename=filename,
+        owner=owner,
+        content_id=_as_uuid(getattr(item, "content_id", None)),
+    )
+    return _with_medium(item, uamp.MediaUrl(url=content_url(content.id)), str(content.id))
+
+
+def _as_uuid(value: str | None) -> str | None:
+    try:
+        return str(uuid.UUID(value)) if value else None
+    except ValueError:
+        raise InvalidMedia("content_id must be a UUID.") from None
+
+
+def _decode(text: str) -> bytes:
+    if text.startswith("data:"):
+        text = text.partition(",")[2]
+    elif text.startswith(("http://", "https://")):
+        raise InvalidMedia('Send a URL as {"url": …}; a plain string is base64 data.')
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise InvalidMedia("The medium is not base64 data.") from error
+
+
+def _declared(item: uamp.ContentItem, data: bytes) -> tuple[str, str]:
+    """Return the media type that an item says, and its file name."""
+    match item:
+        case uamp.FileContent(filename=filename, mime_type=mime_type):
+            return mime_type, filename
+        case uamp.ImageContent(format=None):
+            found = IMAGE_FORMATS.get(_image_format(data))
+            if found is None:
+                raise InvalidMedia("An image is jpeg, png, webp or gif.")
+            return found, ""
+        case uamp.ImageContent(format=image_format):
+            return IMAGE_FORMATS.get(image_format, f"image/{image_format}"), ""
+        case uamp.AudioContent(format=audio_format):
+            if audio_format in _HEADERLESS or audio_format is None:
+                return DEFAULT_MIME, ""
+            return _AUDIO_FORMATS.get(audio_format, f"audio/{audio_format}"), ""
+        case uamp.VideoContent(format=video_format):
+            return f"video/{video_format or 'mp4'}", ""
+    raise AssertionError(item)
+
+
+def _with_medium(
+    item: uamp.ContentItem, medium: uamp.MediaUrl, content_id: str
+) -> uamp.ContentItem:
+    field = type(item).__struct_config__.tag
+    return msgspec.structs.replace(item, **{str(field): medium, "content_id": content_id})
+
+
+def readable(content_id: str, *, owner: Owner) -> Content:
+    """Return a content that an owner may read; raises ContentNotFound."""
+    content = Content.objects.filter(pk=content_id).first()
+    if content is None or not may_read(content, reader=owner):
+        raise ContentNotFound
+    return content
+
+
+def may_read(content: Content, *, reader: Owner) -> bool:
+    """Return whether a person, or the session or chat that owns it, may read a content."""
+    if reader.key and content.owner_key == reader.key:
+        return True
+    if reader.user_id is None:
+        return False
+    return (
+        content.owner_id == reader.user_id
+        or ContentUse.objects.filter(
+            content=content,
+            chat__participants__user_id=reader.user_id,
+            chat__participants__left_at__isnull=True,
+        ).exists()
+    )
+
+
+def use(chat_id: str, used: Iterable[str]) -> None:
+    """Let the members of a chat read contents that a message of it carries."""
+    ContentUse.objects.bulk_create(
+        [ContentUse(chat_id=chat_id, content_id=content_id) for content_id in used],
+        ignore_conflicts=True,
+    )
+
+
+def read_in_chat(content_id: str, chat_id: str) -> tuple[bytes, str]:
+    """Return the bytes and type of a content that appears in a chat; raises ContentNotFound."""
+    content = Content.objects.filter(pk=content_id, uses__chat_id=chat_id).first()
+    if content is None:
+        raise ContentNotFound
+    return read(content), content.mime_type
+
+
+def content_ids(items: Sequence[uamp.ContentItem]) -> list[str]:
+    """Return the ids of all stored contents that items refer to, tool results included."""
+    found: list[str] = []
+    for item in items:
+        if isinstance(item, uamp.ToolResultContent) and item.tool_result.content_items:
+            found += content_ids(item.tool_result.content_items)
+        medium = media_of(item)
+        if isinstance(medium, uamp.MediaUrl) and (found_id := uamp.content_id_of(medium.url)):
+            found.append(found_id)
+    return found

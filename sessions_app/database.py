@@ -1,0 +1,69 @@
+"""The bounded executor on which sockets and runs reach the database (DESIGN D9, notes F6).
+
+Channels would run every socket of a process on one shared thread; one slow query would stop all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from django.conf import settings
+from django.db import close_old_connections, connections
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_lock = threading.Lock()
+_executor: ThreadPoolExecutor | None = None
+
+
+def executor() -> ThreadPoolExecutor:
+    """Return the process's database threads, made on first use."""
+    global _executor  # noqa: PLW0603 one executor per process is the point
+    with _lock:
+        if _executor is None:
+            _executor = ThreadPoolExecutor(settings.DB_THREADS, thread_name_prefix="database")
+        return _executor
+
+
+async def run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run a synchronous database function on a database thread and return what it returns."""
+
+    def job() -> T:
+        return scoped(function, *args, **kwargs)
+
+    return await asyncio.get_running_loop().run_in_executor(executor(), job)
+
+
+def scoped(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a database function with a usable connection, and let go of one that has aged."""
+    close_old_connections()
+    try:
+        return function(*args, **kwargs)
+    finally:
+        close_old_connections()
+
+
+def close_connections() -> None:
+    """End the threads and their connections (at shutdown, and between tests)."""
+    global _executor  # noqa: PLW0603 see above
+    with _lock:
+        ended, _executor = _executor, None
+    if ended is not None:
+        workers = len(ended._threads)  # noqa: SLF001 every thread must close its own connections
+        barrier = threading.Barrier(workers) if workers else None
+
+        def close() -> None:
+            connections.close_all()
+            if barrier is not None:
+                barrier.wait(timeout=10)
+
+        for future in [ended.submit(close) for _ in range(workers)]:
+            future.result()
+        ended.shutdown(wait=True)

@@ -1,0 +1,185 @@
+"""What one session hears of its chat: each durable event once, in order, and text without gaps.
+
+Live messages are only hints. The feed knows how far it is (`cursor`, and per running response how
+many code points were sent); what does not join on is fetched from the log and the response rows,
+so that a lost layer message, a new socket and a slow one are all the same case (D2, notes G3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import msgspec
+
+from chat_app import fanout
+from sessions_app.frames import frame
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from chat_app.selectors import LoggedEvent
+
+PAGE: Final = 256
+TERMINAL: Final = frozenset({"response.done", "response.error", "response.cancelled"})
+# What a session that did not name a chat hears: its own turns, as UAMP §3.1 draws them.
+OWN_TURN_EVENTS: Final = frozenset({"response.created", *TERMINAL})
+
+
+@dataclass(frozen=True, slots=True)
+class RunningText:
+    """A running response as it is stored, or as its process holds it."""
+
+    response_id: str
+    text: str
+    thinking: str
+
+
+class Source(Protocol):
+    """Where a feed reads what it missed."""
+
+    async def events_after(self, chat_id: str, after: int) -> Sequence[LoggedEvent]:
+        """Return the next entries of the log, at most PAGE."""
+
+    async def running(self, chat_id: str) -> Sequence[RunningText]:
+        """Return the responses that run in the chat."""
+
+
+class Feed:
+    """One session's view of one chat. All methods must be called one after another."""
+
+    def __init__(
+        self,
+        *,
+        chat_id: str,
+        cursor: int,
+        source: Source,
+        emit: Callable[[str], None],
+        chat_scoped: bool,
+        origin: str,
+    ) -> None:
+        self.chat_id = chat_id
+        self.cursor = cursor
+        self.chat_scoped = chat_scoped
+        self.origin = origin
+        self._source = source
+        self._emit = emit
+        # Running responses, and how many code points of each were sent.
+        self._sent: dict[str, int] = {}
+        # Responses whose frames come straight from their runner in this process.
+        self._direct: set[str] = set()
+        # Responses that this session asked for; the others are not heard without a chat.
+        self._own: set[str] = set()
+
+    def follow_direct(self, response_id: str) -> None:
+        """Expect a response's frames from its runner: their copies in the group are ignored."""
+        self._direct.add(response_id)
+        self._own.add(response_id)
+
+    def leave_direct(self, response_id: str) -> None:
+        """Take a response's frames from the group from here on."""
+        self._direct.discard(response_id)
+
+    async def event(self, seq: int, event_type: str, response_id: str, text: str) -> None:
+        """Take a durable event, from the group or from a runner."""
+        if seq <= self.cursor:
+            return
+        if seq > self.cursor + 1:
+            await self.catch_up()
+            return
+        self._deliver(seq, event_type, response_id, text)
+
+    async def delta(self, response_id: str, offset: int, text: str) -> None:
+        """Take text of a running response, from the group."""
+        if response_id in self._direct:
+            return
+        if response_id not in self._sent:
+            await self.catch_up()
+        sent = self._sent.get(response_id)
+        if sent is None or not self._hears(response_id):
+            return
+        if offset > sent:
+            await self._repair(response_id)
+            sent = self._sent.get(response_id, 0)
+        if offset <= sent < offset + len(text):
+            self._emit_text(response_id, sent, text[sent - offset :])
+
+    def direct_text(self, response_id: str, end: int, text: str) -> None:
+        """Send a text delta of a runner in this process; `end` is the offset after it."""
+        self._sent[response_id] = end
+        self._emit(text)
+
+    def signal(self, text: str, response_id: str = "") -> None:
+        """Send an event that is not kept: of a response that is heard, or of the whole chat."""
+        if response_id not in self._direct and self._hears(response_id):
+            self._emit(text)
+
+    async def catch_up(self) -> None:
+        """Send everything durable after the cursor."""
+        while page := await self._source.events_after(self.chat_id, self.cursor):
+            for entry in page:
+                self._deliver(
+                    entry.seq,
+                    entry.type,
+                    entry.response_id,
+                    fanout.frame_of(entry.payload, entry.seq),
+                )
+            if len(page) < PAGE:
+                return
+
+    async def catch_up_running(self) -> None:
+        """Send the state of what runs now: the thought, then all text so far at offset 0 (D2)."""
+        for running in await self._source.running(self.chat_id):
+            if not self._hears(running.response_id) or running.response_id in self._direct:
+                continue
+            if running.thinking:
+                thought = ev.Thinking(
+                    response_id=running.response_id, content=running.thinking, is_delta=False
+                )
+                self._emit(frame(thought))
+            self._emit_text(running.response_id, 0, running.text)
+
+    def own(self, response_id: str) -> None:
+        """Hear a response that this session asked for on an earlier connection."""
+        self._own.add(response_id)
+
+    def _hears(self, response_id: str) -> bool:
+        return self.chat_scoped or response_id in self._own
+
+    def _deliver(self, seq: int, event_type: str, response_id: str, text: str) -> None:
+        self.cursor = seq
+        if event_type == "response.created":
+            self._sent.setdefault(response_id, 0)
+        if event_type in TERMINAL:
+            self._complete(event_type, response_id, text)
+        if self.chat_scoped or (event_type in OWN_TURN_EVENTS and response_id in self._own):
+            self._emit(text)
+        if event_type in TERMINAL:
+            self._direct.discard(response_id)
+
+    def _complete(self, event_type: str, response_id: str, text: str) -> None:
+        """Send the text that is missing before the end, so that deltas add up to the output."""
+        sent = self._sent.pop(response_id, 0)
+        if not sent or event_type == "response.error" or not self._hears(response_id):
+            return
+        whole = _final_text(text)
+        if len(whole) > sent:
+            self._emit(frame(ev.text_delta(response_id, whole[sent:], sent)))
+
+    async def _repair(self, response_id: str) -> None:
+        for running in await self._source.running(self.chat_id):
+            sent = self._sent.get(running.response_id)
+            if running.response_id == response_id and sent is not None:
+                self._emit_text(response_id, sent, running.text[sent:])
+
+    def _emit_text(self, response_id: str, offset: int, text: str) -> None:
+        if text or offset == 0:
+            self._sent[response_id] = offset + len(text)
+            self._emit(frame(ev.text_delta(response_id, text, offset)))
+
+
+def _final_text(text: str) -> str:
+    event: dict[str, Any] = msgspec.json.decode(text)
+    output = event.get("partial_output") or event.get("response", {}).get("output", [])
+    return "".join(item["text"] for item in output if item["type"] == "text")

@@ -1,0 +1,67 @@
+"""Brings a run's frames to the chat's group, in order, text collected for a moment (DESIGN D4)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from chat_app import fanout
+
+
+class Courier:
+    """A queue to one chat's group. Text that joins on is one message; others keep their place."""
+
+    def __init__(self, chat_id: str, delay: float) -> None:
+        self._chat_id = chat_id
+        self._delay = delay
+        self._queue: list[dict[str, Any]] = []
+        self._parts: list[str] = []
+        self._head: dict[str, Any] | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def text(self, response_id: str, offset: int, text: str, origin: str) -> None:
+        """Take text; it leaves after the delay, with what came meanwhile."""
+        if self._head is None:
+            self._head = fanout.delta_message(
+                chat_id=self._chat_id, response_id=response_id, offset=offset, text="", origin=origin
+            )
+        self._parts.append(text)
+        self._wake()
+
+    def signal(self, message: dict[str, Any]) -> None:
+        """Take another message, after the text that came before it."""
+        self._close_text()
+        self._queue.append(message)
+        self._wake()
+
+    def _close_text(self) -> None:
+        if self._head is not None:
+            self._head["text"] = "".join(self._parts)
+            self._queue.append(self._head)
+            self._head, self._parts = None, []
+
+    def _wake(self) -> None:
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._later())
+
+    async def _later(self) -> None:
+        while self._head is not None or self._queue:
+            await asyncio.sleep(self._delay)
+            await self._send_all()
+
+    async def _send_all(self) -> None:
+        self._close_text()
+        queue, self._queue = self._queue, []
+        await fanout.publish(self._chat_id, queue)
+
+    async def drain(self) -> None:
+        """Send what is there: the end of a response comes after all of its text.
+
+        Text that nobody got yet may be left out, since the terminal event has it all.
+        """
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        self._head, self._parts = None, []
+        queue, self._queue = self._queue, []
+        await fanout.publish(self._chat_id, [m for m in queue if m["type"] != "chat.delta"])

@@ -1,0 +1,363 @@
+"""One running response: it iterates the agent and tells whoever listens (DESIGN D3, D4).
+
+A run belongs to the process, not to a socket. Listeners in this process get each frame as it is
+made; the rest of the chat gets text collected over UAMP_COALESCE_MS. No delta is a database write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+from django.conf import settings
+from django.utils import timezone
+
+import uamp
+from agents_app.runtime import AgentError, RunFinished, run_agent
+from chat_app import contents, fanout
+from chat_app.services import NewEvent, NewMessage, message_event
+from sessions_app import database, services
+from sessions_app.frames import frame, new_event_id, now_ms
+from sessions_app.runner.broker import Broker
+from sessions_app.runner.courier import Courier
+from sessions_app.turns import Fenced, Finish
+from uamp import ErrorCode
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from agents_app.runtime import RunRequest
+    from agents_app.selectors import AgentSpec
+    from sessions_app.turn_store import TurnStore
+
+logger = logging.getLogger(__name__)
+
+FINISH_RETRY_SECONDS: Final = (0.2, 1.0, 3.0)
+
+
+class Listener(Protocol):
+    """Somebody in this process who hears a response."""
+
+    def text(self, response_id: str, end: int, frame: str) -> None:
+        """Take a text delta; `end` is the offset after it, in code points."""
+
+    def frame(self, response_id: str, frame: str) -> None:
+        """Take another event that is not kept."""
+
+    def event(self, seq: int, event_type: str, response_id: str, frame: str) -> None:
+        """Take a durable event."""
+
+    def ended(self, response_id: str) -> None:
+        """Hear no more of a response: it ended, or another process goes on with it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunContext:
+    """What a run is about."""
+
+    response_id: str
+    chat_id: str
+    session_id: str | None
+    spec: AgentSpec
+    request: RunRequest
+    fence: int
+    fan_out: bool
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    status: str
+    finish_reason: str | None = None
+    error: ev.ErrorDetail | None = None
+
+
+class Run:
+    """A response that runs in this process."""
+
+    def __init__(self, context: RunContext, *, store: TurnStore) -> None:
+        self.context = context
+        self.builder = uamp.OutputBuilder(context.request.resume)
+        self.usage: uamp.UsageStats | None = None
+        self.dirty = False
+        self.broker = Broker(self)
+        self._store = store
+        self._listeners: list[Listener] = []
+        self._courier = Courier(context.chat_id, settings.UAMP_COALESCE_MS / 1000)
+        self._fan_out = context.fan_out
+        self._cancelled = False
+        self._parked = False
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def response_id(self) -> str:
+        """The response."""
+        return self.context.response_id
+
+    # --- Life -------------------------------------------------------------------------------------
+
+    def start(self) -> asyncio.Task[None]:
+        """Begin, as a task of the process."""
+        self._task = asyncio.create_task(self._run(), name=self.response_id)
+        return self._task
+
+    def cancel(self) -> None:
+        """Stop for the user: the provider's request is closed, what was said is kept."""
+        if self._task is not None and not self._cancelled and not self._task.done():
+            self._cancelled = True
+            self._task.cancel()
+
+    async def park(self) -> None:
+        """Stop without an end, so that another process can take the response over."""
+        if self._task is None or self._task.done():
+            return
+        self._parked = True
+        self._task.cancel()
+        await asyncio.wait([self._task])
+        await self.flush()
+        await database.run(
+            services.release_lease, self.response_id, fence=self.context.fence
+        )
+
+    def listen(self, listener: Listener) -> None:
+        """Let somebody in this process hear every frame."""
+        self._listeners.append(listener)
+
+    def leave(self, listener: Listener) -> None:
+        """Stop telling a listener; from now on its chat group tells it."""
+        if listener in self._listeners:
+            self._listeners.remove(listener)
+            self.watch()
+
+    def watch(self) -> None:
+        """Tell the chat's group from here on: somebody listens there."""
+        self._fan_out = True
+
+    async def flush(self) -> None:
+        """Keep the answer so far (DESIGN D2: a few times a second, not per delta)."""
+        self.dirty = False
+        await database.run(
+            services.flush_response,
+            self.response_id,
+            fence=self.context.fence,
+            text=self.builder.text,
+            output=self.builder.output,
+        )
+
+    # --- What the agent says ------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        try:
+            ending = await self._stream()
+        except asyncio.CancelledError:
+            if self._parked or not self._cancelled:
+                raise
+            task = asyncio.current_task()
+            if task is not None:
+                task.uncancel()
+            ending = _Ending("cancelled")
+        except TimeoutError:
+            ending = _failed(ErrorCode.TIMEOUT, "The answer took too long.")
+        except AgentError as error:
+            ending = _failed(error.code, error.message, error.retry_after)
+        except Exception:
+            # Whatever went wrong, the response must end, and its reader must hear of it (G4).
+            logger.exception("response %s failed", self.response_id)
+            ending = _failed(ErrorCode.INTERNAL_ERROR, "The server could not finish the answer.")
+        await self._finish(ending)
+
+    async def _stream(self) -> _Ending:
+        context = self.context
+        finish_reason: str | None = None
+        async with asyncio.timeout(settings.UAMP_RESPONSE_SECONDS):
+            agent = run_agent(context.spec, context.request, broker=self.broker, media=self)
+            try:
+                async for event in agent:
+                    if isinstance(event, RunFinished):
+                        self.usage = event.usage
+                        finish_reason = event.finish_reason
+                    else:
+                        self.publish(event)
+            finally:
+                await agent.aclose()
+        return _Ending("completed", finish_reason)
+
+    async def load(self, content_id: str) -> tuple[bytes, str]:
+        """Return a content of this chat for the provider call (agents_app.runtime.MediaLoader)."""
+        return await database.run(contents.read_in_chat, content_id, self.context.chat_id)
+
+    def publish(self, event: ev.Event) -> None:
+        """Add an event to the answer and tell it to everybody who hears this response."""
+        if isinstance(event, ev.ResponseDelta) and event.delta.type == "text":
+            self._publish_text(event.delta.text or "")
+            return
+        self.builder.add(event)
+        self.dirty = True
+        text = frame(event)
+        for listener in self._listeners:
+            listener.frame(self.response_id, text)
+        if self._fan_out:
+            self._courier.signal(
+                fanout.signal_message(
+                    chat_id=self.context.chat_id,
+                    frame=text,
+                    origin=self.context.origin,
+                    response_id=self.response_id,
+                )
+            )
+
+    def _publish_text(self, text: str) -> None:
+        offset = self.builder.offset
+        event = ev.text_delta(self.response_id, text, offset)
+        self.builder.add(event)
+        self.dirty = True
+        if self._listeners:
+            encoded = frame(event)
+            end = offset + len(text)
+            for listener in self._listeners:
+                listener.text(self.response_id, end, encoded)
+        if self._fan_out:
+            self._courier.text(self.response_id, offset, text, self.context.origin)
+
+    def tell_asker(self, event: ev.Event) -> None:
+        """Tell only those in this process who asked: a `tool.call` is for one client."""
+        text = frame(event)
+        for listener in self._listeners:
+            listener.frame(self.response_id, text)
+
+    # --- The end ------------------------------------------------------------------------------------
+
+    async def _finish(self, ending: _Ending) -> None:
+        finish = self._finish_of(ending)
+        outcome = await self._write(finish)
+        await self._courier.drain()
+        if outcome is None or isinstance(outcome, Fenced):
+            # Somebody else ended it; who listens here reads that from the log.
+            self._fan_out = True
+        else:
+            await self._tell_end(finish, outcome.first_seq)
+        for listener in list(self._listeners):
+            listener.ended(self.response_id)
+
+    async def _write(self, finish: Finish) -> object:
+        for pause in (*FINISH_RETRY_SECONDS, None):
+            try:
+                return await self._store.finish(finish)
+            except Exception:
+                # The database may be away for a moment; after the lease the sweeper ends it.
+                logger.exception("the end of %s could not be written", finish.response_id)
+                if pause is None:
+                    return None
+                await asyncio.sleep(pause)
+        return None
+
+    async def _tell_end(self, finish: Finish, first_seq: int) -> None:
+        events = [finish.event, *([finish.message_event] if finish.message_event else [])]
+        for seq, new in enumerate(events, first_seq):
+            text = fanout.frame_of(new.payload, seq)
+            for listener in self._listeners:
+                listener.event(seq, new.type, self.response_id, text)
+            if self._fan_out:
+                await fanout.send(
+                    fanout.chat_group(finish.chat_id),
+                    fanout.event_message(
+                        chat_id=finish.chat_id,
+                        seq=seq,
+                        event_type=new.type,
+                        response_id=self.response_id,
+                        frame=text,
+                        origin=self.context.origin,
+                    ),
+                )
+
+    def _finish_of(self, ending: _Ending) -> Finish:
+        return finish_of(
+            self.context,
+            status=ending.status,
+            error=ending.error,
+            finish_reason=ending.finish_reason,
+            builder=self.builder,
+            usage=self.usage,
+            has_tool_calls=self.broker.used,
+        )
+
+
+def _failed(code: str, message: str, retry_after: float | None = None) -> _Ending:
+    details = None if retry_after is None else {"retry_after": retry_after}
+    return _Ending("failed", error=ev.ErrorDetail(code=code, message=message, details=details))
+
+
+def finish_of(
+    context: RunContext,
+    *,
+    status: str,
+    error: ev.ErrorDetail | None,
+    finish_reason: str | None,
+    builder: uamp.OutputBuilder,
+    usage: uamp.UsageStats | None,
+    has_tool_calls: bool,
+) -> Finish:
+    """Return the write that ends a response: exactly one terminal event (notes G4)."""
+    at = timezone.now()
+    output = tuple(builder.output)
+    terminal = _terminal_event(context.response_id, status, error, finish_reason, output, usage)
+    message = None
+    if output:
+        text_only = len(output) == 1 and isinstance(output[0], uamp.TextContent)
+        message = NewMessage(
+            id=f"msg_{new_event_id().replace('-', '')}",
+            role="assistant",
+            at=at,
+            name=context.spec.name,
+            content=builder.text,
+            content_items=() if text_only else output,
+            sender_agent_id=context.spec.id,
+            response_id=context.response_id,
+            status=status,
+        )
+    return Finish(
+        chat_id=context.chat_id,
+        response_id=context.response_id,
+        fence=context.fence,
+        status=status,
+        event=NewEvent(
+            type=uamp.type_of(terminal),
+            payload=uamp.to_dict(terminal),
+            response_id=context.response_id,
+        ),
+        message=message,
+        message_event=message_event(context.chat_id, message) if message else None,
+        text=builder.text,
+        output=uamp.to_plain(output),
+        usage=uamp.to_plain(usage),
+        error=uamp.to_plain(error),
+        content_ids=contents.content_ids(output) if message and message.content_items else (),
+        has_tool_calls=has_tool_calls,
+        at=at,
+    )
+
+
+def _terminal_event(
+    response_id: str,
+    status: str,
+    error: ev.ErrorDetail | None,
+    finish_reason: str | None,
+    output: tuple[uamp.ContentItem, ...],
+    usage: uamp.UsageStats | None,
+) -> ev.Event:
+    base = {"event_id": new_event_id(), "timestamp": now_ms(), "response_id": response_id}
+    if error is not None:
+        return ev.ResponseError(**base, error=error)
+    if status == "cancelled":
+        return ev.ResponseCancelled(**base, partial_output=output)
+    return ev.ResponseDone(
+        **base,
+        response=ev.ResponseOutput(
+            id=response_id,
+            status=status,
+            output=output,
+            usage=usage,
+            finish_reason=finish_reason,
+        ),
+    )

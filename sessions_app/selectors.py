@@ -1,0 +1,161 @@
+"""Reads of sessions, responses and tool calls, always for somebody."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+import uamp
+from sessions_app.models import Response, Session, ToolCall
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sessions_app.auth import Principal
+
+
+@dataclass(kw_only=True, slots=True)
+class OpenSession:
+    """An active session as a connection holds it (UAMP §8.8)."""
+
+    id: str
+    principal: Principal
+    chat_id: str
+    chat_kind: str
+    chat_scoped: bool
+    epoch: str
+    last_seq: int
+    agent_id: str | None
+    agent_name: str | None
+    config: uamp.SessionConfig
+    created_at: datetime
+    transport: str
+    client_capabilities: uamp.Capabilities | None = None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether people meet in its chat, rather than one client and its agent."""
+        return self.chat_kind == "group"
+
+
+@dataclass(frozen=True, slots=True)
+class RunningResponse:
+    """A response that has not ended, as it was last flushed."""
+
+    id: str
+    session_id: str | None
+    text: str
+    thinking: str
+
+
+def find_session(session_id: str, principal: Principal) -> OpenSession | None:
+    """Return an active session of this principal; None for unknown, ended and foreign alike."""
+    row = (
+        Session.objects.select_related("chat", "agent")
+        .filter(pk=session_id, principal=principal.key, status=Session.Status.ACTIVE)
+        .first()
+    )
+    return None if row is None else open_session_of(row, principal)
+
+
+def open_session_of(row: Session, principal: Principal) -> OpenSession:
+    """Return a session row as a connection holds it."""
+    capabilities = row.client_capabilities
+    return OpenSession(
+        id=row.pk,
+        principal=principal,
+        chat_id=row.chat_id,
+        chat_kind=row.chat.kind,
+        chat_scoped=row.chat_scoped,
+        epoch=row.chat.epoch,
+        last_seq=row.chat.last_seq,
+        agent_id=row.agent_id,
+        agent_name=row.agent.name if row.agent else None,
+        config=msgspec.convert(row.config, uamp.SessionConfig),
+        created_at=row.created_at,
+        transport=row.transport,
+        client_capabilities=(
+            None if capabilities is None else msgspec.convert(capabilities, uamp.Capabilities)
+        ),
+    )
+
+
+def anonymous_session_principal(session_id: str) -> str | None:
+    """Return the principal key of an anonymous session: its unguessable id is its credential."""
+    return (
+        Session.objects.filter(pk=session_id, user__isnull=True, status=Session.Status.ACTIVE)
+        .values_list("principal", flat=True)
+        .first()
+    )
+
+
+def running_responses(chat_id: str) -> list[RunningResponse]:
+    """Return the responses of a chat that have not ended, oldest first."""
+    rows = (
+        Response.objects.filter(chat_id=chat_id, status__in=Response.LIVE)
+        .order_by("created_at")
+        .values_list("id", "session_id", "text", "output")
+    )
+    return [
+        RunningResponse(id_, session_id, text, thinking_of(output))
+        for id_, session_id, text, output in rows
+    ]
+
+
+def thinking_of(output: list[dict[str, Any]]) -> str:
+    """Return the thoughts in an output, joined."""
+    return "\n\n".join(item["thinking"] for item in output if item["type"] == "thinking")
+
+
+def response_ids_of(session_id: str, *, live_only: bool = False) -> list[str]:
+    """Return the responses that a session asked for, oldest first."""
+    rows = Response.objects.filter(session_id=session_id)
+    if live_only:
+        rows = rows.filter(status__in=Response.LIVE)
+    return list(rows.order_by("created_at").values_list("id", flat=True))
+
+
+def waiting_calls(session_id: str) -> list[ToolCall]:
+    """Return the tool calls that wait for this session's client."""
+    return list(
+        ToolCall.objects.filter(
+            response__session_id=session_id,
+            response__status__in=Response.LIVE,
+            kind=ToolCall.Kind.CLIENT,
+            status=ToolCall.Status.WAITING,
+        ).order_by("id")
+    )
+
+
+def cancel_requests(response_ids: Iterable[str]) -> list[str]:
+    """Return which of these responses somebody asked to cancel."""
+    return list(
+        Response.objects.filter(
+            pk__in=list(response_ids), cancel_requested_at__isnull=False
+        ).values_list("id", flat=True)
+    )
+
+
+def may_cancel(response_id: str, session: OpenSession) -> bool:
+    """Return whether a session may cancel a response: its own, or one of the chat it is in."""
+    row = (
+        Response.objects.filter(pk=response_id, status__in=Response.LIVE)
+        .values_list("session_id", "chat_id")
+        .first()
+    )
+    return row is not None and (
+        row[0] == session.id or (session.chat_scoped and row[1] == session.chat_id)
+    )
+
+
+def ended_calls(call_pks: Iterable[int]) -> list[ToolCall]:
+    """Return which of these calls have ended."""
+    return list(ToolCall.objects.filter(pk__in=list(call_pks)).exclude(status__in=ToolCall.OPEN))
+
+
+def from_milliseconds(value: float) -> datetime:
+    """Return the time that Unix milliseconds name."""
+    return datetime.fromtimestamp(value / 1000, tz=UTC)

@@ -1,0 +1,213 @@
+"""The turn store: callers await one turn, overlapping turns share one transaction (D9).
+
+Acknowledged means committed. A writer thread takes whatever has queued up while it wrote the batch
+before; one bad turn fails alone, because a batch that raises is tried again turn by turn. Only data
+errors are final: an operational error may hide a commit, so it is tried again with the same ids,
+which the bodies recognise (notes/turn-cost.md §3 risks 1-7).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+import time
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+from django.conf import settings
+from django.db import DataError, IntegrityError, OperationalError, connections
+
+from sessions_app import database
+from sessions_app.turn_writes import finish_turns, start_turns
+from sessions_app.turns import Failed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sessions_app.turns import Finish, FinishOutcome, Start, StartOutcome
+
+logger = logging.getLogger(__name__)
+
+BATCH: Final = 256
+QUEUE: Final = 4096
+TRIES: Final = 3
+
+Turn = TypeVar("Turn")
+Outcome = TypeVar("Outcome")
+
+
+class StoreBusy(Exception):
+    """More turns wait than the store takes; nothing was stored."""
+
+
+class TurnStore(Protocol):
+    """The two operations that the runner knows."""
+
+    async def start(self, turn: Start) -> StartOutcome:
+        """Return after COMMIT. Raises StoreBusy and database errors; then nothing was written."""
+
+    async def finish(self, turn: Finish) -> FinishOutcome:
+        """Return after COMMIT. Raises StoreBusy and database errors; then nothing was written."""
+
+    def close(self) -> None:
+        """Write what has been taken, and take no more."""
+
+
+def write_each(
+    write: Callable[[Sequence[Turn]], list[Outcome]], turns: Sequence[Turn]
+) -> list[Outcome | Failed]:
+    """Write turns together, or one by one when that raises; retry what a broken line may hide."""
+    try:
+        return list(_with_retries(write, turns))
+    except (IntegrityError, DataError, ValueError, OperationalError, KeyError) as error:
+        if len(turns) == 1:
+            return [Failed(error)]
+    return [outcome for turn in turns for outcome in write_each(write, [turn])]
+
+
+def _with_retries(
+    write: Callable[[Sequence[Turn]], list[Outcome]], turns: Sequence[Turn]
+) -> list[Outcome]:
+    for attempt in range(1, TRIES + 1):
+        try:
+            return database.scoped(write, turns)
+        except (OperationalError, IntegrityError) as error:
+            # IntegrityError too: the same event on another process shows as a duplicate key, and
+            # the second reading finds what the first one wrote.
+            if attempt == TRIES or (isinstance(error, IntegrityError) and len(turns) > 1):
+                raise
+            logger.warning("writing %d turns failed, trying again", len(turns), exc_info=True)
+            time.sleep(0.05 * attempt)
+    raise AssertionError("unreachable")
+
+
+def _settled(outcome: Outcome | Failed) -> Outcome:
+    if isinstance(outcome, Failed):
+        raise outcome.error
+    return outcome
+
+
+class DirectTurnStore:
+    """Each turn in its own transaction on the shared database threads."""
+
+    async def start(self, turn: Start) -> StartOutcome:
+        """See TurnStore."""
+        return _settled((await database.run(write_each, start_turns, [turn]))[0])
+
+    async def finish(self, turn: Finish) -> FinishOutcome:
+        """See TurnStore."""
+        return _settled((await database.run(write_each, finish_turns, [turn]))[0])
+
+    def close(self) -> None:
+        """Nothing waits."""
+
+
+class GroupTurnStore:
+    """Overlapping turns of a process share a transaction on one writer thread."""
+
+    def __init__(self) -> None:
+        self._queue: queue.Queue[_Job | None] = queue.Queue(QUEUE)
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._closed = False
+
+    async def start(self, turn: Start) -> StartOutcome:
+        """See TurnStore."""
+        outcome: StartOutcome = await self._submit(turn, "start")
+        return outcome
+
+    async def finish(self, turn: Finish) -> FinishOutcome:
+        """See TurnStore."""
+        outcome: FinishOutcome = await self._submit(turn, "finish")
+        return outcome
+
+    def close(self) -> None:
+        """See TurnStore."""
+        with self._lock:
+            self._closed = True
+            thread, self._thread = self._thread, None
+        if thread is not None:
+            self._queue.put(None)
+            thread.join()
+
+    async def _submit(self, turn: Start | Finish, kind: str) -> object:
+        loop = asyncio.get_running_loop()
+        job = _Job(turn, kind, loop)
+        with self._lock:
+            if self._closed:
+                raise StoreBusy
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._write, name="turns", daemon=True)
+                self._thread.start()
+            try:
+                self._queue.put_nowait(job)
+            except queue.Full:
+                raise StoreBusy from None
+        return await job.future
+
+    def _write(self) -> None:
+        try:
+            while (first := self._queue.get()) is not None:
+                jobs, last = self._drain(first)
+                self._write_batch([j for j in jobs if j.kind == "start"], start_turns)
+                self._write_batch([j for j in jobs if j.kind == "finish"], finish_turns)
+                if last:
+                    return
+        finally:
+            connections.close_all()
+
+    def _drain(self, first: _Job) -> tuple[list[_Job], bool]:
+        jobs = [first]
+        while len(jobs) < BATCH:
+            try:
+                job = self._queue.get_nowait()
+            except queue.Empty:
+                break
+            if job is None:
+                return jobs, True
+            jobs.append(job)
+        return jobs, False
+
+    def _write_batch(self, jobs: list[_Job], write: Callable[..., list[object]]) -> None:
+        if not jobs:
+            return
+        try:
+            outcomes = write_each(write, [job.turn for job in jobs])
+        except Exception as error:
+            # A writer thread that died would hang every turn of the process.
+            logger.exception("turns could not be written")
+            outcomes = [Failed(error)] * len(jobs)
+        by_loop: dict[asyncio.AbstractEventLoop, list[tuple[_Job, object]]] = {}
+        for job, outcome in zip(jobs, outcomes, strict=True):
+            by_loop.setdefault(job.loop, []).append((job, outcome))
+        for loop, settled in by_loop.items():
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_settle, settled)
+
+
+class _Job:
+    """A turn that waits for its transaction."""
+
+    __slots__ = ("future", "kind", "loop", "turn")
+
+    def __init__(self, turn: Start | Finish, kind: str, loop: asyncio.AbstractEventLoop) -> None:
+        self.turn = turn
+        self.kind = kind
+        self.loop = loop
+        self.future: asyncio.Future[object] = loop.create_future()
+
+
+def _settle(settled: Sequence[tuple[_Job, object]]) -> None:
+    for job, outcome in settled:
+        if job.future.done():
+            continue  # the caller was cancelled while it waited; the row is committed all the same
+        if isinstance(outcome, Failed):
+            job.future.set_exception(outcome.error)
+        else:
+            job.future.set_result(outcome)
+
+
+def make_turn_store() -> TurnStore:
+    """Return the store that settings.UAMP_TURN_STORE names."""
+    return GroupTurnStore() if settings.UAMP_TURN_STORE == "group" else DirectTurnStore()
