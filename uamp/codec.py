@@ -35,6 +35,23 @@ _TABLES: dict[Sender, dict[str, type[Event]]] = {
 _IDS = ("event_id", "session_id", "response_id")
 _TYPE_NAME_CHARS = 128
 _COUNTED = frozenset({SessionCreate, SessionUpdate, InputText, ResponseCreate})
+# Only these may be larger than an event by the media that they carry.
+_MEDIA_EVENTS = frozenset(
+    {
+        "input.text",
+        "input.audio",
+        "input.image",
+        "input.video",
+        "input.file",
+        "response.create",
+        "tool.result",
+        "response.delta",
+        "response.done",
+        "response.cancelled",
+        "audio.delta",
+        "message.created",
+    }
+)
 _FRAME_HEAD = re.compile(
     r'\{"type":"[^"]*"(?:,"event_id":"(?:[^"\\]|\\.)*")?(?:,"timestamp":[^,}]*)?(,"session_id":)?'
 )
@@ -62,8 +79,9 @@ def decode(
     event = _unknown(frame, type_name) if cls is None else _convert(frame, type_name, cls)
     if type(event) in _COUNTED:
         _check_counts(event, frame, limits)
-    if loaded.plain_size > limits.event_bytes:
-        _check_size(event, frame, loaded.plain_size, limits)
+    size = loaded.plain_size if type_name in _MEDIA_EVENTS else loaded.size
+    if size > limits.event_bytes:
+        _check_size(event, frame, size, limits)
     return event
 
 

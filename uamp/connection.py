@@ -8,8 +8,7 @@ RemoteProtocolError it sends ``error.to_event()`` and, where ``error.fatal``, cl
 ``error.close_code``. It sends what ``send`` returns.
 """
 
-from collections import OrderedDict, deque
-from hashlib import blake2b
+from collections import deque
 from typing import Literal
 
 import msgspec
@@ -32,6 +31,7 @@ from uamp.events import (
     SessionUpdate,
 )
 from uamp.limits import DEFAULT_LIMITS, Limits
+from uamp.memory import EventMemory, digest_of
 
 Role = Literal["server", "client"]
 
@@ -61,16 +61,6 @@ class Repeated(Event, frozen=True, kw_only=True, tag="repeated"):
     replies: tuple[str, ...] = ()
 
 
-class _Remembered:
-    """What is kept of an event: the digest of its body and the frames that answered it."""
-
-    __slots__ = ("digest", "replies")
-
-    def __init__(self, digest: bytes) -> None:
-        self.digest = digest
-        self.replies: list[str] = []
-
-
 class Connection:
     """The protocol state of one connection, for either side.
 
@@ -95,7 +85,7 @@ class Connection:
             limits, frame_bytes=min(limits.frame_bytes, limits.unauthenticated_frame_bytes)
         )
         self._sessions: dict[str, None] = {}
-        self._memory: dict[str | None, OrderedDict[str, _Remembered]] = {}
+        self._memory: dict[str | None, EventMemory] = {}
         self._bad_frames: deque[float] = deque()
 
     @property
@@ -159,7 +149,7 @@ class Connection:
     def _accept(self, event: Event) -> Event:
         """Return ``event`` with its session; what is refused leaves no trace."""
         remembered = event.event_id is not None and type(event) in _REMEMBERED
-        digest = _digest(event) if remembered else b""
+        digest = digest_of(event) if remembered else b""
         # A session takes its memory with it, so its own end is remembered by the connection.
         ends = isinstance(event, SessionEnd)
         if remembered and ends and (repeated := self._recall(event, None, digest)):
@@ -215,7 +205,7 @@ class Connection:
     def _recall(self, event: Event, scope: str | None, digest: bytes) -> Repeated | None:
         """Return the repeat that ``event`` is, if its id is known; refuse another body."""
         memory = self._memory.get(scope)
-        earlier = memory.get(str(event.event_id)) if memory else None
+        earlier = memory.get(str(event.event_id)) if memory is not None else None
         if earlier is None:
             return None
         if earlier.digest != digest:
@@ -225,10 +215,9 @@ class Connection:
         return Repeated(event=event, replies=tuple(earlier.replies))
 
     def _remember(self, event: Event, scope: str | None, digest: bytes) -> None:
-        memory = self._memory.setdefault(scope, OrderedDict())
-        memory[str(event.event_id)] = _Remembered(digest)
-        if len(memory) > self.limits.event_ids_remembered:
-            memory.popitem(last=False)
+        if scope not in self._memory:
+            self._memory[scope] = EventMemory(self.limits)
+        self._memory[scope].add(str(event.event_id), digest)
 
     def _observe(self, event: Event) -> None:
         """Follow the sessions that ``event``, sent or received, opens and closes."""
@@ -276,11 +265,11 @@ class Connection:
         scopes = [None, *self._sessions] if session_id is None else [session_id, None]
         for scope in scopes:
             memory = self._memory.get(scope)
-            if memory and event_id in memory:
+            if memory is not None and event_id in memory:
                 if isinstance(reply, SessionError):
-                    del memory[event_id]
-                elif len(memory[event_id].replies) < self.limits.replies_per_event:
-                    memory[event_id].replies.append(frame)
+                    memory.forget(event_id)
+                else:
+                    memory.keep_reply(event_id, frame)
                 return
 
 
@@ -297,9 +286,3 @@ def _check_version(event: SessionCreate | SessionCreated) -> None:
 
 def _opened(event: SessionCreated) -> str:
     return event.session_id or event.session.id
-
-
-def _digest(event: Event) -> bytes:
-    """Digest what an event says; a repeat may carry another timestamp."""
-    body = msgspec.json.encode(msgspec.structs.replace(event, timestamp=None))
-    return blake2b(body, digest_size=16).digest()

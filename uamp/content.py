@@ -6,8 +6,7 @@ implementation's ``html`` among them) are dropped when an event is decoded (§14
 """
 
 import re
-from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import msgspec
 
@@ -192,11 +191,3 @@ def with_content_id(item: ContentItem, new_id: Callable[[], str]) -> ContentItem
     media = media_of(item)
     known = content_id_of(media.url if isinstance(media, MediaUrl) else media)
     return msgspec.structs.replace(item, content_id=known or new_id())
-
-
-def join_base64(pieces: Iterable[str]) -> str:
-    """Return the base64 text of the bytes of all ``pieces``, each base64 on its own.
-
-    Raises ValueError where a piece is not base64.
-    """
-    return b64encode(b"".join(b64decode(piece, validate=True) for piece in pieces)).decode()

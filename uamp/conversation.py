@@ -3,6 +3,7 @@
 Law of this file: order is kept and nothing is rendered; items go through as they came.
 """
 
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
@@ -16,7 +17,6 @@ from uamp.content import (
     Message,
     TextContent,
     VideoContent,
-    join_base64,
     with_content_id,
 )
 from uamp.errors import ErrorCode, RemoteProtocolError
@@ -31,17 +31,23 @@ class Assembled(msgspec.Struct, frozen=True, kw_only=True):
     context: list[Message]
 
 
-def assemble(inputs: Sequence[InputEvent], *, new_id: Callable[[], str]) -> Assembled:
+def assemble(
+    inputs: Sequence[InputEvent],
+    *,
+    new_id: Callable[[], str],
+    messages: Sequence[Message] | None = None,
+) -> Assembled:
     """Return the turn that ``inputs`` make up (UAMP §8.5.1).
 
     All user input is one message with its items in order; system and assistant text is context.
-    The ``messages`` of the last input.text that has them come first; where they end with this
-    very turn, as §5.6 prints it, the turn is not said twice. Media get a ``content_id``. Raises
-    RemoteProtocolError (invalid_media) where pieces of audio are not base64.
+    A history comes first: ``messages`` of the response.create, else those of the last input.text
+    that has them. Where a history ends with this very turn, as §5.6 prints it, the turn is not
+    said twice; without user input, its last user message is the turn. Media get a ``content_id``.
+    Raises RemoteProtocolError (invalid_media) where pieces of audio are not base64.
     """
     items: list[ContentItem] = []
     spoken: list[Message] = []
-    history: list[Message] = []
+    history: Sequence[Message] = ()
     audio: list[InputAudio] = []
     for event in inputs:
         if isinstance(event, InputAudio):
@@ -54,16 +60,18 @@ def assemble(inputs: Sequence[InputEvent], *, new_id: Callable[[], str]) -> Asse
                 audio = []
             continue
         if isinstance(event, InputText):
-            history = list(event.messages) if event.messages is not None else history
+            history = event.messages or history
             if event.role != "user":
                 spoken.append(Message(role=event.role, content=event.text))
                 continue
         items.append(_item(event))
     if audio:
         items.append(_audio_item(audio))
-    items, history = _without_repeated_turn(items, history)
-    message = _user_message([with_content_id(item, new_id) for item in items])
-    return Assembled(message=message, context=[*history, *spoken])
+    message, before = _turn(items, history if messages is None else messages)
+    if message is not None:
+        labelled = (with_content_id(item, new_id) for item in message.content_items or ())
+        message = msgspec.structs.replace(message, content_items=tuple(labelled))
+    return Assembled(message=message, context=[*before, *spoken])
 
 
 def _item(event: InputText | InputImage | InputVideo | InputFile) -> ContentItem:
@@ -90,20 +98,28 @@ def _item(event: InputText | InputImage | InputVideo | InputFile) -> ContentItem
 
 
 def _audio_item(pieces: Sequence[InputAudio]) -> AudioContent:
-    if len(pieces) == 1 or any(isinstance(piece.audio, MediaUrl) for piece in pieces):
-        audio = pieces[-1].audio
-    else:
-        try:
-            audio = join_base64(str(piece.audio) for piece in pieces)
-        except ValueError:
-            raise RemoteProtocolError(
-                ErrorCode.INVALID_MEDIA,
-                "the audio is not base64",
-                event_id=pieces[-1].event_id,
-                session_id=pieces[-1].session_id,
-            ) from None
+    """Return one item for the pieces of one stream; a URL among them stands for the whole."""
+    whole = next((piece.audio for piece in pieces if isinstance(piece.audio, MediaUrl)), None)
     ids = (piece.content_id for piece in pieces if piece.content_id is not None)
-    return AudioContent(audio=audio, format=pieces[0].format, content_id=next(ids, None))
+    return AudioContent(
+        audio=whole or _joined(pieces), format=pieces[0].format, content_id=next(ids, None)
+    )
+
+
+def _joined(pieces: Sequence[InputAudio]) -> str:
+    """Return the base64 text of the bytes of all pieces, each base64 on its own."""
+    texts = [piece.audio for piece in pieces if isinstance(piece.audio, str)]
+    if len(texts) == 1:
+        return texts[0]
+    try:
+        return b64encode(b"".join(b64decode(text, validate=True) for text in texts)).decode()
+    except ValueError:
+        raise RemoteProtocolError(
+            ErrorCode.INVALID_MEDIA,
+            "the audio is not base64",
+            event_id=pieces[-1].event_id,
+            session_id=pieces[-1].session_id,
+        ) from None
 
 
 def text_of(items: Iterable[ContentItem]) -> str:
@@ -111,26 +127,28 @@ def text_of(items: Iterable[ContentItem]) -> str:
     return "\n".join(item.text for item in items if isinstance(item, TextContent))
 
 
-def _without_repeated_turn(
-    items: list[ContentItem], history: list[Message]
-) -> tuple[list[ContentItem], list[Message]]:
-    """Drop the last message of the history where it is the turn itself."""
-    if not items or not history or history[-1].role != "user":
-        return items, history
-    last = history[-1]
-    said = last.content if last.content is not None else text_of(last.content_items or ())
-    if said != text_of(items):
-        return items, history
-    only_text = all(isinstance(item, TextContent) for item in items)
-    if only_text and last.content_items:
-        items = list(last.content_items)
-    return items, history[:-1]
-
-
-def _user_message(items: list[ContentItem]) -> Message | None:
+def _turn(
+    items: Sequence[ContentItem], history: Sequence[Message]
+) -> tuple[Message | None, Sequence[Message]]:
+    """Return the user's message and the history before it."""
+    text = text_of(items)
+    if history and history[-1].role == "user":
+        last = _with_items(history[-1])
+        # A history that ends with the turn may say it in full, where the input is its text only.
+        if not items or (last.content == text and all(isinstance(i, TextContent) for i in items)):
+            return last, history[:-1]
+        if last.content == text:
+            history = history[:-1]
     if not items:
-        return None
-    return Message(role="user", content=text_of(items), content_items=tuple(items))
+        return None, history
+    return Message(role="user", content=text, content_items=tuple(items)), history
+
+
+def _with_items(message: Message) -> Message:
+    """Return ``message`` with both its text and its items."""
+    items = message.content_items or (TextContent(text=message.content or ""),)
+    content = text_of(items) if message.content is None else message.content
+    return msgspec.structs.replace(message, content=content, content_items=items)
 
 
 __all__ = ["Assembled", "OutputBuilder", "assemble", "text_of"]

@@ -43,6 +43,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     queued_responses: Annotated[int, _about("Responses that wait behind a running one.")] = 8
     event_ids_remembered: Annotated[int, _about("Event ids remembered per session.")] = 1_024
     replies_per_event: Annotated[int, _about("Reply frames remembered per event id.")] = 8
+    reply_chars_remembered: Annotated[
+        int, _about("Characters of reply frames remembered per session.")
+    ] = 256 * _KIB
     bad_frames_per_minute: Annotated[int, _about("Bad frames in a minute; one more closes.")] = 5
     events_per_second: Annotated[int, _about("Events per socket, on average.")] = 20
     events_burst: Annotated[int, _about("Events per socket at once.")] = 60

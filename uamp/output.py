@@ -4,6 +4,7 @@ Law of this file: adding a piece costs the same however long the answer is; piec
 when somebody reads.
 """
 
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
 
 from msgspec import structs
@@ -23,7 +24,6 @@ from uamp.content import (
     ToolResultContent,
     ToolResultData,
     VideoContent,
-    join_base64,
 )
 from uamp.errors import ErrorCode, RemoteProtocolError
 from uamp.events import (
@@ -68,13 +68,12 @@ class _Sound:
     __slots__ = ("duration_ms", "pieces")
 
     def __init__(self) -> None:
-        self.pieces: list[str] = []
+        self.pieces: list[bytes] = []
         self.duration_ms: int | float | None = None
 
     def item(self) -> AudioContent:
-        if len(self.pieces) > 1:
-            self.pieces = [join_base64(self.pieces)]
-        return AudioContent(audio=self.pieces[0], duration_ms=self.duration_ms)
+        self.pieces = [b"".join(self.pieces)]
+        return AudioContent(audio=b64encode(self.pieces[0]).decode(), duration_ms=self.duration_ms)
 
 
 class _Call:
@@ -135,7 +134,8 @@ class OutputBuilder:
     def add(self, event: Event) -> None:
         """Fold ``event`` in.
 
-        Raises RemoteProtocolError (resync) for a text delta whose ``offset`` leaves a gap.
+        Raises RemoteProtocolError (resync) for a text delta whose ``offset`` leaves a gap, and
+        (invalid_media) for a piece of audio that is not base64.
         """
         match event:
             case ResponseDelta():
@@ -143,7 +143,7 @@ class OutputBuilder:
             case Thinking():
                 self._add_thinking(event)
             case AudioDelta():
-                self._last_sound().pieces.append(event.audio)
+                self._add_sound(event.audio)
             case AudioDone():
                 self._end_sound(event.duration_ms)
             case ToolCall():
@@ -167,7 +167,7 @@ class OutputBuilder:
         if delta.type == "text" and delta.text is not None:
             self._add_text(delta.text, offset)
         elif delta.type == "audio" and isinstance(delta.audio, str):
-            self._last_sound().pieces.append(delta.audio)
+            self._add_sound(delta.audio)
         elif delta.type == "tool_call" and delta.tool_call is not None:
             call = self._call(delta.tool_call.id)
             call.name = call.name or delta.tool_call.name
@@ -214,12 +214,17 @@ class OutputBuilder:
         last.redacted = last.redacted or event.redacted
         last.closed = not event.is_delta
 
-    def _last_sound(self) -> _Sound:
+    def _add_sound(self, audio: str) -> None:
+        """Append the bytes of one piece: each piece is base64 on its own."""
+        try:
+            piece = b64decode(audio, validate=True)
+        except ValueError:
+            raise RemoteProtocolError(ErrorCode.INVALID_MEDIA, "the audio is not base64") from None
         last = self._parts[-1] if self._parts else None
         if not isinstance(last, _Sound):
             last = _Sound()
             self._parts.append(last)
-        return last
+        last.pieces.append(piece)
 
     def _end_sound(self, duration_ms: float | None) -> None:
         for part in reversed(self._parts):

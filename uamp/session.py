@@ -18,10 +18,10 @@ class FunctionDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_default
     strict: bool | None = None
 
 
-class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True):
+class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A tool: a function, or a provider's own tool, which has a ``type`` only (UAMP §8.6)."""
 
-    type: str = "function"
+    type: str = msgspec.field(default_factory=lambda: "function")
     function: FunctionDefinition | None = None
 
     @property
@@ -42,7 +42,7 @@ class VoiceConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     extensions: dict[str, Any] | None = None
 
 
-class TurnDetectionConfig(msgspec.Struct, frozen=True, kw_only=True):
+class TurnDetectionConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How the end of a spoken turn is found: server_vad, client_vad, push_to_talk, none."""
 
     type: str

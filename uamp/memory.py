@@ -1,0 +1,68 @@
+"""Which events were received before, and what answered them (UAMP §4).
+
+Law of this file: it forgets the oldest first, so neither many events nor long answers grow it.
+"""
+
+from collections import OrderedDict
+from hashlib import blake2b
+
+import msgspec
+
+from uamp.base import Event
+from uamp.limits import Limits
+
+
+class Answered(msgspec.Struct):
+    """What is kept of an event: the digest of its body and the frames that answered it."""
+
+    digest: bytes
+    replies: list[str] = msgspec.field(default_factory=list)
+
+
+class EventMemory:
+    """The event ids of one session, or of the connection itself, with their answers."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._events: OrderedDict[str, Answered] = OrderedDict()
+        self._reply_chars = 0
+
+    def __contains__(self, event_id: str) -> bool:
+        return event_id in self._events
+
+    def get(self, event_id: str) -> Answered | None:
+        """Return what is known of an event id, or None."""
+        return self._events.get(event_id)
+
+    def add(self, event_id: str, digest: bytes) -> None:
+        """Begin to remember an event."""
+        self._events[event_id] = Answered(digest)
+        self._shrink()
+
+    def keep_reply(self, event_id: str, frame: str) -> None:
+        """Keep ``frame`` as an answer to a remembered event."""
+        replies = self._events[event_id].replies
+        if len(replies) < self._limits.replies_per_event:
+            replies.append(frame)
+            self._reply_chars += len(frame)
+            self._events.move_to_end(event_id)
+            self._shrink()
+
+    def forget(self, event_id: str) -> None:
+        """Forget a remembered event: it counts as never received."""
+        answered = self._events.pop(event_id)
+        self._reply_chars -= sum(map(len, answered.replies))
+
+    def _shrink(self) -> None:
+        """Forget the oldest while there is too much, but never the event just touched."""
+        while len(self._events) > 1 and (
+            len(self._events) > self._limits.event_ids_remembered
+            or self._reply_chars > self._limits.reply_chars_remembered
+        ):
+            self.forget(next(iter(self._events)))
+
+
+def digest_of(event: Event) -> bytes:
+    """Digest what an event says; a repeat may carry another timestamp."""
+    body = msgspec.json.encode(msgspec.structs.replace(event, timestamp=None))
+    return blake2b(body, digest_size=16).digest()
