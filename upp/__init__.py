@@ -4,7 +4,7 @@ The law: types and loop here, vendors in `upp.providers`; names are UPP's in sna
 is UPP's camelCase.
 """
 
-from upp.errors import ErrorCode, UPPError
+from upp.errors import ErrorCode, TooManyRoundsError, UPPError
 from upp.llm import LLMCapabilities, LLMInstance, LLMRequest, LLMResponse, Model, llm
 from upp.messages import (
     AssistantMessage,
@@ -51,6 +51,7 @@ __all__ = [
     "TextBlock",
     "TextSource",
     "TokenUsage",
+    "TooManyRoundsError",
     "Tool",
     "ToolCall",
     "ToolExecution",

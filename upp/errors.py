@@ -82,3 +82,7 @@ class UPPError(Exception):
             "cause": cause,
         }
         return {name: value for name, value in shape.items() if value is not None}
+
+
+class TooManyRoundsError(UPPError):
+    """The model wanted one more tool round than `max_iterations` allows (INVALID_REQUEST)."""

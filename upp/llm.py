@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from upp.errors import ErrorCode, UPPError
+from upp.errors import ErrorCode, TooManyRoundsError, UPPError
 from upp.messages import (
     AssistantMessage,
     AudioBlock,
@@ -168,7 +168,11 @@ class LLMInstance:
             if last or self.max_iterations == 0:
                 break
             if rounds == self.max_iterations:
-                raise _refusal(self.model, f"The model asked for more than {rounds} tool rounds.")
+                raise TooManyRoundsError(
+                    f"The model asked for more than {rounds} tool rounds.",
+                    code=ErrorCode.INVALID_REQUEST,
+                    provider=self.model.provider,
+                )
             rounds += 1
             produced.append(await self._tool_round(calls, executions, emit))
         return Turn(

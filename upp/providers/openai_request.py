@@ -1,0 +1,149 @@
+"""What an OpenAI-compatible server is sent: upp messages as a chat completions body.
+
+The law: a pure function of the request; the caller's parameters are kept as they are, and only the
+members that make the protocol work (model, messages, stream) cannot be overridden.
+"""
+
+import base64
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from upp.errors import ErrorCode, UPPError
+from upp.llm import LLMRequest
+from upp.messages import (
+    AssistantMessage,
+    AudioBlock,
+    Base64Source,
+    BinaryBlock,
+    BytesSource,
+    DocumentBlock,
+    ImageBlock,
+    Message,
+    TextBlock,
+    TextSource,
+    UrlSource,
+    UserContent,
+    UserMessage,
+    VideoBlock,
+)
+from upp.tools import Tool
+
+_AUDIO_FORMATS = {
+    "audio/wav": "wav",
+    "audio/x-wav": "wav",
+    "audio/mpeg": "mp3",
+    "audio/mp3": "mp3",
+}
+
+
+def request_body(model_id: str, request: LLMRequest, *, provider: str) -> dict[str, Any]:
+    """Return the JSON body; raises UPPError INVALID_REQUEST for media that it cannot carry."""
+    messages: list[dict[str, Any]] = []
+    if request.system:
+        messages.append({"role": "system", "content": request.system})
+    for message in request.messages:
+        messages.extend(_messages(message, provider))
+    body: dict[str, Any] = {
+        **request.params,
+        "model": model_id,
+        "messages": messages,
+        "stream": True,
+        "stream_options": {"include_usage": True, **request.params.get("stream_options", {})},
+    }
+    tools = [*request.params.get("tools", ()), *_tools(request.tools)]
+    if tools:
+        body["tools"] = tools
+    if request.structure is not None:
+        answer = {"name": "answer", "schema": request.structure}
+        body.setdefault("response_format", {"type": "json_schema", "json_schema": answer})
+    return body
+
+
+def _tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.parameters,
+                **tool.metadata.get("openai", {}),
+            },
+        }
+        for tool in tools
+    ]
+
+
+def _messages(message: Message, provider: str) -> list[dict[str, Any]]:
+    if isinstance(message, UserMessage):
+        return [{"role": "user", "content": _user_content(message.content, provider)}]
+    if isinstance(message, AssistantMessage):
+        shape: dict[str, Any] = {"role": "assistant", "content": message.text or None}
+        if message.tool_calls:
+            shape["tool_calls"] = [
+                {
+                    "id": call.tool_call_id,
+                    "type": "function",
+                    "function": {"name": call.tool_name, "arguments": _json(call.arguments)},
+                }
+                for call in message.tool_calls
+            ]
+        # A message of thoughts alone is nothing to the server.
+        return [shape] if message.text or message.tool_calls else []
+    return [
+        {
+            "role": "tool",
+            "tool_call_id": result.tool_call_id,
+            "content": result.result if isinstance(result.result, str) else _json(result.result),
+        }
+        for result in message.results
+    ]
+
+
+def _user_content(content: Sequence[UserContent], provider: str) -> str | list[dict[str, Any]]:
+    if len(content) == 1 and isinstance(content[0], TextBlock):
+        return content[0].text
+    return [_part(block, provider) for block in content]
+
+
+def _part(block: UserContent, provider: str) -> dict[str, Any]:
+    match block:
+        case TextBlock(text=text):
+            return {"type": "text", "text": text}
+        case ImageBlock():
+            return {"type": "image_url", "image_url": {"url": _url(block.source, block.mime_type)}}
+        case DocumentBlock(source=TextSource(data=text)):
+            title = f"{block.title}:\n" if block.title else ""
+            return {"type": "text", "text": title + text}
+        case DocumentBlock(source=Base64Source() as source):
+            name = block.title or "document.pdf"
+            data = _url(source, block.mime_type)
+            return {"type": "file", "file": {"filename": name, "file_data": data}}
+        case AudioBlock() if block.mime_type in _AUDIO_FORMATS:
+            data = base64.b64encode(block.data).decode()
+            return {
+                "type": "input_audio",
+                "input_audio": {"data": data, "format": _AUDIO_FORMATS[block.mime_type]},
+            }
+        case DocumentBlock() | AudioBlock() | VideoBlock() | BinaryBlock():
+            raise UPPError(
+                f"A {type(block).__name__} of type {block.mime_type} cannot be sent this way.",
+                code=ErrorCode.INVALID_REQUEST,
+                provider=provider,
+            )
+
+
+def _url(source: Base64Source | UrlSource | BytesSource, mime_type: str) -> str:
+    match source:
+        case UrlSource(url=url):
+            return url
+        case Base64Source(data=data):
+            return f"data:{mime_type};base64,{data}"
+        case BytesSource(data=data):
+            return f"data:{mime_type};base64,{base64.b64encode(data).decode()}"
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
