@@ -56,7 +56,8 @@ def get_agent(name: str, *, viewer: Any) -> AgentSpec:
     """
     folded = unicodedata.normalize("NFKC", name).casefold()
     if NAME_PATTERN.fullmatch(folded):
-        agent = _visible(viewer).filter(folded_name=folded).first()
+        named = _visible(viewer).annotate(folded_name=Lower("name"))
+        agent = named.filter(folded_name=folded).first()
         if agent is not None:
             return _spec(agent)
     raise AgentNotFoundError(name)
@@ -64,7 +65,7 @@ def get_agent(name: str, *, viewer: Any) -> AgentSpec:
 
 def list_agents(viewer: Any) -> list[AgentSpec]:
     """Return the enabled agents that the viewer may use, by name."""
-    return [_spec(agent) for agent in _visible(viewer).order_by("folded_name")]
+    return [_spec(agent) for agent in _visible(viewer).order_by(Lower("name"))]
 
 
 def get_spec(agent_id: str) -> AgentSpec:
@@ -84,6 +85,12 @@ def get_spec(agent_id: str) -> AgentSpec:
     return spec
 
 
+def remembered(agent_id: str) -> AgentSpec | None:
+    """Return what `get_spec` would return, if it needs no database for it."""
+    known = _specs.get(agent_id)
+    return known[1] if known is not None and time.monotonic() < known[0] else None
+
+
 def connect_cache() -> None:
     """Make changes in this process forget what `get_spec` remembers."""
     post_save.connect(_forget, sender=Agent, dispatch_uid="agents_app.selectors")
@@ -95,7 +102,7 @@ def _forget(instance: Agent, **_kwargs: Any) -> None:
 
 
 def _visible(viewer: Any) -> QuerySet[Agent]:
-    agents = Agent.objects.annotate(folded_name=Lower("name")).filter(is_enabled=True)
+    agents = Agent.objects.filter(is_enabled=True)
     if viewer is None or not viewer.is_authenticated:
         return agents.filter(is_public=True)
     if viewer.is_staff:

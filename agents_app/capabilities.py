@@ -1,0 +1,78 @@
+"""What this server and its agents say that they can do (UAMP §9)."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from agents_app.selectors import AgentSpec
+from agents_app.tools import server_tools
+from uamp.capabilities import Capabilities, FileCapabilities, ImageCapabilities, ToolCapabilities
+
+SERVER_ID = "uamp-server"
+MAX_TOOLS = 128
+
+_IMAGE = ImageCapabilities(formats=("png", "jpeg", "gif", "webp"), max_size_bytes=20 * 1024 * 1024)
+_DOCUMENTS = FileCapabilities(
+    supported_mime_types=("application/pdf", "application/json", "text/*"),
+    supports_pdf=True,
+    supports_code=True,
+    supports_structured_data=True,
+)
+_CSV = FileCapabilities(supported_mime_types=("text/csv",), supports_structured_data=True)
+
+
+def agent_capabilities(spec: AgentSpec) -> Capabilities:
+    """Return what an agent can do; `context_window` and `max_output_tokens` are its options."""
+    reads_media = spec.provider == "openai_compat"
+    reads_csv = "csv_report" in spec.tools
+    if reads_media:
+        modalities: tuple[str, ...] = ("text", "image", "file")
+    else:
+        modalities = ("text", "file") if reads_csv else ("text",)
+    file = _CSV if reads_csv else None
+    return Capabilities(
+        id=spec.name,
+        model_id=spec.name,
+        provider=SERVER_ID,
+        modalities=modalities,
+        supports_streaming=True,
+        supports_thinking=reads_media or spec.options.get("script") == "thinker",
+        context_window=spec.options.get("context_window"),
+        max_output_tokens=spec.options.get("max_output_tokens"),
+        image=_IMAGE if reads_media else None,
+        file=_DOCUMENTS if reads_media else file,
+        tools=_tools(spec.tools),
+        provides=spec.tools or None,
+    )
+
+
+def server_capabilities() -> Capabilities:
+    """Return what this server can do with some agent or other."""
+    return Capabilities(
+        id=SERVER_ID,
+        model_id=SERVER_ID,
+        provider=SERVER_ID,
+        modalities=("text", "image", "audio", "video", "file"),
+        supports_streaming=True,
+        supports_thinking=True,
+        image=_IMAGE,
+        file=_DOCUMENTS,
+        tools=_tools(tuple(server_tools())),
+    )
+
+
+def models_list(agents: Iterable[AgentSpec]) -> list[dict[str, Any]]:
+    """Return agents as the model objects of OpenAI's list; `created` in seconds."""
+    return [
+        {"id": spec.name, "object": "model", "created": spec.created_at, "owned_by": SERVER_ID}
+        for spec in agents
+    ]
+
+
+def _tools(built_in: tuple[str, ...]) -> ToolCapabilities:
+    return ToolCapabilities(
+        supports_tools=True,
+        supports_parallel_tools=True,
+        supports_streaming_tools=False,
+        max_tools_per_request=MAX_TOOLS,
+        built_in_tools=built_in or None,
+    )

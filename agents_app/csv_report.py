@@ -1,0 +1,107 @@
+"""The tool `csv_report`: reads an uploaded CSV file and answers with a summary and a chart.
+
+The law: it is a long-running tool like any other, so each part of its work is told as it begins and
+may be cancelled there.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from agents_app.csv_table import Column, Table, decode, describe, parse
+from agents_app.tools import ServerTool, ToolContext, ToolError, ToolOutcome
+from uamp.content import ImageContent
+
+_CELL_CHARS = 40
+
+
+def run(context: ToolContext, arguments: dict[str, Any]) -> ToolOutcome:
+    """Read the file `content_id` and return its summary and chart; raises ToolError."""
+    content_id = arguments.get("content_id")
+    if not isinstance(content_id, str) or not content_id:
+        raise ToolError("Say which file: content_id is the content_id of an attached CSV file.")
+    context.progress(percent=0, step=1, stage="read", message="Reading the file")
+    content = context.read_content(content_id)
+    text = decode(content.data)
+    context.progress(percent=5, step=2, stage="parse", message=f"Parsing {content.filename}")
+    table = parse(
+        text,
+        on_rows=lambda rows: context.progress(
+            percent=5, step=2, stage="parse", message=f"Read {rows} rows"
+        ),
+    )
+    total = len(table.columns) + 4
+    columns: list[Column] = []
+    for number, (name, values) in enumerate(table.columns.items(), start=1):
+        context.progress(
+            percent=10 + 70 * (number - 1) / len(table.columns),
+            step=2 + number,
+            total_steps=total,
+            stage="statistics",
+            message=f"Column {number} of {len(table.columns)}: {name}",
+        )
+        columns.append(describe(name, values, delimiter=table.delimiter))
+    context.progress(
+        percent=80, step=total - 1, total_steps=total, stage="chart", message="Drawing the chart"
+    )
+    from agents_app import csv_chart  # noqa: PLC0415 a web process never needs it
+
+    picture, shows = csv_chart.draw(content.filename, columns)
+    context.progress(
+        percent=95, step=total, total_steps=total, stage="write", message="Storing the chart"
+    )
+    name = content.filename.rsplit(".", 1)[0] or "report"
+    item = context.write_content(picture, mime_type="image/png", filename=f"{name}-chart.png")
+    if isinstance(item, ImageContent):
+        item = msgspec.structs.replace(item, alt_text=f"Chart: {shows}")
+    context.progress(percent=100, step=total, total_steps=total, stage="done", message="Done")
+    return ToolOutcome(
+        result=summary(content.filename, table, columns, shows), content_items=(item,)
+    )
+
+
+def summary(filename: str, table: Table, columns: Sequence[Column], shows: str) -> str:
+    """Return what is in a table as Markdown."""
+    rows = [
+        f"| {_cell(c.name)} | {c.kind} | {c.filled} | {c.distinct} |"
+        f" {' | '.join(_cell(fact) for fact in c.facts)} |"
+        for c in columns
+    ]
+    note = f" {table.ragged} rows had another number of values." if table.ragged else ""
+    return "\n".join(
+        (
+            f"**{_cell(filename)}** has {table.rows} rows and {len(columns)} columns.{note}",
+            "",
+            "| column | kind | filled | different | smallest | largest | typical |",
+            "|---|---|---:|---:|---:|---:|---|",
+            *rows,
+            "",
+            f"The chart shows {_cell(shows, 200)}.",
+        )
+    )
+
+
+def _cell(text: str, limit: int = _CELL_CHARS) -> str:
+    """Return a text that stays in its table cell and is no markup."""
+    plain = " ".join(text.split())
+    short = plain if len(plain) <= limit else f"{plain[: limit - 1]}…"
+    return "".join(f"\\{c}" if c in r"\`*_{}[]<>()#|!~" else c for c in short)
+
+
+CSV_REPORT = ServerTool(
+    name="csv_report",
+    description=(
+        "Reads a CSV file that somebody attached and returns a summary of its columns as a Markdown"
+        " table, with a chart."
+    ),
+    parameters={
+        "type": "object",
+        "properties": {
+            "content_id": {"type": "string", "description": "content_id of the attached file"}
+        },
+        "required": ["content_id"],
+        "additionalProperties": False,
+    },
+    run=run,
+)

@@ -1,0 +1,325 @@
+"""One run of an agent: a request in, UAMP events out (DESIGN D5).
+
+The law: a run knows the agent, the conversation and two doors (the broker for tools that run
+elsewhere, the loader for media) and nothing else. Leaving the generator cancels everything that the
+run started, down to the provider's request.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, Protocol
+
+import msgspec
+
+from agents_app.history import MediaLoader, to_conversation
+from agents_app.providers import build_model, vendor_params
+from agents_app.selectors import AgentSpec
+from agents_app.stream import Translator, usage_stats
+from agents_app.tools import ReadContent, ServerTool, ToolError, ToolOutcome, server_tools
+from uamp.content import ContentItem, Message, ToolCallContent, ToolCallData
+from uamp.errors import ErrorCode
+from uamp.events import Event
+from uamp.session import ResponseFormat, ToolDefinition, UsageStats
+from upp import ErrorCode as ProviderErrorCode
+from upp import LLMInstance, Tool, TooManyRoundsError, UPPError, current_tool_call, llm
+
+__all__ = [
+    "AgentError",
+    "MediaLoader",
+    "RunFinished",
+    "RunRequest",
+    "ToolBroker",
+    "run_agent",
+]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest:
+    """What a run answers.
+
+    `tools` are those that the client declared, `params` may hold model, temperature and max_tokens,
+    and `resume` is what this response said before its process died: texts, thoughts, calls and
+    results. Calls in `resume` without a result are run again, under their old ids.
+    """
+
+    response_id: str
+    history: Sequence[Message]
+    instructions: str | None = None
+    tools: Sequence[ToolDefinition] = ()
+    response_format: ResponseFormat | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    resume: Sequence[ContentItem] = ()
+
+
+class ToolBroker(Protocol):
+    """Runs the tools that do not run here; the turn runner has one."""
+
+    async def client_tool(self, call: ToolCallData) -> ToolOutcome:
+        """Send `tool.call` and wait for `tool.result` (UAMP §6.10, §5.14)."""
+
+    async def long_tool(self, tool: ServerTool, call: ToolCallData) -> ToolOutcome:
+        """Have a worker run a long tool, or wait for the one that already runs this call."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFinished:
+    """The last item of a run; not an event.
+
+    `usage` counts this run only, not what came before it in a resumed response. `finish_reason` is
+    stop, length, tool_calls, content_filter or the provider's own word. `steps` are inferences.
+    """
+
+    usage: UsageStats
+    finish_reason: str
+    steps: int
+    model: str
+
+
+class AgentError(Exception):
+    """A run failed; `message` is for users, `retry_after` in seconds."""
+
+    def __init__(self, message: str, *, code: ErrorCode, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.retry_after = retry_after
+
+
+_FINISH_REASONS = {"end_turn": "stop", "max_tokens": "length", "tool_use": "tool_calls"}
+
+# Provider texts may hold keys, prompts and addresses: users get these words instead.
+_FAILURES = {
+    ProviderErrorCode.AUTHENTICATION_FAILED: (
+        ErrorCode.PROVIDER_ERROR,
+        "The model does not accept this server's key. Its operator has to check it.",
+    ),
+    ProviderErrorCode.RATE_LIMITED: (
+        ErrorCode.RATE_LIMIT_EXCEEDED,
+        "The model gets too many requests. Try again later.",
+    ),
+    ProviderErrorCode.CONTEXT_LENGTH_EXCEEDED: (
+        ErrorCode.CONTEXT_LENGTH_EXCEEDED,
+        "The conversation is too long for the model. Start a new one or send less.",
+    ),
+    ProviderErrorCode.MODEL_NOT_FOUND: (
+        ErrorCode.PROVIDER_ERROR,
+        "The agent's model does not exist. The server's operator has to choose another one.",
+    ),
+    ProviderErrorCode.INVALID_REQUEST: (
+        ErrorCode.PROVIDER_ERROR,
+        "The model refused the request.",
+    ),
+    ProviderErrorCode.CONTENT_FILTERED: (
+        ErrorCode.CONTENT_FILTERED,
+        "The model's provider filtered the answer out.",
+    ),
+    ProviderErrorCode.QUOTA_EXCEEDED: (
+        ErrorCode.PROVIDER_ERROR,
+        "The server's quota at the model's provider is used up.",
+    ),
+    ProviderErrorCode.NETWORK_ERROR: (
+        ErrorCode.PROVIDER_ERROR,
+        "The connection to the model was lost. Try again.",
+    ),
+    ProviderErrorCode.TIMEOUT: (ErrorCode.TIMEOUT, "The model did not answer in time. Try again."),
+    ProviderErrorCode.CANCELLED: (ErrorCode.INTERRUPTED, "The answer was interrupted."),
+}
+_FAILURE = (ErrorCode.PROVIDER_ERROR, "The model failed. Try again.")
+
+
+async def run_agent(
+    spec: AgentSpec, request: RunRequest, *, broker: ToolBroker, media: MediaLoader
+) -> AsyncGenerator[Event | RunFinished, None]:
+    """Answer a request: yield the response's events, and last a RunFinished.
+
+    Text deltas carry no offset: the caller knows what was sent before. Raises AgentError. Close the
+    generator (`contextlib.aclosing`) or cancel its task to stop the run.
+    """
+    if spec.kind != "hosted":
+        raise AgentError(f"{spec.name} does not run on this server.", code=ErrorCode.AGENT_OFFLINE)
+    run = _Run(spec, request, broker)
+    try:
+        conversation = await to_conversation(
+            request.history,
+            agent_name=spec.name,
+            resume=request.resume,
+            media=None if spec.provider == "scripted" else media,
+        )
+        instance = run.instance(conversation.system)
+        async with instance.stream(conversation.messages) as stream:
+            async for event in stream:
+                for translated in run.translator.translate(event):
+                    yield translated
+            turn = await stream.turn()
+    except UPPError as error:
+        _fail(spec, error)
+    yield RunFinished(
+        usage=usage_stats(turn.usage),
+        finish_reason=_FINISH_REASONS.get(turn.stop_reason, turn.stop_reason),
+        steps=turn.cycles,
+        model=instance.model.model_id,
+    )
+
+
+class _Run:
+    """The parts of one run that its tools share."""
+
+    def __init__(self, spec: AgentSpec, request: RunRequest, broker: ToolBroker) -> None:
+        self._spec = spec
+        self._request = request
+        self._broker = broker
+        self._outcomes: dict[str, ToolOutcome] = {}
+        self._server_tools = _server_tools(spec)
+        self._client_tools = _client_tools(request.tools, self._server_tools)
+        self.translator = Translator(
+            request.response_id,
+            client_tools=frozenset(self._client_tools),
+            known_calls=frozenset(
+                item.tool_call.id for item in request.resume if isinstance(item, ToolCallContent)
+            ),
+            outcomes=self._outcomes,
+        )
+
+    def instance(self, context: Sequence[str]) -> LLMInstance:
+        """Return the agent's model, configured for this request; the client's tools come first."""
+        spec, request = self._spec, self._request
+        params = vendor_params(spec, request.params)
+        structure = None
+        if request.response_format is not None and request.response_format.type != "text":
+            # UAMP's response formats are OpenAI's, and other providers read `structure`.
+            params["response_format"] = msgspec.to_builtins(request.response_format)
+            schema = request.response_format.json_schema
+            structure = (schema.schema if schema is not None else None) or {"type": "object"}
+        system = (spec.instructions, request.instructions or "", *context)
+        return llm(
+            model=build_model(spec, model=request.params.get("model")),
+            system="\n\n".join(text for text in system if text) or None,
+            tools=[
+                *(self._client_tool(tool) for tool in self._client_tools.values()),
+                *(self._server_tool(tool) for tool in self._server_tools.values()),
+            ],
+            structure=structure,
+            params=params,
+            max_iterations=spec.max_steps,
+        )
+
+    def _client_tool(self, definition: ToolDefinition) -> Tool:
+        async def run(_arguments: dict[str, Any]) -> str:
+            return await self._finish(self._broker.client_tool(_current_call()))
+
+        function = definition.function
+        return Tool(
+            name=definition.name,
+            description=(function.description if function else None) or "",
+            parameters=(function.parameters if function else None) or _NO_PARAMETERS,
+            run=run,
+        )
+
+    def _server_tool(self, tool: ServerTool) -> Tool:
+        async def run(arguments: dict[str, Any]) -> str:
+            call = _current_call()
+            if tool.long_running:
+                return await self._finish(self._broker.long_tool(tool, call))
+            return await self._finish(_run_here(tool, call.id, arguments))
+
+        return Tool(
+            name=tool.name, description=tool.description, parameters=tool.parameters, run=run
+        )
+
+    async def _finish(self, running: Awaitable[ToolOutcome]) -> str:
+        """Keep the outcome for the translator and return its text; an error is raised."""
+        try:
+            outcome = await running
+        except AgentError as error:
+            # The broker ended the run, not the tool: the model is not asked again.
+            raise UPPError(error.message, code=ProviderErrorCode.CANCELLED) from error
+        except Exception:
+            logger.exception("Agent %s: a tool broke", self._spec.name)
+            raise _ToolFailedError("The tool broke inside the server.") from None
+        self._outcomes[current_tool_call.get().tool_call_id] = outcome
+        if outcome.is_error:
+            raise _ToolFailedError(outcome.result)
+        return outcome.result
+
+
+class _ToolFailedError(Exception):
+    """A tool's own failure, in words that the model and users may read."""
+
+
+class _ShortToolContext:
+    """What a short tool may use: it has no progress, no worker and no content."""
+
+    def __init__(self, call_id: str) -> None:
+        self.call_id = call_id
+
+    def progress(
+        self,
+        *,
+        percent: float | None = None,
+        step: int | None = None,
+        total_steps: int | None = None,
+        stage: str | None = None,
+        message: str | None = None,
+    ) -> None:
+        """Do nothing: a short tool is done before anybody looks."""
+
+    def read_content(self, content_id: str) -> ReadContent:
+        """Refuse."""
+        raise ToolError(f"A short tool cannot read content ({content_id}).")
+
+    def write_content(self, data: bytes, *, mime_type: str, filename: str) -> ContentItem:
+        """Refuse."""
+        told = f"{filename}, {mime_type}, {len(data)} bytes"
+        raise ToolError(f"A short tool cannot write content ({told}).")
+
+
+_NO_PARAMETERS = {"type": "object", "properties": {}}
+
+
+async def _run_here(tool: ServerTool, call_id: str, arguments: dict[str, Any]) -> ToolOutcome:
+    try:
+        return await asyncio.to_thread(tool.run, _ShortToolContext(call_id), arguments)
+    except ToolError as error:
+        return ToolOutcome(result=str(error), is_error=True)
+
+
+def _current_call() -> ToolCallData:
+    call = current_tool_call.get()
+    arguments = msgspec.json.encode(call.arguments).decode()
+    return ToolCallData(id=call.tool_call_id, name=call.tool_name, arguments=arguments)
+
+
+def _server_tools(spec: AgentSpec) -> dict[str, ServerTool]:
+    known = server_tools()
+    for name in spec.tools:
+        if name not in known:
+            logger.warning("Agent %s: this server has no tool named %s", spec.name, name)
+    return {name: known[name] for name in spec.tools if name in known}
+
+
+def _client_tools(
+    declared: Sequence[ToolDefinition], taken: Mapping[str, ServerTool]
+) -> dict[str, ToolDefinition]:
+    """Return the client's functions by name; it cannot take the name of a server tool."""
+    found: dict[str, ToolDefinition] = {}
+    for tool in declared:
+        if tool.function is not None and tool.name not in taken:
+            found.setdefault(tool.name, tool)
+    return found
+
+
+def _fail(spec: AgentSpec, error: UPPError) -> NoReturn:
+    if isinstance(error.__cause__, AgentError):
+        raise error.__cause__
+    logger.warning("Agent %s: %s %s: %s", spec.name, error.provider, error.code, error.message)
+    if isinstance(error, TooManyRoundsError):
+        raise AgentError(
+            f"{spec.name} used its {spec.max_steps} tool rounds without coming to an answer.",
+            code=ErrorCode.TOO_MANY_STEPS,
+        ) from error
+    code, message = _FAILURES.get(error.code, _FAILURE)
+    raise AgentError(message, code=code, retry_after=error.retry_after) from error
