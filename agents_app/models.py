@@ -17,7 +17,7 @@ from django.db.models import Q
 from django.db.models.functions import Lower
 from django.utils import timezone
 
-NAME_PATTERN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?", re.ASCII)
+NAME_PATTERN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?")
 """An agent's name: at most 64 letters, digits and . _ -, with no dot at either end."""
 
 
@@ -54,7 +54,7 @@ class Agent(models.Model):
         max_length=64,
         validators=[
             RegexValidator(
-                re.compile(rf"^(?:{NAME_PATTERN.pattern})\Z", re.ASCII),
+                rf"^(?:{NAME_PATTERN.pattern})\Z",
                 "Use letters, digits and . _ - only, and no dot at the start or the end.",
             )
         ],
