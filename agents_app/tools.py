@@ -80,6 +80,9 @@ class ServerTool:
     `run` is called in a thread. A long-running one gets a worker process, its progress reaches the
     chat, and it survives the process that asked for it; a short one runs where the agent runs and
     has no content to read or write.
+
+    A worker may die with a tool in its hands. An idempotent one is then run again; another one is
+    not, and its call ends as "outcome unknown".
     """
 
     name: str
@@ -87,6 +90,7 @@ class ServerTool:
     parameters: dict[str, Any]
     run: Callable[[ToolContext, dict[str, Any]], ToolOutcome]
     long_running: bool = True
+    idempotent: bool = True
 
 
 def server_tools() -> Mapping[str, ServerTool]:

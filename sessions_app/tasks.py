@@ -1,0 +1,178 @@
+"""Long tools on Celery: the row is the queue, the message only the doorbell (DESIGN D6, notes F7).
+
+Brokers lose messages and deliver them twice. Both are harmless here: a call that nobody took is
+rung for again, and a call that somebody holds is not to be had.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from asgiref.sync import async_to_sync
+from celery import shared_task
+from django.db import OperationalError
+from django.db.models import Q
+from django.utils import timezone
+
+import uamp
+from agents_app.tools import ToolCancelled, ToolError, ToolOutcome, server_tools
+from chat_app import fanout
+from sessions_app import database
+from sessions_app.models import ToolCall
+from sessions_app.tool_work import Claim, Work, claim_call, end_call, storable
+
+if TYPE_CHECKING:
+    from agents_app.tools import ServerTool
+
+logger = logging.getLogger(__name__)
+
+# A message that led to nothing for this long is taken for lost.
+LOST_SECONDS: Final = 3
+# The same row is rung for at most this often.
+RING_SECONDS: Final = 5
+RINGS_AT_ONCE: Final = 100
+# A call that took its worker down this often is not tried again.
+ATTEMPTS: Final = 5
+# How much of a result that is too large the model still reads.
+EXCERPT_CHARS: Final = 2000
+WRITE_RETRY_SECONDS: Final = (0.2, 1.0, 3.0)
+
+End = tuple[ToolCall.Status, ToolOutcome]
+
+
+# --- The doorbell ---------------------------------------------------------------------------------
+
+
+def ring(pk: int) -> None:
+    """Tell the workers that a call is queued; when the broker is away, `reap` rings again."""
+    try:
+        run_tool_call.apply_async(kwargs={"pk": pk}, retry=False)
+    except Exception:
+        # Whatever a broker raises, the row is committed and is rung for again.
+        logger.warning("no worker was told of tool call %s", pk, exc_info=True)
+
+
+def reap() -> list[int]:
+    """Ring again for calls whose message or worker was lost; returns their rows.
+
+    A call whose lease has ended is queued again, which fences its worker off. While `lease_until`
+    of a queued call lies ahead, it was just rung for.
+    """
+    now = timezone.now()
+    is_silent = Q(status=ToolCall.Status.RUNNING, lease_until__lt=now) | (
+        Q(status=ToolCall.Status.QUEUED, created_at__lt=now - timedelta(seconds=LOST_SECONDS))
+        & (Q(lease_until__isnull=True) | Q(lease_until__lt=now))
+    )
+    silent = ToolCall.objects.filter(is_silent, kind=ToolCall.Kind.LONG)
+    found = silent.order_by("id").values_list("pk", flat=True)[:RINGS_AT_ONCE]
+    # The condition again: of all processes that found the row one rings.
+    rung = [
+        pk
+        for pk in list(found)
+        if silent.filter(pk=pk).update(
+            status=ToolCall.Status.QUEUED, lease_until=now + timedelta(seconds=RING_SECONDS)
+        )
+    ]
+    for pk in rung:
+        ring(pk)
+    return rung
+
+
+# --- The task -------------------------------------------------------------------------------------
+
+
+@shared_task
+def run_tool_call(*, pk: int, **kwargs: Any) -> None:
+    """Run one queued call to its end; what another holds or has ended is left alone."""
+    if kwargs:
+        logger.info("arguments of a newer caller are not used: %s", ", ".join(kwargs))
+    claim = database.scoped(claim_call, pk)
+    if claim is None:
+        logger.info("tool call %s is not to be had: it ended, or another worker runs it", pk)
+        return
+    status, outcome = _run(claim)
+    if _write_end(claim, status, outcome):
+        async_to_sync(fanout.send)(
+            fanout.PROCESSES_GROUP,
+            {"type": "run.settled", "response": claim.response_id, "call": claim.pk},
+        )
+    else:
+        logger.warning("tool call %s went to another worker; its end is not written", pk)
+
+
+def _run(claim: Claim) -> End:
+    tool = server_tools().get(claim.name)
+    if tool is None:
+        return _failed(f"This server has no tool named {claim.name!r}.")
+    if claim.attempt > (ATTEMPTS if tool.idempotent else 1):
+        return ToolCall.Status.UNKNOWN, ToolOutcome(
+            result="Outcome unknown: the tool was interrupted and may or may not have done its "
+            "work. It was not run again.",
+            is_error=True,
+        )
+    try:
+        arguments = msgspec.json.decode(claim.arguments or "{}", type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        return _failed(f"The arguments must be one JSON object: {error}.")
+    with Work(claim) as work:
+        return _run_tool(tool, work, arguments)
+
+
+def _run_tool(tool: ServerTool, work: Work, arguments: dict[str, Any]) -> End:
+    try:
+        # A response that was cancelled while its call waited never starts its tool.
+        work.beat()
+        work.check()
+        outcome = _fit(tool.name, work, tool.run(work, arguments))
+        work.finish()
+    except ToolCancelled:
+        return _stopped(work)
+    except ToolError as error:
+        return _failed(str(error))
+    except Exception:
+        # A tool may raise anything; the model gets an answer, and the log says what it was.
+        logger.exception("tool %s failed in call %s", tool.name, work.call_id)
+        return _failed("The tool failed. Its error is in the server's log.")
+    if work.is_lost:
+        return _stopped(work)
+    return ToolCall.Status.FAILED if outcome.is_error else ToolCall.Status.DONE, outcome
+
+
+def _failed(message: str) -> End:
+    return ToolCall.Status.FAILED, ToolOutcome(result=storable(message), is_error=True)
+
+
+def _stopped(work: Work) -> End:
+    if work.is_late:
+        return _failed("The tool took too long and was stopped.")
+    return ToolCall.Status.CANCELLED, ToolOutcome(result="The tool was cancelled.", is_error=True)
+
+
+def _fit(name: str, work: Work, outcome: ToolOutcome) -> ToolOutcome:
+    """Return an outcome that a row and a model can take: what is too large becomes a file."""
+    text = storable(outcome.result)
+    data = text.encode()
+    if len(data) <= uamp.DEFAULT_LIMITS.tool_result_bytes:
+        return replace(outcome, result=text)
+    item = work.write_content(data, mime_type="text/plain", filename=f"{name}-result.txt")
+    return replace(
+        outcome,
+        result=f"The result has {len(data)} bytes, too many to show here. All of it is in the "
+        f"attached file {name}-result.txt. It begins:\n\n{text[:EXCERPT_CHARS]}",
+        content_items=(*outcome.content_items, item),
+    )
+
+
+def _write_end(claim: Claim, status: str, outcome: ToolOutcome) -> bool:
+    for pause in WRITE_RETRY_SECONDS:
+        try:
+            return database.scoped(end_call, claim, status, outcome)
+        except OperationalError:
+            logger.warning("the end of tool call %s was not written", claim.pk, exc_info=True)
+            time.sleep(pause)
+    return database.scoped(end_call, claim, status, outcome)
