@@ -51,6 +51,11 @@ from upp.tools import parse_call
 
 MEDIA_BYTES = 20 * 1024 * 1024
 """What one request may carry of media; the newest ones come first."""
+CONTINUE = (
+    "Your answer was interrupted after the text above. Go on exactly where it stopped, and repeat"
+    " nothing."
+)
+"""Said to a model that finds its own unfinished answer at the end of a conversation."""
 DOCUMENT_CHARS = 200_000
 """What a text document may bring into a request; the rest is cut off and said so."""
 
@@ -103,9 +108,11 @@ async def to_conversation(
             messages.extend(_said_by_agent(message))
         else:
             messages.append(_said_by_others(message, budget, labelled=several))
-    return Conversation(
-        messages=(*_complete(messages), *output_messages(resume)), system=tuple(system)
-    )
+    messages = [*_complete(messages), *output_messages(resume)]
+    last = messages[-1] if messages else None
+    if resume and media is not None and isinstance(last, AssistantMessage) and not last.tool_calls:
+        messages.append(UserMessage(content=(TextBlock(text=CONTINUE),)))
+    return Conversation(messages=tuple(messages), system=tuple(system))
 
 
 def output_messages(items: Sequence[ContentItem]) -> list[ModelMessage]:

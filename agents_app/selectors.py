@@ -9,7 +9,8 @@ import unicodedata
 from typing import Any
 
 import msgspec
-from django.db.models import Q, QuerySet
+from django.contrib.auth import get_user_model
+from django.db.models import Exists, Q, QuerySet
 from django.db.models.functions import Lower
 from django.db.models.signals import post_delete, post_save
 
@@ -48,24 +49,29 @@ class AgentNotFoundError(LookupError):
 _specs: dict[str, tuple[float, AgentSpec]] = {}
 
 
-def get_agent(name: str, *, viewer: Any) -> AgentSpec:
+def get_agent(name: str, *, viewer: Any) -> AgentSpec | None:
     """Return the enabled agent of that name, whatever the case of its letters.
 
-    `viewer` is a user, an AnonymousUser or None. Raises AgentNotFoundError when there is none that
-    the viewer may use.
+    `viewer` is a user, a user's pk, an AnonymousUser or None. None when there is no agent that the
+    viewer may use: whether it exists is not told.
     """
     folded = unicodedata.normalize("NFKC", name).casefold()
-    if NAME_PATTERN.fullmatch(folded):
-        named = _visible(viewer).annotate(folded_name=Lower("name"))
-        agent = named.filter(folded_name=folded).first()
-        if agent is not None:
-            return _spec(agent)
-    raise AgentNotFoundError(name)
+    if not NAME_PATTERN.fullmatch(folded):
+        return None
+    named = _visible(viewer).annotate(folded_name=Lower("name"))
+    agent = named.filter(folded_name=folded).first()
+    return None if agent is None else _spec(agent)
 
 
 def list_agents(viewer: Any) -> list[AgentSpec]:
-    """Return the enabled agents that the viewer may use, by name."""
+    """Return the enabled agents that the viewer (as for `get_agent`) may use, by name."""
     return [_spec(agent) for agent in _visible(viewer).order_by(Lower("name"))]
+
+
+def remembered(agent_id: str) -> AgentSpec | None:
+    """Return what `get_spec` would return without a query, or None; it does not block."""
+    known = _specs.get(agent_id)
+    return known[1] if known is not None and time.monotonic() < known[0] else None
 
 
 def get_spec(agent_id: str) -> AgentSpec:
@@ -73,9 +79,9 @@ def get_spec(agent_id: str) -> AgentSpec:
 
     Raises AgentNotFoundError.
     """
-    known = _specs.get(agent_id)
-    if known is not None and time.monotonic() < known[0]:
-        return known[1]
+    known = remembered(agent_id)
+    if known is not None:
+        return known
     agent = Agent.objects.filter(pk=agent_id).first()
     if agent is None:
         _specs.pop(agent_id, None)
@@ -83,12 +89,6 @@ def get_spec(agent_id: str) -> AgentSpec:
     spec = _spec(agent)
     _specs[agent_id] = (time.monotonic() + SPEC_SECONDS, spec)
     return spec
-
-
-def remembered(agent_id: str) -> AgentSpec | None:
-    """Return what `get_spec` would return, if it needs no database for it."""
-    known = _specs.get(agent_id)
-    return known[1] if known is not None and time.monotonic() < known[0] else None
 
 
 def connect_cache() -> None:
@@ -103,11 +103,11 @@ def _forget(instance: Agent, **_kwargs: Any) -> None:
 
 def _visible(viewer: Any) -> QuerySet[Agent]:
     agents = Agent.objects.filter(is_enabled=True)
-    if viewer is None or not viewer.is_authenticated:
+    user_id = getattr(viewer, "pk", viewer)
+    if user_id is None:
         return agents.filter(is_public=True)
-    if viewer.is_staff:
-        return agents
-    return agents.filter(Q(is_public=True) | Q(owner=viewer))
+    staff = get_user_model().objects.filter(pk=user_id, is_staff=True, is_active=True)
+    return agents.filter(Q(is_public=True) | Q(owner=user_id) | Exists(staff))
 
 
 def _spec(agent: Agent) -> AgentSpec:
