@@ -1,0 +1,87 @@
+"""The ASGI application that test_daphne_server.py serves in a process of its own.
+
+`/echo` sends back what comes in; `/flood` sends 64 KiB frames and prints how many were taken;
+`/slow` reads one message a second; `/stream` writes a body of 64 KiB chunks without end.
+The arguments are the seconds after which a stalled peer is closed, and those that draining takes.
+"""
+
+import asyncio
+import sys
+from typing import Any
+
+from uamp_project.embedded.daphne_server import BackpressureServer
+
+
+def say(*words: object) -> None:
+    """Print a line for the test."""
+    sys.stdout.write(" ".join(map(str, words)) + "\n")
+    sys.stdout.flush()
+
+
+async def flood(receive: Any, send: Any) -> None:
+    """Send as much as the server takes, until the peer is gone."""
+    closed = asyncio.ensure_future(receive())
+    taken = 0
+    while not closed.done():
+        await send({"type": "websocket.send", "bytes": b"x" * 65536})
+        taken += 1
+        say("taken", taken)
+    say("closed", closed.result()["code"])
+
+
+async def websocket(scope: Any, receive: Any, send: Any) -> None:
+    """Serve one socket."""
+    await receive()
+    await send({"type": "websocket.accept"})
+    if scope["path"] == "/flood":
+        await flood(receive, send)
+        return
+    while (message := await receive())["type"] == "websocket.receive":
+        if scope["path"] == "/slow":
+            await asyncio.sleep(1)
+        if message.get("text") == "close":
+            await send({"type": "websocket.close", "code": 1008, "reason": "asked for"})
+        message["type"] = "websocket.send"
+        await send(message)
+    say("closed", message["code"])
+
+
+async def stream(receive: Any, send: Any) -> None:
+    """Write a response without end."""
+    await receive()
+    closed = asyncio.ensure_future(receive())
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    taken = 0
+    while not closed.done():
+        body = {"type": "http.response.body", "body": b"x" * 65536, "more_body": True}
+        await send(body)
+        taken += 1
+        say("taken", taken)
+    say("closed", closed.result()["type"])
+
+
+async def application(scope: Any, receive: Any, send: Any) -> None:
+    """Serve a socket or a request."""
+    await (
+        websocket(scope, receive, send) if scope["type"] == "websocket" else stream(receive, send)
+    )
+
+
+async def drain() -> None:
+    """Say that draining began and ended."""
+    say("draining")
+    await asyncio.sleep(float(sys.argv[2]))
+    say("drained")
+
+
+if __name__ == "__main__":
+    server = BackpressureServer(
+        application,
+        host="127.0.0.1",
+        port=0,
+        drain=drain,
+        ready=lambda port: say("port", port),
+        send_stall_seconds=float(sys.argv[1]),
+    )
+    server.run()
+    say("ended")

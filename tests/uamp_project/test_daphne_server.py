@@ -1,0 +1,229 @@
+"""Daphne with backpressure, in a process of its own and over raw sockets."""
+
+import base64
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from queue import Empty, Queue
+
+import psutil
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+MIB = 1024 * 1024
+
+
+class Served:
+    """A running server of `daphne_application` and the lines that it prints."""
+
+    def __init__(self, stall: float, drain: float) -> None:
+        self.process = subprocess.Popen(  # noqa: S603 our own interpreter
+            [sys.executable, "-m", "tests.uamp_project.daphne_application", str(stall), str(drain)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._lines: Queue[str] = Queue()
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+        self.port = int(self.line("port").split()[1])
+
+    def line(self, start: str) -> str:
+        """Wait for the next line that begins so; those before it are dropped."""
+        while True:
+            line = self._lines.get(timeout=20)
+            if line.startswith(start):
+                return line
+
+    def last(self, start: str) -> str:
+        """Return the last line that begins so, when no new line came for a second."""
+        latest = ""
+        while True:
+            try:
+                line = self._lines.get(timeout=1)
+            except Empty:
+                return latest
+            if line.startswith(start):
+                latest = line
+
+    def end(self) -> None:
+        """Kill it, if it still runs."""
+        self.process.kill()
+        self.process.wait()
+        self._reader.join()
+        assert self.process.stdout
+        self.process.stdout.close()
+
+    def _read(self) -> None:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            self._lines.put(line.strip())
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Served]]:
+    running: list[Served] = []
+
+    def start(*, stall: float = 30, drain: float = 0) -> Served:
+        running.append(Served(stall, drain))
+        return running[-1]
+
+    yield start
+    for served in running:
+        served.end()
+
+
+def open_raw(port: int, path: str) -> socket.socket:
+    """Shake hands for a socket that only does what the test says; a small receive buffer."""
+    raw = socket.socket()
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+    raw.settimeout(20)
+    raw.connect(("127.0.0.1", port))
+    key = base64.b64encode(os.urandom(16)).decode()
+    raw.sendall(
+        f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
+    )
+    return raw
+
+
+def test_frames_come_back_as_they_went_also_empty_ones(serve: Callable[..., Served]) -> None:
+    with connect(f"ws://127.0.0.1:{serve().port}/echo") as ws:
+        for message in ("text", "", b"bytes", b"", "ä" * 1000):
+            ws.send(message)
+            assert ws.recv(timeout=10) == message
+        # No permessage-deflate: it costs memory per socket, and bombs need it.
+        assert ws.response is not None
+        assert "Sec-WebSocket-Extensions" not in ws.response.headers
+
+
+def test_a_close_of_the_application_keeps_its_code_and_reason(
+    serve: Callable[..., Served],
+) -> None:
+    with connect(f"ws://127.0.0.1:{serve().port}/echo") as ws:
+        ws.send("close")
+        with pytest.raises(ConnectionClosed) as closed:
+            ws.recv(timeout=10)
+
+    assert closed.value.rcvd is not None
+    assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1008, "asked for")
+
+
+def test_a_frame_at_the_limit_passes_and_one_byte_more_closes_with_1009(
+    serve: Callable[..., Served],
+) -> None:
+    with connect(f"ws://127.0.0.1:{serve().port}/echo", max_size=None) as ws:
+        ws.send("x" * 8 * MIB)
+        assert len(ws.recv(timeout=20)) == 8 * MIB
+        ws.send("x" * (8 * MIB + 1))
+        with pytest.raises(ConnectionClosed) as closed:
+            ws.recv(timeout=20)
+
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1009
+
+
+def test_a_reader_that_stops_holds_up_its_sender_not_the_memory(
+    serve: Callable[..., Served],
+) -> None:
+    served = serve()
+    before = psutil.Process(served.process.pid).memory_info().rss
+    with open_raw(served.port, "/flood") as raw:
+        taken = int(served.last("taken").split()[1])
+        grown = psutil.Process(served.process.pid).memory_info().rss - before
+
+        # What the kernel buffers on both sides is all that goes; Daphne alone takes everything.
+        assert taken < 200
+        assert grown < 20 * MIB
+        # And it goes on when the reader does.
+        for _ in range(400):
+            raw.recv(65536)
+        assert int(served.last("taken").split()[1]) > taken
+
+
+def test_a_reader_that_stays_away_is_closed(serve: Callable[..., Served]) -> None:
+    served = serve(stall=1)
+    with open_raw(served.port, "/flood"):
+        assert served.line("closed") == "closed 1006"
+
+
+def test_a_response_waits_for_its_reader_and_ends_without_one(serve: Callable[..., Served]) -> None:
+    served = serve(stall=3)
+    with socket.socket() as raw:
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        raw.connect(("127.0.0.1", served.port))
+        raw.sendall(b"GET /stream HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+
+        assert int(served.last("taken").split()[1]) < 200
+        assert served.line("closed") == "closed http.disconnect"
+
+
+def test_a_client_that_floods_a_slow_application_is_held_up(serve: Callable[..., Served]) -> None:
+    served = serve()
+    before = psutil.Process(served.process.pid).memory_info().rss
+    payload = b"x" * 65536
+    frame = b"\x82\xff" + struct.pack(">Q", len(payload)) + bytes(4) + payload
+    with open_raw(served.port, "/slow") as raw:
+        raw.recv(65536)
+        raw.settimeout(1)
+        sent = 0
+        with suppress(TimeoutError):
+            while sent < 2000:
+                raw.sendall(frame)
+                sent += 1
+        grown = psutil.Process(served.process.pid).memory_info().rss - before
+
+    assert sent < 400
+    assert grown < 20 * MIB
+
+
+def test_sigterm_drains_then_closes_with_1012(serve: Callable[..., Served]) -> None:
+    served = serve(drain=0.5)
+    with connect(f"ws://127.0.0.1:{served.port}/echo") as ws:
+        ws.send("before")
+        assert ws.recv(timeout=10) == "before"
+        served.process.send_signal(signal.SIGTERM)
+        served.line("draining")
+        # While it drains, open sockets work and new ones are refused.
+        ws.send("meanwhile")
+        assert ws.recv(timeout=10) == "meanwhile"
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", served.port), timeout=5)
+        with pytest.raises(ConnectionClosed) as closed:
+            ws.recv(timeout=10)
+
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1012
+    assert [served.line(word) for word in ("drained", "closed 1012", "ended")]
+    assert served.process.wait(timeout=10) == 0
+
+
+def test_a_second_signal_ends_the_draining(serve: Callable[..., Served]) -> None:
+    served = serve(drain=60)
+    served.process.send_signal(signal.SIGINT)
+    served.line("draining")
+    started = time.monotonic()
+    served.process.send_signal(signal.SIGINT)
+
+    assert served.process.wait(timeout=10) == 0
+    assert time.monotonic() - started < 5
+
+
+def test_a_port_that_is_taken_is_said(serve: Callable[..., Served]) -> None:
+    taken = serve().port
+    program = (
+        "from uamp_project.embedded.daphne_server import BackpressureServer as S\n"
+        f"s = S(None, host='127.0.0.1', port={taken}, drain=None, ready=None)\n"
+        "s.run()\nprint(s.failure)"
+    )
+    done = subprocess.run(  # noqa: S603 our own interpreter
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert "Address already in use" in done.stdout
