@@ -208,7 +208,7 @@ def encode(
 
 def to_dict(event: Event) -> dict[str, Any]:
     """Return ``event`` as plain values, as its frame has them."""
-    plain: dict[str, Any] = msgspec.to_builtins(event)
+    plain: dict[str, Any] = msgspec.json.decode(_encoder.encode(event))
     return plain
 
 

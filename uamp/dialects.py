@@ -118,6 +118,12 @@ def _session_create(frame: Frame) -> None:
     _tools(config)
 
 
+def _session_created(frame: Frame) -> None:
+    """Accept the short form that §10.4 prints, with nothing but ``session_id``."""
+    if "session" not in frame and "session_id" in frame:
+        frame["session"] = {"id": frame["session_id"]}
+
+
 def _session_update(frame: Frame) -> None:
     config = _member(frame, "session")
     if config is not None:
@@ -176,6 +182,7 @@ def _response_done(frame: Frame) -> None:
 
 DIALECTS: dict[str, Callable[[Frame], None]] = {
     "session.create": _session_create,
+    "session.created": _session_created,
     "session.update": _session_update,
     "client.capabilities": _capabilities_event,
     "capabilities": _capabilities_event,

@@ -13,6 +13,11 @@ from uamp.content import ContentItem, Media, ToolCallData, ToolResultData
 from uamp.session import Session, UsageStats
 
 
+def _none() -> tuple[ContentItem, ...]:
+    """Make the default of a list that is always sent, which a plain default would not be."""
+    return ()
+
+
 class ErrorDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What went wrong: a code of ``uamp.errors``, words for a person, and facts for a program."""
 
@@ -122,7 +127,7 @@ class ResponseOutput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
     id: str
     status: str
-    output: tuple[ContentItem, ...] = msgspec.field(default_factory=tuple)
+    output: tuple[ContentItem, ...] = msgspec.field(default_factory=_none)
     usage: UsageStats | None = None
     finish_reason: str | None = None
     error: ErrorDetail | None = None
@@ -151,7 +156,7 @@ class ResponseCancelled(Event, frozen=True, kw_only=True, tag="response.cancelle
     """A response was cancelled (UAMP §6.9)."""
 
     response_id: str | None = None
-    partial_output: tuple[ContentItem, ...] = msgspec.field(default_factory=tuple)
+    partial_output: tuple[ContentItem, ...] = msgspec.field(default_factory=_none)
 
 
 class ToolCall(Event, frozen=True, kw_only=True, tag="tool.call"):

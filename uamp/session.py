@@ -121,7 +121,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     id: str
-    created_at: int | float
+    created_at: int | float | None = None
     config: SessionConfig | None = None
     status: str = msgspec.field(default_factory=lambda: "active")
     agent: str | None = None

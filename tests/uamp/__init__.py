@@ -1,0 +1,1 @@
+"""Tests of the protocol package: no socket, no clock, no database."""
