@@ -1,0 +1,94 @@
+"""System checks: the options without which the promised guarantees do not hold (DESIGN D9).
+
+They read settings only, so `manage.py check` needs no database.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.core import checks
+from django.core.checks import CheckMessage, Error
+
+CELERY_OPTIONS = {
+    "CELERY_TASK_ACKS_LATE": (True, "a task whose worker dies is lost (notes F7)"),
+    "CELERY_TASK_REJECT_ON_WORKER_LOST": (True, "a task whose child is killed is lost"),
+    "CELERY_WORKER_PREFETCH_MULTIPLIER": (1, "tasks wait behind a long one on a busy worker"),
+}
+
+
+@checks.register
+def check_database_options(**_: Any) -> list[CheckMessage]:
+    """Return what is wrong with the options of the default database."""
+    return database_messages(settings.DATABASES["default"])
+
+
+@checks.register
+def check_celery_options(**_: Any) -> list[CheckMessage]:
+    """Return what is wrong with the Celery options."""
+    return [
+        Error(f"{name} must be {wanted!r}, or {risk}.", id="uamp.E010")
+        for name, (wanted, risk) in CELERY_OPTIONS.items()
+        if getattr(settings, name, None) != wanted
+    ]
+
+
+def database_messages(database: Mapping[str, Any]) -> list[CheckMessage]:
+    """Return what is wrong with one entry of DATABASES."""
+    options = database.get("OPTIONS", {})
+    if database["ENGINE"].endswith("sqlite3"):
+        return _sqlite_messages(options)
+    if database["ENGINE"].endswith("postgresql"):
+        return _postgresql_messages(options)
+    return [Error(f"{database['ENGINE']} is not supported.", id="uamp.E001")]
+
+
+def _sqlite_messages(options: Mapping[str, Any]) -> list[CheckMessage]:
+    found: list[CheckMessage] = []
+    if options.get("transaction_mode") != "IMMEDIATE":
+        found.append(
+            Error(
+                "SQLite needs transaction_mode IMMEDIATE.",
+                hint="With DEFERRED, writers fail with 'database is locked' (notes F8).",
+                id="uamp.E002",
+            )
+        )
+    pragmas = dict(re.findall(r"(?i)pragma\s+(\w+)\s*=\s*(\w+)", options.get("init_command", "")))
+    if pragmas.get("journal_mode", "").upper() != "WAL":
+        found.append(Error("SQLite needs journal_mode WAL.", id="uamp.E003"))
+    if pragmas.get("synchronous", "").upper() not in {"FULL", "EXTRA"}:
+        found.append(
+            checks.Warning(
+                "SQLite with synchronous below FULL can lose acknowledged messages in a power cut.",
+                hint="Unset SQLITE_SYNCHRONOUS.",
+                id="uamp.W004",
+            )
+        )
+    return found
+
+
+def _postgresql_messages(options: Mapping[str, Any]) -> list[CheckMessage]:
+    found: list[CheckMessage] = []
+    if not options.get("tcp_user_timeout"):
+        found.append(
+            Error(
+                "PostgreSQL needs tcp_user_timeout.",
+                hint="Without it a vanished server holds a connection for ever (notes F12).",
+                id="uamp.E005",
+            )
+        )
+    # Every write re-checks its condition under a row lock, which READ COMMITTED lets it do.
+    if options.get("isolation_level") is not None or "isolation" in options.get("options", ""):
+        found.append(
+            Error("PostgreSQL needs its default isolation, READ COMMITTED.", id="uamp.E006")
+        )
+    if "synchronous_commit=off" in options.get("options", "").replace(" ", ""):
+        found.append(
+            Error(
+                "PostgreSQL needs synchronous_commit on.",
+                hint="Off, a crash loses acknowledged messages (notes F10).",
+                id="uamp.E007",
+            )
+        )
+    return found

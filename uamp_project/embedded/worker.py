@@ -1,0 +1,130 @@
+"""The supervised Celery worker: one child process, started again when it dies (DESIGN D9).
+
+The child never outlives its parent: its standard input is a pipe that only the parent holds
+open, and on Linux the kernel kills it with the thread that started it. A tool that was running
+is no loss: its row has a lease, and the next worker takes over (DESIGN D6).
+"""
+
+import ctypes
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+from uamp_project.celery import app
+
+logger = logging.getLogger(__name__)
+
+THREADS = 4
+BACKOFF_SECONDS = (0.5, 30.0)
+# A child that lived this long had started well; the next failure begins the backoff anew.
+STABLE_SECONDS = 60.0
+STOP_SECONDS = 5.0
+
+PR_SET_PDEATHSIG = 1
+
+
+class WorkerSupervisor:
+    """Keeps one worker process running, from `start` to `stop`."""
+
+    def __init__(self) -> None:
+        self._stopping = threading.Event()
+        self._process: subprocess.Popen[bytes] | None = None
+        # This thread starts the child and lives as long: the kernel's parent-death signal
+        # follows the thread, not the process.
+        self._thread = threading.Thread(target=self._supervise, name="worker-supervisor")
+
+    @property
+    def pid(self) -> int | None:
+        """The process id of the worker, if one runs."""
+        return self._process.pid if self._process else None
+
+    def start(self) -> None:
+        """Start the worker and watch it."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask the worker to end, kill it after STOP_SECONDS, and wait until it is gone."""
+        self._stopping.set()
+        self._thread.join()
+
+    def _supervise(self) -> None:
+        pause, longest = BACKOFF_SECONDS
+        while not self._stopping.is_set():
+            started = time.monotonic()
+            self._process = self._spawn()
+            while self._process.poll() is None and not self._stopping.wait(0.2):
+                pass
+            if self._stopping.is_set():
+                break
+            if time.monotonic() - started > STABLE_SECONDS:
+                pause = BACKOFF_SECONDS[0]
+            logger.error(
+                "the worker ended with %s; starting it again in %.1f s",
+                self._process.returncode,
+                pause,
+            )
+            self._forget()
+            self._stopping.wait(pause)
+            pause = min(pause * 2, longest)
+        if self._process is not None:
+            self._end(self._process)
+            self._forget()
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(  # noqa: S603 our own interpreter and module
+            [sys.executable, "-m", __name__],
+            stdin=subprocess.PIPE,
+            env={**os.environ, "UAMP_LAYER_ROLE": "spoke"},
+            # Ctrl-C in the terminal is for the parent, who ends the child in order.
+            start_new_session=True,
+        )
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        process.terminate()
+        try:
+            process.wait(timeout=STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _forget(self) -> None:
+        if self._process and self._process.stdin:
+            self._process.stdin.close()
+        self._process = None
+
+
+def _die_with_parent() -> None:
+    """End this process as soon as the other end of standard input is closed."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+    def watch() -> None:
+        while os.read(0, 1):
+            pass
+        os._exit(1)
+
+    threading.Thread(target=watch, name="parent-watch", daemon=True).start()
+
+
+def main() -> None:
+    """Run the worker until SIGTERM, or until the parent is gone."""
+    _die_with_parent()
+    app.worker_main(
+        [
+            "worker",
+            "--pool=threads",
+            f"--concurrency={THREADS}",
+            "--loglevel=WARNING",
+            "--without-gossip",
+            "--without-mingle",
+            "--without-heartbeat",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""`manage.py demo`: prepare people, agents and a chat to try the server with."""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from uamp_project import demo
+
+
+class Command(BaseCommand):
+    """Prepares the demo; calling it again changes nothing and prints the same."""
+
+    help = "Prepare people, agents and a chat to try the server with; idempotent."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Offer machine-readable output."""
+        parser.add_argument("--json", action="store_true", help="print JSON")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        """Prepare and print."""
+        try:
+            prepared = demo.prepare()
+        except demo.NameIsTakenError as error:
+            raise CommandError(f"{error}; the demo was not prepared") from error
+        if options["json"]:
+            self.stdout.write(json.dumps(prepared, indent=2))
+            return
+        for user in prepared["users"]:
+            self.stdout.write(f"{user['username']:8} password {user['password']}")
+            self.stdout.write(f"{'':8} API key  {user['api_key']}")
+        for agent in prepared["agents"]:
+            self.stdout.write(f"@{agent['name']:10} {agent['description']}")

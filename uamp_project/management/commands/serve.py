@@ -1,0 +1,92 @@
+"""`manage.py serve`: the whole server in one command (DESIGN D9)."""
+
+import asyncio
+import os
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from channels.layers import get_channel_layer
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError, connections
+
+from uamp_project import demo, health
+from uamp_project.embedded.bridge import HubIsRunningError
+from uamp_project.embedded.worker import WorkerSupervisor
+
+
+class Command(BaseCommand):
+    """Serves HTTP and WebSocket with Daphne, and supervises a Celery worker."""
+
+    help = "Serve everything: HTTP and WebSocket here, long tools in a supervised worker."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take where to listen, and whether workers run elsewhere."""
+        parser.add_argument("--host", default=os.environ.get("HOST", "127.0.0.1"))
+        parser.add_argument("--port", type=int, default=int(os.environ.get("PORT", "8000")))
+        parser.add_argument("--no-worker", action="store_true", help="start no Celery worker")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        """Serve until SIGTERM or Ctrl-C; a second one does not wait for running answers."""
+        self._require_migrations()
+        self._prepare_private_folders()
+        os.environ["UAMP_LAYER_ROLE"] = "hub"
+        try:
+            # The layer listens before the worker starts, so that nothing is lost in between.
+            layer = get_channel_layer()
+        except HubIsRunningError as error:
+            raise CommandError(f"{error}; choose another DATA_DIR") from error
+        worker = None if options["no_worker"] else WorkerSupervisor()
+        if worker:
+            worker.start()
+        try:
+            self._serve(options["host"], options["port"])
+        finally:
+            if worker:
+                worker.stop()
+            if hasattr(layer, "close"):
+                layer.close()
+
+    def _serve(self, host: str, port: int) -> None:
+        # Importing it makes its event loop the process's; other commands have no use for that.
+        from sessions_app import runner  # noqa: PLC0415 as above
+        from uamp_project.asgi import application  # noqa: PLC0415 as above
+        from uamp_project.embedded.daphne_server import (  # noqa: PLC0415 as above
+            BackpressureServer,
+        )
+
+        def ready(bound: int) -> None:
+            self._starting = asyncio.ensure_future(runner.startup())
+            self._greet(host, bound)
+
+        server = BackpressureServer(
+            application, host=host, port=port, drain=runner.drain, ready=ready
+        )
+        server.run()
+        if server.failure:
+            raise CommandError(f"cannot listen on {host} port {port}: {server.failure}")
+
+    def _require_migrations(self) -> None:
+        try:
+            missing = health.missing_migrations()
+        except DatabaseError as error:
+            raise CommandError(f"the database does not answer: {error}") from error
+        if missing:
+            raise CommandError(f"run `manage.py migrate` first: {len(missing)} are missing")
+        # The connection of this thread would only sit there.
+        connections.close_all()
+
+    def _prepare_private_folders(self) -> None:
+        run = Path(settings.DATA_DIR) / "run"
+        for folder in (run, run / "broker", run / "control"):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder.chmod(0o700)
+
+    def _greet(self, host: str, port: int) -> None:
+        shown = "localhost" if host in {"0.0.0.0", "::"} else host  # noqa: S104 only compared
+        self.stdout.write(f"\nUAMP server: http://{shown}:{port}\n")
+        for user in demo.read_users():
+            self.stdout.write(f"  sign in as {user['username']:6} {user['password']}\n")
+        self.stdout.write("Ctrl-C stops it.\n")
+        self.stdout.flush()
