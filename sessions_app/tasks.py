@@ -27,6 +27,8 @@ from sessions_app.models import ToolCall
 from sessions_app.tool_work import Claim, Work, claim_call, end_call, storable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from agents_app.tools import ServerTool
 
 logger = logging.getLogger(__name__)
@@ -50,11 +52,18 @@ End = tuple[ToolCall.Status, ToolOutcome]
 
 def ring(pk: int) -> None:
     """Tell the workers that a call is queued; when the broker is away, `reap` rings again."""
-    try:
-        run_tool_call.apply_async(kwargs={"pk": pk}, retry=False)
-    except Exception:
-        # Whatever a broker raises, the row is committed and is rung for again.
-        logger.warning("no worker was told of tool call %s", pk, exc_info=True)
+    _ring([pk])
+
+
+def _ring(pks: Iterable[int]) -> None:
+    for pk in pks:
+        try:
+            run_tool_call.apply_async(kwargs={"pk": pk}, retry=False)
+        except Exception:
+            # Whatever a broker raises, the rows are committed and are rung for again. The rest of
+            # them would only wait for the same broker.
+            logger.warning("no worker was told of tool call %s", pk, exc_info=True)
+            return
 
 
 def reap() -> list[int]:
@@ -78,8 +87,7 @@ def reap() -> list[int]:
             status=ToolCall.Status.QUEUED, lease_until=now + timedelta(seconds=RING_SECONDS)
         )
     ]
-    for pk in rung:
-        ring(pk)
+    _ring(rung)
     return rung
 
 

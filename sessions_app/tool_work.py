@@ -259,8 +259,8 @@ class Work:
         try:
             while not self._ended.wait(PROGRESS_SECONDS) and not self._is_over():
                 with self._lock:
-                    silent = time.monotonic() - self._beat_at
-                    if self._untold or silent >= settings.UAMP_LEASE_SECONDS / 3:
+                    pause = PROGRESS_SECONDS if self._untold else settings.UAMP_LEASE_SECONDS / 3
+                    if time.monotonic() - self._beat_at >= pause:
                         self._beat()
         except Exception:
             # Without a keeper the lease ends and another worker takes over: say why.

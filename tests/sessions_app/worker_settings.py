@@ -1,0 +1,10 @@
+"""Settings of a worker process under test: the product's own, the test's database and tools."""
+
+import os
+
+from tests.sessions_app import long_tools
+from uamp_project.settings import *  # noqa: F403 the product's settings, with two changes
+from uamp_project.settings import DATABASES
+
+DATABASES["default"]["NAME"] = os.environ["WORKER_DATABASE"]
+UAMP_SERVER_TOOLS = long_tools.PATHS
