@@ -1,0 +1,77 @@
+/** The REST API of this server (`/api/v1`), with its problem documents (RFC 9457) as errors. */
+
+/** What the server said about a request that failed; `status` is 0 when it was not reached. */
+export class ApiError extends Error {
+  constructor(status, problem = {}) {
+    super(problem.detail || problem.title || (status ? `Error ${status}.` : "Not reached."));
+    this.name = "ApiError";
+    this.status = status;
+    this.code = problem.code || "";
+  }
+}
+
+export class Api {
+  /** @param {string} csrfCookie name of the cookie whose value proves that the page is ours */
+  constructor(csrfCookie) {
+    this._csrfCookie = csrfCookie;
+  }
+
+  get(path) {
+    return this._send("GET", path);
+  }
+
+  post(path, body) {
+    return this._send("POST", path, JSON.stringify(body), "application/json");
+  }
+
+  /**
+   * Store a file.
+   * @param {File} file
+   * @param {(fraction: number) => void} onProgress
+   * @returns {{done: Promise<object>, abort: () => void}}
+   */
+  upload(file, onProgress) {
+    // fetch cannot tell how much of the body has gone out.
+    const request = new XMLHttpRequest();
+    const done = new Promise((resolve, reject) => {
+      request.open("POST", "/api/v1/contents");
+      request.setRequestHeader("X-CSRFToken", this._csrfToken());
+      request.responseType = "json";
+      request.upload.onprogress = (e) => e.lengthComputable && onProgress(e.loaded / e.total);
+      request.onload = () =>
+        request.status < 300
+          ? resolve(request.response)
+          : reject(new ApiError(request.status, request.response || {}));
+      request.onerror = () => reject(new ApiError(0));
+      request.onabort = () => reject(new DOMException("Upload removed.", "AbortError"));
+    });
+    const form = new FormData();
+    form.append("file", file);
+    request.send(form);
+    return { done, abort: () => request.abort() };
+  }
+
+  async _send(method, path, body, contentType) {
+    const headers = { Accept: "application/json" };
+    if (contentType) headers["Content-Type"] = contentType;
+    if (method !== "GET") headers["X-CSRFToken"] = this._csrfToken();
+    let response;
+    try {
+      response = await fetch(`/api/v1${path}`, { method, headers, body });
+    } catch {
+      throw new ApiError(0);
+    }
+    const text = await response.text();
+    const isJson = (response.headers.get("Content-Type") || "").includes("json");
+    const answer = isJson && text ? JSON.parse(text) : {};
+    if (!response.ok) throw new ApiError(response.status, answer);
+    return answer;
+  }
+
+  _csrfToken() {
+    // Read each time: signing in from another tab changes it.
+    const prefix = `${this._csrfCookie}=`;
+    const cookie = document.cookie.split("; ").find((pair) => pair.startsWith(prefix));
+    return cookie ? cookie.slice(prefix.length) : "";
+  }
+}

@@ -1,0 +1,109 @@
+/** The page: which chat is open, what the address says, which side panels are shown. */
+
+import { api, client, start, store } from "./context.js";
+import { avatar } from "./dom.js";
+import "./chat-list.js";
+import "./chat-view.js";
+import "./connection-banner.js";
+import "./members-panel.js";
+import "./new-chat-dialog.js";
+
+const isNarrow = matchMedia("(max-width: 759px)");
+const isWide = matchMedia("(min-width: 1180px)");
+
+class ChatApp extends HTMLElement {
+  connectedCallback() {
+    this._sidebar = this.querySelector(".sidebar");
+    this._main = this.querySelector(".main");
+    this._list = this.querySelector("chat-list");
+    this._view = this.querySelector("chat-view");
+    this._members = this.querySelector("members-panel");
+    this._dialog = document.querySelector("new-chat-dialog");
+    for (const face of this.querySelectorAll(".avatar[data-name]")) {
+      face.replaceWith(avatar(face.dataset.name, "user"));
+    }
+    this._listen();
+    this._membersWanted = isWide.matches;
+    client.connect();
+    store.refresh();
+    this._go(start.chat_id, "replace");
+  }
+
+  _listen() {
+    addEventListener("open-chat", (e) => this._go(e.detail, "push"));
+    addEventListener("new-chat", () => this._dialog.startChat());
+    addEventListener("add-members", (e) => this._dialog.addTo(e.detail));
+    addEventListener("open-sidebar", () => this._showSidebar(true));
+    addEventListener("toggle-members", () => {
+      this._membersWanted = this._members.hidden;
+      this._layOut();
+      if (!this._members.hidden && !isWide.matches) this._members.querySelector("button")?.focus();
+    });
+    addEventListener("popstate", () => this._go(idFromAddress(), "none"));
+    addEventListener("keydown", (e) => this._key(e));
+    this._main.addEventListener("pointerdown", (e) => this._closeDrawers(e));
+    isNarrow.addEventListener("change", () => this._layOut());
+    isWide.addEventListener("change", () => this._layOut());
+    document.addEventListener("visibilitychange", () => document.hidden || client.retryNow());
+    client.addEventListener("state", () => this._checkSignedIn());
+  }
+
+  /** @param {string} chatId "" for none @param {"push"|"replace"|"none"} history */
+  _go(chatId, history) {
+    this._chatId = chatId;
+    const path = chatId ? `/chats/${encodeURIComponent(chatId)}` : "/";
+    if (history === "push" && path !== location.pathname) window.history.pushState(null, "", path);
+    if (chatId) this._view.open(chatId);
+    else this._view.showNothing();
+    this._list.select(chatId);
+    this._members.open(chatId);
+    this._showSidebar(!chatId);
+  }
+
+  _showSidebar(isOpen) {
+    this._sidebarOpen = isOpen;
+    if (isOpen && isNarrow.matches) this._membersWanted = false;
+    this._layOut();
+  }
+
+  _layOut() {
+    const narrow = isNarrow.matches;
+    this.classList.toggle("has-sidebar", this._sidebarOpen || !narrow);
+    this.classList.toggle("has-no-chat", !this._chatId);
+    // What is out of sight must be out of reach of Tab, too.
+    this._sidebar.inert = narrow && !this._sidebarOpen;
+    this._main.inert = narrow && this._sidebarOpen;
+    this._members.hidden = !this._membersWanted || !this._chatId;
+  }
+
+  _closeDrawers(event) {
+    if (!isWide.matches && !this._members.hidden && !event.target.closest(".members-button")) {
+      this._membersWanted = false;
+      this._layOut();
+    }
+  }
+
+  _key(event) {
+    if (event.key !== "Escape" || event.defaultPrevented) return;
+    if (!isWide.matches && !this._members.hidden) this._membersWanted = false;
+    else if (isNarrow.matches && this._chatId) this._sidebarOpen = false;
+    this._layOut();
+  }
+
+  /** A handshake that is refused looks like any lost connection: REST tells the difference. */
+  async _checkSignedIn() {
+    if (client.state.phase !== "waiting" || client.state.attempt !== 2) return;
+    try {
+      await api.get("/me");
+    } catch (error) {
+      if (error.name !== "ApiError") throw error;
+      if (error.status === 401 || error.status === 403) client.refuse();
+    }
+  }
+}
+
+function idFromAddress() {
+  return decodeURIComponent(/^\/chats\/([^/]+)$/.exec(location.pathname)?.[1] || "");
+}
+
+customElements.define("chat-app", ChatApp);

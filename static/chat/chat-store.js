@@ -1,0 +1,155 @@
+/**
+ * The chats of the signed-in person: names, members, last words, unread counts, who is online.
+ *
+ * The most recent chats have a session each (UAMP §10.2), so the list is live; the server's list is
+ * read again now and then for chats that somebody else began.
+ */
+
+const WATCHED = 12;
+const REFRESH_MS = 30_000;
+const OVERLAP = 20;
+
+/**
+ * @typedef {object} Participant
+ * @property {"user"|"agent"} kind
+ * @property {string} id
+ * @property {string} name
+ * @property {string} role
+ * @property {string} [trigger]
+ * @property {boolean} [online]
+ *
+ * @typedef {object} Chat
+ * @property {string} id
+ * @property {string} title
+ * @property {string} epoch
+ * @property {number} last_seq
+ * @property {string} latest_at ISO 8601
+ * @property {number} unread
+ * @property {{name: string, content: string}|null} preview
+ * @property {Participant[]} participants
+ */
+
+/** Events: `change` (anything about the chats), `load-error` (detail: ApiError). */
+export class ChatStore extends EventTarget {
+  constructor(api, client, me) {
+    super();
+    this._api = api;
+    this._client = client;
+    this._me = me;
+    /** @type {Map<string, Chat>} */
+    this._chats = new Map();
+    this.loaded = false;
+    client.addEventListener("presence", (e) => this._presence(e.detail));
+    setInterval(() => document.hidden || this.refresh(), REFRESH_MS);
+    document.addEventListener("visibilitychange", () => document.hidden || this.refresh());
+  }
+
+  /** @returns {Chat[]} the most recent first */
+  get list() {
+    return Array.from(this._chats.values()).sort((a, b) => (a.latest_at < b.latest_at ? 1 : -1));
+  }
+
+  /** @param {string} id @returns {Chat|undefined} */
+  get(id) {
+    return this._chats.get(id);
+  }
+
+  /** Read the list again. */
+  async refresh() {
+    try {
+      const page = await this._api.get("/chats");
+      this._chats = new Map(page.data.map((chat) => [chat.id, chat]));
+      this.loaded = true;
+      this._watch();
+      this._changed();
+    } catch (error) {
+      this.dispatchEvent(new CustomEvent("load-error", { detail: error }));
+    }
+  }
+
+  /** Read one chat again, for example because its members changed. @returns {Promise<Chat>} */
+  async reload(id) {
+    const chat = await this._api.get(`/chats/${encodeURIComponent(id)}`);
+    this._chats.set(id, chat);
+    this._changed();
+    return chat;
+  }
+
+  /** @returns {Promise<Chat>} */
+  async create(title, users, agents) {
+    const chat = await this._api.post("/chats", { title, users, agents });
+    this._chats.set(chat.id, chat);
+    this._watch();
+    this._changed();
+    return chat;
+  }
+
+  /** The session of a chat, with the list kept up to date by it. */
+  session(id, from) {
+    const known = this._client.chats.has(id);
+    const session = this._client.open(id, from);
+    if (!known) {
+      session.addEventListener("message", (e) => this._message(id, e.detail));
+      session.addEventListener("read", (e) => this._read(id, e.detail));
+      session.addEventListener("participants", () => this.reload(id));
+    }
+    return session;
+  }
+
+  /** What a chat is called: its title, else the names of the others. */
+  nameOf(chat) {
+    if (chat.title) return chat.title;
+    const others = chat.participants.filter((p) => !this._isMe(p)).map((p) => p.name);
+    return others.join(", ") || "Notes to self";
+  }
+
+  _isMe(participant) {
+    return participant.kind === "user" && String(participant.id) === this._me.id;
+  }
+
+  /** @param {Chat} chat @returns {Participant[]} everybody but oneself */
+  others(chat) {
+    return chat.participants.filter((participant) => !this._isMe(participant));
+  }
+
+  _watch() {
+    for (const chat of this.list.slice(0, WATCHED)) {
+      // A little earlier than now: the beginning of an answer that still runs tells who answers.
+      const after = Math.max(0, chat.last_seq - OVERLAP);
+      this.session(chat.id, { epoch: chat.epoch, after });
+    }
+  }
+
+  _message(id, { message, seq }) {
+    const chat = this._chats.get(id);
+    if (!chat || seq <= chat.last_seq) return;
+    chat.last_seq = seq;
+    chat.latest_at = new Date(message.created_at).toISOString();
+    chat.preview = { name: message.name, content: message.content };
+    if (String(message.sender_id) !== this._me.id) chat.unread += 1;
+    this._changed();
+  }
+
+  _read(id, { user_id: userId, message_id: messageId }) {
+    const chat = this._chats.get(id);
+    if (!chat || String(userId) !== this._me.id || !messageId) return;
+    chat.unread = 0;
+    this._changed();
+  }
+
+  _presence({ type, user_id: userId }) {
+    const online = type === "presence.online";
+    for (const chat of this._chats.values()) {
+      for (const participant of chat.participants) {
+        if (participant.kind === "user" && String(participant.id) === String(userId)) {
+          participant.online = online;
+        }
+      }
+    }
+    this._changed();
+  }
+
+  _changed() {
+    this.dispatchEvent(new Event("change"));
+  }
+}

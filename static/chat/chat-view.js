@@ -1,0 +1,249 @@
+/** The open chat: its head, its messages, who is typing, and the composer. */
+
+import { api, me, store } from "./context.js";
+import { announce, avatar, h, icon, iconButton } from "./dom.js";
+import { entryOf, isMine } from "./message.js";
+import "./composer.js";
+import "./message-list.js";
+import "./typing-line.js";
+
+/** Fires (bubbling) `open-sidebar`, `toggle-members`. */
+class ChatView extends HTMLElement {
+  connectedCallback() {
+    this._listeners = new AbortController();
+    this.session = null;
+    this.chat = null;
+    this.showNothing();
+    store.addEventListener("change", () => this._showHead());
+    document.addEventListener("visibilitychange", () => this._markRead());
+    addEventListener("focus", () => this._markRead());
+  }
+
+  /** No chat is open. */
+  showNothing() {
+    this._leave();
+    document.title = "Chats · UAMP";
+    this.replaceChildren(
+      h("header", { class: "chat-head is-bare" }, this._menuButton()),
+      this._notice("message", "Choose a chat", "Pick one from the list, or start a new one."),
+    );
+  }
+
+  /** @param {string} chatId */
+  async open(chatId) {
+    this._leave();
+    this.chatId = chatId;
+    this._build();
+    try {
+      this.chat = store.get(chatId) || (await store.reload(chatId));
+      if (this.chatId !== chatId) return;
+      this._showHead();
+      this._listen(store.session(chatId, { epoch: this.chat.epoch, after: this.chat.last_seq }));
+      this._composer.open(this.chat, this.session);
+      await this._loadHistory();
+    } catch (error) {
+      if (error.name !== "ApiError") throw error;
+      if (this.chatId === chatId) this._showError(error);
+    }
+  }
+
+  _build() {
+    this._head = h("header", { class: "chat-head" }, this._menuButton());
+    this._list = document.createElement("message-list");
+    this._typing = document.createElement("typing-line");
+    this._composer = document.createElement("chat-composer");
+    this._list.addEventListener("bottom", () => this._markRead());
+    this.replaceChildren(this._head, this._list, this._typing, this._composer);
+  }
+
+  _menuButton() {
+    return iconButton("back", "Show chats", {
+      class: "menu-button",
+      onclick: () => this.dispatchEvent(new Event("open-sidebar", { bubbles: true })),
+    });
+  }
+
+  _showHead() {
+    if (!this.chatId || !store.get(this.chatId)) return;
+    this.chat = store.get(this.chatId);
+    const name = store.nameOf(this.chat);
+    document.title = `${name} · UAMP`;
+    const members = this.chat.participants;
+    const online = members.filter((p) => p.kind === "user" && p.online).length;
+    const agents = members.filter((p) => p.kind === "agent").length;
+    const facts = [
+      `${members.length - agents} ${members.length - agents === 1 ? "person" : "people"}`,
+      agents && `${agents} ${agents === 1 ? "agent" : "agents"}`,
+      online && `${online} online`,
+    ].filter(Boolean).join(" · ");
+    const others = store.others(this.chat);
+    const membersButton = h(
+      "button",
+      {
+        type: "button", class: "members-button", "aria-label": `Members: ${facts}`,
+        "data-testid": "members", "aria-controls": "members",
+        onclick: () => this.dispatchEvent(new Event("toggle-members", { bubbles: true })),
+      },
+      h("span", { class: "avatar-stack" }, others.slice(0, 4).map((p) => avatar(p.name, p.kind, p.online))),
+      icon("members"),
+    );
+    this._head.replaceChildren(
+      this._menuButton(),
+      h("div", { class: "chat-title" }, h("h1", {}, name), h("p", {}, facts)),
+      membersButton,
+    );
+  }
+
+  _leave() {
+    this._listeners.abort();
+    this._listeners = new AbortController();
+    this.session?.typing(false);
+    this.session = null;
+    this.chat = null;
+    this.chatId = "";
+  }
+
+  _listen(session) {
+    this.session = session;
+    const on = (type, listener) =>
+      session.addEventListener(type, (e) => listener(e.detail), { signal: this._listeners.signal });
+    on("message", (event) => this._onMessage(event));
+    on("response", (response) => this._onResponse(response));
+    on("response-end", (response) => this._onResponseEnd(response));
+    on("typing", (event) => this._typing.heard(event));
+    on("read", (event) => this._onRead(event));
+    on("turns", () => this._onTurns());
+    on("ready", () => this._markRead());
+    on("reset", (event) => this._onReset(event));
+    on("limit", () => this._composer.say("You are writing faster than the server allows. Wait a moment."));
+    on("error", (error) => this._onError(error));
+  }
+
+  async _loadHistory() {
+    const { chatId } = this;
+    const receipts = api.get(`/chats/${encodeURIComponent(chatId)}/receipts`);
+    // Awaited below; a failure must not count as unhandled while the messages load.
+    receipts.catch(() => {});
+    await this._list.load(chatId);
+    this._readers = new Map();
+    for (const receipt of (await receipts).data) this._readers.set(String(receipt.user_id), receipt);
+    if (this.chatId !== chatId) return;
+    const mine = this._readers.get(me.id);
+    if (this.chat.unread) this._list.showUnreadFrom(mine?.seq ?? 0);
+    this._showReaders();
+    for (const response of this.session.responses.values()) this._onResponse(response);
+    this._onTurns();
+    this._markRead();
+  }
+
+  async _onReset(event) {
+    await this._loadHistory();
+    this.session.reconcile(event.epoch, this._list.entries.map((e) => ({ ...e, created_at: e.at })));
+  }
+
+  _onMessage({ message, seq }) {
+    const entry = entryOf(message, seq);
+    const failed = this._failures?.get(entry.response_id);
+    if (failed) entry.error = failed;
+    this._list.add(entry, { counts: true });
+    if (entry.response_id) this._list.dropLive(entry.response_id);
+    if (isMine(entry)) this._list.toBottom();
+    else if (entry.sender_kind === "user") {
+      this._typing.stopped(entry.sender_id);
+      if (!this._isReplayed(seq)) announce(`New message from ${entry.name}`);
+    }
+    this._markRead();
+  }
+
+  _onResponse(response) {
+    if (this._list.hasAnswer(response.id)) return;
+    this._announced ||= new Set();
+    if (response.agent && !this._announced.has(response.id)) {
+      this._announced.add(response.id);
+      announce(`${response.agent} is answering`);
+    }
+    // Many deltas may come in one frame of the screen: one drawing is enough.
+    this._dirty ||= new Set();
+    this._dirty.add(response);
+    this._frame ||= requestAnimationFrame(() => {
+      this._frame = 0;
+      for (const changed of this._dirty) {
+        if (changed.status === "running") this._list.showLive(changed);
+      }
+      this._dirty.clear();
+      this._showRunning();
+    });
+  }
+
+  _onResponseEnd(response) {
+    if (this._announced?.has(response.id)) {
+      const ends = { completed: "answer complete", cancelled: "answer stopped", failed: "answer failed" };
+      announce(`${response.agent || "Agent"}: ${ends[response.status]}`);
+    }
+    this._failures ||= new Map();
+    if (response.error) this._failures.set(response.id, response.error.message || response.error.code);
+    if (this._list.hasAnswer(response.id)) this._list.dropLive(response.id);
+    else if (response.parts.length || response.status !== "completed") this._list.showLive(response);
+    else this._list.dropLive(response.id);
+    this._showRunning();
+  }
+
+  _showRunning() {
+    this._composer.showRunning(Array.from(this.session?.responses.values() || []));
+  }
+
+  _onTurns() {
+    this._list.showTurns(this.session.turns, this.session);
+    if (this._list.atBottom) this._list.toBottom();
+  }
+
+  _onRead({ user_id: userId, message_id: messageId }) {
+    const entry = this._list.entries.find((e) => e.id === messageId);
+    const reader = this.chat.participants.find(
+      (p) => p.kind === "user" && String(p.id) === String(userId),
+    );
+    if (!entry || !reader || !this._readers) return;
+    this._readers.set(String(userId), { user_id: userId, username: reader.name, seq: entry.seq });
+    this._showReaders();
+  }
+
+  _showReaders() {
+    const others = new Map(this._readers);
+    others.delete(me.id);
+    this._list.showReaders(others);
+  }
+
+  /** What is on the screen at the bottom of a visible page is read. */
+  _markRead() {
+    if (!this.session || !this._readers || document.hidden || !this._list.atBottom) return;
+    const newest = this._list.entries.findLast((entry) => !isMine(entry));
+    const known = this._readers.get(me.id)?.seq ?? 0;
+    if (!newest || newest.seq <= known) return;
+    if (this.session.markRead(newest.id)) {
+      this._readers.set(me.id, { user_id: me.id, username: me.username, seq: newest.seq });
+    }
+  }
+
+  _isReplayed(seq) {
+    return seq <= this.session.replayedTo;
+  }
+
+  _onError(error) {
+    if (error.fatal) this._showError(error);
+    else this._composer.say(error.message || error.code);
+  }
+
+  _showError(error) {
+    const gone = error.status === 404 || ["unknown_chat", "unauthorized"].includes(error.code);
+    const again = h("button", { type: "button", class: "button button-primary", onclick: () => this.open(this.chatId) }, "Try again");
+    const notice = gone
+      ? this._notice("alert", "This chat is not here", "It does not exist, or you are not a member of it. Ask somebody in it to add you.")
+      : this._notice("alert", "The chat could not be loaded", `${error.message} What you wrote is kept.`, again);
+    this.replaceChildren(this._head, notice);
+  }
+
+  _notice(name, title, text, ...actions) {
+    return h("div", { class: "empty", role: "note" }, icon(name), h("h2", {}, title), h("p", {}, text), actions);
+  }
+}
+customElements.define("chat-view", ChatView);

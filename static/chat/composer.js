@@ -1,0 +1,166 @@
+/** Where one writes: text, attachments, mentions; send and stop. */
+
+import { announce, h, iconButton } from "./dom.js";
+import { store } from "./context.js";
+import { AttachmentTray } from "./attachments.js";
+import { MentionMenu } from "./mentions.js";
+
+const NOTE_MS = 6_000;
+/** Text that is written and not sent, by chat. */
+const drafts = new Map();
+
+class ChatComposer extends HTMLElement {
+  connectedCallback() {
+    this._running = [];
+    this._text = h("textarea", {
+      id: "composer-text", rows: 1, "data-testid": "composer", "aria-label": "Message",
+      placeholder: "Message", enterkeyhint: "send", autocomplete: "off", maxlength: 100_000,
+    });
+    this._send = iconButton("send", "Send", { type: "submit", class: "send", "data-testid": "send" });
+    this._stop = iconButton("stop", "Stop the answer", {
+      class: "stop", "data-testid": "stop", hidden: true, onclick: () => this._cancel(),
+    });
+    this._files = h("input", { type: "file", multiple: true, hidden: true, tabindex: "-1", "data-testid": "file-input" });
+    this._attach = iconButton("attach", "Attach files", {
+      "data-testid": "attach", onclick: () => this._files.click(),
+    });
+    this._tray = new AttachmentTray(() => this._showSendable(), (text) => this.say(text));
+    this._mentions = new MentionMenu(this._text);
+    this._note = h("p", { class: "composer-note", role: "status", hidden: true });
+    this._form = h(
+      "form", { class: "composer", onsubmit: (e) => this._submit(e) },
+      this._mentions.element, this._tray.element,
+      h("div", { class: "composer-row" }, this._attach, this._files, this._text, this._stop, this._send),
+    );
+    this.append(this._note, this._form, h("div", { class: "drop-hint", "aria-hidden": "true" }, "Drop files to attach them"));
+    this._listen();
+    this._showSendable();
+  }
+
+  disconnectedCallback() {
+    clearTimeout(this._noteTimer);
+    this._tray.clear();
+  }
+
+  /** @param {import("./chat-store.js").Chat} chat @param {import("../uamp/chat-session.js").ChatSession} session */
+  open(chat, session) {
+    this._chat = chat;
+    this._session = session;
+    this._text.value = drafts.get(chat.id) || "";
+    this._text.placeholder = `Message ${store.nameOf(chat)}`;
+    this._mentions.members = store.others(chat);
+    this._grow();
+    this._showSendable();
+    // On a phone the keyboard would cover the chat that one came to read.
+    if (matchMedia("(pointer: fine)").matches && document.activeElement === document.body) this._text.focus();
+  }
+
+  /** @param {import("../uamp/live-response.js").LiveResponse[]} responses that can be stopped */
+  showRunning(responses) {
+    this._running = responses;
+    const had = this._stop.hidden;
+    this._stop.hidden = responses.length === 0;
+    const names = responses.map((response) => response.agent || "agent").join(", ");
+    this._stop.setAttribute("aria-label", `Stop ${names}`);
+    if (!had && this._stop.hidden && document.activeElement === this._stop) this._text.focus();
+  }
+
+  /** Tell the writer something for a moment. */
+  say(text) {
+    clearTimeout(this._noteTimer);
+    this._note.hidden = false;
+    this._note.textContent = text;
+    this._noteTimer = setTimeout(() => {
+      this._note.hidden = true;
+    }, NOTE_MS);
+  }
+
+  _listen() {
+    this._text.addEventListener("input", () => this._written());
+    this._text.addEventListener("keydown", (e) => this._key(e));
+    this._text.addEventListener("paste", (e) => this._take(e, e.clipboardData.files));
+    this._text.addEventListener("blur", () => this._session?.typing(false));
+    this._files.addEventListener("change", () => {
+      this._tray.add(this._files.files);
+      this._files.value = "";
+      this._text.focus();
+    });
+    const main = this.closest("chat-view");
+    main.ondragover = (e) => {
+      if (!e.dataTransfer.types.includes("Files")) return;
+      e.preventDefault();
+      this.classList.add("is-dropping");
+    };
+    main.ondragleave = (e) => {
+      if (!main.contains(e.relatedTarget)) this.classList.remove("is-dropping");
+    };
+    main.ondrop = (e) => {
+      this.classList.remove("is-dropping");
+      this._take(e, e.dataTransfer.files);
+    };
+    main.onkeydown = (e) => {
+      if (e.key === "Escape" && !e.defaultPrevented) this._cancel();
+    };
+  }
+
+  _take(event, files) {
+    if (files.length === 0) return;
+    event.preventDefault();
+    this._tray.add(files);
+  }
+
+  _written() {
+    this._grow();
+    this._showSendable();
+    this._mentions.update();
+    if (!this._chat) return;
+    drafts.set(this._chat.id, this._text.value);
+    this._session.typing(this._text.value.trim() !== "");
+  }
+
+  _key(event) {
+    // While an input method composes, Enter belongs to it; some browsers say so only by 229.
+    if (event.isComposing || event.keyCode === 229) return;
+    if (this._mentions.key(event)) {
+      event.preventDefault();
+      return;
+    }
+    if (event.key === "Enter" && !event.shiftKey) {
+      event.preventDefault();
+      this._form.requestSubmit();
+    }
+  }
+
+  _submit(event) {
+    event.preventDefault();
+    const text = this._text.value.trim();
+    if (!this._session || (!text && this._tray.isEmpty)) return;
+    if (this._tray.isBusy) {
+      this.say("The upload is not finished yet.");
+      return;
+    }
+    this._session.send({ text, attachments: this._tray.take() });
+    this._text.value = "";
+    drafts.delete(this._chat.id);
+    this._grow();
+    this._showSendable();
+    this._mentions.close();
+    this.closest("chat-view").querySelector("message-list").toBottom();
+  }
+
+  _cancel() {
+    if (this._running.length === 0) return;
+    for (const response of this._running) this._session.cancel(response.id);
+    announce("Stopping");
+  }
+
+  _grow() {
+    this._text.style.height = "auto";
+    this._text.style.height = `${this._text.scrollHeight}px`;
+  }
+
+  _showSendable() {
+    this._send.disabled = !this._text.value.trim() && this._tray.isEmpty;
+  }
+}
+customElements.define("chat-composer", ChatComposer);

@@ -1,0 +1,15 @@
+/** What the components of one page share: who is signed in, the API, the client, the chats. */
+
+import { UampClient } from "../uamp/client.js";
+import { Api } from "./api.js";
+import { ChatStore } from "./chat-store.js";
+import { Renderer } from "./renderer.js";
+
+/** @type {{me: {id: string, username: string}, chat_id: string, upload_bytes: number,
+ *   csrf_cookie: string}} */
+export const start = JSON.parse(document.getElementById("start").textContent);
+export const me = start.me;
+export const api = new Api(start.csrf_cookie);
+export const renderer = new Renderer(api);
+export const client = new UampClient({ userId: me.id });
+export const store = new ChatStore(api, client, me);

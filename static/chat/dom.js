@@ -1,0 +1,95 @@
+/** Elements and icons, made without markup in strings. */
+
+/**
+ * Make an element. `on…` members become listeners, `class` and `data-…` and `aria-…` attributes;
+ * what is null, undefined or false is left out.
+ * @param {string} tag
+ * @param {Record<string, any>} [attributes]
+ * @param {...(Node|string|null|undefined|false|(Node|string|null|undefined|false)[])} children
+ * @returns {HTMLElement}
+ */
+export function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== null && value !== undefined && value !== false) {
+      element.setAttribute(name, String(value));
+    }
+  }
+  element.append(...children.flat().filter((child) => child || child === ""));
+  return element;
+}
+
+/** Outlines on a 24 × 24 grid. */
+const PATHS = {
+  add: "M12 5v14M5 12h14",
+  alert: "M12 8v5M12 16.5v.01M10.3 4 2.6 17.5A2 2 0 0 0 4.3 20.5h15.4a2 2 0 0 0 1.7-3L13.7 4a2 2 0 0 0-3.4 0Z",
+  attach: "m20 11-8.5 8.5a5 5 0 0 1-7-7L13 4a3.3 3.3 0 0 1 4.7 4.7l-8.5 8.5a1.7 1.7 0 0 1-2.4-2.4l7.8-7.8",
+  back: "M15 5l-7 7 7 7",
+  check: "m5 12.5 4.5 4.5L19 7.5",
+  chevron: "m9 6 6 6-6 6",
+  close: "M6 6l12 12M18 6 6 18",
+  copy: "M9 9h10a1.5 1.5 0 0 1 1.5 1.5V19A1.5 1.5 0 0 1 19 20.5h-8.5A1.5 1.5 0 0 1 9 19ZM5 15H4.5A1.5 1.5 0 0 1 3 13.5V5a1.5 1.5 0 0 1 1.5-1.5H13A1.5 1.5 0 0 1 14.5 5v.5",
+  down: "M12 5v14M6 13l6 6 6-6",
+  file: "M13.5 3H7a1.5 1.5 0 0 0-1.5 1.5v15A1.5 1.5 0 0 0 7 21h10a1.5 1.5 0 0 0 1.5-1.5V8ZM13.5 3v5h5",
+  image: "M5 4.5h14A1.5 1.5 0 0 1 20.5 6v12a1.5 1.5 0 0 1-1.5 1.5H5A1.5 1.5 0 0 1 3.5 18V6A1.5 1.5 0 0 1 5 4.5ZM8.5 10.5a1.2 1.2 0 1 0 0-2.4 1.2 1.2 0 0 0 0 2.4ZM4 17l5-4.5 3.5 3L16 12l4.5 4.5",
+  members: "M9 11.5a3.2 3.2 0 1 0 0-6.4 3.2 3.2 0 0 0 0 6.4ZM3 19c.4-3.2 2.8-5 6-5s5.6 1.8 6 5M15.5 5.3a3.2 3.2 0 0 1 0 6M17 14.3c2.3.5 3.8 2.2 4 4.7",
+  message: "M4 5.5h16v11H9.5L5.5 20v-3.5H4Z",
+  retry: "M19.5 12a7.5 7.5 0 1 1-2.2-5.3L19.5 9M19.5 4.5V9H15",
+  send: "M12 19V5M5.5 11.5 12 5l6.5 6.5",
+  spark: "M12 3.5c.7 5 3.5 7.8 8.5 8.5-5 .7-7.8 3.5-8.5 8.5-.7-5-3.5-7.8-8.5-8.5 5-.7 7.8-3.5 8.5-8.5Z",
+  stop: "M7.5 7.5h9v9h-9Z",
+  tool: "M14.7 6.3a4 4 0 0 1 5-1.5l-2.5 2.5 1.5 1.5 2.5-2.5a4 4 0 0 1-5.3 5L9 18a2.1 2.1 0 0 1-3-3l6.7-6.9a4 4 0 0 1 2-1.8Z",
+};
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** @param {keyof typeof PATHS} name @returns {SVGElement} an icon that assistive tools skip */
+export function icon(name) {
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("class", `icon icon-${name}`);
+  svg.setAttribute("viewBox", "0 0 24 24");
+  svg.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS(SVG, "path");
+  path.setAttribute("d", PATHS[name]);
+  svg.append(path);
+  return svg;
+}
+
+/** A round button that shows an icon and is called by its label. */
+export function iconButton(name, label, attributes = {}) {
+  const button = h("button", {
+    type: "button", "aria-label": label, title: label, ...attributes,
+    class: `icon-button ${attributes.class || ""}`.trim(),
+  });
+  button.append(icon(name));
+  return button;
+}
+
+const COLOURS = 8;
+
+/**
+ * Initials on a colour that stays the same for a name; agents are square, people round.
+ * @param {string} name @param {"user"|"agent"} kind @param {boolean} [online] shows a dot
+ */
+export function avatar(name, kind, online = false) {
+  let sum = 0;
+  for (const character of name) sum = (sum * 31 + character.codePointAt(0)) >>> 0;
+  const label = kind === "agent" ? icon("spark") : Array.from(name)[0]?.toUpperCase() || "?";
+  return h(
+    "span",
+    { class: `avatar avatar-${kind} tone-${sum % COLOURS}`, "aria-hidden": "true" },
+    label,
+    online && h("span", { class: "presence-dot" }),
+  );
+}
+
+/** Say something to people who use a screen reader, once, without moving the focus. */
+export function announce(text) {
+  const region = document.getElementById("announcer");
+  region.textContent = "";
+  requestAnimationFrame(() => {
+    region.textContent = text;
+  });
+}

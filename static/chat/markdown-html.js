@@ -1,0 +1,77 @@
+/**
+ * HTML that the server rendered and sanitised (`chat_app/markdown.py`), made usable: code blocks get
+ * a bar with language and copy button, images of other hosts a button that says where they are.
+ */
+
+import { announce, h, icon } from "./dom.js";
+
+const CONFIRM_MS = 1_600;
+
+/**
+ * Turn sanitised HTML into nodes.
+ * @param {string} html from this server's renderer, nothing else
+ * @returns {DocumentFragment}
+ */
+export function fragment(html) {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  for (const block of template.content.querySelectorAll(".code-block")) {
+    block.prepend(codeBar(block.dataset.language || "", () => block.querySelector("code").textContent));
+    block.querySelector("pre").tabIndex = 0;
+  }
+  for (const table of template.content.querySelectorAll(".table-scroll")) table.tabIndex = 0;
+  for (const image of template.content.querySelectorAll(".remote-image")) {
+    image.replaceWith(remoteImage(image.dataset.src, image.dataset.alt));
+  }
+  return template.content;
+}
+
+/** @param {string} language @param {() => string} code */
+export function codeBar(language, code) {
+  const label = h("span", {}, "Copy");
+  const button = h("button", { type: "button", class: "code-copy", "aria-label": "Copy code" });
+  button.append(icon("copy"), label);
+  button.addEventListener("click", async () => {
+    const copied = await copy(code());
+    label.textContent = copied ? "Copied" : "Press Ctrl+C";
+    announce(copied ? "Code copied." : "Copying is blocked: select the code and press Ctrl+C.");
+    setTimeout(() => {
+      label.textContent = "Copy";
+    }, CONFIRM_MS);
+  });
+  return h("div", { class: "code-bar" }, h("span", {}, language || "text"), button);
+}
+
+/** @returns {Promise<boolean>} whether the clipboard has the text now */
+async function copy(text) {
+  if (navigator.clipboard) {
+    try {
+      await navigator.clipboard.writeText(text);
+      return true;
+    } catch (error) {
+      if (error.name !== "NotAllowedError") throw error;
+    }
+  }
+  // Pages without a secure context have no clipboard API.
+  const area = h("textarea", { class: "visually-hidden", readonly: true });
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  const copied = document.execCommand("copy");
+  area.remove();
+  return copied;
+}
+
+/** Nothing of another host is loaded: looking at it is a visit that the reader decides on. */
+function remoteImage(source, alt) {
+  const { host } = new URL(source);
+  return h(
+    "a",
+    {
+      class: "remote-image", href: source, target: "_blank", rel: "noopener nofollow noreferrer",
+      title: source,
+    },
+    icon("image"),
+    h("span", { class: "remote-image-text" }, alt || "Image", h("small", {}, `Load image from ${host}`)),
+  );
+}

@@ -1,0 +1,30 @@
+/** Times as people read them, in their own language and zone. */
+
+const DAY_MS = 86_400_000;
+const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const weekday = new Intl.DateTimeFormat(undefined, { weekday: "long" });
+const date = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+const full = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "short" });
+
+/** @param {number} ms */
+export const clockTime = (ms) => clock.format(ms);
+/** @param {number} ms */
+export const fullTime = (ms) => full.format(ms);
+
+const startOfDay = (ms) => new Date(ms).setHours(0, 0, 0, 0);
+
+/** Days between two times, by the calendar (a day may have 23 or 25 hours). */
+export function daysAgo(ms, now = Date.now()) {
+  return Math.round((startOfDay(now) - startOfDay(ms)) / DAY_MS);
+}
+
+/** "Today", "Yesterday", "Monday", "3 May". */
+export function dayName(ms) {
+  const days = daysAgo(ms);
+  if (days === 0) return "Today";
+  if (days === 1) return "Yesterday";
+  return days > 1 && days < 7 ? weekday.format(ms) : date.format(ms);
+}
+
+/** The time today, else the day: for lists. */
+export const shortTime = (ms) => (daysAgo(ms) === 0 ? clockTime(ms) : dayName(ms));

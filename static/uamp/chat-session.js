@@ -1,0 +1,285 @@
+/**
+ * One chat over one UAMP session: what is said in it, who answers, what waits to be sent.
+ *
+ * Made by `UampClient.open`. It outlives connections: after each reconnect it resumes behind the
+ * last durable event that it has (`seq`) and the server fills in the rest.
+ */
+
+import { newId } from "./ids.js";
+import { LiveResponse } from "./live-response.js";
+
+const TYPING_MS = 3_000;
+
+/**
+ * Events, each with the frame or the object as `detail`:
+ * `ready` (the session stands), `reset` (the log is another one: load the history again and call
+ * `reconcile`), `message`, `response` (a LiveResponse changed), `response-end`, `read`, `typing`,
+ * `presence`, `participants`, `turns` (the outbox of this chat changed), `limit`, `error`.
+ */
+export class ChatSession extends EventTarget {
+  /** @param {import("./client.js").UampClient} client */
+  constructor(client, chatId, { epoch = "", after = 0 } = {}) {
+    super();
+    this.client = client;
+    this.chatId = chatId;
+    this.epoch = epoch;
+    /** Place in the log of the last durable event that was received. */
+    this.seq = after;
+    /** Events up to here are replayed ones: they happened before the session stood. */
+    this.replayedTo = 0;
+    this.sessionId = null;
+    this.ready = false;
+    /** @type {Map<string, LiveResponse>} running answers by response id */
+    this.responses = new Map();
+    this._ended = new Set();
+    this._createId = "";
+    this._typingSentAt = 0;
+  }
+
+  /** The turns of this chat that are not acknowledged, oldest first. */
+  get turns() {
+    return this.client.outbox.of(this.chatId);
+  }
+
+  /**
+   * Write to the chat. The turn is kept until the server has stored it.
+   * @param {{text: string, attachments?: import("./outbox.js").Attachment[]}} written
+   */
+  send({ text, attachments = [] }) {
+    const turn = this.client.outbox.add(this.chatId, text, attachments);
+    this._typingSentAt = 0;
+    this._transmitTurn(turn);
+    this._tell("turns");
+    return turn;
+  }
+
+  /** Send a failed turn again, under the same ids. */
+  retry(turn) {
+    this.client.outbox.update(turn, { state: "waiting", error: undefined });
+    this._transmitTurn(turn);
+    this._tell("turns");
+  }
+
+  /** Give a turn up. */
+  discard(turn) {
+    this.client.outbox.remove(turn);
+    this._tell("turns");
+  }
+
+  /** Stop a running answer (UAMP §5.13). */
+  cancel(responseId) {
+    this._transmit({ type: "response.cancel", response_id: responseId });
+  }
+
+  /** Say that one is writing, at most every three seconds (UAMP §5.11). */
+  typing(isTyping = true) {
+    const now = Date.now();
+    if (isTyping ? now - this._typingSentAt < TYPING_MS : this._typingSentAt === 0) return;
+    this._typingSentAt = isTyping ? now : 0;
+    this._transmit({ type: "input.typing", is_typing: isTyping, chat_id: this.chatId });
+  }
+
+  /** Say how far one has read. Returns whether it could be sent. */
+  markRead(messageId) {
+    return this._transmit({ type: "message.read", chat_id: this.chatId, message_id: messageId });
+  }
+
+  /**
+   * After a `reset`: compare what waits with the history that was loaded, and send the rest.
+   * @param {string} epoch of the history
+   * @param {{seq: number, sender_id: string, content: string, created_at: string|number}[]} messages
+   */
+  reconcile(epoch, messages) {
+    this.epoch = epoch;
+    for (const message of messages) {
+      this.seq = Math.max(this.seq, message.seq);
+      this._acknowledge(message);
+    }
+    this._transmitTurns();
+  }
+
+  /** Begin, or begin again after a lost connection. Called by the client. */
+  start() {
+    this._createId = newId();
+    const sessionId = this.sessionId || this.turns.find((turn) => turn.sessionId)?.sessionId;
+    const resume = { epoch: this.epoch, after: this.seq };
+    if (sessionId) resume.session_id = sessionId;
+    this.client.transmit({
+      type: "session.create",
+      event_id: this._createId,
+      uamp_version: "1.0",
+      session: { modalities: ["text", "image", "file"] },
+      chat: this.chatId,
+      ...(this.epoch ? { resume } : {}),
+    });
+  }
+
+  /** The connection is gone. Called by the client. */
+  lost() {
+    this.ready = false;
+    this._typingSentAt = 0;
+  }
+
+  /** Whether an event id is one that this session sent and still waits for. */
+  sentEvent(eventId) {
+    return eventId === this._createId || Boolean(this._turnOf(eventId));
+  }
+
+  /** Take in one frame. Called by the client. */
+  receive(event) {
+    if (event.type === "session.created") {
+      this._created(event);
+      return;
+    }
+    if (event.seq !== undefined) {
+      if (event.seq <= this.seq) return;
+      this.seq = event.seq;
+    }
+    const handler = HANDLERS[event.type];
+    if (handler) handler(this, event);
+  }
+
+  _created(event) {
+    const resumedWanted = Boolean(this.epoch);
+    this.sessionId = event.session_id || event.session.id;
+    this.ready = true;
+    this.replayedTo = event.seq || 0;
+    if (resumedWanted && event.resumed === false) {
+      this.responses.clear();
+      this.seq = event.seq || 0;
+      this.epoch = event.epoch || "";
+      this._tell("reset", event);
+      return;
+    }
+    if (!resumedWanted) this.seq = event.seq || 0;
+    this.epoch = event.epoch || this.epoch;
+    this._tell("ready", event);
+    this._transmitTurns();
+  }
+
+  _transmit(frame) {
+    if (!this.ready) return false;
+    return this.client.transmit({ ...frame, session_id: this.sessionId });
+  }
+
+  _transmitTurns() {
+    for (const turn of this.turns) if (turn.state !== "failed") this._transmitTurn(turn);
+  }
+
+  _transmitTurn(turn) {
+    if (!this.ready) return;
+    // Marked first: a turn that may have reached the server must never look like one that did not.
+    this.client.outbox.update(turn, { state: "sent", sessionId: this.sessionId });
+    for (const frame of turn.frames) this._transmit(frame);
+  }
+
+  _turnOf(eventId) {
+    return this.turns.find((turn) => turn.frames.some((frame) => frame.event_id === eventId));
+  }
+
+  _acknowledge(message) {
+    if (String(message.sender_id) !== this.client.userId) return;
+    const turn = this.client.outbox.match(this.chatId, message);
+    if (!turn) return;
+    this.client.outbox.remove(turn);
+    this._tell("turns");
+  }
+
+  _response(event) {
+    if (!event.response_id || this._ended.has(event.response_id)) return null;
+    let response = this.responses.get(event.response_id);
+    if (!response) {
+      response = new LiveResponse(event.response_id, event);
+      this.responses.set(response.id, response);
+    }
+    return response;
+  }
+
+  _changed(response) {
+    if (response) this._tell("response", response);
+  }
+
+  _tell(type, detail) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+
+  _onMessage(event) {
+    this._acknowledge(event.message);
+    this._tell("message", event);
+  }
+
+  _onCreated(event) {
+    const response = this._response(event);
+    if (!response) return;
+    response.agent ||= event.agent || "";
+    this._changed(response);
+  }
+
+  _onDelta(event) {
+    const response = this._response(event);
+    response?.applyDelta(event);
+    this._changed(response);
+  }
+
+  _onThinking(event) {
+    const response = this._response(event) || (event.response_id ? null : this._latest());
+    response?.applyThinking(event);
+    this._changed(response);
+  }
+
+  _onTool(event, apply) {
+    const callId = event.target_id || event.call_id;
+    for (const response of this.responses.values()) {
+      if (response.tool(callId)) {
+        apply(response);
+        this._changed(response);
+      }
+    }
+  }
+
+  _onEnd(event) {
+    const turn = this._turnOf(event.error?.details?.event_id);
+    if (turn) this._failTurn(turn, event.error);
+    const response = this._response(event);
+    if (!response) return;
+    this._ended.add(response.id);
+    this.responses.delete(response.id);
+    response.finish(event);
+    this._tell("response-end", response);
+  }
+
+  _onSessionError(event) {
+    const error = event.error || {};
+    const cause = error.details?.event_id;
+    const turn = this._turnOf(cause);
+    if (turn) this._failTurn(turn, error);
+    else this._tell("error", { ...error, fatal: cause === this._createId });
+  }
+
+  _failTurn(turn, error) {
+    this.client.outbox.update(turn, { state: "failed", error: error.message || error.code });
+    this._tell("turns");
+  }
+
+  _latest() {
+    return Array.from(this.responses.values()).at(-1);
+  }
+}
+
+const HANDLERS = {
+  "message.created": (chat, event) => chat._onMessage(event),
+  "response.created": (chat, event) => chat._onCreated(event),
+  "response.delta": (chat, event) => chat._onDelta(event),
+  thinking: (chat, event) => chat._onThinking(event),
+  progress: (chat, event) => chat._onTool(event, (response) => response.applyProgress(event)),
+  "tool.call_done": (chat, event) => chat._onTool(event, (response) => response.applyCallDone(event)),
+  "response.done": (chat, event) => chat._onEnd(event),
+  "response.cancelled": (chat, event) => chat._onEnd(event),
+  "response.error": (chat, event) => chat._onEnd(event),
+  "presence.typing": (chat, event) => chat._tell("typing", event),
+  "message.read": (chat, event) => chat._tell("read", event),
+  "participant.joined": (chat, event) => chat._tell("participants", event),
+  "participant.left": (chat, event) => chat._tell("participants", event),
+  rate_limit: (chat, event) => chat._tell("limit", event),
+  "session.error": (chat, event) => chat._onSessionError(event),
+};

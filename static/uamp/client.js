@@ -1,0 +1,221 @@
+/**
+ * A UAMP 1.0 client for web pages: one socket, one session per chat (UAMP §10). It knows no DOM.
+ *
+ * Any page of this server can use it:
+ *
+ *   import { UampClient } from "/static/uamp/client.js";
+ *   const client = new UampClient({ userId: "7" });
+ *   const chat = client.open("chat_…");
+ *   chat.addEventListener("message", (e) => console.log(e.detail.message.content));
+ *   chat.send({ text: "@echo hello" });
+ *
+ * The client connects by itself, comes back by itself, resumes each chat after the last event that
+ * it has, and sends again what was not acknowledged, under the same ids, also after a reload.
+ */
+
+import { ChatSession } from "./chat-session.js";
+import { newId } from "./ids.js";
+import { Outbox } from "./outbox.js";
+
+const PING_MS = 25_000;
+const PONG_MS = 8_000;
+const FIRST_DELAY_MS = 500;
+const LONGEST_DELAY_MS = 15_000;
+/** Close codes after which trying again is pointless: sign in first, or load a newer page. */
+const FINAL_CLOSE_CODES = new Set([4401, 4403, 4426]);
+
+/** An error that the server reported, with its code (UAMP §6.3, §6.8). */
+export class UampError extends Error {
+  /** @param {{code?: string, message?: string, details?: object}} error */
+  constructor(error) {
+    super(error.message || error.code || "The server reported an error.");
+    this.name = "UampError";
+    this.code = error.code || "unknown";
+    this.details = error.details || {};
+  }
+}
+
+/**
+ * @typedef {object} ConnectionState
+ * @property {"connecting"|"open"|"waiting"|"offline"|"refused"|"closed"} phase
+ * @property {number} attempt how many attempts failed since the last open connection
+ * @property {number} retryAt when the next attempt starts (Unix ms), 0 when none is planned
+ */
+
+/**
+ * Events: `state` (detail: ConnectionState), `error` (detail: UampError that belongs to no chat),
+ * `presence` (detail: a presence.online or presence.offline frame).
+ */
+export class UampClient extends EventTarget {
+  /**
+   * @param {object} [options]
+   * @param {string} [options.url] of the socket; default `/uamp` on this page's host
+   * @param {string} [options.userId] own id: tells one's own messages from those of others
+   * @param {Storage} [options.storage] where unacknowledged turns survive a reload
+   */
+  constructor({ url, userId = "", storage = globalThis.sessionStorage } = {}) {
+    super();
+    this.url = url || `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/uamp`;
+    this.userId = userId;
+    this.outbox = new Outbox(storage, userId);
+    /** @type {Map<string, ChatSession>} by chat id */
+    this.chats = new Map();
+    /** @type {ConnectionState} */
+    this.state = { phase: "closed", attempt: 0, retryAt: 0 };
+    this._socket = null;
+    this._timers = { retry: 0, ping: 0, pong: 0 };
+    globalThis.addEventListener?.("online", () => this.retryNow());
+    globalThis.addEventListener?.("offline", () => this._wentOffline());
+  }
+
+  /**
+   * Open a chat, or return it when it is open. Connects when there is no connection yet.
+   * @param {string} chatId
+   * @param {{epoch?: string, after?: number}} [from] the last event that the page has; without it
+   *   only new events are heard
+   * @returns {ChatSession}
+   */
+  open(chatId, from) {
+    let chat = this.chats.get(chatId);
+    if (!chat) {
+      chat = new ChatSession(this, chatId, from);
+      this.chats.set(chatId, chat);
+      if (this.state.phase === "open") chat.start();
+      else this.connect();
+    }
+    return chat;
+  }
+
+  /** Connect now unless a connection stands or is being made. */
+  connect() {
+    if (this._socket || this.state.phase === "refused") return;
+    clearTimeout(this._timers.retry);
+    this._setState("connecting", this.state.attempt);
+    const socket = new WebSocket(this.url);
+    this._socket = socket;
+    socket.onopen = () => this._opened();
+    socket.onmessage = (message) => this._received(message.data);
+    socket.onclose = (close) => this._closed(socket, close.code);
+  }
+
+  /** Try again at once instead of waiting for the next attempt. */
+  retryNow() {
+    if (["waiting", "offline"].includes(this.state.phase)) this.connect();
+  }
+
+  /** Stop trying: the page knows that the server will not let this person in. */
+  refuse() {
+    this._stopTimers();
+    this._setState("refused", this.state.attempt);
+  }
+
+  /** Close for good, for example before signing out. */
+  close() {
+    this._stopTimers();
+    const socket = this._socket;
+    this._socket = null;
+    socket?.close(1000);
+    this._setState("closed", 0);
+  }
+
+  /**
+   * Send one frame if the connection is open; returns whether it was handed to the socket.
+   * @param {object} frame without event_id unless the caller needs to know it
+   */
+  transmit(frame) {
+    if (this.state.phase !== "open" || this._socket?.readyState !== WebSocket.OPEN) return false;
+    this._socket.send(JSON.stringify({ event_id: newId(), ...frame }));
+    return true;
+  }
+
+  /** Forget a chat; its session is ended (UAMP §10.2). */
+  leave(chatId) {
+    const chat = this.chats.get(chatId);
+    if (!chat) return;
+    this.chats.delete(chatId);
+    if (chat.sessionId) this.transmit({ type: "session.end", session_id: chat.sessionId });
+  }
+
+  _opened() {
+    this._setState("open", 0);
+    this._timers.ping = setInterval(() => this._ping(PONG_MS), PING_MS);
+    for (const chat of this.chats.values()) chat.start();
+  }
+
+  _closed(socket, code) {
+    if (socket !== this._socket) return;
+    this._stopTimers();
+    this._socket = null;
+    for (const chat of this.chats.values()) chat.lost();
+    if (FINAL_CLOSE_CODES.has(code)) {
+      this._setState("refused", this.state.attempt);
+      return;
+    }
+    const attempt = this.state.attempt + 1;
+    if (globalThis.navigator?.onLine === false) {
+      this._setState("offline", attempt);
+      return;
+    }
+    const limit = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (attempt - 1));
+    // Half of the delay is random: a restarted server is not met by everybody at once.
+    const delay = limit / 2 + (Math.random() * limit) / 2;
+    this._timers.retry = setTimeout(() => this.connect(), delay);
+    this._setState("waiting", attempt, Date.now() + delay);
+  }
+
+  _wentOffline() {
+    if (this.state.phase === "waiting") {
+      clearTimeout(this._timers.retry);
+      this._setState("offline", this.state.attempt);
+    } else if (this.state.phase === "open") {
+      this._ping(PONG_MS / 4); // A server on this machine is still there.
+    }
+  }
+
+  _ping(patience) {
+    if (!this.transmit({ type: "ping" })) return;
+    clearTimeout(this._timers.pong);
+    const socket = this._socket;
+    this._timers.pong = setTimeout(() => {
+      // A dead connection may take minutes to say so: it is given up here.
+      socket.onclose = null;
+      socket.close();
+      this._closed(socket, 1006);
+    }, patience);
+  }
+
+  _received(data) {
+    clearTimeout(this._timers.pong);
+    const event = JSON.parse(data);
+    if (event.type === "pong") return;
+    if (event.type.startsWith("presence.o")) this._tell("presence", event);
+    const chat = this._chatOf(event);
+    if (chat) chat.receive(event);
+    else if (event.error) this._tell("error", new UampError(event.error));
+  }
+
+  _chatOf(event) {
+    const cause = event.error?.details?.event_id;
+    for (const chat of this.chats.values()) {
+      if (event.type === "session.created" ? event.chat === chat.chatId : false) return chat;
+      if (event.session_id && event.session_id === chat.sessionId) return chat;
+      if (cause && chat.sentEvent(cause)) return chat;
+    }
+    return null;
+  }
+
+  _stopTimers() {
+    clearInterval(this._timers.ping);
+    clearTimeout(this._timers.pong);
+    clearTimeout(this._timers.retry);
+  }
+
+  _setState(phase, attempt, retryAt = 0) {
+    this.state = { phase, attempt, retryAt };
+    this._tell("state", this.state);
+  }
+
+  _tell(type, detail) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+}

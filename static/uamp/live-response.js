@@ -1,0 +1,174 @@
+/**
+ * One running answer, folded from its events: text by offset, thoughts, tools and their progress,
+ * in the order in which they came (UAMP §6.6, §6.12, §6.13).
+ */
+
+/**
+ * @typedef {object} TextPart
+ * @property {"text"} kind
+ * @property {string} text
+ *
+ * @typedef {object} ThinkingPart
+ * @property {"thinking"} kind
+ * @property {string} text
+ *
+ * @typedef {object} ToolPart
+ * @property {"tool"} kind
+ * @property {string} id
+ * @property {string} name
+ * @property {string} arguments JSON
+ * @property {string|null} result
+ * @property {boolean} isError
+ * @property {boolean} done
+ * @property {object[]} items content that the tool made
+ * @property {{percent?: number, step?: number, total_steps?: number, stage?: string,
+ *   message?: string}|null} progress
+ *
+ * @typedef {object} MediaPart
+ * @property {"media"} kind
+ * @property {object} item a content item
+ *
+ * @typedef {TextPart|ThinkingPart|ToolPart|MediaPart} Part
+ */
+
+/** @returns {ToolPart} */
+export function newToolPart(id, name = "") {
+  return {
+    kind: "tool", id, name, arguments: "", result: null, isError: false, done: false,
+    items: [], progress: null,
+  };
+}
+
+export class LiveResponse {
+  /** @param {string} id @param {{agent?: string, message_id?: string}} [created] */
+  constructor(id, created = {}) {
+    this.id = id;
+    this.agent = created.agent || "";
+    this.messageId = created.message_id || "";
+    /** @type {"running"|"completed"|"cancelled"|"failed"} */
+    this.status = "running";
+    this.error = null;
+    /** @type {Part[]} */
+    this.parts = [];
+    /** Code points of all text so far: the unit of `offset` (UTF-16 units would differ). */
+    this.length = 0;
+  }
+
+  get text() {
+    return this.parts.map((part) => (part.kind === "text" ? part.text : "")).join("");
+  }
+
+  /** @param {string} callId @returns {ToolPart|undefined} */
+  tool(callId) {
+    return this.parts.find((part) => part.kind === "tool" && part.id === callId);
+  }
+
+  /** Apply a `response.delta`. What is here already is ignored; after a gap the server repairs. */
+  applyDelta({ delta, offset }) {
+    if (delta.type === "text") this._applyText(delta.text || "", offset ?? this.length);
+    else if (delta.type === "tool_call") this._applyCall(delta.tool_call);
+    else if (delta.type === "tool_result") this._applyResult(delta.tool_result);
+    else if (delta.type === "tool_progress") this._applyToolText(delta.tool_progress);
+    else if (["image", "video", "file"].includes(delta.type)) {
+      this.parts.push({ kind: "media", item: delta });
+    }
+  }
+
+  /** Apply `thinking`: a delta goes on with the last thought, anything else is the whole of it. */
+  applyThinking({ content, is_delta: isDelta }) {
+    const last = this.parts.at(-1);
+    if (!isDelta) {
+      const first = this.parts.findIndex((part) => part.kind === "thinking");
+      this.parts = this.parts.filter((part) => part.kind !== "thinking");
+      this.parts.splice(Math.max(first, 0), 0, { kind: "thinking", text: content });
+    } else if (last?.kind === "thinking") last.text += content;
+    else this.parts.push({ kind: "thinking", text: content });
+  }
+
+  /** Apply `progress` of a tool. */
+  applyProgress({ target_id: callId, percent, step, total_steps, stage, message }) {
+    const tool = this.tool(callId);
+    if (tool) tool.progress = { ...tool.progress, percent, step, total_steps, stage, message };
+  }
+
+  /** Apply `tool.call_done`. */
+  applyCallDone({ call_id: callId }) {
+    const tool = this.tool(callId);
+    if (tool) tool.done = true;
+  }
+
+  /** End with what `response.done`, `.cancelled` or `.error` says. */
+  finish(event) {
+    if (event.type === "response.error") {
+      this.status = "failed";
+      this.error = event.error || null;
+    } else if (event.type === "response.cancelled") this.status = "cancelled";
+    else {
+      this.status = event.response?.status || "completed";
+      this.error = event.response?.error || null;
+    }
+    for (const part of this.parts) if (part.kind === "tool") part.done = true;
+  }
+
+  _applyText(text, offset) {
+    if (offset === 0 && this.length > 0) {
+      this._replaceText(text);
+      return;
+    }
+    if (offset > this.length) return;
+    const known = this.length - offset;
+    const points = Array.from(text);
+    if (points.length <= known) return;
+    this._append(known ? points.slice(known).join("") : text);
+    this.length += points.length - known;
+  }
+
+  _replaceText(text) {
+    const before = this.text;
+    if (text.startsWith(before)) this._append(text.slice(before.length));
+    else {
+      // The whole text is known, its place between tools is not: it stands where it ended.
+      this.parts = this.parts.filter((part) => part.kind !== "text");
+      this._append(text);
+    }
+    this.length = Array.from(text).length;
+  }
+
+  _append(text) {
+    if (!text) return;
+    const last = this.parts.at(-1);
+    if (last?.kind === "text") last.text += text;
+    else this.parts.push({ kind: "text", text });
+  }
+
+  _toolFor(id, name) {
+    let tool = this.tool(id);
+    if (!tool) {
+      tool = newToolPart(id, name);
+      this.parts.push(tool);
+    }
+    if (name) tool.name = name;
+    return tool;
+  }
+
+  _applyCall(call) {
+    const tool = this._toolFor(call.id, call.name);
+    const piece = call.arguments || "";
+    // Arguments come in pieces, or whole again after a reconnect.
+    if (piece !== tool.arguments) tool.arguments += piece;
+  }
+
+  _applyResult(result) {
+    const tool = this._toolFor(result.call_id);
+    tool.result = result.result ?? "";
+    tool.isError = Boolean(result.is_error) || result.status === "error";
+    tool.items = result.content_items || [];
+    tool.done = true;
+  }
+
+  _applyToolText(progress) {
+    const tool = this._toolFor(progress.call_id);
+    const message = progress.text || tool.progress?.message;
+    tool.progress = { ...tool.progress, message, percent: progress.progress_percent };
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * What was written and not yet acknowledged. It survives a reload, and what it holds is sent again
+ * under the same event ids: the server answers a repeat with the first result, so nothing doubles.
+ */
+
+import { newId } from "./ids.js";
+
+/**
+ * @typedef {object} Attachment an upload that the server stored
+ * @property {string} content_id
+ * @property {string} url
+ * @property {string} filename
+ * @property {string} mime_type
+ *
+ * @typedef {object} Turn
+ * @property {string} id
+ * @property {string} chatId
+ * @property {string|null} sessionId the session that the frames went to; a repeat must go there too
+ * @property {object[]} frames with their event ids
+ * @property {string} text
+ * @property {Attachment[]} attachments
+ * @property {number} createdAt Unix ms
+ * @property {"waiting"|"sent"|"failed"} state
+ * @property {string} [error] why it failed, for people
+ */
+
+/** Frames of one turn: the inputs, then the request for an answer (UAMP §5.6-§5.12). */
+function framesOf(text, attachments) {
+  const frames = attachments.map(({ url, content_id, filename, mime_type }) =>
+    mime_type.startsWith("image/")
+      ? { type: "input.image", image: { url }, content_id }
+      : { type: "input.file", file: { url }, filename, mime_type, content_id },
+  );
+  frames.unshift({ type: "input.text", text });
+  frames.push({ type: "response.create" });
+  return frames.map((frame) => ({ ...frame, event_id: newId() }));
+}
+
+export class Outbox {
+  /**
+   * @param {Storage} storage
+   * @param {string} owner whose turns: another person on this device must not send them
+   */
+  constructor(storage, owner) {
+    this._storage = storage;
+    this._key = `uamp.outbox.${owner}`;
+    /** @type {Turn[]} */
+    this.turns = JSON.parse(storage.getItem(this._key) || "[]");
+  }
+
+  /** @param {string} chatId @returns {Turn[]} oldest first */
+  of(chatId) {
+    return this.turns.filter((turn) => turn.chatId === chatId);
+  }
+
+  /** @returns {Turn} */
+  add(chatId, text, attachments) {
+    const turn = {
+      id: newId(),
+      chatId,
+      sessionId: null,
+      frames: framesOf(text, attachments),
+      text,
+      attachments,
+      createdAt: Date.now(),
+      state: "waiting",
+    };
+    this.turns.push(turn);
+    this._save();
+    return turn;
+  }
+
+  /** @param {Turn} turn @param {Partial<Turn>} changes */
+  update(turn, changes) {
+    Object.assign(turn, changes);
+    this._save();
+  }
+
+  /** @param {Turn} turn */
+  remove(turn) {
+    this.turns = this.turns.filter((kept) => kept !== turn);
+    this._save();
+  }
+
+  /**
+   * Return the turn that a stored message acknowledges: the oldest one that was sent with its text.
+   * @param {string} chatId
+   * @param {{content: string}} message one's own
+   */
+  match(chatId, message) {
+    const text = (message.content || "").trim();
+    return this.of(chatId).find((turn) => turn.state === "sent" && turn.text.trim() === text);
+  }
+
+  _save() {
+    if (this.turns.length) this._storage.setItem(this._key, JSON.stringify(this.turns));
+    else this._storage.removeItem(this._key);
+  }
+}
