@@ -25,15 +25,17 @@ SEND_TIMEOUT_SECONDS: Final = 0.5
 # Every process listens here for what concerns its running responses.
 PROCESSES_GROUP: Final = "processes"
 
+_home: asyncio.AbstractEventLoop | None = None
+
 
 def chat_group(chat_id: str) -> str:
     """Return the group of all sockets and streams that follow a chat."""
     return f"chat.{chat_id}"
 
 
-def user_group(user_id: int) -> str:
-    """Return the group of all sockets of one person."""
-    return f"user.{user_id}"
+def session_group(session_id: str) -> str:
+    """Return the group of the event streams of one session: replies to its HTTP requests."""
+    return f"session.{session_id}"
 
 
 def event_message(
@@ -66,12 +68,18 @@ def delta_message(
 
 
 def signal_message(
-    *, chat_id: str, frame: str, origin: str = "", response_id: str = "", user_id: int | None = None
+    *,
+    chat_id: str,
+    frame: str,
+    origin: str = "",
+    response_id: str = "",
+    user_id: int | None = None,
+    to_user_id: int | None = None,
 ) -> dict[str, Any]:
     """Return the layer message for an event that is not kept: typing, presence, progress, voice.
 
     `response_id` is the response it belongs to, if any; `user_id` the person whom it is about, who
-    does not need to hear it.
+    does not need to hear it; `to_user_id` the only person it is for, if there is one.
     """
     return {
         "type": "chat.signal",
@@ -80,6 +88,7 @@ def signal_message(
         "origin": origin,
         "response": response_id,
         "user": user_id,
+        "to": to_user_id,
     }
 
 
@@ -104,10 +113,24 @@ async def publish(chat_id: str, messages: Iterable[dict[str, Any]]) -> None:
 def publish_on_commit(chat_id: str, messages: Sequence[dict[str, Any]]) -> None:
     """Send layer messages once the current transaction has committed (synchronous callers)."""
 
-    def ring() -> None:
+    transaction.on_commit(lambda: publish_from_thread(chat_id, messages))
+
+
+def publish_from_thread(chat_id: str, messages: Sequence[dict[str, Any]]) -> None:
+    """Send layer messages from synchronous code: on the server's loop where there is one.
+
+    A loop of its own for each call would mean a connection of its own to Redis.
+    """
+    if _home is not None and _home.is_running():
+        asyncio.run_coroutine_threadsafe(publish(chat_id, messages), _home)
+    else:
         async_to_sync(publish)(chat_id, messages)
 
-    transaction.on_commit(ring)
+
+def set_home(loop: asyncio.AbstractEventLoop) -> None:
+    """Name the loop of this server process."""
+    global _home  # noqa: PLW0603 a process has one server loop
+    _home = loop
 
 
 def frame_of(payload: dict[str, Any], seq: int) -> str:

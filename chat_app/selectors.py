@@ -50,7 +50,7 @@ class HistoryMessage(msgspec.Struct, frozen=True, kw_only=True):
 
     role: str
     content: str
-    content_items: list[dict[str, Any]]
+    content_items: tuple[uamp.ContentItem, ...]
     name: str
     agent_id: str | None
 
@@ -65,9 +65,7 @@ class HistoryMessage(msgspec.Struct, frozen=True, kw_only=True):
         return uamp.Message(
             role=role,
             content=self.content,
-            content_items=msgspec.convert(self.content_items, tuple[uamp.ContentItem, ...])
-            if self.content_items
-            else None,
+            content_items=self.content_items or None,
             name=self.name if shared and self.name else None,
         )
 
@@ -102,6 +100,18 @@ def events_after(chat_id: str, after: int, *, limit: int = 256) -> list[LoggedEv
     return [LoggedEvent(*row) for row in rows]
 
 
+def ends_of_responses(chat_id: str, response_ids: Iterable[str]) -> list[LoggedEvent]:
+    """Return the terminal events of responses that have ended."""
+    rows = (
+        ChatEvent.objects.filter(
+            chat_id=chat_id, response_id__in=list(response_ids), type__in=ChatEvent.TERMINAL
+        )
+        .order_by("seq")
+        .values_list("seq", "type", "response_id", "payload")
+    )
+    return [LoggedEvent(*row) for row in rows]
+
+
 def history(chat_id: str, *, limit: int, before: int | None = None) -> list[HistoryMessage]:
     """Return the last messages of a chat, oldest first."""
     rows = Message.objects.filter(chat_id=chat_id)
@@ -112,10 +122,24 @@ def history(chat_id: str, *, limit: int, before: int | None = None) -> list[Hist
     )[:limit]
     return [
         HistoryMessage(
-            role=role, content=content, content_items=items, name=name, agent_id=agent_id
+            role=role,
+            content=content,
+            content_items=msgspec.convert(items, tuple[uamp.ContentItem, ...]),
+            name=name,
+            agent_id=agent_id,
         )
         for role, content, items, name, agent_id in reversed(newest)
     ]
+
+
+def history_until(
+    chat_id: str, *, message_id: str | None, limit: int
+) -> list[HistoryMessage]:
+    """Return the messages up to one of them, or all that there are."""
+    seq = None
+    if message_id is not None:
+        seq = Message.objects.filter(pk=message_id).values_list("seq", flat=True).first()
+    return history(chat_id, limit=limit, before=None if seq is None else seq + 1)
 
 
 def agent_members(chat_id: str) -> list[AgentMember]:

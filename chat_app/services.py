@@ -323,7 +323,7 @@ def is_member(chat_id: str, user_id: int | None) -> bool:
     )
 
 
-def mark_read(*, chat_id: str, user: User, message_id: str) -> ReadReceipt | None:
+def mark_read(*, chat_id: str, user_id: int, message_id: str) -> ReadReceipt | None:
     """Move a member's marker forward to a message and tell the chat (`message.read`).
 
     Returns None when the marker already stood there or further. Raises NotAMember for strangers
@@ -334,12 +334,12 @@ def mark_read(*, chat_id: str, user: User, message_id: str) -> ReadReceipt | Non
         # The chat's lock first, as every writer of its log takes it.
         Chat.objects.select_for_update().filter(pk=chat_id).first()
         message = Message.objects.filter(pk=message_id, chat_id=chat_id).first()
-        if message is None or not is_member(chat_id, user.pk):
+        if message is None or not is_member(chat_id, user_id):
             raise NotAMember
-        receipt = ReadReceipt.objects.filter(chat_id=chat_id, user=user).first()
+        receipt = ReadReceipt.objects.filter(chat_id=chat_id, user_id=user_id).first()
         if receipt is not None and receipt.seq >= message.seq:
             return None
-        receipt = receipt or ReadReceipt(chat_id=chat_id, user=user)
+        receipt = receipt or ReadReceipt(chat_id=chat_id, user_id=user_id)
         receipt.message, receipt.seq, receipt.read_at = message, message.seq, now
         receipt.save()
         event = ev.MessageRead(
@@ -347,7 +347,7 @@ def mark_read(*, chat_id: str, user: User, message_id: str) -> ReadReceipt | Non
             timestamp=milliseconds(now),
             chat_id=chat_id,
             message_id=message_id,
-            user_id=str(user.pk),
+            user_id=str(user_id),
             read_at=milliseconds(now),
         )
         append(chat_id, [NewEvent(type="message.read", payload=uamp.to_dict(event))], at=now)

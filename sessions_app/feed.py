@@ -90,14 +90,16 @@ class Feed:
             return
         self._deliver(seq, event_type, response_id, text)
 
-    async def delta(self, response_id: str, offset: int, text: str) -> None:
-        """Take text of a running response, from the group."""
-        if response_id in self._direct:
-            return
+    async def text(self, response_id: str, offset: int, text: str, encoded: str = "") -> None:
+        """Take text of a running response, from its runner (then also as a frame) or the group."""
         if response_id not in self._sent:
             await self.catch_up()
         sent = self._sent.get(response_id)
         if sent is None or not self._hears(response_id):
+            return
+        if offset == sent and encoded:
+            self._sent[response_id] = offset + len(text)
+            self._emit(encoded)
             return
         if offset > sent:
             await self._repair(response_id)
@@ -105,14 +107,12 @@ class Feed:
         if offset <= sent < offset + len(text):
             self._emit_text(response_id, sent, text[sent - offset :])
 
-    def direct_text(self, response_id: str, end: int, text: str) -> None:
-        """Send a text delta of a runner in this process; `end` is the offset after it."""
-        self._sent[response_id] = end
-        self._emit(text)
+    def signal(self, text: str, response_id: str = "", *, direct: bool = False) -> None:
+        """Send an event that is not kept: of a response that is heard, or of the whole chat.
 
-    def signal(self, text: str, response_id: str = "") -> None:
-        """Send an event that is not kept: of a response that is heard, or of the whole chat."""
-        if response_id not in self._direct and self._hears(response_id):
+        The group's copy is left out while the response's runner tells this session itself.
+        """
+        if direct or (response_id not in self._direct and self._hears(response_id)):
             self._emit(text)
 
     async def catch_up(self) -> None:
@@ -131,7 +131,7 @@ class Feed:
     async def catch_up_running(self) -> None:
         """Send the state of what runs now: the thought, then all text so far at offset 0 (D2)."""
         for running in await self._source.running(self.chat_id):
-            if not self._hears(running.response_id) or running.response_id in self._direct:
+            if not self._hears(running.response_id):
                 continue
             if running.thinking:
                 thought = ev.Thinking(

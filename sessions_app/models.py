@@ -58,6 +58,8 @@ class Session(models.Model):
     chat = models.ForeignKey("chat_app.Chat", models.CASCADE, related_name="sessions")
     # True when the client named the chat: it then hears the whole chat, not only its own turns.
     chat_scoped = models.BooleanField(default=False)
+    # Where the chat's log stood: a stream without Last-Event-ID begins there.
+    opened_seq = models.BigIntegerField(default=0)
     status = models.CharField(max_length=10, choices=Status, default=Status.ACTIVE)
     transport = models.CharField(max_length=10, choices=Transport)
     uamp_version = models.CharField(max_length=10)

@@ -11,15 +11,16 @@ BUCKETS_REMEMBERED: Final = 10_000
 
 @dataclass(slots=True)
 class Bucket:
-    """`limit` tokens a minute, refilled continuously; a full bucket allows a burst of `limit`."""
+    """`limit` tokens a minute, refilled continuously; `capacity` (or `limit`) is the burst."""
 
     limit: int
     tokens: float
     at: float
+    capacity: int | None = None
 
     def take(self, now: float) -> bool:
         """Take one token; `now` is a monotonic clock in seconds."""
-        self.tokens = min(self.limit, self.tokens + (now - self.at) * self.limit / 60)
+        self.tokens = min(self.capacity or self.limit, self.tokens + (now - self.at) * self.limit / 60)
         self.at = now
         if self.tokens < 1:
             return False

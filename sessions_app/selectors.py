@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,6 +12,7 @@ from sessions_app.models import Response, Session, ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import datetime
 
     from sessions_app.auth import Principal
 
@@ -28,6 +28,7 @@ class OpenSession:
     chat_scoped: bool
     epoch: str
     last_seq: int
+    opened_seq: int
     agent_id: str | None
     agent_name: str | None
     config: uamp.SessionConfig
@@ -72,6 +73,7 @@ def open_session_of(row: Session, principal: Principal) -> OpenSession:
         chat_scoped=row.chat_scoped,
         epoch=row.chat.epoch,
         last_seq=row.chat.last_seq,
+        opened_seq=row.opened_seq,
         agent_id=row.agent_id,
         agent_name=row.agent.name if row.agent else None,
         config=msgspec.convert(row.config, uamp.SessionConfig),
@@ -155,7 +157,3 @@ def ended_calls(call_pks: Iterable[int]) -> list[ToolCall]:
     """Return which of these calls have ended."""
     return list(ToolCall.objects.filter(pk__in=list(call_pks)).exclude(status__in=ToolCall.OPEN))
 
-
-def from_milliseconds(value: float) -> datetime:
-    """Return the time that Unix milliseconds name."""
-    return datetime.fromtimestamp(value / 1000, tz=UTC)

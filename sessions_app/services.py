@@ -71,6 +71,7 @@ def open_session(
             msgspec.to_builtins(create.client_capabilities) if create.client_capabilities else None
         ),
     )
+    row.opened_seq = row.chat.last_seq
     row.save(force_insert=True)
     return open_session_of(row, principal)
 
@@ -82,11 +83,7 @@ def _agent_of_session(
     if agent_name is None and chat_id is not None:
         return None  # the chat's members and their trigger rules decide
     name = agent_name or settings.UAMP_DEFAULT_AGENT
-    spec = agents.get_agent(name, viewer=principal.user_id)
-    if spec is None:
-        raise RemoteProtocolError(
-            ErrorCode.AGENT_NOT_FOUND, f"There is no agent {name!r} that you may use."
-        )
+    spec = agent_by_name(name, principal)
     if principal.is_anonymous and not settings.UAMP_ALLOW_ANONYMOUS:
         raise RemoteProtocolError(ErrorCode.UNAUTHORIZED, "Sign in, or send a token.")
     if chat_id is not None and spec.id not in {
@@ -96,6 +93,21 @@ def _agent_of_session(
             ErrorCode.AGENT_NOT_FOUND, f"There is no agent {name!r} in this chat."
         )
     return spec
+
+
+def agent_by_name(name: str, principal: Principal) -> AgentSpec:
+    """Return an agent that the principal may use; raises RemoteProtocolError agent_not_found."""
+    spec = agents.get_agent(name, viewer=principal.user_id)
+    if spec is None:
+        raise RemoteProtocolError(
+            ErrorCode.AGENT_NOT_FOUND, f"There is no agent {name!r} that you may use."
+        )
+    return spec
+
+
+def is_member(session: OpenSession) -> bool:
+    """Return whether the person of a session is still in its chat."""
+    return chats.is_member(session.chat_id, session.principal.user_id)
 
 
 def _chat_of_session(principal: Principal, chat_id: str | None, agent: AgentSpec | None) -> str:

@@ -78,7 +78,7 @@ def _refusal(start: Start, active: set[str]) -> Refused | None:
     if start.session_id not in active:
         return Refused(ErrorCode.UNKNOWN_SESSION)
     if start.user_id is not None and not chats.is_member(start.chat_id, start.user_id):
-        return Refused(ErrorCode.UNKNOWN_CHAT)
+        return Refused(ErrorCode.CHAT_NOT_FOUND)
     return None
 
 

@@ -129,9 +129,12 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Resume(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where to go on in a session that was lost: everything of ``epoch`` after ``after``."""
+    """Where to go on in a session that was lost: everything of ``epoch`` after ``after``.
 
-    session_id: str
+    Without ``session_id`` a new session of the same chat goes on there.
+    """
+
+    session_id: str | None = None
     epoch: str | None = None
     after: int = 0
 

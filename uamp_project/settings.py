@@ -169,7 +169,7 @@ else:
         }
     }
     CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
-    CELERY_BROKER_URL = "filesystem://"
+    CELERY_BROKER_URL = "filesystem://localhost"
     CELERY_BROKER_TRANSPORT_OPTIONS = {
         "data_folder_in": str(DATA_DIR / "run" / "broker"),
         "data_folder_out": str(DATA_DIR / "run" / "broker"),
@@ -190,6 +190,8 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 
 STATIC_URL = "/static/"
 STATIC_ROOT = DATA_DIR / "staticfiles"
+# Whitenoise warns of a folder that is not there; nothing has to be collected to run.
+STATIC_ROOT.mkdir(exist_ok=True)
 STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
 MEDIA_ROOT = DATA_DIR / "content"
@@ -199,7 +201,10 @@ STORAGES = {
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 
-# --- Who may ----------------------------------------------------------------------------------------
+# A batch of events may carry media as base64 (uamp.Limits.frame_bytes).
+DATA_UPLOAD_MAX_MEMORY_SIZE = 12 * 1024 * 1024
+
+# --- Who may --------------------------------------------------------------------------------------
 
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
@@ -213,6 +218,8 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_NAME = "__Host-sessionid" if HTTPS else "sessionid"
 SESSION_COOKIE_SAMESITE = "Lax"
 SECURE_SSL_REDIRECT = HTTPS
+# Probes come from inside, past the proxy that ends TLS.
+SECURE_REDIRECT_EXEMPT = ["^healthz$", "^readyz$"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
@@ -237,7 +244,7 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-# --- REST -------------------------------------------------------------------------------------------
+# --- REST -----------------------------------------------------------------------------------------
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -258,7 +265,7 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }
 
-# --- The server -------------------------------------------------------------------------------------
+# --- The server -----------------------------------------------------------------------------------
 
 # The agent of a session that names none (UAMP §3.1 does not name one).
 UAMP_DEFAULT_AGENT = os.environ.get("UAMP_DEFAULT_AGENT", "assistant")
@@ -284,6 +291,9 @@ UAMP_RESPONSE_SECONDS = float(os.environ.get("UAMP_RESPONSE_SECONDS", "1800"))
 UAMP_GRACE_SECONDS = float(os.environ.get("UAMP_GRACE_SECONDS", "20"))
 # Messages of the chat that an agent is shown.
 UAMP_HISTORY_MESSAGES = int(os.environ.get("UAMP_HISTORY_MESSAGES", "50"))
+# Client events per socket: beyond the burst a socket is read at this pace.
+UAMP_EVENTS_PER_MINUTE = int(os.environ.get("UAMP_EVENTS_PER_MINUTE", "1200"))
+UAMP_EVENTS_BURST = int(os.environ.get("UAMP_EVENTS_BURST", "120"))
 UAMP_RESPONSES_PER_MINUTE = int(os.environ.get("UAMP_RESPONSES_PER_MINUTE", "60"))
 UAMP_ANONYMOUS_RESPONSES_PER_MINUTE = int(
     os.environ.get("UAMP_ANONYMOUS_RESPONSES_PER_MINUTE", "20")

@@ -12,18 +12,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 import uamp
+from agents_app.runtime import AgentError
 from agents_app.tools import ServerTool, ToolOutcome
 from sessions_app import database, services
 from sessions_app.models import ToolCall
 from sessions_app.tasks import ring
+from uamp import ErrorCode
 from uamp import events as ev
 
 if TYPE_CHECKING:
     from sessions_app.runner.run import Run
-
-
-class Taken(Exception):
-    """The response is no longer this process's: whoever holds it goes on."""
 
 
 class Broker:
@@ -32,6 +30,7 @@ class Broker:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._waits: dict[int, asyncio.Future[ToolOutcome]] = {}
+        self._client_waits: set[int] = set()
         self.used = bool(run.context.request.resume)
 
     @property
@@ -39,23 +38,31 @@ class Broker:
         """The keys of the rows that this run waits for."""
         return list(self._waits)
 
+    @property
+    def waits_for_client(self) -> bool:
+        """Whether only a `tool.result` lets this run go on."""
+        return bool(self._client_waits)
+
     async def client_tool(self, call: uamp.ToolCallData) -> ToolOutcome:
         """Ask the session's client (UAMP §3.2): `tool.call`, then its `tool.result`."""
         run = self._run
-        run.builder.add_tool_call(call)
+        asked = ev.ToolCall(
+            call_id=call.id,
+            name=call.name,
+            arguments=call.arguments,
+            response_id=run.response_id,
+        )
+        run.builder.add(asked)
         pk = await self._open(ToolCall.Kind.CLIENT, call)
         wait = self._wait(pk)
-        run.tell_asker(
-            ev.ToolCall(
-                call_id=call.id,
-                name=call.name,
-                arguments=call.arguments,
-                response_id=run.response_id,
-            )
-        )
-        outcome = await self._settle(pk, wait)
-        run.builder.add_tool_result(
-            uamp.ToolResultData(
+        self._client_waits.add(pk)
+        run.tell_asker(asked)
+        try:
+            outcome = await self._settle(pk, wait)
+        finally:
+            self._client_waits.discard(pk)
+        run.builder.add(
+            ev.ToolResult(
                 call_id=call.id,
                 result=outcome.result,
                 is_error=outcome.is_error,
@@ -84,7 +91,8 @@ class Broker:
             output=self._run.builder.output,
         )
         if pk is None:
-            raise Taken
+            # Whoever holds the response now goes on; this run's end will be fenced off.
+            raise AgentError("Another process goes on with it.", code=ErrorCode.INTERRUPTED)
         return pk
 
     def _wait(self, pk: int) -> asyncio.Future[ToolOutcome]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
+import msgspec
 from django.conf import settings
 from django.utils import timezone
 
@@ -27,6 +28,8 @@ from uamp import ErrorCode
 from uamp import events as ev
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from agents_app.runtime import RunRequest
     from agents_app.selectors import AgentSpec
     from sessions_app.turn_store import TurnStore
@@ -39,8 +42,8 @@ FINISH_RETRY_SECONDS: Final = (0.2, 1.0, 3.0)
 class Listener(Protocol):
     """Somebody in this process who hears a response."""
 
-    def text(self, response_id: str, end: int, frame: str) -> None:
-        """Take a text delta; `end` is the offset after it, in code points."""
+    def text(self, response_id: str, offset: int, text: str, frame: str) -> None:
+        """Take text, and its delta as a frame; `offset` is in code points."""
 
     def frame(self, response_id: str, frame: str) -> None:
         """Take another event that is not kept."""
@@ -76,9 +79,18 @@ class _Ending:
 class Run:
     """A response that runs in this process."""
 
-    def __init__(self, context: RunContext, *, store: TurnStore) -> None:
+    def __init__(
+        self,
+        context: RunContext,
+        *,
+        store: TurnStore,
+        on_written: Callable[[Run, int, int, NewMessage | None], None],
+    ) -> None:
         self.context = context
-        self.builder = uamp.OutputBuilder(context.request.resume)
+        self._on_written = on_written
+        self.builder = uamp.OutputBuilder()
+        if context.request.resume:
+            self.builder.add(_so_far(context))
         self.usage: uamp.UsageStats | None = None
         self.dirty = False
         self.broker = Broker(self)
@@ -133,6 +145,11 @@ class Run:
     def watch(self) -> None:
         """Tell the chat's group from here on: somebody listens there."""
         self._fan_out = True
+
+    def plain_output(self) -> list[dict[str, Any]]:
+        """Return the answer so far as plain values."""
+        plain: list[dict[str, Any]] = msgspec.to_builtins(self.builder.output)
+        return plain
 
     async def flush(self) -> None:
         """Keep the answer so far (DESIGN D2: a few times a second, not per delta)."""
@@ -214,9 +231,8 @@ class Run:
         self.dirty = True
         if self._listeners:
             encoded = frame(event)
-            end = offset + len(text)
             for listener in self._listeners:
-                listener.text(self.response_id, end, encoded)
+                listener.text(self.response_id, offset, text, encoded)
         if self._fan_out:
             self._courier.text(self.response_id, offset, text, self.context.origin)
 
@@ -254,6 +270,7 @@ class Run:
 
     async def _tell_end(self, finish: Finish, first_seq: int) -> None:
         events = [finish.event, *([finish.message_event] if finish.message_event else [])]
+        self._on_written(self, first_seq, len(events), finish.message)
         for seq, new in enumerate(events, first_seq):
             text = fanout.frame_of(new.payload, seq)
             for listener in self._listeners:
@@ -281,6 +298,14 @@ class Run:
             usage=self.usage,
             has_tool_calls=self.broker.used,
         )
+
+
+def _so_far(context: RunContext) -> ev.ResponseDone:
+    """Return the kept output of a response that goes on, as the builder takes it in."""
+    output = ev.ResponseOutput(
+        id=context.response_id, status="in_progress", output=tuple(context.request.resume)
+    )
+    return ev.ResponseDone(response_id=context.response_id, response=output)
 
 
 def _failed(code: str, message: str, retry_after: float | None = None) -> _Ending:
@@ -329,9 +354,9 @@ def finish_of(
         message=message,
         message_event=message_event(context.chat_id, message) if message else None,
         text=builder.text,
-        output=uamp.to_plain(output),
-        usage=uamp.to_plain(usage),
-        error=uamp.to_plain(error),
+        output=msgspec.to_builtins(output),
+        usage=msgspec.to_builtins(usage),
+        error=msgspec.to_builtins(error),
         content_ids=contents.content_ids(output) if message and message.content_items else (),
         has_tool_calls=has_tool_calls,
         at=at,

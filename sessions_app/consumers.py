@@ -1,0 +1,141 @@
+"""UAMP over WebSocket (§13.1): one event per text frame, sessions multiplexed (§10).
+
+The consumer is a shell: frames in go to `handlers.receive`, frames out come from the peer's pump.
+`dispatch` does no thread hop (notes/stack.md §4.1); whatever touches the database goes through
+`database.run`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from channels.exceptions import StopConsumer
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
+
+from chat_app import fanout
+from sessions_app import auth, database, handlers, presence, runner
+from sessions_app.peer import Defaults, Peer
+from sessions_app.rates import Bucket
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+logger = logging.getLogger(__name__)
+
+CLOSE_UNAUTHORIZED: Final = 4401
+CLOSE_FORBIDDEN: Final = 4403
+CLOSE_UNRESPONSIVE: Final = 1013
+CLOSE_RESTART: Final = 1012
+SEND_SECONDS: Final = 30.0
+
+
+class UampConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ships no types
+    """One socket. The URL may name an agent or a chat for its sessions."""
+
+    peer: Peer
+
+    async def dispatch(self, message: Mapping[str, Any]) -> None:
+        """Call the method that the ASGI or layer message names."""
+        await getattr(self, message["type"].replace(".", "_"))(message)
+
+    # --- The socket ---------------------------------------------------------------------------------
+
+    async def websocket_connect(self, message: Mapping[str, Any]) -> None:
+        """Find out who is there; refuse a foreign page and a bad token before accepting."""
+        del message
+        self._pump: asyncio.Task[None] | None = None
+        self._presence: str | None = None
+        self._groups: set[str] = set()
+        process = runner.current()
+        if process.draining:
+            await self.close(CLOSE_RESTART)
+            raise StopConsumer
+        handshake = auth.Handshake.of(self.scope)
+        try:
+            principal = await database.run(auth.identify, handshake)
+        except auth.OriginError:
+            await self.close(CLOSE_FORBIDDEN)
+            raise StopConsumer from None
+        except auth.AuthenticationError:
+            await self.close(CLOSE_UNAUTHORIZED)
+            raise StopConsumer from None
+        url = self.scope["url_route"]["kwargs"]
+        self.peer = Peer(
+            principal=principal,
+            transport="websocket",
+            source=process,
+            origin=self.channel_name,
+            follow=self._follow,
+            defaults=Defaults(
+                agent=url.get("agent") or handshake.headers.get("x-agent-id"),
+                chat=url.get("chat_id") or handshake.headers.get("x-chat-id"),
+            ),
+        )
+        self._bucket = Bucket(
+            settings.UAMP_EVENTS_PER_MINUTE,
+            float(settings.UAMP_EVENTS_BURST),
+            time.monotonic(),
+            capacity=settings.UAMP_EVENTS_BURST,
+        )
+        await self.accept()
+        process.followers.add(self.peer)
+        self._pump = process.spawn(self._send_frames(), name="pump")
+        self._presence = await presence.arrive(principal, process=process.id)
+
+    async def websocket_receive(self, message: Mapping[str, Any]) -> None:
+        """Take one frame. A flooding client is read more slowly, not buffered (notes G11)."""
+        if not self._bucket.take(time.monotonic()):
+            await asyncio.sleep(self._bucket.seconds_until_next)
+        text = message.get("text")
+        await handlers.receive(self.peer, message["bytes"] if text is None else text)
+
+    async def websocket_disconnect(self, message: Mapping[str, Any]) -> None:
+        """Let go of the socket; its sessions can be resumed and its responses go on (D3)."""
+        logger.debug("socket closed with %s", message.get("code"))
+        if self._pump is not None:
+            self._pump.cancel()
+            await asyncio.wait([self._pump])
+            for session_id in list(self.peer.sessions):
+                self.peer.detach(session_id)
+            runner.current().followers.discard(self.peer)
+        for group in self._groups:
+            await self.channel_layer.group_discard(group, self.channel_name)
+        if self._presence is not None:
+            await presence.leave(self.peer.principal, self._presence)
+        raise StopConsumer
+
+    async def _send_frames(self) -> None:
+        try:
+            async for outgoing in self.peer.frames():
+                async with asyncio.timeout(SEND_SECONDS):
+                    await self.base_send({"type": "websocket.send", "text": outgoing.text})
+            await self.close(self.peer.closed_with)
+        except TimeoutError:
+            # A reader that stopped: what it misses it can resume (notes G10).
+            with contextlib.suppress(Exception):
+                await self.close(CLOSE_UNRESPONSIVE)
+        except Exception:
+            # The socket may have gone in the middle of a send; resuming covers both.
+            logger.debug("the socket went while frames were sent", exc_info=True)
+            with contextlib.suppress(Exception):
+                await self.close(CLOSE_UNRESPONSIVE)
+
+    async def _follow(self, chat_id: str) -> None:
+        group = fanout.chat_group(chat_id)
+        self._groups.add(group)
+        async with asyncio.timeout(fanout.SEND_TIMEOUT_SECONDS):
+            await self.channel_layer.group_add(group, self.channel_name)
+
+    # --- The channel layer --------------------------------------------------------------------------
+
+    async def chat_event(self, message: dict[str, Any]) -> None:
+        """Take a message of a chat's group."""
+        self.peer.take_layer_message(message)
+
+    chat_delta = chat_event
+    chat_signal = chat_event

@@ -1,0 +1,423 @@
+"""What each client event does: decode, one service, answer (DESIGN §3). `HANDLERS` is the table.
+
+A handler never waits for an agent: responses run by themselves and are heard through the peer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError
+
+import uamp
+from chat_app import fanout
+from chat_app import selectors as chats
+from chat_app import services as chat_services
+from sessions_app import database, runner, selectors, services
+from sessions_app.frames import frame, new_event_id
+from sessions_app.opening import create_session, end_session, query_capabilities, update_session
+from sessions_app.runner import TurnRequest
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from sessions_app.peer import Attached, Peer
+    from sessions_app.rates import Bucket
+
+logger = logging.getLogger(__name__)
+
+TYPING_SECONDS: Final = 3.0
+RATE_LIMIT_WARNING: Final = 5
+# What a session may still do when its token has expired (notes/reliability.md §3.1).
+_WITHOUT_TOKEN: Final = (ev.SessionUpdate, ev.SessionEnd, ev.SessionCreate, ev.Ping)
+
+
+async def receive(peer: Peer, raw: str | bytes) -> None:
+    """Take one frame of a client and do what it says; every failure has its answer."""
+    try:
+        events = (
+            peer.connection.receive(raw, now=time.monotonic())
+            if peer.transport == "websocket"
+            else peer.connection.receive_body(raw, now=time.monotonic())
+        )
+    except RemoteProtocolError as error:
+        refuse(peer, error)
+        return
+    for event in events:
+        await handle(peer, event)
+
+
+async def handle(peer: Peer, event: uamp.Event) -> None:
+    """Do what one event says."""
+    if isinstance(event, uamp.Repeated):
+        if not isinstance(event.event, ev.ResponseCreate):
+            for reply in event.replies:
+                peer.send_frame(reply, event.event.session_id or "")
+            return
+        event = event.event  # its row knows what it led to
+    if isinstance(event, uamp.UnknownEvent):
+        # UAMP §14.3: logged, never an error.
+        logger.info("ignored an event of the unknown type %.100r", event.type_name)
+        return
+    try:
+        _check_token(peer, event)
+        await HANDLERS[type(event)](peer, event)
+    except RemoteProtocolError as error:
+        _name(error, event)
+        refuse(peer, error)
+    except (DatabaseError, InterfaceError):
+        logger.exception("the database did not take %s", uamp.type_of(event))
+        refuse(peer, _internal(event, ErrorCode.UNAVAILABLE, "The server cannot store this now."))
+    except Exception:
+        # The socket lives on, and its client is told (DESIGN §5).
+        logger.exception("%s failed", uamp.type_of(event))
+        refuse(peer, _internal(event, ErrorCode.INTERNAL_ERROR, "The server has a defect."))
+
+
+def _internal(event: uamp.Event, code: ErrorCode, message: str) -> RemoteProtocolError:
+    return RemoteProtocolError(
+        code,
+        message,
+        event_id=event.event_id,
+        session_id=event.session_id,
+        details={"retry_after": 5} if code == ErrorCode.UNAVAILABLE else None,
+    )
+
+
+def _name(error: RemoteProtocolError, event: uamp.Event) -> None:
+    error.event_id = error.event_id or event.event_id
+    error.session_id = error.session_id or event.session_id
+
+
+def refuse(peer: Peer, error: RemoteProtocolError) -> None:
+    """Answer an error, and end the connection where the frame itself cannot be trusted."""
+    if peer.on_error is not None:
+        peer.on_error(error)
+    peer.reply(error.to_event(), session_id=error.session_id, in_reply_to=error.event_id)
+    if error.fatal:
+        peer.close(error.close_code or 1008)
+
+
+def _check_token(peer: Peer, event: uamp.Event) -> None:
+    attached = peer.sessions.get(event.session_id or "")
+    if attached is None or isinstance(event, _WITHOUT_TOKEN):
+        return
+    expires_at = attached.session.principal.expires_at
+    if expires_at is not None and expires_at.timestamp() <= time.time():
+        raise RemoteProtocolError(
+            ErrorCode.TOKEN_EXPIRED, "The token of this session has expired. Send a new one."
+        )
+
+
+def attached_of(peer: Peer, event: uamp.Event) -> Attached:
+    """Return the session that an event belongs to; raises RemoteProtocolError for none."""
+    attached = peer.sessions.get(event.session_id or "")
+    if attached is None:
+        raise RemoteProtocolError(ErrorCode.UNKNOWN_SESSION, "no such session here")
+    return attached
+
+
+# --- Turns --------------------------------------------------------------------------------------------
+
+
+async def take_input(peer: Peer, event: ev.InputEvent) -> None:
+    """Keep an input until its response.create (UAMP §8.5.1)."""
+    attached = attached_of(peer, event)
+    limit = peer.limits.pending_inputs
+    if peer.transport == "sse":
+        # Two HTTP requests may meet two processes: between them the input is a row.
+        event_id = event.event_id or new_event_id()
+        await database.run(
+            services.keep_input, attached.session.id, event_id, uamp.to_dict(event), limit=limit
+        )
+        return
+    if len(attached.inputs) >= limit:
+        raise RemoteProtocolError(
+            ErrorCode.TOO_MANY_INPUTS, "Too many inputs wait. Send response.create."
+        )
+    attached.inputs.append(event)
+    attached.auto_started = ()
+    if len(peer.sessions) > 1 and settings.UAMP_AUTO_RESPOND_MS:
+        _respond_later(peer, attached)
+
+
+def _respond_later(peer: Peer, attached: Attached) -> None:
+    """UAMP §10.4 prints an answer to an input.text that no response.create follows."""
+    if attached.auto_respond is not None:
+        attached.auto_respond.cancel()
+
+    def respond() -> None:
+        attached.auto_respond = None
+        create = ev.ResponseCreate(event_id=new_event_id(), session_id=attached.session.id)
+        runner.current().spawn(_auto_respond(peer, attached, create), name="auto_respond")
+
+    attached.auto_respond = asyncio.get_running_loop().call_later(
+        settings.UAMP_AUTO_RESPOND_MS / 1000, respond
+    )
+
+
+async def _auto_respond(peer: Peer, attached: Attached, create: ev.ResponseCreate) -> None:
+    if attached.inputs and attached.session.id in peer.sessions:
+        await handle(peer, create)
+        attached.auto_started = tuple(attached.listener.runs)
+
+
+async def create_response(peer: Peer, event: ev.ResponseCreate) -> None:
+    """Start a turn from the inputs so far (UAMP §5.12)."""
+    attached = attached_of(peer, event)
+    if attached.auto_respond is not None:
+        attached.auto_respond.cancel()
+        attached.auto_respond = None
+    if not attached.inputs and attached.auto_started:
+        # The turn that this asks for began by itself a moment ago.
+        _tell_created(peer, event, attached.auto_started)
+        attached.auto_started = ()
+        return
+    _check_rate(peer, attached)
+    inputs, attached.inputs = attached.inputs, []
+    if peer.transport == "sse":
+        kept = await database.run(services.kept_inputs, attached.session.id)
+        attached.pending_input_ids = [pk for pk, _ in kept]
+        inputs = [uamp.decode(msgspec.json.encode(payload)) for _, payload in kept]  # type: ignore[misc]  # only inputs are kept
+    request = TurnRequest(
+        session=attached.session,
+        event_id=event.event_id or new_event_id(),
+        sha256=_digest(event),
+        inputs=inputs,
+        create=event,
+        pending_input_ids=attached.pending_input_ids,
+        origin=peer.origin,
+    )
+    listener = None if peer.transport == "sse" else attached.listener
+    started = await runner.start_response(request, listener)
+    if started.repeated:
+        await _tell_again(peer, event, attached, started.response_ids)
+    elif listener is not None:
+        for run in started.runs:
+            listener.hear(run)
+
+
+def _digest(event: ev.ResponseCreate) -> str:
+    said = msgspec.structs.replace(event, timestamp=None, session_id=None)
+    return hashlib.sha256(msgspec.json.encode(said)).hexdigest()
+
+
+def _tell_created(peer: Peer, event: uamp.Event, response_ids: tuple[str, ...]) -> None:
+    for response_id in response_ids:
+        peer.reply(ev.ResponseCreated(response_id=response_id), session_id=event.session_id)
+
+
+async def _tell_again(
+    peer: Peer, event: ev.ResponseCreate, attached: Attached, response_ids: Any
+) -> None:
+    """Answer a repeated response.create with what it led to: the responses, and their ends."""
+    _tell_created(peer, event, tuple(response_ids))
+    entries = await database.run(
+        chats.ends_of_responses, attached.session.chat_id, list(response_ids)
+    )
+    for entry in entries:
+        text = fanout.frame_of(entry.payload, entry.seq)
+        peer.send_frame(uamp.stamp_session(text, attached.session.id), attached.session.id)
+
+
+def _check_rate(peer: Peer, attached: Attached) -> None:
+    principal = attached.session.principal
+    if principal.is_anonymous:
+        limit, name = settings.UAMP_ANONYMOUS_RESPONSES_PER_MINUTE, f"ip:{principal.address}"
+    else:
+        limit, name = settings.UAMP_RESPONSES_PER_MINUTE, principal.key
+    bucket = runner.current().rates.bucket(name, limit, time.monotonic())
+    allowed = bucket.take(time.monotonic())
+    if not allowed or bucket.remaining < RATE_LIMIT_WARNING:
+        peer.reply(_rate_limit(bucket), session_id=attached.session.id)
+    if not allowed:
+        raise RemoteProtocolError(
+            ErrorCode.RATE_LIMITED,
+            f"At most {limit} responses a minute. Wait a moment, then send it again.",
+            details={"retry_after": round(bucket.seconds_until_next, 1)},
+        )
+
+
+def _rate_limit(bucket: Bucket) -> ev.RateLimit:
+    missing = (bucket.limit - bucket.tokens) * 60 / bucket.limit
+    return ev.RateLimit(
+        limit=bucket.limit, remaining=bucket.remaining, reset_at=int(time.time() + missing)
+    )
+
+
+async def cancel_response(peer: Peer, event: ev.ResponseCancel) -> None:
+    """Cancel a response of the session, or one of the chat that it is in (UAMP §5.13)."""
+    attached = attached_of(peer, event)
+    if event.response_id is not None:
+        targets = [event.response_id]
+        allowed = await database.run(selectors.may_cancel, event.response_id, attached.session)
+    else:
+        targets = await database.run(
+            selectors.response_ids_of, attached.session.id, live_only=True
+        )
+        allowed = bool(targets)
+    if not allowed:
+        raise RemoteProtocolError(ErrorCode.NOTHING_TO_CANCEL, "No such response is running.")
+    for response_id in targets:
+        await runner.current().cancel(response_id)
+
+
+async def take_tool_result(peer: Peer, event: ev.ToolResult) -> None:
+    """Take the client's answer to a tool.call (UAMP §5.14)."""
+    attached = attached_of(peer, event)
+    response_id, pk = await database.run(
+        services.record_tool_result, session_id=attached.session.id, result=event
+    )
+    await runner.current().settle_call(response_id, pk)
+
+
+# --- The chat around it -------------------------------------------------------------------------------
+
+
+def _chat_of(attached: Attached, chat_id: str | None) -> str:
+    """Return the session's chat; a session speaks in no other one."""
+    if chat_id is not None and chat_id != attached.session.chat_id:
+        raise RemoteProtocolError(
+            ErrorCode.CHAT_NOT_FOUND, "This session is not in that chat."
+        )
+    return attached.session.chat_id
+
+
+async def take_typing(peer: Peer, event: ev.InputTyping) -> None:
+    """Tell the others that somebody types; kept by nobody, at most every TYPING_SECONDS."""
+    attached = attached_of(peer, event)
+    chat_id = _chat_of(attached, event.chat_id)
+    now = time.monotonic()
+    if event.is_typing and now - attached.typed_at < TYPING_SECONDS:
+        return
+    attached.typed_at = now if event.is_typing else 0.0
+    principal = attached.session.principal
+    await _signal(
+        peer,
+        chat_id,
+        ev.PresenceTyping(
+            user_id=str(principal.user_id),
+            username=principal.username,
+            is_typing=event.is_typing,
+            chat_id=chat_id,
+        ),
+    )
+
+
+async def _signal(
+    peer: Peer, chat_id: str, event: uamp.Event, *, to_user_id: int | None = None
+) -> None:
+    await fanout.send(
+        fanout.chat_group(chat_id),
+        fanout.signal_message(
+            chat_id=chat_id,
+            frame=frame(event),
+            user_id=peer.principal.user_id,
+            to_user_id=to_user_id,
+        ),
+    )
+
+
+async def mark_read(peer: Peer, event: ev.MessageRead) -> None:
+    """Move the reader's marker and tell the chat (UAMP §7.1)."""
+    attached = attached_of(peer, event)
+    user_id = attached.session.principal.user_id
+    try:
+        if user_id is None:
+            raise chat_services.NotAMember
+        await database.run(
+            chat_services.mark_read,
+            chat_id=_chat_of(attached, event.chat_id),
+            user_id=user_id,
+            message_id=event.message_id,
+        )
+    except chat_services.NotAMember:
+        raise RemoteProtocolError(
+            ErrorCode.CHAT_NOT_FOUND, "There is no such message in this chat."
+        ) from None
+
+
+async def relay_voice(
+    peer: Peer, event: ev.VoiceInvite | ev.VoiceAccept | ev.VoiceDecline | ev.VoiceEnd
+) -> None:
+    """Pass a call event to the chat, or to the one member it names (UAMP §7.3, DESIGN D14)."""
+    attached = attached_of(peer, event)
+    principal = attached.session.principal
+    chat_id = _chat_of(attached, event.chat_id)
+    members = await database.run(chats.member_ids, chat_id)
+    to_user_id = None
+    if event.to is not None:
+        to_user_id = next((m for m in members if str(m) == event.to), None)
+    if principal.user_id not in members or (event.to is not None and to_user_id is None):
+        raise RemoteProtocolError(
+            ErrorCode.CHAT_NOT_FOUND, "Calls go to members of the session's chat."
+        )
+    relayed = msgspec.structs.replace(
+        event,
+        event_id=None,
+        timestamp=None,
+        session_id=None,
+        from_=str(principal.user_id),
+        chat_id=chat_id,
+    )
+    await _signal(peer, chat_id, relayed, to_user_id=to_user_id)
+
+
+# --- The connection -----------------------------------------------------------------------------------
+
+
+async def take_client_capabilities(peer: Peer, event: ev.ClientCapabilities) -> None:
+    """Keep what the client can do (UAMP §5.5)."""
+    attached = attached_of(peer, event)
+    await database.run(
+        services.update_session, attached.session.id, client_capabilities=event.capabilities
+    )
+    attached.session.client_capabilities = event.capabilities
+
+
+async def take_payment(peer: Peer, event: ev.PaymentSubmit) -> None:
+    """Refuse a payment that nothing asks for (UAMP §7.2): no agent here has a price yet."""
+    attached_of(peer, event)
+    raise RemoteProtocolError(
+        ErrorCode.PAYMENT_NOT_DUE, "No payment is due in this session; nothing was charged."
+    )
+
+
+async def answer_ping(peer: Peer, event: ev.Ping) -> None:
+    """Answer a keepalive (UAMP §5.17), also before a session."""
+    peer.reply(
+        ev.Pong(reply_to=event.event_id), session_id=event.session_id, in_reply_to=event.event_id
+    )
+
+
+HANDLERS: Final[dict[type[uamp.Event], Callable[[Peer, Any], Awaitable[None]]]] = {
+    ev.SessionCreate: create_session,
+    ev.SessionUpdate: update_session,
+    ev.SessionEnd: end_session,
+    ev.CapabilitiesQuery: query_capabilities,
+    ev.ClientCapabilities: take_client_capabilities,
+    ev.InputText: take_input,
+    ev.InputAudio: take_input,
+    ev.InputImage: take_input,
+    ev.InputVideo: take_input,
+    ev.InputFile: take_input,
+    ev.InputTyping: take_typing,
+    ev.ResponseCreate: create_response,
+    ev.ResponseCancel: cancel_response,
+    ev.ToolResult: take_tool_result,
+    ev.PaymentSubmit: take_payment,
+    ev.VoiceInvite: relay_voice,
+    ev.VoiceAccept: relay_voice,
+    ev.VoiceDecline: relay_voice,
+    ev.VoiceEnd: relay_voice,
+    ev.MessageRead: mark_read,
+    ev.Ping: answer_ping,
+}

@@ -1,0 +1,277 @@
+"""One client connection, whatever carries it: its sessions, and the frames that wait for it.
+
+Handlers put replies and runners put events here; one pump per transport takes frames out, at the
+pace of the socket. What waits is bounded: a client that falls behind loses nothing but the queue,
+because its feeds read the log and the running texts again (notes G10).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+import uamp
+from sessions_app.feed import Feed
+from sessions_app.frames import new_event_id, now_ms
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Coroutine
+
+    from sessions_app.auth import Principal
+    from sessions_app.feed import Source
+    from sessions_app.runner.run import Run
+    from sessions_app.selectors import OpenSession
+    from uamp.events import Event, InputEvent
+
+QUEUE_ITEMS: Final = 4096
+
+# Something that a feed does in its turn; a coroutine where it may read the log.
+Work: TypeAlias = "Callable[[], Coroutine[Any, Any, None] | None]"
+
+
+class Outgoing(NamedTuple):
+    """A frame for the client; `seq` where it is durable."""
+
+    text: str
+    session_id: str
+    seq: int | None = None
+
+
+@dataclass(kw_only=True, slots=True)
+class Defaults:
+    """What the URL and the headers of a connection say for its sessions."""
+
+    agent: str | None = None
+    chat: str | None = None
+    payment_token: str | None = None
+
+
+class SessionListener:
+    """Hears the responses of one session straight from their runners in this process."""
+
+    def __init__(self, peer: Peer, feed: Feed) -> None:
+        self._peer = peer
+        self._feed = feed
+        self.runs: dict[str, Run] = {}
+
+    def hear(self, run: Run) -> None:
+        """Keep a run that this session listens to, until it ends."""
+        self.runs[run.response_id] = run
+
+    def text(self, response_id: str, offset: int, text: str, frame: str) -> None:
+        """See runner.Listener."""
+        self._peer.put(partial(self._feed.text, response_id, offset, text, frame))
+
+    def frame(self, response_id: str, frame: str) -> None:
+        """See runner.Listener."""
+        del response_id
+        self._peer.put(partial(self._feed.direct, frame))
+
+    def event(self, seq: int, event_type: str, response_id: str, frame: str) -> None:
+        """See runner.Listener."""
+        if event_type == "response.created":
+            self._peer.put(partial(self._feed.follow_direct, response_id))
+        self._peer.put(partial(self._feed.event, seq, event_type, response_id, frame))
+
+    def ended(self, response_id: str) -> None:
+        """See runner.Listener."""
+        self.runs.pop(response_id, None)
+        self._peer.put(partial(self._feed.leave_direct, response_id))
+
+
+@dataclass(kw_only=True, slots=True)
+class Attached:
+    """A session on this connection."""
+
+    session: OpenSession
+    feed: Feed
+    listener: SessionListener
+    inputs: list[InputEvent] = field(default_factory=list)
+    pending_input_ids: list[int] = field(default_factory=list)
+    auto_respond: asyncio.TimerHandle | None = None
+    # The responses that began without a response.create, for the one that may still come.
+    auto_started: tuple[str, ...] = ()
+    typed_at: float = 0.0
+
+
+class Peer:
+    """The client's side of one connection."""
+
+    def __init__(
+        self,
+        *,
+        principal: Principal,
+        transport: str,
+        source: Source,
+        origin: str,
+        follow: Callable[[str], Coroutine[Any, Any, None]],
+        defaults: Defaults | None = None,
+        limits: uamp.Limits = uamp.DEFAULT_LIMITS,
+    ) -> None:
+        self.principal = principal
+        self.transport = transport
+        self.origin = origin
+        self.follow = follow
+        self.defaults = defaults or Defaults()
+        self.limits = limits
+        self.connection = uamp.Connection("server", limits)
+        self.sessions: dict[str, Attached] = {}
+        self.closed_with: int | None = None
+        self.on_error: Callable[[uamp.RemoteProtocolError], None] | None = None
+        # A batch is over when nothing goes on by itself any more.
+        self.ends_when_idle = False
+        self._source = source
+        self._items: deque[Outgoing | Work] = deque()
+        self._ready: deque[Outgoing] = deque()
+        self._wake = asyncio.Event()
+        self._behind = False
+
+    # --- Sessions -----------------------------------------------------------------------------------
+
+    def attach(self, session: OpenSession, *, cursor: int) -> Attached:
+        """Put a session on this connection, whose log was read up to `cursor`."""
+        session_id = session.id
+
+        def emit(text: str, seq: int | None) -> None:
+            self._ready.append(Outgoing(uamp.stamp_session(text, session_id), session_id, seq))
+
+        feed = Feed(
+            chat_id=session.chat_id,
+            cursor=cursor,
+            source=self._source,
+            emit=emit,
+            chat_scoped=session.chat_scoped,
+        )
+        attached = self.sessions[session_id] = Attached(
+            session=session, feed=feed, listener=SessionListener(self, feed)
+        )
+        return attached
+
+    def detach(self, session_id: str) -> Attached | None:
+        """Take a session off this connection; its responses go on without it."""
+        attached = self.sessions.pop(session_id, None)
+        if attached is not None:
+            if attached.auto_respond is not None:
+                attached.auto_respond.cancel()
+            for run in list(attached.listener.runs.values()):
+                run.leave(attached.listener)
+        return attached
+
+    def followers_of(self, chat_id: str) -> list[Attached]:
+        """Return the sessions of this connection that follow a chat."""
+        return [a for a in self.sessions.values() if a.session.chat_id == chat_id]
+
+    def cursors(self) -> dict[str, int]:
+        """Return the chats that are followed and how far (runner.Follower)."""
+        found: dict[str, int] = {}
+        for attached in self.sessions.values():
+            chat_id = attached.session.chat_id
+            found[chat_id] = min(attached.feed.cursor, found.get(chat_id, attached.feed.cursor))
+        return found
+
+    def nudge(self, chat_id: str) -> None:
+        """Read the log of a chat: a message about it was lost (runner.Follower)."""
+        for attached in self.followers_of(chat_id):
+            self.put(attached.feed.catch_up)
+
+    # --- What waits for the client --------------------------------------------------------------------
+
+    def reply(
+        self, event: Event, *, session_id: str | None = None, in_reply_to: str | None = None
+    ) -> None:
+        """Answer the client; a repeat of the event that is answered gets this frame again."""
+        text = self.connection.send(
+            event,
+            event_id=new_event_id(),
+            timestamp=now_ms(),
+            session_id=session_id,
+            in_reply_to=in_reply_to,
+        )
+        self.send_frame(text, session_id or "")
+
+    def send_frame(self, text: str, session_id: str) -> None:
+        """Send a frame that is ready."""
+        self._items.append(Outgoing(text, session_id))
+        self._wake.set()
+
+    def take_replies(self) -> list[Outgoing]:
+        """Return the answers that wait, for an HTTP exchange that ends with them."""
+        replies = [item for item in self._items if isinstance(item, Outgoing)]
+        self._items.clear()
+        return replies
+
+    def put(self, work: Work) -> None:
+        """Let a feed do something in its turn, before what comes later."""
+        if len(self._items) >= QUEUE_ITEMS:
+            # Replies stay; what feeds would say they read again.
+            self._items = deque(i for i in self._items if isinstance(i, Outgoing))
+            self._behind = True
+        if not self._behind:
+            self._items.append(work)
+        self._wake.set()
+
+    def close(self, code: int) -> None:
+        """End the connection with a WebSocket close code, after what waits."""
+        self.closed_with = code
+        self._wake.set()
+
+    def end_when_idle(self) -> None:
+        """End the connection when no response goes on by itself any more."""
+        self.ends_when_idle = True
+        self._wake.set()
+
+    async def frames(self) -> AsyncIterator[Outgoing]:
+        """Yield frames in order until the connection is closed."""
+        while True:
+            while self._ready:
+                yield self._ready.popleft()
+            if self._items:
+                item = self._items.popleft()
+                if isinstance(item, Outgoing):
+                    yield item
+                elif (reading := item()) is not None:
+                    await reading
+            elif self._behind:
+                await self._catch_up_all()
+            elif self.closed_with is not None or (self.ends_when_idle and not self.is_busy()):
+                return
+            else:
+                self._wake.clear()
+                await self._wake.wait()
+
+    async def _catch_up_all(self) -> None:
+        self._behind = False
+        for attached in list(self.sessions.values()):
+            await attached.feed.catch_up()
+            await attached.feed.catch_up_running()
+
+    def is_busy(self) -> bool:
+        """Return whether a response of this connection goes on by itself."""
+        return any(
+            not run.broker.waits_for_client
+            for attached in self.sessions.values()
+            for run in attached.listener.runs.values()
+        )
+
+    # --- What the channel layer says --------------------------------------------------------------------
+
+    def take_layer_message(self, message: dict[str, Any]) -> None:
+        """Hand a message of a chat's group to the sessions that follow the chat."""
+        for attached in self.followers_of(message["chat"]):
+            feed, kind = attached.feed, message["type"]
+            if kind == "chat.event":
+                fields = (message[name] for name in ("seq", "event", "response", "frame"))
+                self.put(partial(feed.event, *fields))
+            elif kind == "chat.delta":
+                fields = (message[name] for name in ("response", "offset", "text"))
+                self.put(partial(feed.text, *fields))
+            elif self._is_for_this_person(message):
+                self.put(partial(feed.signal, message["frame"], message["response"]))
+
+    def _is_for_this_person(self, signal: dict[str, Any]) -> bool:
+        user_id = self.principal.user_id
+        is_theirs = signal["user"] is not None and signal["user"] == user_id
+        return not is_theirs and signal["to"] in {None, user_id}

@@ -1,0 +1,24 @@
+"""The turn runner: the one way from a turn to its answer (DESIGN §3).
+
+`start_response` is where every transport enters; `cancel_response`, `settle_call` and `source` are
+what else a transport needs; `startup` and `drain` frame the life of a server process.
+"""
+
+from sessions_app.runner.lifespan import drain, is_ready, startup
+from sessions_app.runner.process import Follower, Process, current
+from sessions_app.runner.run import Listener, Run
+from sessions_app.runner.start import StartedTurn, TurnRequest, start_response
+
+__all__ = [
+    "Follower",
+    "Listener",
+    "Process",
+    "Run",
+    "StartedTurn",
+    "TurnRequest",
+    "current",
+    "drain",
+    "is_ready",
+    "start_response",
+    "startup",
+]

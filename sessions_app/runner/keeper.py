@@ -1,0 +1,67 @@
+"""The clockwork of a process: leases, flushes, sweeps, and the tick that finds lost messages.
+
+Each beat is its own task and survives its own failures; the next beat tries again (DESIGN D3).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.utils import timezone
+
+from chat_app import services as chats
+from sessions_app import database, services
+from sessions_app.runner import recovery
+from sessions_app.tasks import reap
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from sessions_app.runner.process import Process
+
+logger = logging.getLogger(__name__)
+
+READ_ROWS_SECONDS: Final = 1.0
+POLL_LOGS_SECONDS: Final = 2.0
+PRESENCE_SECONDS: Final = 25.0
+REJOIN_SECONDS: Final = 30.0
+
+
+def keep(process: Process) -> None:
+    """Start the beats of a process."""
+
+    async def renew() -> None:
+        if process.runs:
+            await database.run(services.renew_leases, process.id, list(process.runs))
+
+    async def sweep() -> None:
+        await recovery.sweep(process)
+        await database.run(reap)
+
+    async def presence() -> None:
+        await database.run(chats.renew_presence, process=process.id, now=timezone.now())
+
+    beats: list[tuple[str, float, Callable[[], Awaitable[None]]]] = [
+        ("renew", settings.UAMP_LEASE_SECONDS / 3, renew),
+        ("flush", settings.UAMP_FLUSH_MS / 1000, process.flush),
+        ("read_rows", READ_ROWS_SECONDS, process.read_rows),
+        ("poll_logs", POLL_LOGS_SECONDS, process.poll_logs),
+        ("sweep", settings.UAMP_SWEEP_SECONDS, sweep),
+        ("presence", PRESENCE_SECONDS, presence),
+        ("rejoin", REJOIN_SECONDS, process.join),
+    ]
+    for name, seconds, beat in beats:
+        process.spawn(_beat(name, seconds, beat), name=name)
+
+
+async def _beat(name: str, seconds: float, beat: Callable[[], Awaitable[None]]) -> None:
+    while True:
+        try:
+            await beat()
+        except Exception:
+            # The database or the layer may be away; the beat must go on to find them back.
+            logger.exception("the beat %s failed", name)
+        await asyncio.sleep(seconds)

@@ -1,0 +1,239 @@
+"""What one server process holds: its running responses, its turn store, and who follows what.
+
+There is one for each event loop. Losing a process loses nothing that is not in rows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import uuid
+import weakref
+from typing import TYPE_CHECKING, Any, Protocol
+
+from channels.layers import get_channel_layer
+from django.conf import settings
+
+from chat_app import fanout
+from sessions_app import database, services
+from sessions_app.feed import RunningText
+from sessions_app.rates import Rates
+from sessions_app.runner.history import History
+from sessions_app.runner.run import Run
+from sessions_app.turn_store import make_turn_store
+from chat_app import selectors as chats
+from sessions_app import selectors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from chat_app.selectors import LoggedEvent
+    from sessions_app.runner.run import Listener, RunContext
+
+logger = logging.getLogger(__name__)
+
+
+class Follower(Protocol):
+    """A socket or stream that follows chats, for the tick that finds what the layer lost."""
+
+    def cursors(self) -> dict[str, int]:
+        """Return the chats that it follows and how far it is."""
+
+    def nudge(self, chat_id: str) -> None:
+        """Make it read the log of a chat."""
+
+
+class Process:
+    """The runner's side of a server process."""
+
+    def __init__(self) -> None:
+        self.id = f"{socket.gethostname()[:16]}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        self.store = make_turn_store()
+        self.history = History()
+        self.rates = Rates()
+        self.runs: dict[str, Run] = {}
+        self.followers: weakref.WeakSet[Follower] = weakref.WeakSet()
+        self.draining = False
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._channel: str | None = None
+
+    # --- Runs ---------------------------------------------------------------------------------------
+
+    def launch(self, context: RunContext, listener: Listener | None = None) -> Run:
+        """Start a response whose row is committed; it ends by itself."""
+        run = Run(context, store=self.store, on_written=self._written)
+        if listener is not None:
+            run.listen(listener)
+        self.runs[context.response_id] = run
+        task = run.start()
+        task.add_done_callback(lambda _: self._forget(run))
+        return run
+
+    def _forget(self, run: Run) -> None:
+        if self.runs.get(run.response_id) is run:
+            del self.runs[run.response_id]
+
+    def _written(self, run: Run, first_seq: int, count: int, message: Any) -> None:
+        self.history.append(run.context.chat_id, first_seq, count, message)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether another run has to go elsewhere."""
+        return self.draining or len(self.runs) >= settings.UAMP_RUNS_PER_PROCESS
+
+    async def cancel(self, response_id: str) -> None:
+        """Cancel a response wherever it runs; the row keeps the wish for whoever is slow."""
+        await database.run(services.request_cancel, response_id)
+        run = self.runs.get(response_id)
+        if run is not None:
+            run.cancel()
+        else:
+            await fanout.send(
+                fanout.PROCESSES_GROUP, {"type": "run.cancel", "response": response_id}
+            )
+
+    async def settle_call(self, response_id: str, pk: int) -> None:
+        """Let whoever waits for a tool call know that its row has ended."""
+        if response_id in self.runs:
+            await self._settle(response_id, [pk])
+        else:
+            await fanout.send(
+                fanout.PROCESSES_GROUP,
+                {"type": "run.settled", "response": response_id, "call": pk},
+            )
+
+    async def _settle(self, response_id: str, pks: Sequence[int]) -> None:
+        rows = await database.run(selectors.ended_calls, pks)
+        if (run := self.runs.get(response_id)) is not None:
+            run.broker.settle(rows)
+
+    # --- What feeds read (feed.Source) ----------------------------------------------------------------
+
+    async def events_after(self, chat_id: str, after: int) -> Sequence[LoggedEvent]:
+        """Return the next entries of a chat's log."""
+        return await database.run(chats.events_after, chat_id, after)
+
+    async def running(self, chat_id: str) -> Sequence[RunningText]:
+        """Return what runs in a chat: from memory where it runs here, else as it was flushed."""
+        found = []
+        for row in await database.run(selectors.running_responses, chat_id):
+            run = self.runs.get(row.id)
+            if run is None:
+                found.append(RunningText(row.id, row.text, row.thinking))
+                await fanout.send(
+                    fanout.PROCESSES_GROUP, {"type": "run.watch", "response": row.id}
+                )
+            else:
+                run.watch()
+                thinking = selectors.thinking_of(run.plain_output())
+                found.append(RunningText(row.id, run.builder.text, thinking))
+        return found
+
+    # --- The doorbell between processes -----------------------------------------------------------------
+
+    async def listen(self) -> None:
+        """Hear what other processes say of responses that run here; ends when cancelled."""
+        layer = get_channel_layer()
+        self._channel = await layer.new_channel()
+        await self.join()
+        while True:
+            message = await layer.receive(self._channel)
+            try:
+                await self._hear(message)
+            except Exception:
+                # One bad message must not make this process deaf; the rows are read anyway.
+                logger.exception("a message between processes was not understood")
+
+    async def join(self) -> None:
+        """Enter the group of all processes, again and again: a layer may forget (notes F2)."""
+        if self._channel is not None:
+            async with asyncio.timeout(fanout.SEND_TIMEOUT_SECONDS):
+                await get_channel_layer().group_add(fanout.PROCESSES_GROUP, self._channel)
+
+    async def _hear(self, message: dict[str, Any]) -> None:
+        run = self.runs.get(message["response"])
+        if run is None:
+            return
+        match message["type"]:
+            case "run.cancel":
+                run.cancel()
+            case "run.watch":
+                run.watch()
+            case "run.settled":
+                await self._settle(run.response_id, [message["call"]])
+
+    async def read_rows(self) -> None:
+        """Find in the rows what a lost message would have said: cancel wishes, ended calls."""
+        if not self.runs:
+            return
+        for response_id in await database.run(selectors.cancel_requests, list(self.runs)):
+            if (run := self.runs.get(response_id)) is not None:
+                run.cancel()
+        waiting = {pk: run for run in list(self.runs.values()) for pk in run.broker.waiting}
+        if waiting:
+            rows = await database.run(selectors.ended_calls, list(waiting))
+            for row in rows:
+                waiting[row.pk].broker.settle([row])
+
+    async def flush(self) -> None:
+        """Keep the text of the answers that went on since the last time."""
+        await asyncio.gather(*(run.flush() for run in list(self.runs.values()) if run.dirty))
+
+    async def poll_logs(self) -> None:
+        """Find followers that are behind their chat's log: the layer may have lost a message."""
+        cursors: dict[str, int] = {}
+        for follower in list(self.followers):
+            for chat_id, cursor in follower.cursors().items():
+                cursors[chat_id] = min(cursor, cursors.get(chat_id, cursor))
+        if not cursors:
+            return
+        heads = await database.run(chats.chat_heads, list(cursors))
+        behind = {chat_id for chat_id, cursor in cursors.items() if heads.get(chat_id, 0) > cursor}
+        for follower in list(self.followers):
+            for chat_id in behind.intersection(follower.cursors()):
+                follower.nudge(chat_id)
+
+    def spawn(self, coroutine: Any, *, name: str) -> asyncio.Task[Any]:
+        """Run a task of the process and keep it alive."""
+        task = asyncio.create_task(coroutine, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def stop(self) -> None:
+        """End the process's own tasks and the turn store (after `drain`)."""
+        for task in list(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(list(self._tasks))
+        await asyncio.to_thread(self.store.close)
+
+
+_processes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Process] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def current() -> Process:
+    """Return the process of the running loop, made and set going on first use."""
+    from sessions_app.runner.keeper import keep  # noqa: PLC0415 the keeper drives the process
+
+    loop = asyncio.get_running_loop()
+    process = _processes.get(loop)
+    if process is None:
+        process = _processes[loop] = Process()
+        process.spawn(process.listen(), name="listen")
+        keep(process)
+    return process
+
+
+def known() -> Process | None:
+    """Return the process of the running loop if there is one."""
+    return _processes.get(asyncio.get_running_loop())
+
+
+def forget() -> None:
+    """Let the loop's process go, after it was stopped."""
+    _processes.pop(asyncio.get_running_loop(), None)

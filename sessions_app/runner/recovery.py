@@ -1,0 +1,134 @@
+"""What becomes of responses whose process died (DESIGN D3, notes G4, G6).
+
+A response that waited for a tool goes on, under the same id, from its kept output, once its call
+has ended. One that was in the middle of an answer ends as failed, with the text so far.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import msgspec
+from django.conf import settings
+
+import uamp
+from agents_app import selectors as agents
+from agents_app.runtime import RunRequest
+from chat_app import fanout
+from chat_app import selectors as chats
+from chat_app import services as chat_services
+from chat_app.services import Append
+from sessions_app import database, services
+from sessions_app.models import Response, Session, ToolCall
+from sessions_app.runner.request import ResponseRequest, run_request
+from sessions_app.runner.run import RunContext, finish_of
+from sessions_app.turn_writes import finish_events
+from sessions_app.turns import Finished
+from uamp import ErrorCode
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from sessions_app.runner.process import Process
+
+logger = logging.getLogger(__name__)
+
+_ITEMS = tuple[uamp.ContentItem, ...]
+
+
+async def sweep(process: Process) -> None:
+    """End overdue waits, then take over what other processes left behind."""
+    for response_id, pk in await database.run(services.expire_calls):
+        await process.settle_call(response_id, pk)
+    if process.draining:
+        return
+    for row in await database.run(services.claim_orphans, process.id):
+        try:
+            if row.status == Response.Status.WAITING:
+                process.launch(await database.run(_continued, row))
+            else:
+                await _interrupt(process, row)
+        except Exception:
+            # One response that cannot be read must not keep the others waiting; the lease that
+            # was just taken runs out, and the next sweep tries it again.
+            logger.exception("response %s could not be taken over", row.pk)
+
+
+async def _interrupt(process: Process, row: Response) -> None:
+    builder = uamp.OutputBuilder()
+    output = msgspec.convert(row.output, _ITEMS)
+    if output:
+        builder.add(
+            ev.ResponseDone(
+                response=ev.ResponseOutput(id=row.pk, status="failed", output=output)
+            )
+        )
+    finish = finish_of(
+        await database.run(_context, row, RunRequest(response_id=row.pk, history=())),
+        status="failed",
+        error=ev.ErrorDetail(
+            code=ErrorCode.INTERRUPTED,
+            message="The server stopped while it answered. What it had said is kept; ask again.",
+        ),
+        finish_reason=None,
+        builder=builder,
+        usage=None,
+        has_tool_calls=True,
+    )
+    outcome = await process.store.finish(finish)
+    if isinstance(outcome, Finished):
+        append = Append(chat_id=row.chat_id, events=finish_events(finish), at=finish.at)
+        await fanout.publish(
+            row.chat_id, chat_services.layer_messages(append, outcome.first_seq)
+        )
+
+
+def _context(row: Response, request: RunRequest) -> RunContext:
+    return RunContext(
+        response_id=row.pk,
+        chat_id=row.chat_id,
+        session_id=row.session_id,
+        spec=agents.get_spec(row.agent_id),
+        request=request,
+        fence=row.fence,
+        fan_out=True,
+    )
+
+
+def _continued(row: Response) -> RunContext:
+    """Return the run that goes on where its process died: same id, kept output, same tools."""
+    session = Session.objects.select_related("chat").get(pk=row.session_id)
+    config = msgspec.convert(session.config, uamp.SessionConfig)
+    overrides = msgspec.convert(row.request, ResponseRequest)
+    messages = chats.history_until(
+        row.chat_id, message_id=row.message_id, limit=settings.UAMP_HISTORY_MESSAGES
+    )
+    shared = session.chat.kind == "group"
+    history = overrides.context or tuple(
+        message.seen_by(row.agent_id, shared=shared) for message in messages
+    )
+    return _context(
+        row,
+        run_request(
+            row.pk, config, overrides, history, resume=_with_results(row)
+        ),
+    )
+
+
+def _with_results(row: Response) -> tuple[uamp.ContentItem, ...]:
+    """Return the kept output, with the results of the calls that have ended since."""
+    items = list(msgspec.convert(row.output, _ITEMS))
+    known = {i.tool_result.call_id for i in items if isinstance(i, uamp.ToolResultContent)}
+    items += [
+        uamp.ToolResultContent(
+            tool_result=uamp.ToolResultData(
+                call_id=call.call_id,
+                result=call.result,
+                is_error=call.is_error,
+                content_items=msgspec.convert(call.content_items, _ITEMS) or None,
+            )
+        )
+        for call in services.tool_calls_of(row.pk)
+        if call.call_id not in known and call.status not in ToolCall.OPEN
+    ]
+    return tuple(items)

@@ -1,0 +1,57 @@
+"""The ASGI application: HTTP to Django, WebSocket to the consumers, lifespan to the runner."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from channels.routing import ProtocolTypeRouter, URLRouter
+from django.core.asgi import get_asgi_application
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "uamp_project.settings")
+http_application = get_asgi_application()
+
+# These read the settings, which get_asgi_application has set up.
+from django.urls import re_path  # noqa: E402
+
+from sessions_app import runner  # noqa: E402
+from sessions_app.routing import websocket_urlpatterns  # noqa: E402
+
+
+async def lifespan(
+    scope: dict[str, Any],  # noqa: ARG001 the ASGI signature
+    receive: Callable[[], Awaitable[dict[str, Any]]],
+    send: Callable[[dict[str, Any]], Awaitable[None]],
+) -> None:
+    """Set the runner going with the server and let it finish with it (DESIGN D3)."""
+    while True:
+        message = await receive()
+        if message["type"] == "lifespan.startup":
+            await runner.startup()
+            await send({"type": "lifespan.startup.complete"})
+        else:
+            await runner.drain()
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+
+
+async def not_found(
+    scope: dict[str, Any],  # noqa: ARG001 the ASGI signature
+    receive: Callable[[], Awaitable[dict[str, Any]]],
+    send: Callable[[dict[str, Any]], Awaitable[None]],
+) -> None:
+    """Refuse a WebSocket at a path that has none."""
+    await receive()
+    await send({"type": "websocket.close", "code": 4404})
+
+
+application = ProtocolTypeRouter(
+    {
+        "http": http_application,
+        "websocket": URLRouter([*websocket_urlpatterns, re_path("", not_found)]),
+        "lifespan": lifespan,
+    }
+)
