@@ -96,20 +96,15 @@ class StreamResult:
         self._room = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._unbounded = False
-        self._aborted = False
-        self._turn: Turn | None = None
-        self._error: Exception | None = None
+        self._end: Turn | Exception | None = None
 
     def abort(self) -> None:
         """End the generation now; a finished one stays as it is."""
-        if self._turn is not None or self._error is not None:
-            return
-        self._aborted = True
-        self._events.clear()
-        self._error = UPPError("The generation was aborted.", code=ErrorCode.CANCELLED)
-        if self._task is not None:
-            self._task.cancel()
-        self._news.set()
+        if self._end is None:
+            self._events.clear()
+            self._settle(UPPError("The generation was aborted.", code=ErrorCode.CANCELLED))
+            if self._task is not None:
+                self._task.cancel()
 
     async def aclose(self) -> None:
         """Abort, and return when the provider's request is closed."""
@@ -144,7 +139,7 @@ class StreamResult:
                     yield self._events.popleft()
                     if len(self._events) < _WINDOW:
                         self._room.set()
-                if self._turn is not None or self._error is not None:
+                if self._end is not None:
                     break
                 self._news.clear()
                 await self._news.wait()
@@ -164,33 +159,29 @@ class StreamResult:
         await self.aclose()
 
     def _start(self) -> asyncio.Task[None] | None:
-        if self._task is None and not self._aborted:
+        if self._task is None and self._end is None:
             self._task = asyncio.get_running_loop().create_task(self._run())
         return self._task
-
-    def _outcome(self) -> Turn:
-        if self._error is not None:
-            raise self._error
-        if self._turn is None:
-            raise UPPError("The generation was cancelled.", code=ErrorCode.CANCELLED)
-        return self._turn
 
     async def _run(self) -> None:
         # The outcome is kept here and not in the task, so that a result nobody asks for is silent.
         try:
-            turn = await self._produce(self._emit)
+            self._settle(await self._produce(self._emit))
         except asyncio.CancelledError:
-            if not self._aborted:
-                self._error = UPPError("The generation was cancelled.", code=ErrorCode.CANCELLED)
-                raise
+            self._settle(_cancelled())
+            raise
         except Exception as error:  # noqa: BLE001 the reader raises it
-            if not self._aborted:
-                self._error = error
-        else:
-            if not self._aborted:
-                self._turn = turn
-        finally:
-            self._news.set()
+            self._settle(error)
+
+    def _settle(self, end: Turn | Exception) -> None:
+        """Keep the outcome; the first one stays."""
+        self._end = self._end or end
+        self._news.set()
+
+    def _outcome(self) -> Turn:
+        if isinstance(self._end, Turn):
+            return self._end
+        raise self._end or _cancelled()
 
     async def _emit(self, event: StreamEvent) -> None:
         self._events.append(event)
@@ -198,3 +189,7 @@ class StreamResult:
         while len(self._events) >= _WINDOW and not self._unbounded:
             self._room.clear()
             await self._room.wait()
+
+
+def _cancelled() -> UPPError:
+    return UPPError("The generation was cancelled.", code=ErrorCode.CANCELLED)

@@ -16,7 +16,6 @@ from upp.messages import (
     AssistantMessage,
     AudioBlock,
     Base64Source,
-    BinaryBlock,
     BytesSource,
     DocumentBlock,
     ImageBlock,
@@ -26,7 +25,6 @@ from upp.messages import (
     UrlSource,
     UserContent,
     UserMessage,
-    VideoBlock,
 )
 from upp.tools import Tool
 
@@ -127,7 +125,7 @@ def _part(block: UserContent, provider: str) -> dict[str, Any]:
                 "type": "input_audio",
                 "input_audio": {"data": data, "format": _AUDIO_FORMATS[block.mime_type]},
             }
-        case DocumentBlock() | AudioBlock() | VideoBlock() | BinaryBlock():
+        case _:
             raise UPPError(
                 f"A {type(block).__name__} of type {block.mime_type} cannot be sent this way.",
                 code=ErrorCode.INVALID_REQUEST,
@@ -136,13 +134,12 @@ def _part(block: UserContent, provider: str) -> dict[str, Any]:
 
 
 def _url(source: Base64Source | UrlSource | BytesSource, mime_type: str) -> str:
-    match source:
-        case UrlSource(url=url):
-            return url
-        case Base64Source(data=data):
-            return f"data:{mime_type};base64,{data}"
-        case BytesSource(data=data):
-            return f"data:{mime_type};base64,{base64.b64encode(data).decode()}"
+    if isinstance(source, UrlSource):
+        return source.url
+    data = source.data
+    if isinstance(data, bytes):
+        data = base64.b64encode(data).decode()
+    return f"data:{mime_type};base64,{data}"
 
 
 def _json(value: Any) -> str:

@@ -1,0 +1,1 @@
+"""Tests of `upp`: pure code and local sockets, no database."""

@@ -1,0 +1,500 @@
+"""The OpenAI-compatible provider against a server on a real socket."""
+
+import asyncio
+import logging
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.upp.wire_server import STREAM_HEAD, Answer, Exchange, serve
+from upp import (
+    ErrorCode,
+    LLMRequest,
+    ReasoningBlock,
+    TextBlock,
+    TokenUsage,
+    Tool,
+    ToolResultMessage,
+    Turn,
+    UPPError,
+    llm,
+)
+from upp.providers import openai_compat, sse
+from upp.providers.openai_compat import OpenAICompatProvider
+
+KEY = "sk-secret"
+
+
+async def ask(answer: Answer, **options: Any) -> Turn:
+    """Return the turn of a model on a server that answers so."""
+    async with serve(answer) as wire:
+        provider = OpenAICompatProvider(
+            base_url=wire.url, api_key=KEY, timeout=options.pop("timeout", openai_compat.TIMEOUT)
+        )
+        try:
+            return await asyncio.wait_for(
+                llm(model=provider("m1"), **options).generate([], "hi"), 5
+            )
+        finally:
+            await provider.aclose()
+
+
+async def failure(answer: Answer, **options: Any) -> UPPError:
+    """Return the error of a model on a server that answers so."""
+    with pytest.raises(UPPError) as caught:
+        await ask(answer, **options)
+    assert KEY not in str(caught.value)
+    assert caught.value.provider == "openai_compat"
+    return caught.value
+
+
+async def test_text_and_usage_are_streamed() -> None:
+    async def answer(exchange: Exchange) -> None:
+        assert exchange.head.startswith("POST /v1/chat/completions HTTP/1.1")
+        assert f"Authorization: Bearer {KEY}" in exchange.head
+        assert exchange.body == {
+            "model": "m1",
+            "messages": [{"role": "user", "content": "hi"}],
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        await exchange.send(STREAM_HEAD)
+        await exchange.delta(role="assistant", content="")
+        await exchange.delta(content="Hel")
+        await exchange.delta(content="lo\u2028.")
+        await exchange.chunk(
+            choices=[],
+            usage={
+                "prompt_tokens": 9,
+                "completion_tokens": 2,
+                "total_tokens": 11,
+                "prompt_tokens_details": {"cached_tokens": 4},
+            },
+        )
+        await exchange.finish()
+
+    turn = await ask(answer)
+    assert turn.response.text == "Hello\u2028."
+    assert turn.response.metadata == {"openai": {"id": "chatcmpl-1"}}
+    assert turn.stop_reason == "end_turn"
+    assert turn.usage == TokenUsage(
+        input_tokens=9, output_tokens=2, total_tokens=11, cache_read_tokens=4
+    )
+
+
+async def test_each_piece_comes_when_the_server_sends_it() -> None:
+    goes_on = asyncio.Event()
+
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        await exchange.delta(content="one")
+        await goes_on.wait()
+        await exchange.delta(content="two")
+        await exchange.finish()
+
+    async with serve(answer) as wire:
+        provider = OpenAICompatProvider(base_url=wire.url)
+        seen = []
+        async for event in llm(model=provider("m1")).stream([], "hi"):
+            if event.type == "text_delta":
+                seen.append(event.delta.text)
+                goes_on.set()
+        assert "Authorization" not in wire.exchanges[0].head
+        await provider.aclose()
+    assert seen == ["one", "two"]
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
+async def test_thinking_is_kept_apart(name: str) -> None:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        await exchange.delta(**{name: "let me"})
+        await exchange.delta(**{name: " see"})
+        await exchange.delta(content="yes")
+        await exchange.finish()
+
+    turn = await ask(answer)
+    assert turn.response.content == (ReasoningBlock(text="let me see"), TextBlock(text="yes"))
+
+
+async def test_a_refusal_is_what_the_model_said() -> None:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        await exchange.delta(refusal="I will not.")
+        await exchange.finish()
+
+    assert (await ask(answer)).response.text == "I will not."
+
+
+def search(arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"found": arguments["q"]}
+
+
+TOOLS = [Tool(name="search", description="Searches", parameters={"type": "object"}, run=search)]
+
+
+async def test_calls_are_put_together_from_pieces_and_answered() -> None:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        if len(exchange.body["messages"]) > 1:
+            await exchange.delta(content="done")
+            await exchange.finish()
+            return
+        first = {"index": 0, "id": "c1", "function": {"name": "search", "arguments": ""}}
+        second = {"index": 1, "id": "c2", "function": {"name": "search", "arguments": '{"q":2}'}}
+        await exchange.delta(tool_calls=[first])
+        await exchange.delta(tool_calls=[{"index": 0, "function": {"arguments": '{"q"'}}])
+        await exchange.delta(tool_calls=[second])
+        await exchange.delta(tool_calls=[{"index": 0, "function": {"arguments": ":1}"}}])
+        await exchange.finish("tool_calls")
+
+    async with serve(answer) as wire:
+        provider = OpenAICompatProvider(base_url=wire.url)
+        turn = await llm(model=provider("m1"), tools=TOOLS).generate([], "hi")
+        await provider.aclose()
+    assert turn.response.text == "done"
+    assert isinstance(turn.messages[2], ToolResultMessage)
+    assert wire.exchanges[0].body["tools"] == [
+        {
+            "type": "function",
+            "function": {
+                "name": "search",
+                "description": "Searches",
+                "parameters": {"type": "object"},
+            },
+        }
+    ]
+    assert wire.exchanges[1].body["messages"][1:] == [
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {
+                    "id": "c1",
+                    "type": "function",
+                    "function": {"name": "search", "arguments": '{"q":1}'},
+                },
+                {
+                    "id": "c2",
+                    "type": "function",
+                    "function": {"name": "search", "arguments": '{"q":2}'},
+                },
+            ],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": '{"found":1}'},
+        {"role": "tool", "tool_call_id": "c2", "content": '{"found":2}'},
+    ]
+
+
+async def test_calls_that_a_server_numbers_alike_or_not_at_all_are_told_apart() -> None:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        for piece in (
+            {"index": 0, "id": "c1", "function": {"name": "a", "arguments": "{}"}},
+            {"index": 0, "id": "c2", "function": {"name": "b", "arguments": "{}"}},
+            {"index": None, "function": {"name": "c"}},
+            {"index": 7},
+        ):
+            await exchange.delta(tool_calls=[piece])
+        await exchange.finish("tool_calls")
+
+    calls = (await ask(answer)).response.tool_calls
+    assert [call.tool_name for call in calls] == ["a", "b", "c", ""]
+    assert len({call.tool_call_id for call in calls}) == 4
+
+
+async def test_malformed_arguments_are_told_to_the_model() -> None:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        messages = exchange.body["messages"]
+        if len(messages) > 1:
+            await exchange.delta(content=messages[-1]["content"])
+            await exchange.finish()
+            return
+        call = {"index": 0, "id": "c1", "function": {"name": "search", "arguments": '{"q": '}}
+        await exchange.delta(tool_calls=[call])
+        await exchange.finish("tool_calls")
+
+    turn = await ask(answer, tools=TOOLS)
+    assert turn.response.text == "The arguments are not a JSON object."
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "headers", "code", "message", "retry_after"),
+    [
+        (
+            "401 Unauthorized",
+            b'{"error":{"message":"Incorrect key sk-secret","code":"invalid_api_key"}}',
+            [],
+            "AUTHENTICATION_FAILED",
+            "HTTP 401: Incorrect key ***",
+            None,
+        ),
+        (
+            "429 Too Many Requests",
+            b'{"error":{"message":"Slow down","type":"requests"}}',
+            ["Retry-After: 20"],
+            "RATE_LIMITED",
+            "HTTP 429: Slow down",
+            20.0,
+        ),
+        (
+            "429 Too Many Requests",
+            b'{"error":{"message":"No credit","code":"insufficient_quota"}}',
+            ["Retry-After: Sat, 21 Nov 2026 08:00:30 GMT", "Date: Sat, 21 Nov 2026 08:00:00 GMT"],
+            "QUOTA_EXCEEDED",
+            "HTTP 429: No credit",
+            30.0,
+        ),
+        (
+            "400 Bad Request",
+            b'{"error":{"message":"Too long","code":"context_length_exceeded"}}',
+            ["Retry-After: soon"],
+            "CONTEXT_LENGTH_EXCEEDED",
+            "HTTP 400: Too long",
+            None,
+        ),
+        (
+            "503 Unavailable",
+            b"<html>",
+            ["Retry-After: 99999999"],
+            "PROVIDER_ERROR",
+            "HTTP 503: <html>",
+            3600.0,
+        ),
+        ("404 Not Found", b'{"detail":"x"}', ["Retry-After: nan"], "MODEL_NOT_FOUND", "x", None),
+        ("500 Oops", b"[]", ["Retry-After: -5"], "PROVIDER_ERROR", "HTTP 500: []", 0.0),
+        ("418 Tea", b'{"error":"teapot"}', [], "PROVIDER_ERROR", "HTTP 418: teapot", None),
+        ("500 Oops", b"{}", [], "PROVIDER_ERROR", "HTTP 500: no message", None),
+    ],
+)
+async def test_a_refused_request_has_its_code(
+    status: str, body: bytes, headers: list[str], code: str, message: str, retry_after: float | None
+) -> None:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.refuse(status, body, *headers)
+
+    error = await failure(answer)
+    assert (error.code, error.retry_after) == (code, retry_after)
+    assert error.message.endswith(message)
+    assert error.status_code == int(status[:3])
+
+
+async def test_a_long_refusal_is_not_read_to_its_end() -> None:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(b"HTTP/1.1 500 Oops\r\nConnection: close\r\n\r\n")
+        while not exchange.gone.is_set():
+            await exchange.send(b"x" * 16384)
+            await asyncio.sleep(0)
+
+    error = await failure(answer)
+    assert len(error.message) == 500
+
+
+async def test_a_cut_stream_is_a_network_error() -> None:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        await exchange.delta(content="half")
+
+    error = await failure(answer)
+    assert (error.code, error.message) == (
+        "NETWORK_ERROR",
+        "The answer was cut off before its end.",
+    )
+
+
+async def test_a_connection_that_breaks_is_a_network_error() -> None:
+    async def answer(exchange: Exchange) -> None:
+        head = STREAM_HEAD.replace(b"Connection: close", b"Content-Length: 1000")
+        await exchange.send(head)
+        await exchange.delta(content="half")
+
+    assert (await failure(answer)).code == "NETWORK_ERROR"
+
+
+async def test_nobody_listening_is_a_network_error() -> None:
+    provider = OpenAICompatProvider(base_url="http://127.0.0.1:9")
+    with pytest.raises(UPPError) as caught:
+        await llm(model=provider("m1")).generate([], "hi")
+    await provider.aclose()
+    assert caught.value.code == ErrorCode.NETWORK_ERROR
+
+
+async def test_silence_is_a_timeout() -> None:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        await exchange.delta(content="half")
+        await exchange.gone.wait()
+
+    assert (await failure(answer, timeout=httpx.Timeout(0.1))).code == "TIMEOUT"
+
+
+@pytest.mark.parametrize(
+    ("sent", "code", "message"),
+    [
+        (b"data: {not json\n\n", "INVALID_RESPONSE", "no completion chunk"),
+        (b'data: {"choices": 7}\n\n', "INVALID_RESPONSE", "no completion chunk"),
+        (b"<html>hello</html>", "NETWORK_ERROR", "cut off"),
+        (
+            b'data: {"error": {"message": "filtered sk-secret", "code": "content_filter"}}\n\n',
+            "CONTENT_FILTERED",
+            "filtered \\*\\*\\*",
+        ),
+        (b'data: {"error": "broken"}\n\n', "PROVIDER_ERROR", "broken"),
+        (
+            b'data: {"choices": [{"finish_reason": "content_filter"}]}\n\n',
+            "CONTENT_FILTERED",
+            "filtered out",
+        ),
+    ],
+)
+async def test_a_stream_that_says_something_else_is_an_error(
+    sent: bytes, code: str, message: str
+) -> None:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD + sent)
+
+    error = await failure(answer)
+    assert error.code == code
+    assert message.replace("\\", "") in error.message
+
+
+async def test_an_event_without_an_end_is_an_invalid_response(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sse, "MAX_EVENT_BYTES", 1000)
+
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD + b"data: " + b"x" * 2000)
+
+    assert (await failure(answer)).code == "INVALID_RESPONSE"
+
+
+async def test_an_end_without_done_or_empty_line_is_an_end() -> None:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        await exchange.send(
+            b'data: {"choices":[{"delta":{"content":"a"},"finish_reason":"length"}]}'
+        )
+
+    turn = await ask(answer)
+    assert (turn.response.text, turn.stop_reason) == ("a", "max_tokens")
+    assert turn.response.metadata == {}
+    assert turn.usage == TokenUsage()
+
+
+async def test_done_without_a_reason_is_an_end() -> None:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD + b'data: {"usage": {}}\n\ndata: [DONE]\n\n')
+
+    turn = await ask(answer)
+    assert (turn.response.content, turn.stop_reason) == ((), "end_turn")
+
+
+async def test_what_comes_after_done_is_not_read_as_an_answer() -> None:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        await exchange.delta(content="a")
+        await exchange.finish()
+        await asyncio.sleep(0.02)
+        await exchange.delta(content="b")
+
+    assert (await ask(answer)).response.text == "a"
+
+
+async def test_a_server_that_never_hangs_up_is_not_awaited_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(openai_compat, "DRAIN_SECONDS", 0.05)
+
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        await exchange.delta(content="a")
+        await exchange.finish()
+        await exchange.gone.wait()
+
+    assert (await ask(answer)).response.text == "a"
+
+
+async def test_a_connection_is_used_again() -> None:
+    async def answer(exchange: Exchange) -> None:
+        body = b'data: {"choices":[{"delta":{"content":"a"}}]}\n\ndata: [DONE]\n\n'
+        head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n"
+        await exchange.send(head.encode() + body)
+        await asyncio.sleep(0.1)
+
+    async with serve(answer) as wire:
+        provider = OpenAICompatProvider(base_url=wire.url)
+        await llm(model=provider("m1")).generate([], "hi")
+        pool = provider.client()._transport._pool  # type: ignore[attr-defined] # httpx shows it nowhere else
+        assert [connection.is_idle() for connection in pool.connections] == [True]
+        assert provider.client() is provider.client()
+        await provider.aclose()
+        await provider.aclose()
+
+
+@pytest.mark.parametrize("how", ["abort", "cancel", "leave"])
+async def test_stopping_closes_the_request(how: str) -> None:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        await exchange.delta(content="a")
+        await exchange.gone.wait()
+
+    async with serve(answer) as wire:
+        provider = OpenAICompatProvider(base_url=wire.url)
+        result = llm(model=provider("m1")).stream([], "hi")
+        began = asyncio.Event()
+
+        async def follow() -> None:
+            async for event in result:
+                if event.type == "text_delta":
+                    began.set()
+                    if how == "leave":
+                        break
+
+        reader = asyncio.create_task(follow())
+        await began.wait()
+        if how == "abort":
+            result.abort()
+        elif how == "cancel":
+            reader.cancel()
+        await asyncio.wait({reader})
+        await asyncio.wait_for(wire.exchanges[0].gone.wait(), 2)
+        assert reader.cancelled() is (how == "cancel")
+        assert reader.exception() is not None if how == "abort" else True
+        await provider.aclose()
+
+
+def test_without_arguments_the_environment_says_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "from-env")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    assert OpenAICompatProvider().url == "https://api.openai.com/v1/chat/completions"
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1/")
+    assert OpenAICompatProvider().url == "http://localhost:1/v1/chat/completions"
+
+
+async def test_the_environments_key_stays_with_the_environments_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "from-env")
+    other = OpenAICompatProvider(base_url="http://localhost:1/v1")
+    assert "Authorization" not in other.client().headers
+    assert OpenAICompatProvider().client().headers["Authorization"] == "Bearer from-env"
+    own = OpenAICompatProvider(base_url="http://x/v1", api_key="k", headers={"Authorization": "A"})
+    assert own.client().headers["Authorization"] == "A"
+    for provider in (other, own):
+        await provider.aclose()
+
+
+async def test_the_key_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.refuse("500 Oops", b"sk-secret")
+
+    with caplog.at_level(logging.DEBUG):
+        await failure(answer)
+    assert KEY not in caplog.text
+
+
+def test_a_request_is_a_value() -> None:
+    assert LLMRequest(messages=()).tools == ()

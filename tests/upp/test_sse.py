@@ -1,0 +1,40 @@
+"""Server-sent events out of bytes."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from upp.providers import sse
+from upp.providers.sse import EventReader, EventTooLongError
+
+STREAM = (
+    b": a comment\nevent: x\ndata: one\n\ndata:two\r\n\r\ndata: three\rdata: lines\r\r"
+    b"id: 1\n\ndata\n\ndata: \xe2\x80\xa8 four\n\n"
+)
+EVENTS = [b"one", b"two", b"three\nlines", b"\xe2\x80\xa8 four"]
+
+
+@given(st.lists(st.integers(min_value=0, max_value=len(STREAM)), max_size=12))
+def test_bytes_in_any_pieces_give_the_same_events(cuts: list[int]) -> None:
+    reader = EventReader()
+    edges = [0, *sorted(cuts), len(STREAM)]
+    pieces = [STREAM[start:end] for start, end in pairwise(edges)]
+    assert [event for piece in pieces for event in reader.feed(piece)] == EVENTS
+
+
+def test_an_event_without_its_empty_line_waits() -> None:
+    reader = EventReader()
+    assert reader.feed(b"data: one\n") == []
+    assert reader.feed(b"\n") == [b"one"]
+
+
+@pytest.mark.parametrize("piece", [b"x" * 10, b"data: 1234567890\n"])
+def test_an_event_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch, piece: bytes) -> None:
+    monkeypatch.setattr(sse, "MAX_EVENT_BYTES", 30)
+    reader = EventReader()
+    for _ in range(3):
+        reader.feed(piece)
+    with pytest.raises(EventTooLongError):
+        reader.feed(piece)

@@ -1,0 +1,175 @@
+"""Messages, tools, turns and errors as values and as JSON."""
+
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+
+from upp import (
+    AssistantMessage,
+    BytesSource,
+    ErrorCode,
+    ImageBlock,
+    Message,
+    ReasoningBlock,
+    TextBlock,
+    TokenUsage,
+    ToolCall,
+    ToolResult,
+    ToolResultMessage,
+    Turn,
+    UPPError,
+    UserMessage,
+)
+from upp.errors import code_for_status
+from upp.messages import to_message, unanswered_calls
+from upp.tools import parse_call
+
+AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+CALL = ToolCall(tool_call_id="c1", tool_name="search", arguments={"q": 1})
+
+
+def test_a_user_message_is_camel_case_json_with_its_type() -> None:
+    message = UserMessage(
+        id="m1",
+        timestamp=AT,
+        content=(
+            TextBlock(text="hi"),
+            ImageBlock(source=BytesSource(data=b"\x00\xff"), mime_type="image/png"),
+        ),
+    )
+    assert msgspec.json.decode(msgspec.json.encode(message)) == {
+        "type": "user",
+        "id": "m1",
+        "timestamp": "2026-01-02T03:04:05Z",
+        "content": [
+            {"type": "text", "text": "hi"},
+            {
+                "type": "image",
+                "source": {"type": "bytes", "data": "AP8="},
+                "mimeType": "image/png",
+            },
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        UserMessage(content=(TextBlock(text="a"),), metadata={"openai": {"x": [1]}}),
+        AssistantMessage(content=(ReasoningBlock(text="t"),), tool_calls=(CALL,)),
+        ToolResultMessage(results=(ToolResult(tool_call_id="c1", result={"a": 1}, is_error=True),)),
+    ],
+)
+def test_a_message_survives_json(message: Message) -> None:
+    assert msgspec.json.decode(msgspec.json.encode(message), type=Message) == message
+
+
+def test_two_messages_have_two_ids() -> None:
+    assert UserMessage(content=()).id != UserMessage(content=()).id
+
+
+def test_text_joins_text_blocks_only() -> None:
+    content = (TextBlock(text="a"), ReasoningBlock(text="x"), TextBlock(text="b"))
+    assert AssistantMessage(content=content).text == "a\n\nb"
+    assert UserMessage(content=(TextBlock(text="c"),)).text == "c"
+
+
+def test_has_tool_calls_needs_one() -> None:
+    assert not AssistantMessage(content=()).has_tool_calls
+    assert AssistantMessage(content=(), tool_calls=(CALL,)).has_tool_calls
+
+
+def test_inputs_become_messages() -> None:
+    message = AssistantMessage(content=())
+    assert to_message(message) is message
+    assert to_message("hi").content == (TextBlock(text="hi"),)  # type: ignore[union-attr]
+    assert to_message(TextBlock(text="b")).content == (TextBlock(text="b"),)  # type: ignore[union-attr]
+
+
+def test_unanswered_calls_are_those_at_the_end_without_result() -> None:
+    other = ToolCall(tool_call_id="c2", tool_name="search", arguments={})
+    asked = AssistantMessage(content=(), tool_calls=(CALL, other))
+    answered = ToolResultMessage(results=(ToolResult(tool_call_id="c1", result=""),))
+    user = UserMessage(content=())
+    assert unanswered_calls([asked]) == (CALL, other)
+    assert unanswered_calls([asked, answered]) == (other,)
+    assert unanswered_calls([asked, answered, user]) == ()
+    assert unanswered_calls([asked, AssistantMessage(content=())]) == ()
+    assert unanswered_calls([answered]) == ()
+    assert unanswered_calls([]) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "malformed"),
+    [
+        ('{"a": 1}', {"a": 1}, None),
+        ("", {}, None),
+        ('{"a": ', {}, '{"a": '),
+        ("[1]", {}, "[1]"),
+        ("null", {}, "null"),
+        ('{"a": "\udc80"}', {}, '{"a": "\udc80"}'),
+    ],
+)
+def test_arguments_that_are_no_object_are_kept_as_malformed(
+    text: str, arguments: dict[str, int], malformed: str | None
+) -> None:
+    call = parse_call("c", "t", text)
+    assert (call.arguments, call.malformed) == (arguments, malformed)
+
+
+def test_usage_adds_every_count() -> None:
+    one = TokenUsage(
+        input_tokens=1, output_tokens=2, total_tokens=3, cache_read_tokens=4, cache_write_tokens=5
+    )
+    assert one + one == TokenUsage(
+        input_tokens=2, output_tokens=4, total_tokens=6, cache_read_tokens=8, cache_write_tokens=10
+    )
+
+
+def test_a_turn_survives_json() -> None:
+    response = AssistantMessage(content=(TextBlock(text="a"),))
+    turn = Turn(
+        messages=(response,),
+        response=response,
+        tool_executions=(),
+        usage=TokenUsage(),
+        cycles=1,
+        stop_reason="end_turn",
+        data={"a": 1},
+    )
+    assert msgspec.json.decode(msgspec.json.encode(turn), type=Turn) == turn
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (400, "INVALID_REQUEST"),
+        (401, "AUTHENTICATION_FAILED"),
+        (402, "QUOTA_EXCEEDED"),
+        (403, "AUTHENTICATION_FAILED"),
+        (404, "MODEL_NOT_FOUND"),
+        (408, "TIMEOUT"),
+        (413, "CONTEXT_LENGTH_EXCEEDED"),
+        (429, "RATE_LIMITED"),
+        (451, "CONTENT_FILTERED"),
+        (500, "PROVIDER_ERROR"),
+        (418, "PROVIDER_ERROR"),
+    ],
+)
+def test_a_status_has_its_code(status: int, code: str) -> None:
+    assert code_for_status(status) == code
+
+
+def test_an_error_is_json_with_its_cause() -> None:
+    error = UPPError("no", code=ErrorCode.RATE_LIMITED, provider="p", status_code=429)
+    assert error.to_json() == {
+        "name": "UPPError",
+        "message": "no",
+        "code": "RATE_LIMITED",
+        "provider": "p",
+        "modality": "llm",
+        "statusCode": 429,
+    }
+    error.__cause__ = ValueError("why")
+    assert error.to_json()["cause"] == "why"

@@ -1,0 +1,103 @@
+"""A small HTTP server on a real socket that answers as a test says."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+STREAM_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+
+
+@dataclass
+class Exchange:
+    """One connection: what was asked, and the doors to answer."""
+
+    head: str
+    body: dict[str, Any]
+    writer: asyncio.StreamWriter
+    reader: asyncio.StreamReader
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def send(self, data: bytes) -> None:
+        """Send bytes now."""
+        self.writer.write(data)
+        await self.writer.drain()
+
+    async def chunk(self, **members: Any) -> None:
+        """Send one completion chunk."""
+        await self.send(b"data: " + json.dumps(members).encode() + b"\n\n")
+
+    async def delta(self, **delta: Any) -> None:
+        """Send a chunk with a delta."""
+        await self.chunk(id="chatcmpl-1", choices=[{"index": 0, "delta": delta}])
+
+    async def finish(self, reason: str = "stop") -> None:
+        """Send the end as a well-behaved server does."""
+        await self.chunk(id="chatcmpl-1", choices=[{"delta": {}, "finish_reason": reason}])
+        await self.send(b"data: [DONE]\n\n")
+
+    async def refuse(self, status: str, body: bytes, *headers: str) -> None:
+        """Send a complete answer."""
+        lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]
+        await self.send("\r\n".join(lines).encode() + body)
+
+
+Answer = Callable[[Exchange], Awaitable[None]]
+
+
+@dataclass
+class WireServer:
+    """Where the server listens and what it was asked."""
+
+    url: str
+    exchanges: list[Exchange] = field(default_factory=list)
+
+
+@asynccontextmanager
+async def serve(answer: Answer) -> AsyncIterator[WireServer]:
+    """Answer every request with `answer`, and close the connection after it."""
+    tasks: set[asyncio.Task[None]] = set()
+    wire = WireServer(url="")
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        length = next(
+            int(line.split(":")[1])
+            for line in head.split("\r\n")
+            if line.lower().startswith("content-length:")
+        )
+        body = json.loads(await reader.readexactly(length))
+        exchange = Exchange(head=head, body=body, writer=writer, reader=reader)
+        wire.exchanges.append(exchange)
+
+        async def watch() -> None:
+            with suppress(ConnectionError):
+                await reader.read()
+            exchange.gone.set()
+
+        watching = asyncio.create_task(watch())
+        try:
+            with suppress(ConnectionError):
+                await answer(exchange)
+        finally:
+            writer.close()
+            watching.cancel()
+            await asyncio.wait([watching])
+
+    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(handle(reader, writer))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    server = await asyncio.start_server(connected, "127.0.0.1", 0)
+    wire.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    try:
+        yield wire
+    finally:
+        server.close()
+        for task in list(tasks):
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
