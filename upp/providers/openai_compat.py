@@ -10,7 +10,7 @@ import math
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -19,13 +19,11 @@ import httpx
 import msgspec
 
 from upp.errors import ErrorCode, UPPError, code_for_status
-from upp.llm import LLMCapabilities, LLMRequest, LLMResponse, structured_data
-from upp.messages import AssistantContent, AssistantMessage, ReasoningBlock, TextBlock
+from upp.llm import LLMCapabilities, LLMRequest, LLMResponse
+from upp.providers.openai_answer import Answer, Chunk
 from upp.providers.openai_request import request_body
 from upp.providers.sse import EventReader, EventTooLongError
-from upp.stream import EventDelta, StreamEvent, reasoning_delta, text_delta, tool_call_delta
-from upp.tools import parse_call
-from upp.turn import TokenUsage
+from upp.stream import EventDelta, StreamEvent
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 TIMEOUT = httpx.Timeout(connect=5.0, read=60.0, write=30.0, pool=5.0)
@@ -37,12 +35,7 @@ DRAIN_SECONDS = 1.0
 """How long the end of a finished stream is awaited, so that the connection can be used again."""
 
 _CAPABILITIES = LLMCapabilities(image_input=True, document_input=True, audio_input=True)
-_STOP_REASONS = {
-    "stop": "end_turn",
-    "length": "max_tokens",
-    "tool_calls": "tool_use",
-    "function_call": "tool_use",
-}
+_DECODER = msgspec.json.Decoder(Chunk)
 _CODES = {
     "context_length_exceeded": ErrorCode.CONTEXT_LENGTH_EXCEEDED,
     "insufficient_quota": ErrorCode.QUOTA_EXCEEDED,
@@ -52,51 +45,6 @@ _CODES = {
     "rate_limit_exceeded": ErrorCode.RATE_LIMITED,
     "invalid_api_key": ErrorCode.AUTHENTICATION_FAILED,
 }
-
-
-class _Function(msgspec.Struct):
-    name: str | None = None
-    arguments: str | None = None
-
-
-class _CallPiece(msgspec.Struct):
-    index: int | None = None
-    id: str | None = None
-    function: _Function | None = None
-
-
-class _Delta(msgspec.Struct):
-    content: str | None = None
-    refusal: str | None = None
-    reasoning_content: str | None = None
-    reasoning: str | None = None
-    tool_calls: list[_CallPiece] | None = None
-
-
-class _Choice(msgspec.Struct):
-    delta: _Delta | None = None
-    finish_reason: str | None = None
-
-
-class _CachedTokens(msgspec.Struct):
-    cached_tokens: int | None = None
-
-
-class _Usage(msgspec.Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    total_tokens: int | None = None
-    prompt_tokens_details: _CachedTokens | None = None
-
-
-class _Chunk(msgspec.Struct):
-    id: str | None = None
-    choices: list[_Choice] | None = None
-    usage: _Usage | None = None
-    error: Any = None
-
-
-_CHUNK = msgspec.json.Decoder(_Chunk)
 
 
 class OpenAICompatProvider:
@@ -207,7 +155,7 @@ class OpenAICompatModel:
         when the connection is refused or cut, INVALID_RESPONSE for what is no completion.
         """
         body = msgspec.json.encode(request_body(self.model_id, request, provider=self.provider))
-        answer = _Answer()
+        answer = Answer()
         yield StreamEvent(type="message_start")
         with self.server.translated_errors():
             async with self.server.client().stream(
@@ -239,9 +187,9 @@ class OpenAICompatModel:
         yield StreamEvent(type="message_stop", delta=EventDelta(usage=finished.usage))
         yield finished
 
-    def _chunk(self, data: bytes) -> _Chunk:
+    def _chunk(self, data: bytes) -> Chunk:
         try:
-            chunk = _CHUNK.decode(data)
+            chunk = _DECODER.decode(data)
         except msgspec.DecodeError as error:
             raise self.server.error(
                 f"The server sent no completion chunk: {error}", ErrorCode.INVALID_RESPONSE
@@ -281,108 +229,6 @@ async def _events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
     # Not every server ends its last event with an empty line.
     for event in reader.feed(b"\n\n"):
         yield event
-
-
-@dataclass
-class _CallSoFar:
-    call_id: str
-    name: str
-    arguments: list[str] = field(default_factory=list)
-
-
-class _Answer:
-    """What a stream has said so far."""
-
-    def __init__(self) -> None:
-        self.done = False
-        self.stop_reason: str | None = None
-        self._id: str | None = None
-        self._usage: _Usage | None = None
-        self._text: list[str] = []
-        self._reasoning: list[str] = []
-        self._calls: list[_CallSoFar] = []
-        self._at_index: dict[int, int] = {}
-
-    @property
-    def complete(self) -> bool:
-        """Whether the server said that this is all."""
-        return self.done or self.stop_reason is not None
-
-    @property
-    def empty(self) -> bool:
-        """Whether nothing was said."""
-        return not self._text and not self._calls
-
-    def add(self, chunk: _Chunk) -> list[StreamEvent]:
-        """Keep a chunk and return its events."""
-        self._id = self._id or chunk.id
-        self._usage = chunk.usage or self._usage
-        events: list[StreamEvent] = []
-        for choice in (chunk.choices or ())[:1]:
-            if choice.finish_reason:
-                self.stop_reason = _STOP_REASONS.get(choice.finish_reason, choice.finish_reason)
-            if choice.delta is None:
-                continue
-            if thought := choice.delta.reasoning_content or choice.delta.reasoning:
-                self._reasoning.append(thought)
-                events.append(reasoning_delta(thought))
-            if text := choice.delta.content or choice.delta.refusal:
-                self._text.append(text)
-                events.append(text_delta(text))
-            events.extend(self._call(piece) for piece in choice.delta.tool_calls or ())
-        return events
-
-    def _call(self, piece: _CallPiece) -> StreamEvent:
-        function = piece.function or _Function()
-        at = piece.index if piece.index is not None else len(self._at_index)
-        place = self._at_index.get(at)
-        # Some servers number every call 0 and tell them apart by id.
-        if place is None or (piece.id and self._calls[place].call_id != piece.id):
-            place = self._at_index[at] = len(self._calls)
-            call_id = piece.id or f"call_{at}_{self._id or id(self)}"
-            self._calls.append(_CallSoFar(call_id, function.name or ""))
-        call = self._calls[place]
-        call.arguments.append(function.arguments or "")
-        return tool_call_delta(
-            call_id=call.call_id,
-            name=call.name,
-            arguments_json=function.arguments or "",
-            index=place,
-        )
-
-    def response(self, request: LLMRequest) -> LLMResponse:
-        """Return the whole answer."""
-        content: list[AssistantContent] = []
-        if self._reasoning:
-            content.append(ReasoningBlock(text="".join(self._reasoning)))
-        if self._text:
-            content.append(TextBlock(text="".join(self._text)))
-        message = AssistantMessage(
-            content=tuple(content),
-            tool_calls=tuple(
-                parse_call(call.call_id, call.name, "".join(call.arguments)) for call in self._calls
-            ),
-            metadata={"openai": {"id": self._id}} if self._id else {},
-        )
-        return LLMResponse(
-            message=message,
-            usage=_token_usage(self._usage),
-            stop_reason=self.stop_reason or "end_turn",
-            data=structured_data(message, request.structure),
-        )
-
-
-def _token_usage(usage: _Usage | None) -> TokenUsage:
-    if usage is None:
-        return TokenUsage()
-    read, written = usage.prompt_tokens or 0, usage.completion_tokens or 0
-    details = usage.prompt_tokens_details
-    return TokenUsage(
-        input_tokens=read,
-        output_tokens=written,
-        total_tokens=read + written,
-        cache_read_tokens=(details.cached_tokens or 0) if details else 0,
-    )
 
 
 def _error_facts(facts: Any) -> tuple[str, str]:
