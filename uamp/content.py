@@ -168,7 +168,7 @@ def media_of(item: MediaContent) -> Media:
             return item.audio
         case VideoContent():
             return item.video
-        case FileContent():
+        case _:
             return item.file
 
 

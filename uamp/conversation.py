@@ -88,7 +88,7 @@ def _item(event: InputText | InputImage | InputVideo | InputFile) -> ContentItem
             )
         case InputVideo():
             return VideoContent(video=event.video, format=event.format, content_id=event.content_id)
-        case InputFile():
+        case _:
             return FileContent(
                 file=event.file,
                 filename=event.filename,

@@ -199,10 +199,9 @@ class OutputBuilder:
 
     def _replace_text(self, text: str) -> None:
         """Put ``text`` where the first text stood, in place of all text."""
-        first = next((part for part in self._parts if isinstance(part, _Text)), None)
-        self._parts = [p for p in self._parts if p is first or not isinstance(p, _Text)]
-        if first is not None:
-            first.pieces = [text]
+        first, *others = [part for part in self._parts if isinstance(part, _Text)]
+        first.pieces = [text]
+        self._parts = [part for part in self._parts if part not in others]
         self._offset = len(text)
 
     def _add_thinking(self, event: Thinking) -> None:

@@ -25,6 +25,5 @@ def event_schema(type_name: str) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of one event; KeyError for an unknown type."""
     schema = msgspec.json.schema(_CLASSES[type_name])
     for definition in schema["$defs"].values():
-        if "description" in definition:
-            definition["description"] = cleandoc(definition["description"])
+        definition["description"] = cleandoc(definition["description"])
     return {"$schema": _DIALECT, "$id": f"/schemas/uamp/1.0/{type_name}.json", **schema}

@@ -1,0 +1,316 @@
+"""The output of a response, folded from its events (UAMP §6.6, §6.7, §6.13)."""
+
+import time
+from base64 import b64encode
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import uamp
+from uamp import (
+    AudioContent,
+    AudioDelta,
+    AudioDone,
+    Delta,
+    ErrorCode,
+    FileContent,
+    ImageContent,
+    MediaUrl,
+    OutputBuilder,
+    ResponseCancelled,
+    ResponseDelta,
+    ResponseDone,
+    ResponseOutput,
+    TextContent,
+    Thinking,
+    ThinkingContent,
+    ToolCall,
+    ToolCallContent,
+    ToolCallData,
+    ToolResult,
+    ToolResultContent,
+    ToolResultData,
+    VideoContent,
+    text_delta,
+)
+
+
+def _built(*events: uamp.Event) -> OutputBuilder:
+    builder = OutputBuilder()
+    for event in events:
+        builder.add(event)
+    return builder
+
+
+def _say(text: str, offset: int | None = None) -> ResponseDelta:
+    return text_delta("r", text, offset)
+
+
+def _call(call_id: str, name: str, arguments: str) -> ResponseDelta:
+    data = ToolCallData(id=call_id, name=name, arguments=arguments)
+    return ResponseDelta(delta=Delta(type="tool_call", tool_call=data))
+
+
+def _called(call_id: str, name: str, arguments: str) -> ToolCallContent:
+    return ToolCallContent(tool_call=ToolCallData(id=call_id, name=name, arguments=arguments))
+
+
+def test_a_new_builder_is_empty() -> None:
+    builder = OutputBuilder()
+    assert (builder.output, builder.text, builder.offset) == ([], "", 0)
+
+
+def test_text_is_one_item_counted_in_code_points() -> None:
+    builder = _built(_say("He", 0), _say("llo ", 2), _say("😀", 6))
+    assert builder.output == [TextContent(text="Hello 😀")]
+    assert (builder.text, builder.offset) == ("Hello 😀", 7)
+
+
+def test_reading_between_pieces_changes_nothing() -> None:
+    builder = _built(_say("a"))
+    assert builder.output == builder.output
+    builder.add(_say("b"))
+    assert builder.text == "ab"
+    builder.add(_say(""))
+    assert builder.output == [TextContent(text="ab")]
+
+
+def test_thinking_stays_in_its_place_between_text_and_calls() -> None:
+    builder = _built(
+        Thinking(content="let ", is_delta=True, stage="planning"),
+        Thinking(content="me see", is_delta=True),
+        _say("I look."),
+        _call("c1", "search", "{}"),
+        Thinking(content="so", is_delta=True, redacted=True),
+        _say("Done."),
+    )
+    assert builder.output == [
+        ThinkingContent(thinking="let me see", stage="planning"),
+        TextContent(text="I look."),
+        _called("c1", "search", "{}"),
+        ThinkingContent(thinking="so", redacted=True),
+        TextContent(text="Done."),
+    ]
+    assert (builder.text, builder.offset) == ("I look.Done.", 12)
+
+
+def test_a_complete_thought_is_an_item_of_its_own() -> None:
+    builder = _built(
+        Thinking(content="a", is_delta=True),
+        Thinking(content="b"),
+        Thinking(content="c", is_delta=True),
+    )
+    assert builder.output == [
+        ThinkingContent(thinking="a"),
+        ThinkingContent(thinking="b"),
+        ThinkingContent(thinking="c"),
+    ]
+
+
+def test_streamed_arguments_are_merged_by_call() -> None:
+    builder = _built(
+        _call("c1", "search", '{"q":'),
+        _call("c2", "", "["),
+        _call("c1", "", "1}"),
+        _call("c2", "look", "]"),
+    )
+    assert builder.output == [_called("c1", "search", '{"q":1}'), _called("c2", "look", "[]")]
+
+
+def test_a_whole_call_takes_the_place_of_its_pieces() -> None:
+    builder = _built(
+        _call("c1", "search", '{"q'), ToolCall(call_id="c1", name="search", arguments='{"q":1}')
+    )
+    assert builder.output == [_called("c1", "search", '{"q":1}')]
+
+
+def test_results_of_either_side_are_items() -> None:
+    data = ToolResultData(call_id="c1", result="1", status="success")
+    builder = _built(
+        ResponseDelta(delta=Delta(type="tool_result", tool_result=data)),
+        ToolResult(call_id="c2", result="2", is_error=True, content_items=(TextContent(text="x"),)),
+    )
+    assert builder.output == [
+        ToolResultContent(tool_result=data),
+        ToolResultContent(
+            tool_result=ToolResultData(
+                call_id="c2", result="2", is_error=True, content_items=(TextContent(text="x"),)
+            )
+        ),
+    ]
+
+
+def test_sound_is_joined_from_its_pieces() -> None:
+    one, two = b64encode(b"a").decode(), b64encode(b"bc").decode()
+    builder = _built(
+        _say("listen"),
+        AudioDelta(audio=one),
+        ResponseDelta(delta=Delta(type="audio", audio=two)),
+    )
+    assert builder.output[1] == AudioContent(audio=b64encode(b"abc").decode())
+    builder.add(AudioDelta(audio=two))
+    builder.add(_say("!"))
+    builder.add(AudioDone(duration_ms=3200))
+    assert builder.output[1:] == [
+        AudioContent(audio=b64encode(b"abcbc").decode(), duration_ms=3200),
+        TextContent(text="!"),
+    ]
+
+
+def test_the_end_of_no_sound_changes_nothing() -> None:
+    assert _built(_say("a"), AudioDone(duration_ms=1)).output == [TextContent(text="a")]
+
+
+def test_sound_that_is_not_base64_is_refused() -> None:
+    builder = _built(_say("a"))
+    with pytest.raises(uamp.RemoteProtocolError) as caught:
+        builder.add(AudioDelta(audio="not base64!"))
+    assert caught.value.code == ErrorCode.INVALID_MEDIA
+    assert builder.output == [TextContent(text="a")]
+
+
+def test_media_deltas_are_whole_items() -> None:
+    url = MediaUrl(url="/u")
+    builder = _built(
+        ResponseDelta(
+            delta=Delta(type="image", image="AA", format="png", alt_text="a cat", content_id="i")
+        ),
+        ResponseDelta(delta=Delta(type="video", video=url, format="mp4", description="d")),
+        ResponseDelta(
+            delta=Delta(
+                type="file",
+                file=url,
+                filename="a.pdf",
+                mime_type="application/pdf",
+                display_hint="inline",
+            )
+        ),
+        ResponseDelta(delta=Delta(type="file", file="AA")),
+        ResponseDelta(delta=Delta(type="audio", audio=url, format="mp3")),
+    )
+    assert builder.output == [
+        ImageContent(image="AA", format="png", alt_text="a cat", content_id="i"),
+        VideoContent(video=url, format="mp4", description="d"),
+        FileContent(file=url, filename="a.pdf", mime_type="application/pdf", display_hint="inline"),
+        FileContent(file="AA", filename="file", mime_type="application/octet-stream"),
+        AudioContent(audio=url, format="mp3"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        ResponseDelta(delta=Delta(type="html")),
+        ResponseDelta(delta=Delta(type="text")),
+        ResponseDelta(delta=Delta(type="audio")),
+        ResponseDelta(delta=Delta(type="tool_call")),
+        ResponseDelta(delta=Delta(type="tool_result")),
+        ResponseDelta(
+            delta=Delta(type="tool_progress", tool_progress=uamp.ToolProgress(call_id="c"))
+        ),
+        uamp.ResponseCreated(response_id="r"),
+        uamp.Progress(target="tool"),
+        ResponseDone(response_id="r"),
+        ResponseDone(response=ResponseOutput(id="r", status="completed")),
+        ResponseCancelled(),
+    ],
+)
+def test_what_says_nothing_changes_nothing(event: uamp.Event) -> None:
+    assert _built(_say("a"), event).output == [TextContent(text="a")]
+
+
+def test_a_piece_that_was_heard_before_is_not_said_twice() -> None:
+    builder = _built(_say("Hello", 0), _say("lo wor", 3), _say("wor", 6))
+    assert (builder.text, builder.offset) == ("Hello wor", 9)
+
+
+def test_a_gap_is_told() -> None:
+    builder = _built(_say("Hello", 0))
+    with pytest.raises(uamp.RemoteProtocolError) as caught:
+        builder.add(_say("x", 6))
+    assert caught.value.code == ErrorCode.RESYNC
+    assert builder.text == "Hello"
+
+
+def test_a_piece_at_the_start_replaces_all_text_in_its_place() -> None:
+    builder = _built(
+        _call("c0", "a", "{}"), _say("one"), _call("c1", "a", "{}"), _say("two"), _say("Hello", 0)
+    )
+    assert builder.output == [
+        _called("c0", "a", "{}"),
+        TextContent(text="Hello"),
+        _called("c1", "a", "{}"),
+    ]
+    assert builder.offset == 5
+
+
+@pytest.mark.parametrize("cancelled", [True, False])
+def test_the_whole_output_takes_the_place_of_its_pieces(cancelled: bool) -> None:  # noqa: FBT001 - parametrised
+    whole = (
+        ThinkingContent(thinking="x"),
+        TextContent(text="ab"),
+        _called("c1", "search", "{"),
+        TextContent(text="c"),
+    )
+    end: uamp.Event = (
+        ResponseCancelled(partial_output=whole)
+        if cancelled
+        else ResponseDone(response=ResponseOutput(id="r", status="completed", output=whole))
+    )
+    builder = _built(_say("wrong"), end)
+    assert builder.output == list(whole)
+    assert (builder.text, builder.offset) == ("abc", 3)
+    builder.add(_say("d", 3))
+    builder.add(_call("c1", "", "}"))
+    assert builder.output[2:] == [_called("c1", "search", "{}"), TextContent(text="cd")]
+
+
+@given(st.lists(st.tuples(st.sampled_from("tkc"), st.text(max_size=3)), max_size=20))
+def test_nothing_said_is_lost_or_reordered(said: list[tuple[str, str]]) -> None:
+    builder = OutputBuilder()
+    for number, (kind, text) in enumerate(said):
+        match kind:
+            case "t":
+                builder.add(_say(text, builder.offset))
+            case "k":
+                builder.add(Thinking(content=text, is_delta=True))
+            case _:
+                builder.add(_call(f"c{number}", "f", text))
+    heard = []
+    for item in builder.output:
+        match item:
+            case TextContent():
+                heard.append(("t", item.text))
+            case ThinkingContent():
+                heard.append(("k", item.thinking))
+            case ToolCallContent():
+                heard.append(("c", item.tool_call.arguments))
+    assert [
+        kind + piece for kind, text in heard for piece in (text if kind == "t" else [text])
+    ] == _expected(said)
+    assert builder.offset == len(builder.text)
+
+
+def _expected(said: list[tuple[str, str]]) -> list[str]:
+    merged: list[tuple[str, str]] = []
+    for kind, text in said:
+        if kind == "t" and not text:
+            continue
+        if kind in "tk" and merged and merged[-1][0] == kind:
+            merged[-1] = (kind, merged[-1][1] + text)
+        else:
+            merged.append((kind, text))
+    return [kind + piece for kind, text in merged for piece in (text if kind == "t" else [text])]
+
+
+def test_a_long_answer_costs_as_much_per_piece_as_a_short_one() -> None:
+    def cost(pieces: int) -> float:
+        builder = OutputBuilder()
+        events = [_say("word ") for _ in range(pieces)]
+        before = time.process_time()
+        for event in events:
+            builder.add(event)
+        return (time.process_time() - before) / pieces
+
+    assert min(cost(100_000) for _ in range(3)) < 8 * min(cost(10_000) for _ in range(3))
