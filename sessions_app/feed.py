@@ -47,7 +47,10 @@ class Source(Protocol):
 
 
 class Feed:
-    """One session's view of one chat. All methods must be called one after another."""
+    """One session's view of one chat. All methods must be called one after another.
+
+    `emit` takes a frame without `session_id`, and the `seq` of a durable event or None.
+    """
 
     def __init__(
         self,
@@ -55,14 +58,12 @@ class Feed:
         chat_id: str,
         cursor: int,
         source: Source,
-        emit: Callable[[str], None],
+        emit: Callable[[str, int | None], None],
         chat_scoped: bool,
-        origin: str,
     ) -> None:
         self.chat_id = chat_id
         self.cursor = cursor
         self.chat_scoped = chat_scoped
-        self.origin = origin
         self._source = source
         self._emit = emit
         # Running responses, and how many code points of each were sent.
@@ -71,6 +72,12 @@ class Feed:
         self._direct: set[str] = set()
         # Responses that this session asked for; the others are not heard without a chat.
         self._own: set[str] = set()
+
+    # --- Whose responses are heard, and how ---------------------------------------------------------
+
+    def own(self, response_id: str) -> None:
+        """Hear a response that this session asked for on an earlier connection."""
+        self._own.add(response_id)
 
     def follow_direct(self, response_id: str) -> None:
         """Expect a response's frames from its runner: their copies in the group are ignored."""
@@ -81,8 +88,13 @@ class Feed:
         """Take a response's frames from the group from here on."""
         self._direct.discard(response_id)
 
+    def _hears(self, response_id: str) -> bool:
+        return self.chat_scoped or response_id in self._own
+
+    # --- Live -----------------------------------------------------------------------------------------
+
     async def event(self, seq: int, event_type: str, response_id: str, text: str) -> None:
-        """Take a durable event, from the group or from a runner."""
+        """Take a durable event as a frame, from the group or from a runner."""
         if seq <= self.cursor:
             return
         if seq > self.cursor + 1:
@@ -99,7 +111,7 @@ class Feed:
             return
         if offset == sent and encoded:
             self._sent[response_id] = offset + len(text)
-            self._emit(encoded)
+            self._emit(encoded, None)
             return
         if offset > sent:
             await self._repair(response_id)
@@ -107,24 +119,26 @@ class Feed:
         if offset <= sent < offset + len(text):
             self._emit_text(response_id, sent, text[sent - offset :])
 
-    def signal(self, text: str, response_id: str = "", *, direct: bool = False) -> None:
+    def signal(self, text: str, response_id: str) -> None:
         """Send an event that is not kept: of a response that is heard, or of the whole chat.
 
         The group's copy is left out while the response's runner tells this session itself.
         """
-        if direct or (response_id not in self._direct and self._hears(response_id)):
-            self._emit(text)
+        if response_id not in self._direct and self._hears(response_id):
+            self._emit(text, None)
+
+    def direct(self, text: str) -> None:
+        """Send an event that is not kept, straight from a runner."""
+        self._emit(text, None)
+
+    # --- Catching up ------------------------------------------------------------------------------------
 
     async def catch_up(self) -> None:
         """Send everything durable after the cursor."""
         while page := await self._source.events_after(self.chat_id, self.cursor):
             for entry in page:
-                self._deliver(
-                    entry.seq,
-                    entry.type,
-                    entry.response_id,
-                    fanout.frame_of(entry.payload, entry.seq),
-                )
+                text = fanout.frame_of(entry.payload, entry.seq)
+                self._deliver(entry.seq, entry.type, entry.response_id, text)
             if len(page) < PAGE:
                 return
 
@@ -137,15 +151,16 @@ class Feed:
                 thought = ev.Thinking(
                     response_id=running.response_id, content=running.thinking, is_delta=False
                 )
-                self._emit(frame(thought))
+                self._emit(frame(thought), None)
             self._emit_text(running.response_id, 0, running.text)
 
-    def own(self, response_id: str) -> None:
-        """Hear a response that this session asked for on an earlier connection."""
-        self._own.add(response_id)
+    async def _repair(self, response_id: str) -> None:
+        for running in await self._source.running(self.chat_id):
+            sent = self._sent.get(running.response_id)
+            if running.response_id == response_id and sent is not None:
+                self._emit_text(response_id, sent, running.text[sent:])
 
-    def _hears(self, response_id: str) -> bool:
-        return self.chat_scoped or response_id in self._own
+    # --- What goes out ------------------------------------------------------------------------------------
 
     def _deliver(self, seq: int, event_type: str, response_id: str, text: str) -> None:
         self.cursor = seq
@@ -154,7 +169,7 @@ class Feed:
         if event_type in TERMINAL:
             self._complete(event_type, response_id, text)
         if self.chat_scoped or (event_type in OWN_TURN_EVENTS and response_id in self._own):
-            self._emit(text)
+            self._emit(text, seq)
         if event_type in TERMINAL:
             self._direct.discard(response_id)
 
@@ -165,18 +180,12 @@ class Feed:
             return
         whole = _final_text(text)
         if len(whole) > sent:
-            self._emit(frame(ev.text_delta(response_id, whole[sent:], sent)))
-
-    async def _repair(self, response_id: str) -> None:
-        for running in await self._source.running(self.chat_id):
-            sent = self._sent.get(running.response_id)
-            if running.response_id == response_id and sent is not None:
-                self._emit_text(response_id, sent, running.text[sent:])
+            self._emit(frame(ev.text_delta(response_id, whole[sent:], sent)), None)
 
     def _emit_text(self, response_id: str, offset: int, text: str) -> None:
         if text or offset == 0:
             self._sent[response_id] = offset + len(text)
-            self._emit(frame(ev.text_delta(response_id, text, offset)))
+            self._emit(frame(ev.text_delta(response_id, text, offset)), None)
 
 
 def _final_text(text: str) -> str:

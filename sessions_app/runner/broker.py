@@ -14,7 +14,7 @@ import msgspec
 import uamp
 from agents_app.runtime import AgentError
 from agents_app.tools import ServerTool, ToolOutcome
-from sessions_app import database, services
+from sessions_app import database, selectors, services
 from sessions_app.models import ToolCall
 from sessions_app.tasks import ring
 from uamp import ErrorCode
@@ -101,7 +101,7 @@ class Broker:
     async def _settle(self, pk: int, wait: asyncio.Future[ToolOutcome]) -> ToolOutcome:
         try:
             # The answer may have come before this process waited for it.
-            self.settle(await database.run(services.ended_calls, [pk]))
+            self.settle(await database.run(selectors.ended_calls, [pk]))
             outcome = await wait
         finally:
             self._waits.pop(pk, None)

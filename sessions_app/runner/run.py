@@ -66,6 +66,8 @@ class RunContext:
     request: RunRequest
     fence: int
     fan_out: bool
+    # Whether the client wants usage while it streams: §3.1 draws no such event.
+    usage_deltas: bool = False
     origin: str = ""
 
 
@@ -208,6 +210,8 @@ class Run:
         """Add an event to the answer and tell it to everybody who hears this response."""
         if isinstance(event, ev.ResponseDelta) and event.delta.type == "text":
             self._publish_text(event.delta.text or "")
+            return
+        if isinstance(event, ev.UsageDelta) and not self.context.usage_deltas:
             return
         self.builder.add(event)
         self.dirty = True

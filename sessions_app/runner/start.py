@@ -300,6 +300,7 @@ async def _launch(
             request=run_request(new.id, session.config, turn.overrides, history),
             fence=1,
             fan_out=fan_out,
+            usage_deltas=session.config.extensions.get("usage_delta") is True,
             origin=request.origin,
         )
         runs.append(process.launch(context, listener))
