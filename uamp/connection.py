@@ -186,7 +186,7 @@ class Connection:
         return next(iter(self._sessions))
 
     def _check_create(self, event: SessionCreate) -> None:
-        wanted = event.resume.session_id if event.resume else event.session.id
+        wanted = (event.resume.session_id if event.resume else None) or event.session.id
         if wanted is not None and wanted in self._sessions:
             raise self._refusal(event, ErrorCode.SESSION_EXISTS, "that session is open here")
         if len(self._sessions) >= self.limits.sessions_per_connection:

@@ -159,8 +159,8 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tool_calls: tuple[ToolCallData, ...] | None = None
 
 
-def media_of(item: MediaContent) -> Media:
-    """Return the medium of a media item, whatever its field is called."""
+def media_of(item: ContentItem) -> Media | None:
+    """Return the medium of a media item, whatever its field is called; None for the others."""
     match item:
         case ImageContent():
             return item.image
@@ -168,8 +168,10 @@ def media_of(item: MediaContent) -> Media:
             return item.audio
         case VideoContent():
             return item.video
-        case _:
+        case FileContent():
             return item.file
+        case _:
+            return None
 
 
 def content_id_of(url: str) -> str | None:
@@ -189,5 +191,5 @@ def with_content_id(item: ContentItem, new_id: Callable[[], str]) -> ContentItem
     if not isinstance(item, MediaContent) or item.content_id is not None:
         return item
     media = media_of(item)
-    known = content_id_of(media.url if isinstance(media, MediaUrl) else media)
+    known = content_id_of(media.url if isinstance(media, MediaUrl) else str(media))
     return msgspec.structs.replace(item, content_id=known or new_id())

@@ -237,6 +237,8 @@ def test_a_session_that_is_open_is_not_created_again() -> None:
     assert (error.code, error.event_id) == (ErrorCode.SESSION_EXISTS, "e")
     error = refuse(server, type="session.create", resume={"session_id": "s"})
     assert error.code == ErrorCode.SESSION_EXISTS
+    error = refuse(server, type="session.create", session={"id": "s"}, resume={"after": 3})
+    assert error.code == ErrorCode.SESSION_EXISTS
     assert uamp.type_of(hear(server, type="session.create", session={"id": "t"})) == (
         "session.create"
     )

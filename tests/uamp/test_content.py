@@ -68,6 +68,7 @@ def test_a_medium_without_an_id_gets_a_new_one() -> None:
     )
 
 
-def test_text_has_no_id() -> None:
+def test_text_has_no_medium_and_no_id() -> None:
     item = uamp.TextContent(text="a")
+    assert uamp.media_of(item) is None
     assert uamp.with_content_id(item, lambda: "new") is item
