@@ -13,6 +13,9 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
+
+from celery.exceptions import SecurityWarning
 
 from uamp_project.celery import app
 
@@ -113,8 +116,11 @@ def _die_with_parent() -> None:
 def main() -> None:
     """Run the worker until SIGTERM, or until the parent is gone."""
     _die_with_parent()
+    # Its tasks come as JSON from the same user; running as root is the parent's choice.
+    warnings.simplefilter("ignore", SecurityWarning)
     app.worker_main(
         [
+            "--quiet",
             "worker",
             "--pool=threads",
             f"--concurrency={THREADS}",
