@@ -24,8 +24,9 @@ for _name in ("REDIS_URL", "DEBUG", "HTTPS", "UAMP_LAYER_ROLE"):
 from uamp_project.settings import *  # noqa: E402, F403 the settings read that environment
 from uamp_project.settings import DATA_DIR, DATABASES  # noqa: E402 as above
 
-if not os.environ["DATABASE_URL"]:
-    DATABASES["default"]["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
+# A name of this process alone: several runs may share a PostgreSQL.
+_NAME = f"test_uamp_{os.getpid()}" if os.environ["DATABASE_URL"] else DATA_DIR / "test.sqlite3"
+DATABASES["default"]["TEST"] = {"NAME": str(_NAME)}
 
 CHANNEL_LAYERS = {
     "default": {"BACKEND": "uamp_project.embedded.layer.EmbeddedChannelLayer", "CONFIG": {}}

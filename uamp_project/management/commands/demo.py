@@ -15,8 +15,9 @@ class Command(BaseCommand):
     help = "Prepare people, agents and a chat to try the server with; idempotent."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Offer machine-readable output."""
+        """Offer machine-readable output, or none."""
         parser.add_argument("--json", action="store_true", help="print JSON")
+        parser.add_argument("--quiet", action="store_true", help="print nothing")
 
     def handle(self, *_: Any, **options: Any) -> None:
         """Prepare and print."""
@@ -24,6 +25,8 @@ class Command(BaseCommand):
             prepared = demo.prepare()
         except demo.NameIsTakenError as error:
             raise CommandError(f"{error}; the demo was not prepared") from error
+        if options["quiet"]:
+            return
         if options["json"]:
             self.stdout.write(json.dumps(prepared, indent=2))
             return

@@ -1,0 +1,67 @@
+# `make help` lists the targets. Everything is installed into .venv, from locks with hashes.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUNTIME := $(VENV)/.runtime-installed
+DEV := $(VENV)/.dev-installed
+# What `make test` hands to pytest, for example: make test ARGS="-k resume".
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help install run test lint check fmt bench docs lock
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+
+run: $(RUNTIME) ## Start the server with its demo (PORT, DATA_DIR, DATABASE_URL, REDIS_URL)
+	@$(BIN)/python manage.py migrate -v 0
+	-@$(BIN)/python manage.py demo --quiet
+	@exec $(BIN)/python manage.py serve
+
+test: $(DEV) ## Run the tests, on SQLite and on PostgreSQL where there is one
+	@$(BIN)/python -m tests.run $(ARGS)
+
+lint: $(DEV) ## Check format, lint, types, imports, migrations, settings, coverage of the pure code
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy .
+	$(BIN)/lint-imports
+	$(BIN)/python manage.py makemigrations --check --dry-run
+	HTTPS=1 SECRET_KEY=$$($(BIN)/python -c 'import secrets; print(secrets.token_urlsafe(50))') \
+		$(BIN)/python manage.py check --deploy --fail-level WARNING
+	$(BIN)/pytest -q tests/uamp tests/upp --cov --cov-report=term
+
+check: lint test ## Everything that must hold before a change goes in
+
+fmt: $(DEV) ## Format the code and apply the safe fixes
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+bench: $(DEV) ## Run the benchmarks
+	@for file in benchmarks/bench_*.py; do $(BIN)/python "$$file" || exit 1; done
+
+docs: $(DEV) ## Write docs/protocol from the types
+	$(BIN)/python -m uamp.reference
+
+install: $(DEV) ## Install everything, also what tests and checks need
+
+lock: $(DEV) ## Resolve the requirements anew into the lock files
+	cd requirements && for name in bootstrap runtime dev; do \
+		../$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --upgrade \
+		--no-emit-index-url --no-emit-find-links --no-header -q $$name.in -o $$name.txt || exit 1; \
+	done
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed, for example: make PYTHON=python3.12 run"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || \
+		{ rm -rf $(VENV); echo "Python's venv module is needed (Debian: python3-venv)"; exit 1; }
+
+$(RUNTIME): requirements/runtime.txt requirements/bootstrap.txt | $(BIN)/python
+	@echo "Installing what the server needs ..."
+	@requirements/install requirements/runtime.txt && touch $@
+
+$(DEV): requirements/dev.txt requirements/bootstrap.txt | $(BIN)/python
+	@echo "Installing what the server and its tests need ..."
+	@requirements/install requirements/dev.txt && touch $@ $(RUNTIME)
