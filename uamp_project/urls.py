@@ -1,9 +1,12 @@
 """The paths of the server: every room's own list, and nothing but paths."""
 
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import include, path, re_path
+from drf_spectacular.views import SpectacularSwaggerSplitView
 
-from chat_app.views import pages
+from chat_app.views import pages, reference
+from chat_app.views.edge import UnknownPathView
+from uamp_project import health
 
 urlpatterns = [
     path("", pages.chat, name="home"),
@@ -11,6 +14,11 @@ urlpatterns = [
     path("login", pages.LoginView.as_view(), name="login"),
     path("logout", pages.LogoutView.as_view(), name="logout"),
     path("admin/", admin.site.urls),
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
     path("", include("chat_app.urls")),
     path("", include("sessions_app.urls")),
+    path("api/schema", reference.schema, name="schema"),
+    path("api/docs", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="api-docs"),
+    re_path(r"^api/", UnknownPathView.as_view()),
 ]

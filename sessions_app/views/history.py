@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rest_framework.response import Response
 
 
-class ApiKeyScheme(OpenApiAuthenticationExtension):
+class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # theirs
     """How the OpenAPI document names the keys of programs."""
 
     target_class = "sessions_app.auth.ApiKeyAuthentication"

@@ -1,0 +1,234 @@
+"""Pages of REST lists: by key, never by offset or count, so that a page costs the same anywhere.
+
+The law: a list is ordered by something unique (`seq` in a chat; a time and the id elsewhere), and a
+cursor is signed and belongs to one path with one set of filters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+
+from django.core import signing
+from django.db.models import Q
+from drf_spectacular.utils import inline_serializer
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from chat_app.problems import Problem, flatten
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from django.db.models import Model, QuerySet
+    from rest_framework.request import Request
+
+LIMIT_DEFAULT: Final = 50
+LIMIT_MAX: Final = 200
+SEQ_MAX: Final = 2**53 - 1
+_SALT: Final = "rest.cursor"
+# These say where in the list to look; all other parameters say which list it is.
+_PLACE: Final = {"cursor", "limit"}
+
+
+class HasSeq(Protocol):
+    """A row with a place in a chat's log."""
+
+    seq: int
+
+
+Row = TypeVar("Row")
+SeqRow = TypeVar("SeqRow", bound=HasSeq)
+ModelRow = TypeVar("ModelRow", bound="Model")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page(Generic[Row]):
+    """One page of rows, and the cursor of the next one where there is more."""
+
+    rows: list[Row]
+    next_cursor: str | None = None
+
+
+class ListQuery(serializers.Serializer[Any]):
+    """The query parameters of every list."""
+
+    limit = serializers.IntegerField(
+        min_value=1, max_value=LIMIT_MAX, default=LIMIT_DEFAULT, help_text="Rows in a page."
+    )
+    cursor = serializers.CharField(
+        required=False, help_text="`next_cursor` of the page before, unchanged."
+    )
+
+
+class SeqQuery(ListQuery):
+    """The query parameters of lists in the order of a chat's log."""
+
+    before = serializers.IntegerField(
+        min_value=0, max_value=SEQ_MAX, required=False, help_text="Only rows with a smaller `seq`."
+    )
+    after = serializers.IntegerField(
+        min_value=0, max_value=SEQ_MAX, required=False, help_text="Only rows with a larger `seq`."
+    )
+    order = serializers.ChoiceField(choices=["asc", "desc"], default="asc")
+
+
+def read_query(request: Request, query: type[serializers.Serializer[Any]]) -> dict[str, Any]:
+    """Return the checked query parameters of a request.
+
+    Raises Problem: unknown_parameter for names that the route does not know, invalid for values.
+    """
+    serializer = query(data=request.query_params)
+    if unknown := sorted(set(request.query_params) - set(serializer.fields)):
+        raise Problem(
+            "unknown_parameter",
+            f"This route knows {', '.join(serializer.fields) or 'no parameters'}.",
+            errors=[{"parameter": name, "detail": "Unknown."} for name in unknown],
+        )
+    if not serializer.is_valid():
+        raise Problem(
+            "invalid",
+            "A query parameter has a value that is not valid; see errors.",
+            errors=[
+                {"parameter": pointer.lstrip("/"), "detail": detail}
+                for pointer, detail in flatten(serializer.errors)
+            ],
+        )
+    checked: dict[str, Any] = serializer.validated_data
+    return checked
+
+
+def seq_page(rows: QuerySet[Any], request: Request, query: dict[str, Any]) -> Page[Any]:
+    """Return the page of rows that have a `seq`; raises Problem for a wrong cursor."""
+    if (before := query.get("before")) is not None:
+        rows = rows.filter(seq__lt=before)
+    if (after := query.get("after")) is not None:
+        rows = rows.filter(seq__gt=after)
+    falling = query["order"] == "desc"
+    if cursor := query.get("cursor"):
+        place = _integer(_read_cursor(request, cursor))
+        rows = rows.filter(seq__lt=place) if falling else rows.filter(seq__gt=place)
+    elif (around := query.get("around")) is not None:
+        return _page_around(rows, request, query, around)
+    found = list(rows.order_by("-seq" if falling else "seq")[: query["limit"] + 1])
+    return _cut(found, request, query["limit"], lambda row: str(row.seq))
+
+
+def _page_around(
+    rows: QuerySet[Any], request: Request, query: dict[str, Any], around: int
+) -> Page[Any]:
+    """Return the rows on both sides of a place; the cursor goes on in the asked order."""
+    limit = query["limit"]
+    older = list(rows.filter(seq__lte=around).order_by("-seq")[: limit + 1])
+    newer = list(rows.filter(seq__gt=around).order_by("seq")[: limit + 1])
+    # A side that is short leaves its share to the other one.
+    share = max(limit - limit // 2, limit - len(newer))
+    kept_older = older[:share]
+    kept_newer = newer[: limit - len(kept_older)]
+    if query["order"] == "desc":
+        found, more = kept_newer[::-1] + kept_older, len(older) > len(kept_older)
+    else:
+        found, more = kept_older[::-1] + kept_newer, len(newer) > len(kept_newer)
+    cursor = _make_cursor(request, str(found[-1].seq)) if more and found else None
+    return Page(rows=found, next_cursor=cursor)
+
+
+def time_page(
+    rows: QuerySet[ModelRow], request: Request, query: dict[str, Any], *, field: str
+) -> Page[ModelRow]:
+    """Return the page of rows by a time field, newest first, and by id where times are equal.
+
+    Raises Problem for a wrong cursor.
+    """
+    if cursor := query.get("cursor"):
+        at, _, pk = _read_cursor(request, cursor).partition("|")
+        try:
+            time = datetime.fromisoformat(at)
+        except ValueError as error:
+            raise _wrong_cursor() from error
+        rows = rows.filter(Q(**{f"{field}__lt": time}) | Q(**{field: time, "pk__lt": pk}))
+    found = list(rows.order_by(f"-{field}", "-pk")[: query["limit"] + 1])
+    return _cut(
+        found, request, query["limit"], lambda row: f"{getattr(row, field).isoformat()}|{row.pk}"
+    )
+
+
+def _cut(found: list[Row], request: Request, limit: int, place: Callable[[Row], str]) -> Page[Row]:
+    """Return the first `limit` rows; one row more than that says that there is a next page."""
+    if len(found) <= limit:
+        return Page(rows=found)
+    return Page(rows=found[:limit], next_cursor=_make_cursor(request, place(found[limit - 1])))
+
+
+def list_response(
+    request: Request, data: Sequence[dict[str, Any]], *, next_cursor: str | None, key: str = "id"
+) -> Response:
+    """Return a list's body, and the address of its next page as a Link header (RFC 8288)."""
+    response = Response(
+        {
+            "object": "list",
+            "data": data,
+            "has_more": next_cursor is not None,
+            "first_id": str(data[0][key]) if data else None,
+            "last_id": str(data[-1][key]) if data else None,
+            "next_cursor": next_cursor,
+        }
+    )
+    if next_cursor is not None:
+        parameters = request.query_params.copy()
+        parameters["cursor"] = next_cursor
+        response["Link"] = f'<{request.path}?{parameters.urlencode()}>; rel="next"'
+    return response
+
+
+def list_of(item: type[serializers.Serializer[Any]]) -> serializers.Serializer[Any]:
+    """Return the OpenAPI shape of a list of such items."""
+    shape: serializers.Serializer[Any] = inline_serializer(
+        f"{item.__name__.removesuffix('Serializer')}List",
+        {
+            "object": serializers.CharField(default="list"),
+            "data": item(many=True),
+            "has_more": serializers.BooleanField(),
+            "first_id": serializers.CharField(allow_null=True),
+            "last_id": serializers.CharField(allow_null=True),
+            "next_cursor": serializers.CharField(allow_null=True),
+        },
+    )
+    return shape
+
+
+def _list_of(request: Request) -> str:
+    """Return which list a request asks for: its path and filters, as a short digest."""
+    filters = sorted((k, v) for k, v in request.query_params.items() if k not in _PLACE)
+    return hashlib.sha256(repr((request.path, filters)).encode()).hexdigest()[:16]
+
+
+def _make_cursor(request: Request, place: str) -> str:
+    return signing.dumps([_list_of(request), place], salt=_SALT)
+
+
+def _read_cursor(request: Request, cursor: str) -> str:
+    try:
+        listed, place = signing.loads(cursor, salt=_SALT)
+    except signing.BadSignature as error:
+        raise _wrong_cursor() from error
+    if listed != _list_of(request):
+        raise _wrong_cursor()
+    return str(place)
+
+
+def _integer(place: str) -> int:
+    try:
+        return int(place)
+    except ValueError as error:
+        raise _wrong_cursor() from error
+
+
+def _wrong_cursor() -> Problem:
+    return Problem(
+        "invalid_cursor",
+        "Send next_cursor unchanged, with the same path and filters.",
+        errors=[{"parameter": "cursor", "detail": "Not a cursor of this list."}],
+    )

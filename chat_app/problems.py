@@ -1,0 +1,231 @@
+"""Problems: what went wrong over REST, as RFC 9457 documents (DESIGN §5).
+
+The law: every refusal of a JSON route has one of the codes below, and nothing of what happened
+inside is shown. A program branches on `code`; `title` and `detail` are for people.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+import uuid
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
+from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
+from django.http import Http404
+from rest_framework import exceptions, serializers
+from rest_framework.response import Response
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rest_framework.request import Request
+
+logger = logging.getLogger(__name__)
+
+MEDIA_TYPE: Final = "application/problem+json"
+TYPE_PREFIX: Final = "/docs/problems#"
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class ProblemKind(NamedTuple):
+    """One kind of problem: its HTTP status, and what a person is told."""
+
+    status: int
+    title: str
+    remedy: str
+
+
+PROBLEMS: Final[Mapping[str, ProblemKind]] = {
+    "invalid": ProblemKind(400, "The request is not valid.", "See `errors` for each field."),
+    "malformed_body": ProblemKind(
+        400, "The body cannot be read.", "Send what Content-Type says, whole and in UTF-8."
+    ),
+    "unknown_parameter": ProblemKind(
+        400, "A query parameter is not known.", "Leave out the parameters in `errors`."
+    ),
+    "invalid_cursor": ProblemKind(
+        400,
+        "The cursor is not valid here.",
+        "Send `next_cursor` unchanged, with the same path and filters.",
+    ),
+    "unauthorized": ProblemKind(
+        401, "Sign in first.", "Send `Authorization: Bearer <API key>` or sign in."
+    ),
+    "token_expired": ProblemKind(401, "The key has expired.", "Make a new key."),
+    "forbidden": ProblemKind(
+        403, "This is not allowed.", "With a session cookie, writes need the X-CSRFToken header."
+    ),
+    "not_found": ProblemKind(
+        404, "There is no such thing.", "It does not exist, or it is not for you."
+    ),
+    "method_not_allowed": ProblemKind(
+        405, "The method is not allowed here.", "The Allow header lists the methods."
+    ),
+    "content_too_large": ProblemKind(413, "The body is too large.", "Send less at once."),
+    "unsupported_media_type": ProblemKind(
+        415, "The body's type is not supported.", "Send JSON, or multipart for an upload."
+    ),
+    "invalid_media": ProblemKind(
+        422, "The file cannot be kept.", "Send it whole, with its real type."
+    ),
+    "rate_limit_exceeded": ProblemKind(
+        429, "Too many requests.", "Wait for `retry_after` seconds."
+    ),
+    "internal_error": ProblemKind(
+        500, "The server failed.", "Try again; tell the operator the `request_id`."
+    ),
+}
+
+
+class Problem(exceptions.APIException):
+    """A refusal with a code of PROBLEMS; `errors` are `{pointer or parameter, detail}`."""
+
+    def __init__(self, code: str, detail: str, *, errors: Sequence[Mapping[str, str]] = ()) -> None:
+        self.status_code = PROBLEMS[code].status
+        super().__init__(detail, code)
+        self.code = code
+        self.errors = errors
+
+
+class ProblemErrorSerializer(serializers.Serializer[Any]):
+    """One place that is wrong: a JSON pointer into the body, or a query parameter."""
+
+    pointer = serializers.CharField(required=False)
+    parameter = serializers.CharField(required=False)
+    detail = serializers.CharField()
+
+
+class ProblemSerializer(serializers.Serializer[Any]):
+    """A problem document (RFC 9457)."""
+
+    def get_fields(self) -> dict[str, Any]:
+        """Add `errors`, which as an attribute would hide the serializer's own."""
+        return {
+            **super().get_fields(),
+            "errors": ProblemErrorSerializer(many=True, required=False),
+        }
+
+    type = serializers.CharField(help_text="/docs/problems#<code>")
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    detail = serializers.CharField()
+    instance = serializers.CharField(help_text="The path that was asked for.")
+    code = serializers.CharField()
+    request_id = serializers.CharField()
+    retry_after = serializers.IntegerField(required=False, help_text="Seconds.")
+
+
+def responses(*statuses: int) -> dict[tuple[int, str], type[ProblemSerializer]]:
+    """Return the OpenAPI entries of refusals, 401 always among them."""
+    return {(code, MEDIA_TYPE): ProblemSerializer for code in (401, *statuses)}
+
+
+def problem_handler(error: Exception, context: Mapping[str, Any]) -> Response:
+    """Return the problem document for an exception of a view; the hook of Django REST Framework.
+
+    An exception that nobody foresaw is logged with its request id and answered as
+    `internal_error` (500).
+    """
+    request: Request = context["request"]
+    request_id = _request_id(request)
+    code = _code(error)
+    kind = PROBLEMS[code]
+    if code == "internal_error":
+        logger.error("request %s of %s failed", request_id, request.path, exc_info=error)
+    document: dict[str, Any] = {
+        "type": f"{TYPE_PREFIX}{code}",
+        "title": kind.title,
+        "status": kind.status,
+        "detail": _detail(error, code),
+        "instance": request.path,
+        "code": code,
+        "request_id": request_id,
+    }
+    headers = {"X-Request-ID": request_id, "Cache-Control": "no-store"}
+    if errors := _errors(error):
+        document["errors"] = errors
+    if challenge := getattr(error, "auth_header", None):
+        headers["WWW-Authenticate"] = challenge
+    if isinstance(error, exceptions.MethodNotAllowed):
+        headers["Allow"] = ", ".join(context["view"].allowed_methods)
+    if (wait := getattr(error, "wait", None)) is not None:
+        document["retry_after"] = math.ceil(wait)
+        headers["Retry-After"] = str(math.ceil(wait))
+    return Response(document, status=kind.status, headers=headers, content_type=MEDIA_TYPE)
+
+
+def _request_id(request: Request) -> str:
+    """Return the id that the proxy or client gave the request, or a new one."""
+    given = str(request.headers.get("X-Request-ID", ""))
+    return given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+
+
+def _code(error: Exception) -> str:
+    if isinstance(error, Problem):
+        return error.code
+    if isinstance(error, exceptions.AuthenticationFailed) and error.get_codes() == "token_expired":
+        return "token_expired"
+    return next((code for kind, code in _CODES if isinstance(error, kind)), "internal_error")
+
+
+def _detail(error: Exception, code: str) -> str:
+    """Return what the framework says where that helps; otherwise what can be done."""
+    if isinstance(error, exceptions.APIException) and code not in _OWN_WORDS:
+        return str(error.detail)
+    return PROBLEMS[code].remedy
+
+
+_CODES: Final[Sequence[tuple[type[Exception], str]]] = (
+    (exceptions.ValidationError, "invalid"),
+    (exceptions.ParseError, "malformed_body"),
+    (exceptions.NotAuthenticated, "unauthorized"),
+    (exceptions.AuthenticationFailed, "unauthorized"),
+    (exceptions.PermissionDenied, "forbidden"),
+    (exceptions.NotFound, "not_found"),
+    (exceptions.MethodNotAllowed, "method_not_allowed"),
+    (exceptions.UnsupportedMediaType, "unsupported_media_type"),
+    (exceptions.Throttled, "rate_limit_exceeded"),
+    (Http404, "not_found"),
+    (DjangoPermissionDenied, "forbidden"),
+    (RequestDataTooBig, "content_too_large"),
+    (SuspiciousOperation, "malformed_body"),
+)
+# Which of "not there" and "not yours" it was is not told; the others say it in `errors` or headers.
+_OWN_WORDS: Final = {"invalid", "not_found", "rate_limit_exceeded", "internal_error"}
+
+
+def _errors(error: Exception) -> list[Mapping[str, str]]:
+    match error:
+        case Problem(errors=errors):
+            return list(errors)
+        case exceptions.ValidationError(detail=detail):
+            return [{"pointer": pointer, "detail": message} for pointer, message in flatten(detail)]
+    return []
+
+
+def flatten(detail: Any, pointer: str = "") -> list[tuple[str, str]]:
+    """Return the messages of a DRF error detail with JSON pointers (RFC 6901) to their places."""
+    if isinstance(detail, dict):
+        return [
+            pair
+            for name, inner in detail.items()
+            for pair in flatten(
+                inner, pointer if name == "non_field_errors" else f"{pointer}/{_escape(name)}"
+            )
+        ]
+    if isinstance(detail, list):
+        return [
+            pair
+            for index, inner in enumerate(detail)
+            for pair in flatten(
+                inner, f"{pointer}/{index}" if isinstance(inner, dict | list) else pointer
+            )
+        ]
+    return [(pointer, str(detail))]
+
+
+def _escape(name: object) -> str:
+    return str(name).replace("~", "~0").replace("/", "~1")

@@ -1,0 +1,302 @@
+"""The shapes of REST: what goes out, and what may come in (docs/rest.md).
+
+Times are ISO 8601 in UTC here; the UAMP wire has milliseconds (UAMP §4).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from rest_framework import serializers
+
+from chat_app import contents, markdown
+from chat_app.models import Participant
+from chat_app.paging import SEQ_MAX, ListQuery, SeqQuery
+
+if TYPE_CHECKING:
+    from chat_app.models import ChatEvent, Content, Message, ReadReceipt
+
+TITLE_CHARS: Final = 200
+NAME_CHARS: Final = 150
+USERS_MAX: Final = 100
+AGENTS_MAX: Final = 20
+RENDER_BYTES: Final = 64 * 1024
+
+
+class StrictSerializer(serializers.Serializer[Any]):
+    """A body whose members are all known."""
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Refuse members that nobody would read."""
+        if unknown := set(self.initial_data) - set(self.fields):
+            raise serializers.ValidationError(
+                {str(name): "This member is not known." for name in sorted(unknown)}
+            )
+        return attrs
+
+
+# --- Out ---
+
+
+class MeSerializer(serializers.Serializer[Any]):
+    """Who asks."""
+
+    id = serializers.CharField()
+    username = serializers.CharField()
+
+
+class PersonSerializer(MeSerializer):
+    """A person who can be added to a chat."""
+
+
+class AgentSerializer(serializers.Serializer[Any]):
+    """An agent that the caller may use."""
+
+    name = serializers.CharField()
+    description = serializers.CharField()
+
+
+class ParticipantSerializer(serializers.Serializer[Any]):
+    """A member of a chat; `id` is the person's or agent's, `participant_id` the membership's."""
+
+    participant_id = serializers.IntegerField()
+    kind = serializers.CharField(help_text="user or agent")
+    id = serializers.CharField()
+    name = serializers.CharField()
+    role = serializers.CharField(help_text="owner or member")
+    trigger = serializers.CharField(
+        required=False, help_text="When an agent answers: mention, always or never."
+    )
+    online = serializers.BooleanField(required=False)
+
+
+class PreviewSerializer(serializers.Serializer[Any]):
+    """The beginning of a chat's last message."""
+
+    name = serializers.CharField()
+    content = serializers.CharField()
+
+
+class ChatSerializer(serializers.Serializer[Any]):
+    """A chat as one member sees it; `unread` stops counting at 100."""
+
+    id = serializers.CharField()
+    title = serializers.CharField()
+    kind = serializers.CharField(help_text="group or session")
+    created_at = serializers.DateTimeField()
+    latest_at = serializers.DateTimeField()
+    last_seq = serializers.IntegerField()
+    epoch = serializers.CharField()
+    unread = serializers.IntegerField()
+    preview = PreviewSerializer(allow_null=True)
+    participants = ParticipantSerializer(many=True)
+
+
+class MessageSerializer(serializers.Serializer[Any]):
+    """A message (UAMP §8.5); `html` is there with `render=html`."""
+
+    id = serializers.CharField()
+    chat_id = serializers.CharField()
+    seq = serializers.IntegerField()
+    role = serializers.CharField()
+    content = serializers.CharField()
+    content_items = serializers.ListField(child=serializers.DictField())
+    name = serializers.CharField()
+    sender_id = serializers.CharField()
+    sender_kind = serializers.CharField(help_text="user or agent")
+    created_at = serializers.DateTimeField()
+    response_id = serializers.CharField(allow_null=True)
+    status = serializers.CharField(help_text="completed, cancelled or failed")
+    html = serializers.CharField(required=False)
+
+
+class EventSerializer(serializers.Serializer[Any]):
+    """One entry of a chat's log; `payload` is the UAMP event."""
+
+    seq = serializers.IntegerField()
+    type = serializers.CharField()
+    response_id = serializers.CharField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    payload = serializers.DictField()
+
+
+class ReceiptSerializer(serializers.Serializer[Any]):
+    """How far a member has read."""
+
+    user_id = serializers.CharField()
+    username = serializers.CharField()
+    message_id = serializers.CharField()
+    seq = serializers.IntegerField()
+    read_at = serializers.DateTimeField()
+
+
+class ContentSerializer(serializers.Serializer[Any]):
+    """A stored file; `item` is the content item that refers to it (UAMP §8.4.2)."""
+
+    content_id = serializers.UUIDField()
+    url = serializers.CharField()
+    signed_url = serializers.CharField(help_text="Readable by anybody for 15 minutes.")
+    mime_type = serializers.CharField()
+    size_bytes = serializers.IntegerField()
+    filename = serializers.CharField()
+    sha256 = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    item = serializers.DictField()
+
+
+class HtmlSerializer(serializers.Serializer[Any]):
+    """Rendered text: safe to insert into a page of this server."""
+
+    html = serializers.CharField()
+
+
+def message_data(message: Message, *, html: bool) -> dict[str, Any]:
+    """Return a message as MessageSerializer describes it."""
+    sender = message.sender_agent_id or (
+        "anonymous" if message.sender_user_id is None else str(message.sender_user_id)
+    )
+    data = {
+        "id": message.pk,
+        "chat_id": message.chat_id,
+        "seq": message.seq,
+        "role": message.role,
+        "content": message.content,
+        "content_items": message.content_items,
+        "name": message.name,
+        "sender_id": sender,
+        "sender_kind": "agent" if message.sender_agent_id else "user",
+        "created_at": message.created_at,
+        "response_id": message.response_id or None,
+        "status": message.status,
+    }
+    return {**data, "html": markdown.render(message.content)} if html else data
+
+
+def event_data(event: ChatEvent) -> dict[str, Any]:
+    """Return a log entry as EventSerializer describes it."""
+    return {
+        "seq": event.seq,
+        "type": event.type,
+        "response_id": event.response_id or None,
+        "created_at": event.created_at,
+        "payload": event.payload,
+    }
+
+
+def receipt_data(receipt: ReadReceipt) -> dict[str, Any]:
+    """Return a marker as ReceiptSerializer describes it."""
+    return {
+        "user_id": str(receipt.user_id),
+        "username": receipt.user.get_username(),
+        "message_id": receipt.message_id,
+        "seq": receipt.seq,
+        "read_at": receipt.read_at,
+    }
+
+
+def content_data(content: Content) -> dict[str, Any]:
+    """Return a content as ContentSerializer describes it."""
+    return {
+        "content_id": content.pk,
+        "url": contents.content_url(content.pk),
+        "signed_url": contents.signed_url(content.pk),
+        "mime_type": content.mime_type,
+        "size_bytes": content.size_bytes,
+        "filename": content.filename,
+        "sha256": content.sha256,
+        "created_at": content.created_at,
+        "item": msgspec.to_builtins(contents.item_of(content)),
+    }
+
+
+# --- In ---
+
+
+class NewChatSerializer(StrictSerializer):
+    """The body of POST /api/v1/chats: people and agents by name; the caller is always a member."""
+
+    title = serializers.CharField(
+        max_length=TITLE_CHARS, required=False, default="", allow_blank=True
+    )
+    users = serializers.ListField(
+        child=serializers.CharField(max_length=NAME_CHARS), max_length=USERS_MAX, default=list
+    )
+    agents = serializers.ListField(
+        child=serializers.CharField(max_length=NAME_CHARS), max_length=AGENTS_MAX, default=list
+    )
+
+
+class NewParticipantSerializer(StrictSerializer):
+    """The body of POST /api/v1/chats/{id}/participants: one person or one agent, by name."""
+
+    user = serializers.CharField(max_length=NAME_CHARS, required=False)
+    agent = serializers.CharField(max_length=NAME_CHARS, required=False)
+    trigger = serializers.ChoiceField(choices=Participant.Trigger.choices, required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Refuse none and two; a trigger is an agent's."""
+        attrs = super().validate(attrs)
+        if ("user" in attrs) == ("agent" in attrs):
+            raise serializers.ValidationError("Name one user or one agent.")
+        if "user" in attrs and "trigger" in attrs:
+            raise serializers.ValidationError({"trigger": "Only an agent has a trigger."})
+        return attrs
+
+
+class RenderSerializer(StrictSerializer):
+    """The body of POST /api/v1/render: at most 64 KiB of UTF-8."""
+
+    text = serializers.CharField(allow_blank=True, trim_whitespace=False)
+
+    def validate_text(self, text: str) -> str:
+        """Refuse a text that would take long to render."""
+        if len(text.encode()) > RENDER_BYTES:
+            raise serializers.ValidationError(f"The text has at most {RENDER_BYTES} bytes.")
+        return text
+
+
+class UploadSerializer(serializers.Serializer[Any]):
+    """The body of POST /api/v1/contents, as multipart/form-data."""
+
+    file = serializers.FileField()
+
+
+class NoQuery(serializers.Serializer[Any]):
+    """A route without query parameters."""
+
+
+class ChatsQuery(ListQuery):
+    """The query parameters of GET /api/v1/chats."""
+
+    kind = serializers.ChoiceField(choices=["group", "session", "all"], default="group")
+
+
+class PeopleQuery(serializers.Serializer[Any]):
+    """The query parameters of GET /api/v1/users."""
+
+    q = serializers.CharField(
+        required=False, default="", allow_blank=True, max_length=NAME_CHARS, help_text="A prefix."
+    )
+
+
+class MessageQuery(serializers.Serializer[Any]):
+    """The query parameters of GET /api/v1/messages/{id}."""
+
+    render = serializers.ChoiceField(choices=["html"], required=False)
+
+
+class MessagesQuery(SeqQuery):
+    """The query parameters of GET /api/v1/chats/{id}/messages."""
+
+    around = serializers.IntegerField(
+        min_value=0, max_value=SEQ_MAX, required=False, help_text="Rows on both sides of a `seq`."
+    )
+    order = serializers.ChoiceField(choices=["asc", "desc"], default="desc")
+    render = serializers.ChoiceField(choices=["html"], required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Refuse a place and a bound at once."""
+        if "around" in attrs and {"before", "after"} & set(attrs):
+            raise serializers.ValidationError({"around": "Not together with before or after."})
+        return attrs

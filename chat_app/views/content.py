@@ -1,0 +1,219 @@
+"""Content over HTTP: files come in as multipart, and go out so that they cannot act as a page.
+
+The law (UAMP §8.4.1, notes/reliability.md §3.4): whoever may not read a content learns nothing of
+it, and no stored byte is interpreted by a browser as a page or a script of this site.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
+
+from django.conf import settings
+from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.utils.http import content_disposition_header
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.parsers import MultiPartParser
+from rest_framework.permissions import AllowAny
+from rest_framework.response import Response
+
+from chat_app import contents
+from chat_app.models import Content
+from chat_app.paging import read_query
+from chat_app.problems import Problem, responses
+from chat_app.serializers import ContentSerializer, NoQuery, UploadSerializer, content_data
+from chat_app.views.edge import RestView, caller
+
+if TYPE_CHECKING:
+    import uuid
+    from collections.abc import AsyncIterator, Iterator
+
+    from rest_framework.request import Request
+
+CHUNK_BYTES: Final = 256 * 1024
+# The lines around the file in a multipart body.
+_MULTIPART_BYTES: Final = 64 * 1024
+_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+_INLINE_KINDS: Final = {"audio", "video"}
+_PLAIN_TYPES: Final = {"application/pdf", "text/plain"}
+# A file that is opened as a page may load, run and submit nothing.
+_POLICY: Final = "sandbox; default-src 'none'"
+
+
+class Part(NamedTuple):
+    """A run of bytes of a file."""
+
+    start: int
+    size: int
+
+
+class BlobResponse(StreamingHttpResponse):
+    """Part of a file, read piece by piece; in an ASGI server off the event loop."""
+
+    def __init__(self, blob: IO[bytes], part: Part, **kwargs: Any) -> None:
+        blob.seek(part.start)
+        self._blob = blob
+        self._left = part.size
+        super().__init__(self._pieces(), **kwargs)
+        self["Content-Length"] = str(part.size)
+
+    def close(self) -> None:
+        """Close the file with the response; the server calls this however the response ends."""
+        super().close()
+        self._blob.close()
+
+    def _read(self) -> bytes:
+        piece = self._blob.read(min(CHUNK_BYTES, self._left))
+        self._left -= len(piece)
+        return piece
+
+    def _pieces(self) -> Iterator[bytes]:
+        while piece := self._read():
+            yield piece
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while piece := await asyncio.to_thread(self._read):
+            yield piece
+
+
+class ContentsView(RestView):
+    """The files that the caller stores."""
+
+    parser_classes = (MultiPartParser,)
+
+    @extend_schema(
+        operation_id="create_content",
+        request={"multipart/form-data": UploadSerializer},
+        responses={201: ContentSerializer, **responses(400, 403, 413, 415, 422)},
+    )
+    def post(self, request: Request) -> Response:
+        """Store one file; it must be what its type says."""
+        length = request.META.get("CONTENT_LENGTH") or "0"
+        if int(length) > settings.UAMP_UPLOAD_BYTES + _MULTIPART_BYTES:
+            raise _too_large()
+        body = UploadSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        upload = body.validated_data["file"]
+        if upload.size > settings.UAMP_UPLOAD_BYTES:
+            raise _too_large()
+        try:
+            content = contents.store(
+                upload.read(),
+                mime_type=upload.content_type or contents.DEFAULT_MIME,
+                filename=upload.name or "",
+                owner=contents.Owner(user_id=caller(request).pk),
+            )
+        except contents.InvalidMedia as error:
+            raise Problem(
+                "invalid_media", str(error), errors=[{"pointer": "/file", "detail": str(error)}]
+            ) from error
+        location = f"{request.path}/{content.pk}"
+        return Response(content_data(content), status=201, headers={"Location": location})
+
+
+class ContentView(RestView):
+    """What is known of a file."""
+
+    @extend_schema(
+        operation_id="get_content", responses={200: ContentSerializer, **responses(400, 404)}
+    )
+    def get(self, request: Request, content_id: uuid.UUID) -> Response:
+        """Return the file's description, and an address that works for 15 minutes."""
+        read_query(request, NoQuery)
+        return Response(content_data(_readable(content_id, user_id=caller(request).pk)))
+
+
+class BlobView(RestView):
+    """The file itself."""
+
+    permission_classes = (AllowAny,)
+
+    @extend_schema(
+        operation_id="read_content",
+        parameters=[
+            OpenApiParameter("signature", description="From `signed_url`; needs no sign-in."),
+            OpenApiParameter("Range", location="header", description="One range of bytes."),
+        ],
+        responses={
+            (200, "*/*"): OpenApiTypes.BINARY,
+            (206, "*/*"): OpenApiTypes.BINARY,
+            416: None,
+            **responses(404),
+        },
+    )
+    def get(self, request: Request, content_id: uuid.UUID) -> HttpResponse | StreamingHttpResponse:
+        """Return the bytes, or the range of them that is asked for."""
+        signature = request.query_params.get("signature", "")
+        if signature and contents.signature_is_good(content_id, signature):
+            content = Content.objects.filter(pk=content_id).first()
+            if content is None:
+                raise Http404
+        else:
+            content = _readable(content_id, user_id=request.user.pk)
+        return _blob_response(content, request)
+
+
+def _too_large() -> Problem:
+    return Problem("content_too_large", f"A file has at most {settings.UAMP_UPLOAD_BYTES} bytes.")
+
+
+def _readable(content_id: uuid.UUID, *, user_id: int | None) -> Content:
+    try:
+        return contents.readable(str(content_id), owner=contents.Owner(user_id=user_id))
+    except contents.ContentNotFound as error:
+        raise Http404 from error
+
+
+def _blob_response(content: Content, request: Request) -> HttpResponse | StreamingHttpResponse:
+    etag = f'"{content.sha256}"'
+    asked = request.headers.get("Range", "")
+    if request.headers.get("If-Range", etag) != etag:
+        asked = ""  # the file is not the one whose beginning the client has
+    part = _part(asked, content.size_bytes)
+    headers = _headers(content, etag)
+    if part is None:
+        headers["Content-Range"] = f"bytes */{content.size_bytes}"
+        return HttpResponse(status=416, headers=headers)
+    status = 200
+    if part.size != content.size_bytes:
+        status = 206
+        last = part.start + part.size - 1
+        headers["Content-Range"] = f"bytes {part.start}-{last}/{content.size_bytes}"
+    return BlobResponse(content.blob.open("rb"), part, status=status, headers=headers)
+
+
+def _part(asked: str, size: int) -> Part | None:
+    """Return the part that a Range header asks for; None when the file has no such part.
+
+    Several ranges and other units are answered with the whole file, as RFC 9110 §14.2 allows.
+    """
+    match = _RANGE.fullmatch(asked)
+    if match is None or match.groups() == ("", ""):
+        return Part(0, size)
+    first, last = match.groups()
+    if not first:
+        wanted = min(int(last), size)
+        return Part(size - wanted, wanted) if wanted else None
+    start, end = int(first), min(int(last) if last else size - 1, size - 1)
+    if last and int(last) < start:
+        return Part(0, size)  # not a range
+    return Part(start, end - start + 1) if start < size else None
+
+
+def _headers(content: Content, etag: str) -> dict[str, str]:
+    kind = content.mime_type.partition("/")[0]
+    inline = content.mime_type in contents.IMAGE_FORMATS.values() or kind in _INLINE_KINDS
+    shown = inline or content.mime_type in _PLAIN_TYPES
+    mime_type = content.mime_type if shown else contents.DEFAULT_MIME
+    name = content.filename or str(content.pk)
+    disposition = content_disposition_header(as_attachment=not inline, filename=name)
+    return {
+        "Content-Type": "text/plain; charset=utf-8" if mime_type == "text/plain" else mime_type,
+        "Content-Disposition": disposition or "inline",
+        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": _POLICY,
+        "Accept-Ranges": "bytes",
+        "ETag": etag,
+    }

@@ -1,0 +1,80 @@
+"""REST history: a chat's messages and its log, in the order of `seq` (DESIGN D2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.http import Http404
+from drf_spectacular.utils import extend_schema
+from rest_framework.response import Response
+
+from chat_app.models import ChatEvent, Message
+from chat_app.paging import SeqQuery, list_of, list_response, read_query, seq_page
+from chat_app.problems import responses
+from chat_app.selectors import chats_of
+from chat_app.serializers import (
+    EventSerializer,
+    MessageQuery,
+    MessageSerializer,
+    MessagesQuery,
+    event_data,
+    message_data,
+)
+from chat_app.views.edge import RestView, caller, check_member
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+
+class MessagesView(RestView):
+    """The messages of a chat."""
+
+    @extend_schema(
+        operation_id="list_messages",
+        parameters=[MessagesQuery],
+        responses={200: list_of(MessageSerializer), **responses(400, 404)},
+    )
+    def get(self, request: Request, chat_id: str) -> Response:
+        """Return a page of messages, the newest first unless `order=asc`."""
+        query = read_query(request, MessagesQuery)
+        check_member(request, chat_id)
+        page = seq_page(Message.objects.filter(chat_id=chat_id), request, query)
+        html = query.get("render") == "html"
+        data = [message_data(message, html=html) for message in page.rows]
+        return list_response(request, data, next_cursor=page.next_cursor)
+
+
+class MessageView(RestView):
+    """One message."""
+
+    @extend_schema(
+        operation_id="get_message",
+        parameters=[MessageQuery],
+        responses={200: MessageSerializer, **responses(400, 404)},
+    )
+    def get(self, request: Request, message_id: str) -> Response:
+        """Return a message of one of the caller's chats."""
+        query = read_query(request, MessageQuery)
+        message = Message.objects.filter(
+            pk=message_id, chat__in=chats_of(caller(request).pk)
+        ).first()
+        if message is None:
+            raise Http404
+        return Response(message_data(message, html=query.get("render") == "html"))
+
+
+class EventsView(RestView):
+    """The log of a chat."""
+
+    @extend_schema(
+        operation_id="list_events",
+        parameters=[SeqQuery],
+        responses={200: list_of(EventSerializer), **responses(400, 404)},
+    )
+    def get(self, request: Request, chat_id: str) -> Response:
+        """Return a page of the log, oldest first unless `order=desc`."""
+        query = read_query(request, SeqQuery)
+        check_member(request, chat_id)
+        page = seq_page(ChatEvent.objects.filter(chat_id=chat_id), request, query)
+        data = [event_data(event) for event in page.rows]
+        return list_response(request, data, next_cursor=page.next_cursor, key="seq")

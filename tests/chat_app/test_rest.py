@@ -1,0 +1,696 @@
+"""The REST history: lists, members, refusals and how many queries they take (docs/rest.md)."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from chat_app import services
+from chat_app.models import Chat, ChatEvent, Participant
+from chat_app.overview import UNREAD_MAX
+from sessions_app.auth import create_api_key
+from tests import factories
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from django.contrib.auth.models import User
+    from django.http import HttpResponse
+    from pytest_django.fixtures import Settings
+
+pytestmark = pytest.mark.django_db
+
+PROBLEM = "application/problem+json"
+
+
+def signed_in(user: User, **options: Any) -> Client:
+    client = Client(**options)
+    client.force_login(user)
+    return client
+
+
+def bearer(user: User) -> Client:
+    key = create_api_key(user, name="tests")
+    return Client(enforce_csrf_checks=True, headers={"Authorization": f"Bearer {key}"})
+
+
+def post(client: Client, path: str, body: Any) -> HttpResponse:
+    return client.post(path, json.dumps(body), content_type="application/json")
+
+
+def check_problem(response: Any, status: int, code: str) -> dict[str, Any]:
+    assert (response.status_code, response["Content-Type"]) == (status, PROBLEM)
+    problem: dict[str, Any] = response.json()
+    assert problem["status"] == status
+    assert problem["code"] == code
+    assert problem["type"] == f"/docs/problems#{code}"
+    assert problem["title"]
+    assert problem["detail"]
+    assert problem["request_id"] == response["X-Request-ID"]
+    return problem
+
+
+def rows_written() -> tuple[int, int, int]:
+    return Chat.objects.count(), Participant.objects.count(), ChatEvent.objects.count()
+
+
+# --- Who asks ---
+
+
+def test_me_is_the_owner_of_the_session_or_of_the_key() -> None:
+    ada = factories.user("ada")
+    expected = {"id": str(ada.pk), "username": "ada"}
+    assert signed_in(ada).get("/api/v1/me").json() == expected
+    assert bearer(ada).get("/api/v1/me").json() == expected
+
+
+@pytest.mark.parametrize("path", ["me", "agents", "users", "chats", "sessions", "contents/x"])
+def test_nobody_gets_401_with_a_challenge(path: str) -> None:
+    if path == "contents/x":
+        path = "contents/5f2b1f2e-0000-4000-8000-000000000000"
+    response = Client().get(f"/api/v1/{path}")
+    check_problem(response, 401, "unauthorized")
+    assert response["WWW-Authenticate"] == "Bearer"
+
+
+def test_a_bad_or_expired_key_is_refused_even_with_a_cookie() -> None:
+    ada = factories.user("ada")
+    client = signed_in(ada)
+    bad = client.get("/api/v1/me", headers={"Authorization": "Bearer uak_12345678_no"})
+    check_problem(bad, 401, "unauthorized")
+    key = create_api_key(ada, name="old")
+    ada.api_keys.update(expires_at=timezone.now() - timedelta(seconds=1))
+    expired = client.get("/api/v1/me", headers={"Authorization": f"Bearer {key}"})
+    check_problem(expired, 401, "token_expired")
+
+
+def test_a_write_by_cookie_needs_the_csrf_header() -> None:
+    ada = factories.user("ada")
+    client = signed_in(ada, enforce_csrf_checks=True)
+    before = rows_written()
+    check_problem(post(client, "/api/v1/chats", {}), 403, "forbidden")
+    assert rows_written() == before
+    assert post(bearer(ada), "/api/v1/chats", {}).status_code == 201
+
+
+# --- Refusals ---
+
+
+def test_a_path_that_is_nowhere_is_a_problem_in_json() -> None:
+    problem = check_problem(Client().get("/api/v1/nothing"), 404, "not_found")
+    assert problem["instance"] == "/api/v1/nothing"
+    check_problem(Client().post("/api/v1/chats/"), 404, "not_found")
+
+
+def test_a_wrong_method_says_which_ones_there_are() -> None:
+    response = signed_in(factories.user()).delete("/api/v1/chats")
+    check_problem(response, 405, "method_not_allowed")
+    assert set(response["Allow"].split(", ")) >= {"GET", "POST"}
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "status", "code"),
+    [
+        (b"{", "application/json", 400, "malformed_body"),
+        (b"[]", "application/json", 400, "malformed_body"),
+        (b'{"title": "a", "title": "b"}', "application/json", 400, "malformed_body"),
+        (b'{"title": "\\u0000"}', "application/json", 400, "malformed_body"),
+        (b"[" * 5000, "application/json", 400, "malformed_body"),
+        (b"\xff", "application/json", 400, "malformed_body"),
+        (b"title=a", "application/x-www-form-urlencoded", 415, "unsupported_media_type"),
+        (b'{"title": 1, "x": {}}', "application/json", 400, "invalid"),
+    ],
+)
+def test_a_body_that_cannot_be_used_is_refused(
+    body: bytes, content_type: str, status: int, code: str
+) -> None:
+    client = signed_in(factories.user())
+    before = rows_written()
+    check_problem(client.post("/api/v1/chats", body, content_type=content_type), status, code)
+    assert rows_written() == before
+
+
+def test_a_body_may_have_its_limit_and_not_one_byte_more(settings: Settings) -> None:
+    client = signed_in(factories.user())
+    body = json.dumps({"title": "a"}).encode()
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = len(body)
+    fits = client.post("/api/v1/chats", body, content_type="application/json")
+    assert fits.status_code == 201
+    too_large = client.post("/api/v1/chats", body + b" ", content_type="application/json")
+    check_problem(too_large, 413, "content_too_large")
+    assert Chat.objects.count() == 1
+
+
+def test_unknown_parameters_are_listed() -> None:
+    problem = check_problem(
+        signed_in(factories.user()).get("/api/v1/chats?limit=5&page=2&foo="),
+        400,
+        "unknown_parameter",
+    )
+    assert [error["parameter"] for error in problem["errors"]] == ["foo", "page"]
+
+
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=201", "limit=x", "kind=other", f"before={2**53}", "order=up"]
+)
+def test_a_wrong_parameter_is_named(query: str) -> None:
+    ada = factories.user()
+    path = (
+        "chats" if query.startswith(("limit", "kind")) else f"chats/{factories.chat(ada).pk}/events"
+    )
+    problem = check_problem(signed_in(ada).get(f"/api/v1/{path}?{query}"), 400, "invalid")
+    assert [error["parameter"] for error in problem["errors"]] == [query.partition("=")[0]]
+
+
+def test_what_nobody_foresaw_is_logged_and_not_shown(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_text: str) -> str:
+        raise RuntimeError("the secret inside")
+
+    monkeypatch.setattr("chat_app.markdown.render", fail)
+    client = signed_in(factories.user())
+    with caplog.at_level(logging.ERROR):
+        response = client.post(
+            "/api/v1/render",
+            '{"text": "a"}',
+            content_type="application/json",
+            headers={"X-Request-ID": "trace-1"},
+        )
+    problem = check_problem(response, 500, "internal_error")
+    assert problem["request_id"] == "trace-1"
+    assert "secret" not in response.content.decode()
+    assert "trace-1" in caplog.text
+    assert "the secret inside" in caplog.text
+
+
+# --- Chats ---
+
+
+def test_a_chat_is_created_with_people_and_agents() -> None:
+    ada, bob = factories.user("ada"), factories.user("bob")
+    echo = factories.agent("Echo", trigger="always")
+    body = {"title": " Plans ", "users": ["bob", "ada", "bob"], "agents": ["echo"]}
+    response = post(signed_in(ada), "/api/v1/chats", body)
+    assert response.status_code == 201
+    chat = Chat.objects.get()
+    assert response["Location"] == f"/api/v1/chats/{chat.pk}"
+    data = response.json()
+    assert {k: data[k] for k in ("id", "title", "kind", "unread", "preview", "last_seq")} == {
+        "id": chat.pk,
+        "title": "Plans",
+        "kind": "group",
+        "unread": 0,
+        "preview": None,
+        "last_seq": 0,
+    }
+    assert [
+        {k: v for k, v in p.items() if k != "participant_id"} for p in data["participants"]
+    ] == [
+        {"kind": "user", "id": str(ada.pk), "name": "ada", "role": "owner", "online": False},
+        {"kind": "user", "id": str(bob.pk), "name": "bob", "role": "member", "online": False},
+        {"kind": "agent", "id": echo.pk, "name": "Echo", "role": "member", "trigger": "always"},
+    ]
+    assert signed_in(bob).get(f"/api/v1/chats/{chat.pk}").json() == data
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"title": "x" * 201}, "/title"),
+        ({"users": ["nobody"]}, "/users"),
+        ({"users": ["gone"]}, "/users"),
+        ({"agents": ["private"]}, "/agents"),
+        ({"agents": ["off"]}, "/agents"),
+        ({"agents": [""]}, "/agents/0"),
+        ({"colour": "red"}, "/colour"),
+    ],
+)
+def test_a_chat_that_is_not_valid_is_not_created(body: dict[str, Any], pointer: str) -> None:
+    ada = factories.user("ada")
+    factories.user("gone", is_active=False)
+    factories.agent("private", is_public=False, owner=factories.user("bob"))
+    factories.agent("off", is_enabled=False)
+    before = rows_written()
+    problem = check_problem(post(signed_in(ada), "/api/v1/chats", body), 400, "invalid")
+    assert [error["pointer"] for error in problem["errors"]] == [pointer]
+    assert rows_written() == before
+
+
+def test_a_title_may_have_200_characters() -> None:
+    response = post(signed_in(factories.user()), "/api/v1/chats", {"title": "é" * 200})
+    assert response.status_code == 201
+
+
+def test_chats_are_listed_by_their_latest_event() -> None:
+    ada = factories.user("ada")
+    first, second = factories.chat(ada, title="first"), factories.chat(ada, title="second")
+    factories.chat(factories.user("eve"), title="not mine")
+    private = factories.chat(ada, kind="session")
+    factories.message(first, ada)
+    client = signed_in(ada)
+    assert [c["id"] for c in client.get("/api/v1/chats").json()["data"]] == [first.pk, second.pk]
+    listed = client.get("/api/v1/chats?kind=session").json()["data"]
+    assert [(c["id"], c["kind"]) for c in listed] == [(private.pk, "session")]
+    assert [c["id"] for c in client.get("/api/v1/chats?kind=all").json()["data"]] == [
+        first.pk,
+        private.pk,
+        second.pk,
+    ]
+
+
+def test_unread_are_messages_of_others_behind_the_marker() -> None:
+    ada, bob = factories.user("ada"), factories.user("bob")
+    echo = factories.agent()
+    chat = factories.chat(ada, bob, echo)
+
+    def unread(user: User) -> int:
+        count: int = signed_in(user).get(f"/api/v1/chats/{chat.pk}").json()["unread"]
+        return count
+
+    factories.message(chat, ada)
+    second = factories.message(chat, echo)
+    factories.message(chat, bob)
+    assert (unread(ada), unread(bob)) == (2, 2)
+    services.mark_read(chat_id=chat.pk, user_id=ada.pk, message_id=second.pk)
+    assert (unread(ada), unread(bob)) == (1, 2)
+
+
+def test_unread_stops_counting_at_its_limit() -> None:
+    ada, bob = factories.user("ada"), factories.user("bob")
+    chat = factories.chat(ada, bob)
+    for _ in range(UNREAD_MAX + 1):
+        factories.message(chat, bob)
+    assert signed_in(ada).get("/api/v1/chats").json()["data"][0]["unread"] == UNREAD_MAX
+
+
+def test_the_preview_is_the_beginning_of_the_last_message() -> None:
+    ada, bob = factories.user("ada"), factories.user("bob")
+    chat = factories.chat(ada, bob)
+    factories.message(chat, bob, "old")
+    factories.message(chat, bob, "n" * 300)
+    factories.presence(bob)
+    (data,) = signed_in(ada).get("/api/v1/chats").json()["data"]
+    assert data["preview"] == {"name": "bob", "content": "n" * 200}
+    assert [(p["name"], p["online"]) for p in data["participants"]] == [
+        ("ada", False),
+        ("bob", True),
+    ]
+
+
+def test_a_list_of_chats_is_paged_by_a_signed_cursor() -> None:
+    ada = factories.user("ada")
+    same_time = datetime(2026, 1, 1, tzinfo=UTC)
+    chats = [factories.chat(ada) for _ in range(5)]
+    Chat.objects.update(latest_at=same_time)  # equal times must neither repeat nor lose a chat
+    client = signed_in(ada)
+    seen, url, pages = [], "/api/v1/chats?limit=2", 0
+    while url:
+        response = client.get(url)
+        body = response.json()
+        seen += [c["id"] for c in body["data"]]
+        assert (body["first_id"], body["last_id"]) == (seen[pages * 2], seen[-1])
+        pages += 1
+        assert body["has_more"] == ("Link" in response.headers) == (body["next_cursor"] is not None)
+        url = response["Link"].partition("<")[2].partition(">")[0] if body["has_more"] else ""
+    assert seen == sorted((c.pk for c in chats), reverse=True)
+    assert pages == 3
+
+
+def test_a_cursor_that_was_altered_or_belongs_elsewhere_is_refused() -> None:
+    ada = factories.user("ada")
+    one, other = factories.chat(ada), factories.chat(ada)
+    for chat in (one, other):
+        factories.message(chat, ada)
+        factories.message(chat, ada)
+    client = signed_in(ada)
+    path = f"/api/v1/chats/{one.pk}/messages"
+    cursor = client.get(f"{path}?limit=1").json()["next_cursor"]
+    assert client.get(f"{path}?limit=2&cursor={cursor}").status_code == 200
+    altered = cursor[:-1] + ("a" if cursor[-1] != "a" else "b")
+    for wrong in (
+        f"{path}?limit=1&cursor={altered}",
+        f"{path}?limit=1&order=asc&cursor={cursor}",
+        f"/api/v1/chats/{other.pk}/messages?limit=1&cursor={cursor}",
+    ):
+        check_problem(client.get(wrong), 400, "invalid_cursor")
+
+
+# --- Strangers ---
+
+
+@pytest.mark.parametrize(
+    "tail", ["", "/messages", "/events", "/receipts", "/participants", "/participants/1"]
+)
+def test_a_stranger_gets_what_a_wrong_id_gets(tail: str) -> None:
+    eve = factories.user("eve")
+    chat = factories.chat(factories.user("ada"), eve)
+    ours = eve.participations.get()
+    services.remove_participant(chat_id=chat.pk, removed_by=eve, participant_id=ours.pk)
+    factories.message(chat, chat.created_by or eve)
+    client = signed_in(eve)
+    before = rows_written()
+    ask = client.delete if tail.endswith("/1") else client.get
+    tail = tail.replace("/1", f"/{Participant.objects.order_by('pk')[0].pk}")
+    bodies = []
+    for chat_id in (chat.pk, "chat_" + "0" * 32):
+        body = check_problem(ask(f"/api/v1/chats/{chat_id}{tail}"), 404, "not_found")
+        bodies.append({k: v for k, v in body.items() if k not in {"instance", "request_id"}})
+    assert bodies[0] == bodies[1]
+    assert rows_written() == before
+    assert Participant.objects.filter(left_at__isnull=True).count() == 1
+
+
+def test_a_stranger_cannot_read_a_message_by_its_id() -> None:
+    ada, eve = factories.user("ada"), factories.user("eve")
+    message = factories.message(factories.chat(ada), ada, "*Hi*")
+    path = f"/api/v1/messages/{message.pk}"
+    check_problem(signed_in(eve).get(path), 404, "not_found")
+    response = signed_in(ada).get(f"{path}?render=html")
+    assert response.json() == {
+        "id": message.pk,
+        "chat_id": message.chat_id,
+        "seq": 1,
+        "role": "user",
+        "content": "*Hi*",
+        "content_items": [],
+        "name": "ada",
+        "sender_id": str(ada.pk),
+        "sender_kind": "user",
+        "created_at": message.created_at.isoformat().replace("+00:00", "Z"),
+        "response_id": None,
+        "status": "completed",
+        "html": "<p><em>Hi</em></p>",
+    }
+
+
+# --- Messages and events ---
+
+
+@pytest.mark.parametrize(
+    ("query", "seqs", "has_more"),
+    [
+        ("limit=3", [10, 9, 8], True),
+        ("limit=10", [10, 9, 8, 7, 6, 5, 4, 3, 2, 1], False),
+        ("limit=3&order=asc", [1, 2, 3], True),
+        ("limit=3&before=5", [4, 3, 2], True),
+        ("limit=3&before=4", [3, 2, 1], False),
+        ("limit=3&after=8&order=asc", [9, 10], False),
+        ("limit=3&after=2&before=9&order=asc", [3, 4, 5], True),
+        ("limit=4&around=5", [7, 6, 5, 4], True),
+        ("limit=4&around=5&order=asc", [4, 5, 6, 7], True),
+        ("limit=4&around=10&order=asc", [7, 8, 9, 10], False),
+        ("limit=4&around=1", [4, 3, 2, 1], False),
+        ("limit=200&around=5&order=asc", [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], False),
+    ],
+)
+def test_messages_are_paged_by_their_place(query: str, seqs: list[int], has_more: bool) -> None:  # noqa: FBT001 a column
+    ada = factories.user("ada")
+    chat = factories.chat(ada)
+    for number in range(10):
+        factories.message(chat, ada, f"{number}")
+    body = signed_in(ada).get(f"/api/v1/chats/{chat.pk}/messages?{query}").json()
+    assert ([m["seq"] for m in body["data"]], body["has_more"]) == (seqs, has_more)
+    assert (body["first_id"], body["last_id"]) == (body["data"][0]["id"], body["data"][-1]["id"])
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+@pytest.mark.parametrize("start", ["", "&around=4"])
+def test_cursors_lead_to_the_end_of_the_messages(order: str, start: str) -> None:
+    ada = factories.user("ada")
+    chat = factories.chat(ada)
+    for number in range(8):
+        factories.message(chat, ada, f"{number}")
+    client, seqs = signed_in(ada), []
+    url = f"/api/v1/chats/{chat.pk}/messages?limit=3&order={order}{start}"
+    while url:
+        response = client.get(url)
+        seqs += [m["seq"] for m in response.json()["data"]]
+        url = response.headers.get("Link", "").partition("<")[2].partition(">")[0]
+    first = {("asc", ""): 1, ("desc", ""): 8, ("asc", "&around=4"): 3, ("desc", "&around=4"): 5}
+    expected = (
+        range(first[order, start], 9) if order == "asc" else range(first[order, start], 0, -1)
+    )
+    assert seqs == list(expected)
+
+
+def test_around_and_a_bound_exclude_each_other() -> None:
+    ada = factories.user("ada")
+    path = f"/api/v1/chats/{factories.chat(ada).pk}/messages"
+    check_problem(signed_in(ada).get(f"{path}?around=1&after=1"), 400, "invalid")
+
+
+def test_events_are_the_log_with_its_payloads() -> None:
+    ada, bob = factories.user("ada"), factories.user("bob")
+    chat = factories.chat(ada)
+    message = factories.message(chat, ada)
+    services.add_participant(chat_id=chat.pk, added_by=ada, user=bob)
+    body = signed_in(bob).get(f"/api/v1/chats/{chat.pk}/events").json()
+    assert [(e["seq"], e["type"], e["response_id"]) for e in body["data"]] == [
+        (1, "message.created", None),
+        (2, "participant.joined", None),
+    ]
+    assert (body["first_id"], body["last_id"], body["has_more"]) == ("1", "2", False)
+    assert body["data"][0]["payload"] == ChatEvent.objects.get(chat=chat, seq=1).payload
+    assert body["data"][0]["payload"]["message"]["id"] == message.pk
+    newest = signed_in(bob).get(f"/api/v1/chats/{chat.pk}/events?order=desc&limit=1").json()
+    assert [e["seq"] for e in newest["data"]] == [2]
+
+
+def test_a_repeated_read_is_answered_with_304() -> None:
+    ada = factories.user("ada")
+    chat = factories.chat(ada)
+    message = factories.message(chat, ada)
+    client = signed_in(ada)
+    for path in (f"/api/v1/messages/{message.pk}", f"/api/v1/chats/{chat.pk}/messages"):
+        first = client.get(path)
+        assert set(first["Cache-Control"].split(", ")) == {"no-cache", "private"}
+        again = client.get(path, headers={"If-None-Match": first["ETag"]})
+        assert (again.status_code, again.content) == (304, b"")
+    factories.message(chat, ada)
+    later = client.get(path, headers={"If-None-Match": first["ETag"]})
+    assert (later.status_code, len(later.json()["data"])) == (200, 2)
+
+
+# --- Members ---
+
+
+def test_a_member_adds_people_and_agents() -> None:
+    ada, bob = factories.user("ada"), factories.user("bob")
+    echo = factories.agent(trigger="mention")
+    chat = factories.chat(ada)
+    client, path = signed_in(ada), f"/api/v1/chats/{chat.pk}/participants"
+    added = post(client, path, {"user": "bob"})
+    assert added.status_code == 201
+    member = Participant.objects.get(user=bob)
+    assert added.json() == {
+        "participant_id": member.pk,
+        "kind": "user",
+        "id": str(bob.pk),
+        "name": "bob",
+        "role": "member",
+        "online": False,
+    }
+    agent = post(client, path, {"agent": "ECHO", "trigger": "always"}).json()
+    assert (agent["id"], agent["name"], agent["trigger"]) == (echo.pk, "echo", "always")
+    assert [p["name"] for p in client.get(path).json()["data"]] == ["ada", "bob", "echo"]
+    assert list(ChatEvent.objects.values_list("type", flat=True)) == ["participant.joined"] * 2
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"user": "bob", "agent": "echo"},
+        {"user": "bob", "trigger": "always"},
+        {"user": "nobody"},
+        {"agent": "nobody"},
+        {"agent": "echo", "trigger": "sometimes"},
+        {"user": "bob", "role": "owner"},
+    ],
+)
+def test_who_cannot_be_added_is_refused(body: dict[str, str]) -> None:
+    ada = factories.user("ada")
+    factories.user("bob")
+    factories.agent("echo")
+    chat = factories.chat(ada)
+    before = rows_written()
+    response = post(signed_in(ada), f"/api/v1/chats/{chat.pk}/participants", body)
+    check_problem(response, 400, "invalid")
+    assert rows_written() == before
+
+
+def test_a_stranger_adds_nobody() -> None:
+    ada, eve = factories.user("ada"), factories.user("eve")
+    chat = factories.chat(ada)
+    before = rows_written()
+    response = post(signed_in(eve), f"/api/v1/chats/{chat.pk}/participants", {"user": "eve"})
+    check_problem(response, 404, "not_found")
+    assert rows_written() == before
+
+
+def test_an_owner_removes_a_member_and_a_member_only_themselves() -> None:
+    ada, bob = factories.user("ada"), factories.user("bob")
+    chat = factories.chat(ada, bob)
+    owner, member = Participant.objects.order_by("pk")
+    path = f"/api/v1/chats/{chat.pk}/participants"
+    check_problem(signed_in(bob).delete(f"{path}/{owner.pk}"), 404, "not_found")
+    assert not Participant.objects.filter(left_at__isnull=False).exists()
+    assert signed_in(ada).delete(f"{path}/{member.pk}").status_code == 204
+    member.refresh_from_db()
+    assert member.left_at is not None
+    assert signed_in(bob).get(f"/api/v1/chats/{chat.pk}").status_code == 404
+
+
+def test_receipts_say_how_far_members_have_read() -> None:
+    ada, bob = factories.user("ada"), factories.user("bob")
+    chat = factories.chat(ada, bob)
+    message = factories.message(chat, ada)
+    services.mark_read(chat_id=chat.pk, user_id=bob.pk, message_id=message.pk)
+    (receipt,) = signed_in(ada).get(f"/api/v1/chats/{chat.pk}/receipts").json()["data"]
+    receipt.pop("read_at")
+    assert receipt == {
+        "user_id": str(bob.pk),
+        "username": "bob",
+        "message_id": message.pk,
+        "seq": 1,
+    }
+
+
+# --- The rest ---
+
+
+def test_people_are_found_by_the_beginning_of_their_name() -> None:
+    ada = factories.user("ada")
+    adele = factories.user("Adele")
+    factories.user("bob")
+    factories.user("adam", is_active=False)
+    body = signed_in(ada).get("/api/v1/users?q=ad").json()
+    assert body["data"] == [{"id": str(adele.pk), "username": "Adele"}]
+
+
+def test_agents_are_those_that_the_caller_may_use() -> None:
+    ada = factories.user("ada")
+    factories.agent("echo", description="Repeats.")
+    factories.agent("mine", is_public=False, owner=ada)
+    factories.agent("hidden", is_public=False)
+    body = signed_in(ada).get("/api/v1/agents").json()
+    assert body["data"] == [
+        {"name": "echo", "description": "Repeats."},
+        {"name": "mine", "description": ""},
+    ]
+
+
+def test_sessions_are_the_callers_own() -> None:
+    ada, bob = factories.user("ada"), factories.user("bob")
+    chat, other = factories.chat(ada, bob), factories.chat(ada)
+    mine = factories.session(ada, chat, agent=factories.agent("echo"))
+    factories.session(bob, chat)
+    elsewhere = factories.session(ada, other)
+    client = signed_in(ada)
+    listed = client.get("/api/v1/sessions").json()["data"]
+    assert [s["id"] for s in listed] == [elsewhere.pk, mine.pk]
+    (one,) = client.get(f"/api/v1/sessions?chat={chat.pk}").json()["data"]
+    assert (one["id"], one["agent"], one["status"], one["closed_at"]) == (
+        mine.pk,
+        "echo",
+        "active",
+        None,
+    )
+
+
+def test_text_is_rendered_up_to_64_kib() -> None:
+    client = signed_in(factories.user())
+    rendered = post(client, "/api/v1/render", {"text": "**a** <b>"})
+    assert rendered.json() == {"html": "<p><strong>a</strong> &lt;b&gt;</p>"}
+    assert post(client, "/api/v1/render", {"text": "é" * 32 * 1024}).status_code == 200
+    longer = post(client, "/api/v1/render", {"text": "é" * 32 * 1024 + "a"})
+    assert check_problem(longer, 400, "invalid")["errors"][0]["pointer"] == "/text"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "chats",
+        "chats/{id}/messages?render=html",
+        "chats/{id}/events",
+        "chats/{id}/receipts",
+        "sessions",
+        "agents",
+        "users",
+    ],
+)
+def test_a_list_of_50_takes_as_many_queries_as_a_list_of_1(path: str) -> None:
+    ada = factories.user("ada")
+    agent = factories.agent("agent0")
+    chat = factories.chat(ada, agent)
+    client = signed_in(ada)
+    url = "/api/v1/" + path.format(id=chat.pk)
+
+    def add(number: int) -> None:
+        person = factories.user(f"user{number}")
+        factories.message(factories.chat(ada, person, agent), person)
+        services.add_participant(chat_id=chat.pk, added_by=ada, user=person)
+        message = factories.message(chat, person)
+        services.mark_read(chat_id=chat.pk, user_id=person.pk, message_id=message.pk)
+        factories.session(ada, chat, agent=agent)
+
+    def queries(rows: int) -> int:
+        with CaptureQueriesContext(
+            connection,
+        ) as captured:
+            assert len(client.get(url).json()["data"]) >= rows
+        return len(captured)
+
+    add(1)
+    few = queries(1)
+    for number in range(2, 51):
+        add(number)
+    factories.agent("agent1")
+    assert queries(2 if path == "agents" else 50) == few
+    assert few <= 7
+
+
+def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> None:
+    file = tmp_path / "schema.yaml"
+    call_command("spectacular", validate=True, fail_on_warn=True, file=str(file))
+    document = Client().get("/api/schema").json()
+    operations = {
+        operation["operationId"]: path
+        for path, methods in document["paths"].items()
+        for operation in methods.values()
+    }
+    assert operations == {
+        "get_me": "/api/v1/me",
+        "list_agents": "/api/v1/agents",
+        "list_users": "/api/v1/users",
+        "list_chats": "/api/v1/chats",
+        "create_chat": "/api/v1/chats",
+        "get_chat": "/api/v1/chats/{chat_id}",
+        "list_participants": "/api/v1/chats/{chat_id}/participants",
+        "add_participant": "/api/v1/chats/{chat_id}/participants",
+        "remove_participant": "/api/v1/chats/{chat_id}/participants/{participant_id}",
+        "list_receipts": "/api/v1/chats/{chat_id}/receipts",
+        "list_messages": "/api/v1/chats/{chat_id}/messages",
+        "get_message": "/api/v1/messages/{message_id}",
+        "list_events": "/api/v1/chats/{chat_id}/events",
+        "list_sessions": "/api/v1/sessions",
+        "render_text": "/api/v1/render",
+        "create_content": "/api/v1/contents",
+        "get_content": "/api/v1/contents/{content_id}",
+        "read_content": "/api/content/{content_id}",
+    }
+
+
+def test_every_problem_has_its_place_on_the_reference_page() -> None:
+    page = Client().get("/docs/problems").content.decode()
+    assert 'id="invalid_cursor"' in page

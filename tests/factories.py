@@ -1,0 +1,122 @@
+"""Rows for tests: one function per model, with the least that is needed to be true.
+
+A message made here has its place in the chat's log, as a service would have written it.
+"""
+
+from __future__ import annotations
+
+import io
+import uuid
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+from PIL import Image
+
+from agents_app.models import Agent
+from chat_app import contents, services
+from chat_app.models import Chat, Message, Participant, Presence
+from sessions_app.models import Response, Session, ToolCall
+
+if TYPE_CHECKING:
+    from chat_app.models import Content
+
+
+def user(username: str = "ada", **fields: Any) -> User:
+    """Return a person; the password is `password`."""
+    return User.objects.create_user(username, password="password", **fields)
+
+
+def superuser(username: str = "root") -> User:
+    """Return a person who may do everything."""
+    return User.objects.create_superuser(username, password="password")
+
+
+def agent(name: str = "echo", **fields: Any) -> Agent:
+    """Return a public scripted agent."""
+    defaults: dict[str, Any] = {"is_public": True, "options": {"script": "echo"}}
+    return Agent.objects.create(name=name, **{**defaults, **fields})
+
+
+def chat(*members: User | Agent, title: str = "", kind: str = Chat.Kind.GROUP) -> Chat:
+    """Return a chat of these members; the first person owns it."""
+    people = [member for member in members if isinstance(member, User)]
+    return services.create_chat(
+        title=title,
+        created_by_id=people[0].pk if people else None,
+        user_ids=[person.pk for person in people],
+        agents=[(m.pk, Participant.Trigger.ALWAYS) for m in members if isinstance(m, Agent)],
+        kind=kind,
+    )
+
+
+def message(in_chat: Chat, sender: User | Agent, text: str = "Hello", **fields: Any) -> Message:
+    """Return a message, appended to the chat's log."""
+    is_agent = isinstance(sender, Agent)
+    new = services.NewMessage(
+        id=f"msg_{uuid.uuid4().hex}",
+        role="assistant" if is_agent else "user",
+        at=timezone.now(),
+        name=str(sender),
+        content=text,
+        sender_user_id=None if is_agent else sender.pk,
+        sender_agent_id=sender.pk if is_agent else None,
+        **fields,
+    )
+    services.append(in_chat.pk, [services.message_event(in_chat.pk, new)], at=new.at)
+    return Message.objects.get(pk=new.id)
+
+
+def session(of: User, in_chat: Chat, **fields: Any) -> Session:
+    """Return an active session of a person in a chat."""
+    return Session.objects.create(
+        user=of,
+        principal=f"user:{of.pk}",
+        chat=in_chat,
+        transport=Session.Transport.WEBSOCKET,
+        uamp_version="1.0",
+        **fields,
+    )
+
+
+def response(by: Agent, in_chat: Chat, **fields: Any) -> Response:
+    """Return a running response of an agent; with an end state, one that ended now."""
+    if fields.get("status") not in {None, *Response.LIVE}:
+        fields.setdefault("finished_at", timezone.now())
+    return Response.objects.create(agent=by, chat=in_chat, **fields)
+
+
+def tool_call(of: Response, name: str = "csv_report", **fields: Any) -> ToolCall:
+    """Return a long tool call that runs."""
+    defaults: dict[str, Any] = {
+        "call_id": f"call_{uuid.uuid4().hex}",
+        "kind": ToolCall.Kind.LONG,
+        "status": ToolCall.Status.RUNNING,
+        "deadline": timezone.now() + timedelta(minutes=5),
+    }
+    return ToolCall.objects.create(response=of, name=name, **{**defaults, **fields})
+
+
+def presence(of: User) -> Presence:
+    """Return an open socket of a person."""
+    return Presence.objects.create(id=uuid.uuid4().hex, user=of, process="tests")
+
+
+def png(width: int = 2, height: int = 2) -> bytes:
+    """Return the bytes of a small red picture."""
+    buffer = io.BytesIO()
+    Image.new("RGB", (width, height), "red").save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def content(
+    owner: User, data: bytes | None = None, *, mime_type: str = "image/png", filename: str = "a.png"
+) -> Content:
+    """Return a stored file of a person, a picture unless told otherwise."""
+    return contents.store(
+        png() if data is None else data,
+        mime_type=mime_type,
+        filename=filename,
+        owner=contents.Owner(user_id=owner.pk),
+    )
