@@ -1,0 +1,152 @@
+"""The pages of the browser chat: who gets the shell, what it carries, what it never carries."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [
+    *ROOT.glob("templates/*.html"),
+    *ROOT.glob("templates/chat_app/*.html"),
+    *ROOT.glob("templates/registration/*.html"),
+]
+
+
+@pytest.fixture
+def alice(db: None) -> User:
+    """Return a person who can sign in."""
+    return User.objects.create_user("alice", password="correct horse")
+
+
+@pytest.fixture
+def client(alice: User) -> Client:
+    """Return a browser in which alice is signed in."""
+    browser = Client()
+    browser.force_login(alice)
+    return browser
+
+
+def start_of(html: str) -> dict[str, object]:
+    """Return the data that the shell hands to the components."""
+    match = re.search(r'<script id="start" type="application/json">(.*?)</script>', html, re.DOTALL)
+    assert match is not None
+    data = json.loads(match.group(1))
+    assert isinstance(data, dict)
+    return data
+
+
+@pytest.mark.parametrize("path", ["/", "/chats/chat_0123"])
+def test_the_shell_says_who_is_signed_in_and_which_chat_to_open(
+    client: Client, alice: User, path: str
+) -> None:
+    response = client.get(path)
+    assert response.status_code == 200
+    assert start_of(response.text) == {
+        "me": {"id": str(alice.pk), "username": "alice"},
+        "chat_id": path.removeprefix("/chats/").strip("/"),
+        "upload_bytes": 25 * 1024 * 1024,
+        "csrf_cookie": "csrftoken",
+    }
+
+
+def test_the_shell_gives_the_csrf_cookie_and_is_not_kept_by_caches(client: Client) -> None:
+    response = client.get("/")
+    assert response.cookies["csrftoken"].value
+    assert "no-store" in response["Cache-Control"]
+
+
+def test_a_chat_id_cannot_break_out_of_the_data(client: Client) -> None:
+    response = client.get("/chats/%3Cscript%3Ealert(1)")
+    assert "<script>alert" not in response.text
+    assert start_of(response.text)["chat_id"] == "<script>alert(1)"
+
+
+@pytest.mark.parametrize("path", ["/", "/chats/chat_0123"])
+def test_without_a_session_the_shell_leads_to_the_login_page(path: str) -> None:
+    response = Client().get(path)
+    assert response.status_code == 302
+    assert response["Location"] == f"{reverse('login')}?next={path}"
+
+
+def test_a_wrong_address_gets_a_page_that_leads_back(client: Client) -> None:
+    response = client.get("/nothing/here")
+    assert response.status_code == 404
+    assert '<a class="button button-primary" href="/">' in response.text
+
+
+def test_the_shell_takes_no_post(client: Client) -> None:
+    assert client.post("/").status_code == 405
+
+
+def test_signing_in_leads_to_the_page_that_was_wanted(alice: User) -> None:
+    browser = Client()
+    response = browser.post(
+        "/login",
+        {"username": alice.username, "password": "correct horse", "next": "/chats/chat_0123"},
+    )
+    assert response.status_code == 302
+    assert response["Location"] == "/chats/chat_0123"
+    assert browser.get("/").status_code == 200
+
+
+def test_signing_in_does_not_lead_away_from_this_server(alice: User) -> None:
+    response = Client().post(
+        "/login",
+        {"username": alice.username, "password": "correct horse", "next": "https://evil.test/"},
+    )
+    assert response["Location"] == "/"
+
+
+def test_a_wrong_password_is_said_and_the_name_is_kept(alice: User) -> None:
+    response = Client().post("/login", {"username": alice.username, "password": "wrong"})
+    assert response.status_code == 200
+    assert 'role="alert"' in response.text
+    assert 'value="alice"' in response.text
+
+
+def test_the_login_page_sends_on_who_is_signed_in(client: Client) -> None:
+    response = client.get("/login")
+    assert response.status_code == 302
+    assert response["Location"] == "/"
+
+
+def test_signing_out_is_a_post_and_ends_the_session(client: Client) -> None:
+    assert client.get("/logout").status_code == 405
+    assert client.post("/logout")["Location"] == reverse("login")
+    assert client.get("/").status_code == 302
+
+
+@pytest.mark.parametrize("path", ["/", "/login"])
+def test_the_policy_of_the_pages_allows_only_this_server(client: Client, path: str) -> None:
+    browser = client if path == "/" else Client()
+    policy = browser.get(path)["Content-Security-Policy"]
+    assert "script-src 'self'" in policy
+    assert "style-src 'self'" in policy
+    assert "unsafe" not in policy
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages_hold_no_inline_script_style_or_handler(page: Path) -> None:
+    markup = page.read_text()
+    assert re.search(r"<style|\sstyle=|\son\w+=|javascript:", markup) is None
+    assert re.search(r"<script(?![^>]*\ssrc=)", markup) is None
+
+
+def test_everything_that_the_shell_loads_exists(client: Client) -> None:
+    html = client.get("/").text
+    loaded = re.findall(r'(?:href|src)="/static/([^"]+)"', html)
+    assert "chat/app.js" in loaded
+    for name in loaded:
+        assert (ROOT / "static" / name).is_file(), name
+
+
+@pytest.mark.parametrize("module", sorted((ROOT / "static").rglob("*.js")), ids=lambda m: m.name)
+def test_modules_import_only_files_of_this_server(module: Path) -> None:
+    for target in re.findall(r'^import\b[^"]*"([^"]+)"', module.read_text(), re.MULTILINE):
+        assert target.startswith("."), target
+        assert (module.parent / target).resolve().is_file(), target
