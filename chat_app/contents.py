@@ -109,7 +109,7 @@ def sniff(data: bytes, *, declared: str, filename: str = "") -> str:
     Raises InvalidMedia when the bytes are an image, sound or document of another kind than they
     say, or a page that says it is something else.
     """
-    declared = declared.split(";")[0].strip().lower() or DEFAULT_MIME
+    declared = declared.split(";", maxsplit=1)[0].strip().lower() or DEFAULT_MIME
     if not _MIME.fullmatch(declared):
         raise InvalidMedia(f"{declared[:80]!r} is not a media type.")
     if declared.startswith("image/") and declared not in _ACTIVE:
@@ -145,10 +145,9 @@ def _magic(data: bytes) -> str:
         matches = puremagic.magic_string(data[:4096])
     except (puremagic.PureError, ValueError):
         return ""
-    best = matches[0] if matches else None
     # One or two equal bytes prove nothing.
-    proven = best is not None and len(best.byte_match) >= MAGIC_BYTES
-    return str(best.mime_type) if proven else ""
+    proven = (str(m.mime_type) for m in matches[:1] if len(m.byte_match or b"") >= MAGIC_BYTES)
+    return next(proven, "")
 
 
 def _contradicts(found: str, declared: str) -> bool:
@@ -156,7 +155,7 @@ def _contradicts(found: str, declared: str) -> bool:
     if found == declared:
         return False
     families = {"image", "audio", "video"}
-    kind, said = found.split("/")[0], declared.split("/")[0]
+    kind, said = found.split("/", maxsplit=1)[0], declared.split("/", maxsplit=1)[0]
     if "pdf" in (found.split("/")[1], declared.split("/")[1]):
         return True
     if kind in families or said in families:
@@ -314,7 +313,7 @@ def _declared(item: uamp.ContentItem, data: bytes) -> tuple[str, str]:
                 raise InvalidMedia("An image is jpeg, png, webp or gif.")
             return found, ""
         case uamp.ImageContent(format=image_format):
-            return IMAGE_FORMATS.get(image_format, f"image/{image_format}"), ""
+            return IMAGE_FORMATS.get(str(image_format), f"image/{image_format}"), ""
         case uamp.AudioContent(format=audio_format):
             if audio_format in _HEADERLESS or audio_format is None:
                 return DEFAULT_MIME, ""

@@ -1,4 +1,4 @@
-"""Delivery to the members of a chat. The channel layer is a doorbell; the log is the truth (D2, F2).
+"""Delivery to the members of a chat. The layer is a doorbell, the log is the truth (D2, F2).
 
 Every layer message carries what its event says, encoded once, so that nobody queries to deliver it.
 Whoever misses one finds out by `seq` or `offset` and reads the log. Sending is time-boxed: a layer
@@ -112,7 +112,6 @@ async def publish(chat_id: str, messages: Iterable[dict[str, Any]]) -> None:
 
 def publish_on_commit(chat_id: str, messages: Sequence[dict[str, Any]]) -> None:
     """Send layer messages once the current transaction has committed (synchronous callers)."""
-
     transaction.on_commit(lambda: publish_from_thread(chat_id, messages))
 
 

@@ -132,9 +132,7 @@ def history(chat_id: str, *, limit: int, before: int | None = None) -> list[Hist
     ]
 
 
-def history_until(
-    chat_id: str, *, message_id: str | None, limit: int
-) -> list[HistoryMessage]:
+def history_until(chat_id: str, *, message_id: str | None, limit: int) -> list[HistoryMessage]:
     """Return the messages up to one of them, or all that there are."""
     seq = None
     if message_id is not None:

@@ -223,9 +223,7 @@ def create_chat(
         Participant(
             chat=chat,
             user_id=user_id,
-            role=(
-                Participant.Role.OWNER if user_id == created_by_id else Participant.Role.MEMBER
-            ),
+            role=(Participant.Role.OWNER if user_id == created_by_id else Participant.Role.MEMBER),
         )
         for user_id in dict.fromkeys(user_ids)
     ]
@@ -323,7 +321,7 @@ def is_member(chat_id: str, user_id: int | None) -> bool:
     )
 
 
-def mark_read(*, chat_id: str, user_id: int, message_id: str) -> ReadReceipt | None:
+def mark_read(*, chat_id: str, user_id: int | None, message_id: str) -> ReadReceipt | None:
     """Move a member's marker forward to a message and tell the chat (`message.read`).
 
     Returns None when the marker already stood there or further. Raises NotAMember for strangers
@@ -334,7 +332,7 @@ def mark_read(*, chat_id: str, user_id: int, message_id: str) -> ReadReceipt | N
         # The chat's lock first, as every writer of its log takes it.
         Chat.objects.select_for_update().filter(pk=chat_id).first()
         message = Message.objects.filter(pk=message_id, chat_id=chat_id).first()
-        if message is None or not is_member(chat_id, user_id):
+        if message is None or user_id is None or not is_member(chat_id, user_id):
             raise NotAMember
         receipt = ReadReceipt.objects.filter(chat_id=chat_id, user_id=user_id).first()
         if receipt is not None and receipt.seq >= message.seq:

@@ -1,0 +1,1 @@
+"""Native UAMP: sessions, the turn, and the transports of the protocol (UAMP §13)."""

@@ -192,9 +192,7 @@ def create_api_key(user: User, *, name: str, scopes: Iterable[str] = ()) -> str:
     """Make a key for a person and return its secret, which is not kept."""
     secret = ApiKey.make_secret()
     prefix, sha256 = ApiKey.split_secret(secret)
-    ApiKey.objects.create(
-        user=user, name=name, prefix=prefix, sha256=sha256, scopes=list(scopes)
-    )
+    ApiKey.objects.create(user=user, name=name, prefix=prefix, sha256=sha256, scopes=list(scopes))
     return secret
 
 
@@ -210,7 +208,7 @@ class ApiKeyAuthentication(BaseAuthentication):
             principal = verify_token(parts[1].decode("latin-1"))
         except AuthenticationError as error:
             raise AuthenticationFailed(str(error), code=error.code) from error
-        return User.objects.get(pk=principal.user_id), principal
+        return User.objects.get(username=principal.username), principal
 
     def authenticate_header(self, request: Request) -> str:  # noqa: ARG002 the interface's
         """Return the challenge that makes a refusal a 401."""

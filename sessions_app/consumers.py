@@ -34,7 +34,7 @@ CLOSE_RESTART: Final = 1012
 SEND_SECONDS: Final = 30.0
 
 
-class UampConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ships no types
+class UampConsumer(AsyncWebsocketConsumer):
     """One socket. The URL may name an agent or a chat for its sessions."""
 
     peer: Peer
@@ -43,7 +43,7 @@ class UampConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels sh
         """Call the method that the ASGI or layer message names."""
         await getattr(self, message["type"].replace(".", "_"))(message)
 
-    # --- The socket ---------------------------------------------------------------------------------
+    # --- The socket ---
 
     async def websocket_connect(self, message: Mapping[str, Any]) -> None:
         """Find out who is there; refuse a foreign page and a bad token before accepting."""
@@ -131,7 +131,7 @@ class UampConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels sh
         async with asyncio.timeout(fanout.SEND_TIMEOUT_SECONDS):
             await self.channel_layer.group_add(group, self.channel_name)
 
-    # --- The channel layer --------------------------------------------------------------------------
+    # --- The channel layer ---
 
     async def chat_event(self, message: dict[str, Any]) -> None:
         """Take a message of a chat's group."""

@@ -52,7 +52,7 @@ def scoped(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
 def close_connections() -> None:
     """End the threads and their connections (at shutdown, and between tests)."""
-    global _executor  # noqa: PLW0603 see above
+    global _executor
     with _lock:
         ended, _executor = _executor, None
     if ended is not None:

@@ -73,7 +73,7 @@ class Feed:
         # Responses that this session asked for; the others are not heard without a chat.
         self._own: set[str] = set()
 
-    # --- Whose responses are heard, and how ---------------------------------------------------------
+    # --- Whose responses are heard, and how ---
 
     def own(self, response_id: str) -> None:
         """Hear a response that this session asked for on an earlier connection."""
@@ -91,7 +91,7 @@ class Feed:
     def _hears(self, response_id: str) -> bool:
         return self.chat_scoped or response_id in self._own
 
-    # --- Live -----------------------------------------------------------------------------------------
+    # --- Live ---
 
     async def event(self, seq: int, event_type: str, response_id: str, text: str) -> None:
         """Take a durable event as a frame, from the group or from a runner."""
@@ -131,7 +131,7 @@ class Feed:
         """Send an event that is not kept, straight from a runner."""
         self._emit(text, None)
 
-    # --- Catching up ------------------------------------------------------------------------------------
+    # --- Catching up ---
 
     async def catch_up(self) -> None:
         """Send everything durable after the cursor."""
@@ -160,7 +160,7 @@ class Feed:
             if running.response_id == response_id and sent is not None:
                 self._emit_text(response_id, sent, running.text[sent:])
 
-    # --- What goes out ------------------------------------------------------------------------------------
+    # --- What goes out ---
 
     def _deliver(self, seq: int, event_type: str, response_id: str, text: str) -> None:
         self.cursor = seq

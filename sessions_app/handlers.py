@@ -125,7 +125,7 @@ def attached_of(peer: Peer, event: uamp.Event) -> Attached:
     return attached
 
 
-# --- Turns --------------------------------------------------------------------------------------------
+# --- Turns ---
 
 
 async def take_input(peer: Peer, event: ev.InputEvent) -> None:
@@ -260,9 +260,7 @@ async def cancel_response(peer: Peer, event: ev.ResponseCancel) -> None:
         targets = [event.response_id]
         allowed = await database.run(selectors.may_cancel, event.response_id, attached.session)
     else:
-        targets = await database.run(
-            selectors.response_ids_of, attached.session.id, live_only=True
-        )
+        targets = await database.run(selectors.response_ids_of, attached.session.id, live_only=True)
         allowed = bool(targets)
     if not allowed:
         raise RemoteProtocolError(ErrorCode.NOTHING_TO_CANCEL, "No such response is running.")
@@ -279,15 +277,13 @@ async def take_tool_result(peer: Peer, event: ev.ToolResult) -> None:
     await runner.current().settle_call(response_id, pk)
 
 
-# --- The chat around it -------------------------------------------------------------------------------
+# --- The chat around it ---
 
 
 def _chat_of(attached: Attached, chat_id: str | None) -> str:
     """Return the session's chat; a session speaks in no other one."""
     if chat_id is not None and chat_id != attached.session.chat_id:
-        raise RemoteProtocolError(
-            ErrorCode.CHAT_NOT_FOUND, "This session is not in that chat."
-        )
+        raise RemoteProtocolError(ErrorCode.CHAT_NOT_FOUND, "This session is not in that chat.")
     return attached.session.chat_id
 
 
@@ -330,12 +326,11 @@ async def mark_read(peer: Peer, event: ev.MessageRead) -> None:
     """Move the reader's marker and tell the chat (UAMP §7.1)."""
     attached = attached_of(peer, event)
     user_id = attached.session.principal.user_id
+    chat_id = _chat_of(attached, event.chat_id)
     try:
-        if user_id is None:
-            raise chat_services.NotAMember
         await database.run(
             chat_services.mark_read,
-            chat_id=_chat_of(attached, event.chat_id),
+            chat_id=chat_id,
             user_id=user_id,
             message_id=event.message_id,
         )
@@ -371,7 +366,7 @@ async def relay_voice(
     await _signal(peer, chat_id, relayed, to_user_id=to_user_id)
 
 
-# --- The connection -----------------------------------------------------------------------------------
+# --- The connection ---
 
 
 async def take_client_capabilities(peer: Peer, event: ev.ClientCapabilities) -> None:

@@ -272,7 +272,7 @@ class ApiKey(models.Model):
 
     @staticmethod
     def make_secret() -> str:
-        """Return a new key: `uak_<8 hex>_<32 bytes, url-safe>`; 256 random bits need no slow hash."""
+        """Return a new key: `uak_`, 8 hex, `_`, 256 random bits; those need no slow hash."""
         return f"uak_{secrets.token_hex(4)}_{secrets.token_urlsafe(32)}"
 
     @staticmethod

@@ -129,7 +129,7 @@ class Peer:
         self._wake = asyncio.Event()
         self._behind = False
 
-    # --- Sessions -----------------------------------------------------------------------------------
+    # --- Sessions ---
 
     def attach(self, session: OpenSession, *, cursor: int) -> Attached:
         """Put a session on this connection, whose log was read up to `cursor`."""
@@ -177,7 +177,7 @@ class Peer:
         for attached in self.followers_of(chat_id):
             self.put(attached.feed.catch_up)
 
-    # --- What waits for the client --------------------------------------------------------------------
+    # --- What waits for the client ---
 
     def reply(
         self, event: Event, *, session_id: str | None = None, in_reply_to: str | None = None
@@ -256,7 +256,7 @@ class Peer:
             for run in attached.listener.runs.values()
         )
 
-    # --- What the channel layer says --------------------------------------------------------------------
+    # --- What the channel layer says ---
 
     def take_layer_message(self, message: dict[str, Any]) -> None:
         """Hand a message of a chat's group to the sessions that follow the chat."""

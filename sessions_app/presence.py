@@ -66,7 +66,5 @@ async def _tell(principal: Principal, *, online: bool) -> None:
         )
         await fanout.send(
             fanout.chat_group(chat_id),
-            fanout.signal_message(
-                chat_id=chat_id, frame=frame(event), user_id=principal.user_id
-            ),
+            fanout.signal_message(chat_id=chat_id, frame=frame(event), user_id=principal.user_id),
         )

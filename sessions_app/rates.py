@@ -20,7 +20,9 @@ class Bucket:
 
     def take(self, now: float) -> bool:
         """Take one token; `now` is a monotonic clock in seconds."""
-        self.tokens = min(self.capacity or self.limit, self.tokens + (now - self.at) * self.limit / 60)
+        self.tokens = min(
+            self.capacity or self.limit, self.tokens + (now - self.at) * self.limit / 60
+        )
         self.at = now
         if self.tokens < 1:
             return False

@@ -3,16 +3,20 @@
 Agent names may contain dots; they are one path segment.
 """
 
+from typing import Any
+
 from django.urls import re_path
 
 from sessions_app.consumers import UampConsumer
 
+# Channels ships no types for this.
+consumer: Any = UampConsumer.as_asgi()  # type: ignore[no-untyped-call]
 AGENT = r"(?P<agent>[^/]+)"
 
 websocket_urlpatterns = [
-    re_path(r"^uamp/?$", UampConsumer.as_asgi()),
-    re_path(r"^ws/?$", UampConsumer.as_asgi()),
-    re_path(r"^chats/(?P<chat_id>[^/]+)/uamp/?$", UampConsumer.as_asgi()),
-    re_path(rf"^agents/{AGENT}/uamp/?$", UampConsumer.as_asgi()),
-    re_path(rf"^{AGENT}/uamp/?$", UampConsumer.as_asgi()),
+    re_path(r"^uamp/?$", consumer),
+    re_path(r"^ws/?$", consumer),
+    re_path(r"^chats/(?P<chat_id>[^/]+)/uamp/?$", consumer),
+    re_path(rf"^agents/{AGENT}/uamp/?$", consumer),
+    re_path(rf"^{AGENT}/uamp/?$", consumer),
 ]

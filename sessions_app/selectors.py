@@ -156,4 +156,3 @@ def may_cancel(response_id: str, session: OpenSession) -> bool:
 def ended_calls(call_pks: Iterable[int]) -> list[ToolCall]:
     """Return which of these calls have ended."""
     return list(ToolCall.objects.filter(pk__in=list(call_pks)).exclude(status__in=ToolCall.OPEN))
-

@@ -231,9 +231,7 @@ def open_call(
     return row.pk
 
 
-def record_tool_result(
-    *, session_id: str, result: ev.ToolResult
-) -> tuple[str, int]:
+def record_tool_result(*, session_id: str, result: ev.ToolResult) -> tuple[str, int]:
     """Take the client's answer to a `tool.call` and return its response and row (UAMP §5.14).
 
     The same answer again is fine; anything else for a call that does not wait raises
@@ -296,17 +294,17 @@ def flush_response(
 
 def set_running(response_id: str, *, fence: int) -> None:
     """Say that a response that waited goes on."""
-    Response.objects.filter(
-        pk=response_id, fence=fence, status=Response.Status.WAITING
-    ).update(status=Response.Status.IN_PROGRESS)
+    Response.objects.filter(pk=response_id, fence=fence, status=Response.Status.WAITING).update(
+        status=Response.Status.IN_PROGRESS
+    )
 
 
 def renew_leases(process: str, response_ids: Sequence[str]) -> None:
     """Say that a process still runs its responses."""
     until = timezone.now() + timedelta(seconds=settings.UAMP_LEASE_SECONDS)
-    Response.objects.filter(
-        pk__in=response_ids, process=process, status__in=Response.LIVE
-    ).update(lease_until=until)
+    Response.objects.filter(pk__in=response_ids, process=process, status__in=Response.LIVE).update(
+        lease_until=until
+    )
 
 
 def release_lease(response_id: str, *, fence: int) -> None:

@@ -47,7 +47,7 @@ WRITE_RETRY_SECONDS: Final = (0.2, 1.0, 3.0)
 End = tuple[ToolCall.Status, ToolOutcome]
 
 
-# --- The doorbell ---------------------------------------------------------------------------------
+# --- The doorbell ---
 
 
 def ring(pk: int) -> None:
@@ -91,7 +91,7 @@ def reap() -> list[int]:
     return rung
 
 
-# --- The task -------------------------------------------------------------------------------------
+# --- The task ---
 
 
 @shared_task

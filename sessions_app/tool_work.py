@@ -59,7 +59,7 @@ class Claim:
     percent: int
 
 
-# --- The row --------------------------------------------------------------------------------------
+# --- The row ---
 
 
 def lease_end() -> datetime:
@@ -73,7 +73,7 @@ def claim_call(pk: int) -> Claim | None:
     The time limit counts from the first start, so that a call that kills its workers ends too.
     """
     row = ToolCall.objects.select_related("response__session").filter(pk=pk).first()
-    if row is None or row.kind != ToolCall.Kind.LONG:
+    if row is None:
         return None
     now = timezone.now()
     deadline = row.deadline if row.attempts else now + timedelta(seconds=_tool_seconds())
@@ -139,7 +139,7 @@ def end_call(claim: Claim, status: str, outcome: ToolOutcome) -> bool:
     )
 
 
-# --- The context of a running tool ----------------------------------------------------------------
+# --- The context of a running tool ---
 
 
 class Work:

@@ -13,7 +13,7 @@ import logging
 import queue
 import threading
 import time
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from django.conf import settings
 from django.db import DataError, IntegrityError, OperationalError, connections
@@ -59,11 +59,15 @@ def write_each(
 ) -> list[Outcome | Failed]:
     """Write turns together, or one by one when that raises; retry what a broken line may hide."""
     try:
-        return list(_with_retries(write, turns))
+        return [*_with_retries(write, turns)]
     except (IntegrityError, DataError, ValueError, OperationalError, KeyError) as error:
         if len(turns) == 1:
             return [Failed(error)]
-    return [outcome for turn in turns for outcome in write_each(write, [turn])]
+    singly: list[Outcome | Failed] = []
+    for turn in turns:
+        alone = write_each(write, [turn])
+        singly.extend(alone)
+    return singly
 
 
 def _with_retries(
@@ -82,7 +86,7 @@ def _with_retries(
     raise AssertionError("unreachable")
 
 
-def _settled(outcome: Outcome | Failed) -> Outcome:
+def _settled(outcome: Any) -> Any:
     if isinstance(outcome, Failed):
         raise outcome.error
     return outcome
@@ -93,11 +97,13 @@ class DirectTurnStore:
 
     async def start(self, turn: Start) -> StartOutcome:
         """See TurnStore."""
-        return _settled((await database.run(write_each, start_turns, [turn]))[0])
+        outcome: StartOutcome = _settled(*await database.run(write_each, start_turns, [turn]))
+        return outcome
 
     async def finish(self, turn: Finish) -> FinishOutcome:
         """See TurnStore."""
-        return _settled((await database.run(write_each, finish_turns, [turn]))[0])
+        outcome: FinishOutcome = _settled(*await database.run(write_each, finish_turns, [turn]))
+        return outcome
 
     def close(self) -> None:
         """Nothing waits."""
@@ -107,20 +113,20 @@ class GroupTurnStore:
     """Overlapping turns of a process share a transaction on one writer thread."""
 
     def __init__(self) -> None:
-        self._queue: queue.Queue[_Job | None] = queue.Queue(QUEUE)
+        self._queue: queue.Queue[_Job[Any, Any] | None] = queue.Queue(QUEUE)
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._closed = False
 
     async def start(self, turn: Start) -> StartOutcome:
         """See TurnStore."""
-        outcome: StartOutcome = await self._submit(turn, "start")
-        return outcome
+        job: _Job[Start, StartOutcome] = _Job(turn, start_turns)
+        return await self._submit(job)
 
     async def finish(self, turn: Finish) -> FinishOutcome:
         """See TurnStore."""
-        outcome: FinishOutcome = await self._submit(turn, "finish")
-        return outcome
+        job: _Job[Finish, FinishOutcome] = _Job(turn, finish_turns)
+        return await self._submit(job)
 
     def close(self) -> None:
         """See TurnStore."""
@@ -131,9 +137,7 @@ class GroupTurnStore:
             self._queue.put(None)
             thread.join()
 
-    async def _submit(self, turn: Start | Finish, kind: str) -> object:
-        loop = asyncio.get_running_loop()
-        job = _Job(turn, kind, loop)
+    async def _submit(self, job: _Job[Turn, Outcome]) -> Outcome:
         with self._lock:
             if self._closed:
                 raise StoreBusy
@@ -150,14 +154,14 @@ class GroupTurnStore:
         try:
             while (first := self._queue.get()) is not None:
                 jobs, last = self._drain(first)
-                self._write_batch([j for j in jobs if j.kind == "start"], start_turns)
-                self._write_batch([j for j in jobs if j.kind == "finish"], finish_turns)
+                for write in (start_turns, finish_turns):
+                    self._write_batch([job for job in jobs if job.write is write])
                 if last:
                     return
         finally:
             connections.close_all()
 
-    def _drain(self, first: _Job) -> tuple[list[_Job], bool]:
+    def _drain(self, first: _Job[Any, Any]) -> tuple[list[_Job[Any, Any]], bool]:
         jobs = [first]
         while len(jobs) < BATCH:
             try:
@@ -169,16 +173,16 @@ class GroupTurnStore:
             jobs.append(job)
         return jobs, False
 
-    def _write_batch(self, jobs: list[_Job], write: Callable[..., list[object]]) -> None:
+    def _write_batch(self, jobs: list[_Job[Any, Any]]) -> None:
         if not jobs:
             return
         try:
-            outcomes = write_each(write, [job.turn for job in jobs])
+            outcomes = write_each(jobs[0].write, [job.turn for job in jobs])
         except Exception as error:
             # A writer thread that died would hang every turn of the process.
             logger.exception("turns could not be written")
             outcomes = [Failed(error)] * len(jobs)
-        by_loop: dict[asyncio.AbstractEventLoop, list[tuple[_Job, object]]] = {}
+        by_loop: dict[asyncio.AbstractEventLoop, list[tuple[_Job[Any, Any], Any]]] = {}
         for job, outcome in zip(jobs, outcomes, strict=True):
             by_loop.setdefault(job.loop, []).append((job, outcome))
         for loop, settled in by_loop.items():
@@ -186,19 +190,19 @@ class GroupTurnStore:
                 loop.call_soon_threadsafe(_settle, settled)
 
 
-class _Job:
+class _Job(Generic[Turn, Outcome]):
     """A turn that waits for its transaction."""
 
-    __slots__ = ("future", "kind", "loop", "turn")
+    __slots__ = ("future", "loop", "turn", "write")
 
-    def __init__(self, turn: Start | Finish, kind: str, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, turn: Turn, write: Callable[[Sequence[Turn]], list[Outcome]]) -> None:
         self.turn = turn
-        self.kind = kind
-        self.loop = loop
-        self.future: asyncio.Future[object] = loop.create_future()
+        self.write = write
+        self.loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[Outcome] = self.loop.create_future()
 
 
-def _settle(settled: Sequence[tuple[_Job, object]]) -> None:
+def _settle(settled: Sequence[tuple[_Job[Any, Any], Any]]) -> None:
     for job, outcome in settled:
         if job.future.done():
             continue  # the caller was cancelled while it waited; the row is committed all the same

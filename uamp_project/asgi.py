@@ -38,7 +38,7 @@ async def lifespan(
             return
 
 
-async def not_found(
+async def _refuse(
     scope: dict[str, Any],  # noqa: ARG001 the ASGI signature
     receive: Callable[[], Awaitable[dict[str, Any]]],
     send: Callable[[dict[str, Any]], Awaitable[None]],
@@ -46,6 +46,9 @@ async def not_found(
     """Refuse a WebSocket at a path that has none."""
     await receive()
     await send({"type": "websocket.close", "code": 4404})
+
+
+not_found: Any = _refuse  # an ASGI application where Django's types expect a view
 
 
 application = ProtocolTypeRouter(

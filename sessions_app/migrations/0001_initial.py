@@ -2,155 +2,345 @@
 
 import django.db.models.deletion
 import django.utils.timezone
-import sessions_app.models
 from django.conf import settings
 from django.db import migrations, models
 
+import sessions_app.models
+
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('agents_app', '0001_initial'),
-        ('chat_app', '0001_initial'),
+        ("agents_app", "0001_initial"),
+        ("chat_app", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='ApiKey',
+            name="ApiKey",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('name', models.CharField(blank=True, max_length=100)),
-                ('prefix', models.CharField(max_length=16, unique=True)),
-                ('sha256', models.CharField(max_length=64)),
-                ('scopes', models.JSONField(blank=True, default=list)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('expires_at', models.DateTimeField(blank=True, null=True)),
-                ('revoked_at', models.DateTimeField(blank=True, null=True)),
-                ('used_at', models.DateTimeField(blank=True, null=True)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='api_keys', to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("name", models.CharField(blank=True, max_length=100)),
+                ("prefix", models.CharField(max_length=16, unique=True)),
+                ("sha256", models.CharField(max_length=64)),
+                ("scopes", models.JSONField(blank=True, default=list)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("expires_at", models.DateTimeField(blank=True, null=True)),
+                ("revoked_at", models.DateTimeField(blank=True, null=True)),
+                ("used_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="api_keys",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'API key',
+                "verbose_name": "API key",
             },
         ),
         migrations.CreateModel(
-            name='Session',
+            name="Session",
             fields=[
-                ('id', models.CharField(default=sessions_app.models.new_session_id, max_length=64, primary_key=True, serialize=False)),
-                ('principal', models.CharField(db_index=True, max_length=80)),
-                ('chat_scoped', models.BooleanField(default=False)),
-                ('opened_seq', models.BigIntegerField(default=0)),
-                ('status', models.CharField(choices=[('active', 'Active'), ('closed', 'Closed')], default='active', max_length=10)),
-                ('transport', models.CharField(choices=[('websocket', 'Websocket'), ('sse', 'HTTP + SSE'), ('batch', 'Batch')], max_length=10)),
-                ('uamp_version', models.CharField(max_length=10)),
-                ('config', models.JSONField(default=dict)),
-                ('client_capabilities', models.JSONField(blank=True, null=True)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('closed_at', models.DateTimeField(blank=True, null=True)),
-                ('close_reason', models.CharField(blank=True, max_length=100)),
-                ('agent', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='agents_app.agent')),
-                ('api_key', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='sessions', to='sessions_app.apikey')),
-                ('chat', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='sessions', to='chat_app.chat')),
-                ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.CharField(
+                        default=sessions_app.models.new_session_id,
+                        max_length=64,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("principal", models.CharField(db_index=True, max_length=80)),
+                ("chat_scoped", models.BooleanField(default=False)),
+                ("opened_seq", models.BigIntegerField(default=0)),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[("active", "Active"), ("closed", "Closed")],
+                        default="active",
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "transport",
+                    models.CharField(
+                        choices=[
+                            ("websocket", "Websocket"),
+                            ("sse", "HTTP + SSE"),
+                            ("batch", "Batch"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("uamp_version", models.CharField(max_length=10)),
+                ("config", models.JSONField(default=dict)),
+                ("client_capabilities", models.JSONField(blank=True, null=True)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("closed_at", models.DateTimeField(blank=True, null=True)),
+                ("close_reason", models.CharField(blank=True, max_length=100)),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="agents_app.agent",
+                    ),
+                ),
+                (
+                    "api_key",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="sessions",
+                        to="sessions_app.apikey",
+                    ),
+                ),
+                (
+                    "chat",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="sessions",
+                        to="chat_app.chat",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Response',
+            name="Response",
             fields=[
-                ('id', models.CharField(default=sessions_app.models.new_response_id, max_length=40, primary_key=True, serialize=False)),
-                ('status', models.CharField(choices=[('in_progress', 'In Progress'), ('waiting', 'waiting for a tool result'), ('completed', 'Completed'), ('cancelled', 'Cancelled'), ('failed', 'Failed')], default='in_progress', max_length=12)),
-                ('request', models.JSONField(default=dict)),
-                ('text', models.TextField(blank=True)),
-                ('output', models.JSONField(default=list)),
-                ('usage', models.JSONField(blank=True, null=True)),
-                ('error', models.JSONField(blank=True, null=True)),
-                ('process', models.CharField(blank=True, max_length=40)),
-                ('fence', models.PositiveIntegerField(default=1)),
-                ('lease_until', models.DateTimeField(blank=True, null=True)),
-                ('cancel_requested_at', models.DateTimeField(blank=True, null=True)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('finished_at', models.DateTimeField(blank=True, null=True)),
-                ('agent', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='responses', to='agents_app.agent')),
-                ('chat', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='responses', to='chat_app.chat')),
-                ('message', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='chat_app.message')),
-                ('session', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='responses', to='sessions_app.session')),
+                (
+                    "id",
+                    models.CharField(
+                        default=sessions_app.models.new_response_id,
+                        max_length=40,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("in_progress", "In Progress"),
+                            ("waiting", "waiting for a tool result"),
+                            ("completed", "Completed"),
+                            ("cancelled", "Cancelled"),
+                            ("failed", "Failed"),
+                        ],
+                        default="in_progress",
+                        max_length=12,
+                    ),
+                ),
+                ("request", models.JSONField(default=dict)),
+                ("text", models.TextField(blank=True)),
+                ("output", models.JSONField(default=list)),
+                ("usage", models.JSONField(blank=True, null=True)),
+                ("error", models.JSONField(blank=True, null=True)),
+                ("process", models.CharField(blank=True, max_length=40)),
+                ("fence", models.PositiveIntegerField(default=1)),
+                ("lease_until", models.DateTimeField(blank=True, null=True)),
+                ("cancel_requested_at", models.DateTimeField(blank=True, null=True)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("finished_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="responses",
+                        to="agents_app.agent",
+                    ),
+                ),
+                (
+                    "chat",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="responses",
+                        to="chat_app.chat",
+                    ),
+                ),
+                (
+                    "message",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="chat_app.message",
+                    ),
+                ),
+                (
+                    "session",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="responses",
+                        to="sessions_app.session",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='PendingInput',
+            name="PendingInput",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('event_id', models.CharField(max_length=128)),
-                ('payload', models.JSONField()),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('session', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='pending_inputs', to='sessions_app.session')),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("event_id", models.CharField(max_length=128)),
+                ("payload", models.JSONField()),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "session",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="pending_inputs",
+                        to="sessions_app.session",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='InboundEvent',
+            name="InboundEvent",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('event_id', models.CharField(max_length=128)),
-                ('sha256', models.CharField(max_length=64)),
-                ('outcome', models.JSONField(default=dict)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('session', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='inbound_events', to='sessions_app.session')),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("event_id", models.CharField(max_length=128)),
+                ("sha256", models.CharField(max_length=64)),
+                ("outcome", models.JSONField(default=dict)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "session",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="inbound_events",
+                        to="sessions_app.session",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='ToolCall',
+            name="ToolCall",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('call_id', models.CharField(max_length=128)),
-                ('kind', models.CharField(choices=[('client', 'the client of the session'), ('long', 'a worker')], max_length=10)),
-                ('name', models.CharField(max_length=128)),
-                ('arguments', models.TextField(default='{}')),
-                ('status', models.CharField(choices=[('waiting', 'Waiting'), ('queued', 'Queued'), ('running', 'Running'), ('done', 'Done'), ('failed', 'Failed'), ('cancelled', 'Cancelled'), ('unknown', 'outcome unknown')], max_length=10)),
-                ('result', models.TextField(blank=True)),
-                ('is_error', models.BooleanField(default=False)),
-                ('content_items', models.JSONField(default=list)),
-                ('progress', models.JSONField(blank=True, null=True)),
-                ('attempts', models.PositiveIntegerField(default=0)),
-                ('lease_until', models.DateTimeField(blank=True, null=True)),
-                ('deadline', models.DateTimeField()),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('finished_at', models.DateTimeField(blank=True, null=True)),
-                ('response', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='tool_calls', to='sessions_app.response')),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("call_id", models.CharField(max_length=128)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[("client", "the client of the session"), ("long", "a worker")],
+                        max_length=10,
+                    ),
+                ),
+                ("name", models.CharField(max_length=128)),
+                ("arguments", models.TextField(default="{}")),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("waiting", "Waiting"),
+                            ("queued", "Queued"),
+                            ("running", "Running"),
+                            ("done", "Done"),
+                            ("failed", "Failed"),
+                            ("cancelled", "Cancelled"),
+                            ("unknown", "outcome unknown"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("result", models.TextField(blank=True)),
+                ("is_error", models.BooleanField(default=False)),
+                ("content_items", models.JSONField(default=list)),
+                ("progress", models.JSONField(blank=True, null=True)),
+                ("attempts", models.PositiveIntegerField(default=0)),
+                ("lease_until", models.DateTimeField(blank=True, null=True)),
+                ("deadline", models.DateTimeField()),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("finished_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "response",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="tool_calls",
+                        to="sessions_app.response",
+                    ),
+                ),
             ],
         ),
         migrations.AddIndex(
-            model_name='session',
-            index=models.Index(fields=['status', 'created_at'], name='session_listing'),
+            model_name="session",
+            index=models.Index(fields=["status", "created_at"], name="session_listing"),
         ),
         migrations.AddIndex(
-            model_name='response',
-            index=models.Index(condition=models.Q(('status__in', ('in_progress', 'waiting'))), fields=['lease_until'], name='live_response_lease'),
+            model_name="response",
+            index=models.Index(
+                condition=models.Q(("status__in", ("in_progress", "waiting"))),
+                fields=["lease_until"],
+                name="live_response_lease",
+            ),
         ),
         migrations.AddIndex(
-            model_name='response',
-            index=models.Index(condition=models.Q(('status__in', ('in_progress', 'waiting'))), fields=['chat'], name='live_response_of_chat'),
+            model_name="response",
+            index=models.Index(
+                condition=models.Q(("status__in", ("in_progress", "waiting"))),
+                fields=["chat"],
+                name="live_response_of_chat",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='response',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('finished_at__isnull', True), ('status__in', ('in_progress', 'waiting'))), models.Q(('finished_at__isnull', False), ('status__in', ('completed', 'cancelled', 'failed'))), _connector='OR'), name='an_ended_response_says_when'),
+            model_name="response",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(
+                        ("finished_at__isnull", True), ("status__in", ("in_progress", "waiting"))
+                    ),
+                    models.Q(
+                        ("finished_at__isnull", False),
+                        ("status__in", ("completed", "cancelled", "failed")),
+                    ),
+                    _connector="OR",
+                ),
+                name="an_ended_response_says_when",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='pendinginput',
-            constraint=models.UniqueConstraint(fields=('session', 'event_id'), name='input_counts_once'),
+            model_name="pendinginput",
+            constraint=models.UniqueConstraint(
+                fields=("session", "event_id"), name="input_counts_once"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='inboundevent',
-            constraint=models.UniqueConstraint(fields=('session', 'event_id'), name='event_has_one_effect'),
+            model_name="inboundevent",
+            constraint=models.UniqueConstraint(
+                fields=("session", "event_id"), name="event_has_one_effect"
+            ),
         ),
         migrations.AddIndex(
-            model_name='toolcall',
-            index=models.Index(condition=models.Q(('status__in', ('waiting', 'queued', 'running'))), fields=['kind', 'status', 'lease_until'], name='open_tool_calls'),
+            model_name="toolcall",
+            index=models.Index(
+                condition=models.Q(("status__in", ("waiting", "queued", "running"))),
+                fields=["kind", "status", "lease_until"],
+                name="open_tool_calls",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='toolcall',
-            constraint=models.UniqueConstraint(fields=('response', 'call_id'), name='call_id_is_used_once'),
+            model_name="toolcall",
+            constraint=models.UniqueConstraint(
+                fields=("response", "call_id"), name="call_id_is_used_once"
+            ),
         ),
     ]

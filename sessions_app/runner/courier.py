@@ -23,7 +23,11 @@ class Courier:
         """Take text; it leaves after the delay, with what came meanwhile."""
         if self._head is None:
             self._head = fanout.delta_message(
-                chat_id=self._chat_id, response_id=response_id, offset=offset, text="", origin=origin
+                chat_id=self._chat_id,
+                response_id=response_id,
+                offset=offset,
+                text="",
+                origin=origin,
             )
         self._parts.append(text)
         self._wake()

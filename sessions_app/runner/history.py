@@ -40,9 +40,7 @@ class History:
         if entry is not None and entry.last_seq == seq - 1:
             return list(entry.messages)
         rows = [] if seq == 1 else await self._read(chat_id, seq)
-        self._entries[chat_id] = _Entry(
-            seq - 1, deque(rows, maxlen=settings.UAMP_HISTORY_MESSAGES)
-        )
+        self._entries[chat_id] = _Entry(seq - 1, deque(rows, maxlen=settings.UAMP_HISTORY_MESSAGES))
         self._entries.move_to_end(chat_id)
         if len(self._entries) > CHATS_REMEMBERED:
             self._entries.popitem(last=False)

@@ -17,14 +17,13 @@ from channels.layers import get_channel_layer
 from django.conf import settings
 
 from chat_app import fanout
-from sessions_app import database, services
+from chat_app import selectors as chats
+from sessions_app import database, selectors, services
 from sessions_app.feed import RunningText
 from sessions_app.rates import Rates
 from sessions_app.runner.history import History
 from sessions_app.runner.run import Run
 from sessions_app.turn_store import make_turn_store
-from chat_app import selectors as chats
-from sessions_app import selectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +58,7 @@ class Process:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._channel: str | None = None
 
-    # --- Runs ---------------------------------------------------------------------------------------
+    # --- Runs ---
 
     def launch(self, context: RunContext, listener: Listener | None = None) -> Run:
         """Start a response whose row is committed; it ends by itself."""
@@ -109,7 +108,7 @@ class Process:
         if (run := self.runs.get(response_id)) is not None:
             run.broker.settle(rows)
 
-    # --- What feeds read (feed.Source) ----------------------------------------------------------------
+    # --- What feeds read (feed.Source) ---
 
     async def events_after(self, chat_id: str, after: int) -> Sequence[LoggedEvent]:
         """Return the next entries of a chat's log."""
@@ -122,16 +121,14 @@ class Process:
             run = self.runs.get(row.id)
             if run is None:
                 found.append(RunningText(row.id, row.text, row.thinking))
-                await fanout.send(
-                    fanout.PROCESSES_GROUP, {"type": "run.watch", "response": row.id}
-                )
+                await fanout.send(fanout.PROCESSES_GROUP, {"type": "run.watch", "response": row.id})
             else:
                 run.watch()
                 thinking = selectors.thinking_of(run.plain_output())
                 found.append(RunningText(row.id, run.builder.text, thinking))
         return found
 
-    # --- The doorbell between processes -----------------------------------------------------------------
+    # --- The doorbell between processes ---
 
     async def listen(self) -> None:
         """Hear what other processes say of responses that run here; ends when cancelled."""

@@ -59,9 +59,7 @@ async def _interrupt(process: Process, row: Response) -> None:
     output = msgspec.convert(row.output, _ITEMS)
     if output:
         builder.add(
-            ev.ResponseDone(
-                response=ev.ResponseOutput(id=row.pk, status="failed", output=output)
-            )
+            ev.ResponseDone(response=ev.ResponseOutput(id=row.pk, status="failed", output=output))
         )
     finish = finish_of(
         await database.run(_context, row, RunRequest(response_id=row.pk, history=())),
@@ -78,9 +76,7 @@ async def _interrupt(process: Process, row: Response) -> None:
     outcome = await process.store.finish(finish)
     if isinstance(outcome, Finished):
         append = Append(chat_id=row.chat_id, events=finish_events(finish), at=finish.at)
-        await fanout.publish(
-            row.chat_id, chat_services.layer_messages(append, outcome.first_seq)
-        )
+        await fanout.publish(row.chat_id, chat_services.layer_messages(append, outcome.first_seq))
 
 
 def _context(row: Response, request: RunRequest) -> RunContext:
@@ -109,9 +105,7 @@ def _continued(row: Response) -> RunContext:
     )
     return _context(
         row,
-        run_request(
-            row.pk, config, overrides, history, resume=_with_results(row)
-        ),
+        run_request(row.pk, config, overrides, history, resume=_with_results(row)),
     )
 
 

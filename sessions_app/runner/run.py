@@ -23,7 +23,7 @@ from sessions_app import database, services
 from sessions_app.frames import frame, new_event_id, now_ms
 from sessions_app.runner.broker import Broker
 from sessions_app.runner.courier import Courier
-from sessions_app.turns import Fenced, Finish
+from sessions_app.turns import Fenced, Finish, FinishOutcome
 from uamp import ErrorCode
 from uamp import events as ev
 
@@ -109,7 +109,7 @@ class Run:
         """The response."""
         return self.context.response_id
 
-    # --- Life -------------------------------------------------------------------------------------
+    # --- Life ---
 
     def start(self) -> asyncio.Task[None]:
         """Begin, as a task of the process."""
@@ -130,9 +130,7 @@ class Run:
         self._task.cancel()
         await asyncio.wait([self._task])
         await self.flush()
-        await database.run(
-            services.release_lease, self.response_id, fence=self.context.fence
-        )
+        await database.run(services.release_lease, self.response_id, fence=self.context.fence)
 
     def listen(self, listener: Listener) -> None:
         """Let somebody in this process hear every frame."""
@@ -164,7 +162,7 @@ class Run:
             output=self.builder.output,
         )
 
-    # --- What the agent says ------------------------------------------------------------------------
+    # --- What the agent says ---
 
     async def _run(self) -> None:
         try:
@@ -246,7 +244,7 @@ class Run:
         for listener in self._listeners:
             listener.frame(self.response_id, text)
 
-    # --- The end ------------------------------------------------------------------------------------
+    # --- The end ---
 
     async def _finish(self, ending: _Ending) -> None:
         finish = self._finish_of(ending)
@@ -260,7 +258,7 @@ class Run:
         for listener in list(self._listeners):
             listener.ended(self.response_id)
 
-    async def _write(self, finish: Finish) -> object:
+    async def _write(self, finish: Finish) -> FinishOutcome | None:
         for pause in (*FINISH_RETRY_SECONDS, None):
             try:
                 return await self._store.finish(finish)
@@ -375,18 +373,14 @@ def _terminal_event(
     output: tuple[uamp.ContentItem, ...],
     usage: uamp.UsageStats | None,
 ) -> ev.Event:
-    base = {"event_id": new_event_id(), "timestamp": now_ms(), "response_id": response_id}
+    event: ev.Event
     if error is not None:
-        return ev.ResponseError(**base, error=error)
-    if status == "cancelled":
-        return ev.ResponseCancelled(**base, partial_output=output)
-    return ev.ResponseDone(
-        **base,
-        response=ev.ResponseOutput(
-            id=response_id,
-            status=status,
-            output=output,
-            usage=usage,
-            finish_reason=finish_reason,
-        ),
-    )
+        event = ev.ResponseError(response_id=response_id, error=error)
+    elif status == "cancelled":
+        event = ev.ResponseCancelled(response_id=response_id, partial_output=output)
+    else:
+        response = ev.ResponseOutput(
+            id=response_id, status=status, output=output, usage=usage, finish_reason=finish_reason
+        )
+        event = ev.ResponseDone(response_id=response_id, response=response)
+    return msgspec.structs.replace(event, event_id=new_event_id(), timestamp=now_ms())

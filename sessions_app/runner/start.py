@@ -123,7 +123,7 @@ def _check_room(process: Process, session: OpenSession) -> None:
         )
 
 
-# --- From inputs to a turn ----------------------------------------------------------------------------
+# --- From inputs to a turn ---
 
 
 async def _assemble(request: TurnRequest) -> _Turn:
@@ -162,7 +162,7 @@ async def _assemble(request: TurnRequest) -> _Turn:
 async def _new_message(session: OpenSession, message: uamp.Message) -> NewMessage:
     items = message.content_items or ()
     principal = session.principal
-    if any(uamp.media_of(item) is not None for item in items):
+    if any(contents.media_of(item) is not None for item in items):
         owner = contents.Owner(user_id=principal.user_id, key=principal.key)
         try:
             items = tuple(await database.run(contents.ingest, items, owner=owner))
@@ -212,7 +212,7 @@ def triggered(text: str, members: Sequence[chats.AgentMember]) -> list[chats.Age
     ]
 
 
-# --- The write, and what follows it ---------------------------------------------------------------------
+# --- The write, and what follows it ---
 
 
 def _start_of(process: Process, request: TurnRequest, turn: _Turn) -> Start:

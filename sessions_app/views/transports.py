@@ -170,7 +170,7 @@ def protocol_view(view: Any) -> Any:
     return csrf_exempt(guarded)
 
 
-# --- HTTP + SSE ---------------------------------------------------------------------------------------
+# --- HTTP + SSE ---
 
 
 @protocol_view
@@ -279,7 +279,7 @@ async def _with_heartbeat(frames: AsyncIterator[Outgoing]) -> AsyncIterator[Outg
             following.cancel()
 
 
-# --- Batches ------------------------------------------------------------------------------------------
+# --- Batches ---
 
 
 @protocol_view
@@ -315,9 +315,7 @@ async def batch_stream(request: HttpRequest, name: str = "") -> HttpResponseBase
         finally:
             await line.close()
 
-    return StreamingHttpResponse(
-        stream(), content_type="text/event-stream", headers=STREAM_HEADERS
-    )
+    return StreamingHttpResponse(stream(), content_type="text/event-stream", headers=STREAM_HEADERS)
 
 
 async def _batch_of(request: HttpRequest) -> tuple[_Line, list[dict[str, Any]]]:
