@@ -87,6 +87,7 @@ class Connection:
         self._sessions: dict[str, None] = {}
         self._memory: dict[str | None, EventMemory] = {}
         self._bad_frames: deque[float] = deque()
+        self._refused_id: str | None = None
 
     @property
     def sessions(self) -> tuple[str, ...]:
@@ -117,20 +118,30 @@ class Connection:
 
     def receive_body(self, body: str | bytes, *, now: float) -> list[Event]:
         """Return the events in an HTTP body (UAMP §13.2), which is bytes; else as ``receive``."""
+        self._refused_id = None
+        try:
+            return [self._received(self._decoded(body, now))]
+        except RemoteProtocolError as error:
+            self._refused_id = error.event_id
+            raise
+
+    def _decoded(self, body: str | bytes, now: float) -> Event:
         limits = self.limits if self.authenticated else self._early_limits
         sender: Sender = "client" if self.role == "server" else "server"
         try:
-            event = decode(body, limits=limits, sender="any" if self.agent_link else sender)
+            return decode(body, limits=limits, sender="any" if self.agent_link else sender)
         except RemoteProtocolError as error:
             raise self._counted(error, now) from error.__cause__
+
+    def _received(self, event: Event) -> Event:
         if isinstance(event, UnknownEvent):
-            return [event]
+            return event
         if isinstance(event, SessionCreate | SessionCreated):
             _check_version(event)
-        if self.role == "client":
-            self._observe(event)
-            return [event]
-        return [self._accept(event)]
+        if self.role == "server":
+            return self._accept(event)
+        self._observe(event, event.session_id)
+        return event
 
     def _counted(self, error: RemoteProtocolError, now: float) -> RemoteProtocolError:
         """Return ``error``, or a fatal one in its place when there were too many."""
@@ -162,7 +173,7 @@ class Connection:
             self._check_create(event)
         if remembered:
             self._remember(event, memory, digest)
-        self._observe(event)
+        self._observe(event, scope)
         if scope is None or event.session_id is not None:
             return event
         return msgspec.structs.replace(event, session_id=scope)
@@ -205,27 +216,26 @@ class Connection:
     def _recall(self, event: Event, scope: str | None, digest: bytes) -> Repeated | None:
         """Return the repeat that ``event`` is, if its id is known; refuse another body."""
         memory = self._memory.get(scope)
-        earlier = memory.get(str(event.event_id)) if memory is not None else None
-        if earlier is None:
+        if memory is None or event.event_id is None or event.event_id not in memory:
             return None
-        if earlier.digest != digest:
+        if memory.digest(event.event_id) != digest:
             raise self._refusal(
                 event, ErrorCode.EVENT_ID_CONFLICT, "this event_id was used with another body"
             )
-        return Repeated(event=event, replies=tuple(earlier.replies))
+        return Repeated(event=event, replies=memory.replies_to(event.event_id))
 
     def _remember(self, event: Event, scope: str | None, digest: bytes) -> None:
         if scope not in self._memory:
             self._memory[scope] = EventMemory(self.limits)
         self._memory[scope].add(str(event.event_id), digest)
 
-    def _observe(self, event: Event) -> None:
+    def _observe(self, event: Event, session_id: str | None) -> None:
         """Follow the sessions that ``event``, sent or received, opens and closes."""
         if isinstance(event, SessionCreated):
             self._sessions[_opened(event)] = None
         elif isinstance(event, SessionEnd):
-            if event.session_id is not None:
-                self.detach(event.session_id)
+            if session_id is not None:
+                self.detach(session_id)
             elif len(self._sessions) == 1:
                 self.detach(next(iter(self._sessions)))
 
@@ -242,9 +252,9 @@ class Connection:
         """Return the frame of ``event``; the given values fill only what the event lacks.
 
         ``in_reply_to`` is the id of the received event that this frame answers: a repeat of that
-        event gets the frame again, but after a session.error the event counts as never received,
-        since it had no effect. Raises LocalProtocolError for an event that this side does not
-        send and for a second session.created of an open session.
+        event gets the frame again, but an event whose first answer is a session.error counts as
+        never received, since it had no effect. Raises LocalProtocolError for an event that this
+        side does not send and for a second session.created of an open session.
         """
         table = SERVER_EVENTS if self.role == "server" else CLIENT_EVENTS
         other = CLIENT_EVENTS if self.role == "server" else SERVER_EVENTS
@@ -258,15 +268,17 @@ class Connection:
         )
         if in_reply_to is not None:
             self._keep_reply(event, in_reply_to, event.session_id or session_id, frame)
-        self._observe(event)
+        self._observe(event, event.session_id or session_id)
         return frame
 
     def _keep_reply(self, reply: Event, event_id: str, session_id: str | None, frame: str) -> None:
+        if isinstance(reply, SessionError) and event_id == self._refused_id:
+            return  # it answers a frame that left no trace, whatever had this id before
         scopes = [None, *self._sessions] if session_id is None else [session_id, None]
         for scope in scopes:
             memory = self._memory.get(scope)
             if memory is not None and event_id in memory:
-                if isinstance(reply, SessionError):
+                if isinstance(reply, SessionError) and not memory.replies_to(event_id):
                     memory.forget(event_id)
                 else:
                     memory.keep_reply(event_id, frame)

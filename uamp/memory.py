@@ -12,7 +12,7 @@ from uamp.base import Event
 from uamp.limits import Limits
 
 
-class Answered(msgspec.Struct):
+class _Answered(msgspec.Struct):
     """What is kept of an event: the digest of its body and the frames that answered it."""
 
     digest: bytes
@@ -24,19 +24,23 @@ class EventMemory:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._events: OrderedDict[str, Answered] = OrderedDict()
+        self._events: OrderedDict[str, _Answered] = OrderedDict()
         self._reply_chars = 0
 
     def __contains__(self, event_id: str) -> bool:
         return event_id in self._events
 
-    def get(self, event_id: str) -> Answered | None:
-        """Return what is known of an event id, or None."""
-        return self._events.get(event_id)
+    def digest(self, event_id: str) -> bytes:
+        """Return the digest of a remembered event."""
+        return self._events[event_id].digest
+
+    def replies_to(self, event_id: str) -> tuple[str, ...]:
+        """Return the frames that answered a remembered event."""
+        return tuple(self._events[event_id].replies)
 
     def add(self, event_id: str, digest: bytes) -> None:
         """Begin to remember an event."""
-        self._events[event_id] = Answered(digest)
+        self._events[event_id] = _Answered(digest)
         self._shrink()
 
     def keep_reply(self, event_id: str, frame: str) -> None:

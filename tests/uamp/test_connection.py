@@ -223,6 +223,12 @@ def test_either_side_ends_a_session(session_id: str | None) -> None:
         assert (pair.client.sessions, pair.server.sessions) == ((), ())
 
 
+def test_an_end_may_get_its_session_as_it_is_sent() -> None:
+    server = serving("s1", "s2")
+    server.send(uamp.SessionEnd(), event_id="x", timestamp=1, session_id="s1")
+    assert server.sessions == ("s2",)
+
+
 def test_an_end_without_a_session_ends_nothing_where_several_are_open() -> None:
     client = Connection("client")
     client.attach("s1")
@@ -357,6 +363,29 @@ def test_an_event_answered_with_an_error_may_be_sent_again() -> None:
     hear(server, type="input.text", text="a", event_id="e")
     server.send(busy, event_id="x", timestamp=1, session_id="s", in_reply_to="e")
     assert isinstance(hear(server, type="input.text", text="a", event_id="e"), uamp.InputText)
+
+
+def test_the_error_of_a_conflict_does_not_forget_the_event_that_had_the_id() -> None:
+    server = serving("s")
+    hear(server, type="input.text", text="a", event_id="e")
+    for _ in range(2):
+        error = refuse(server, type="input.text", text="b", event_id="e")
+        assert error.code == ErrorCode.EVENT_ID_CONFLICT
+        server.send(error.to_event(), event_id="x", timestamp=1, in_reply_to="e")
+    assert isinstance(hear(server, type="input.text", text="a", event_id="e"), uamp.Repeated)
+
+
+def test_an_error_after_a_good_answer_is_one_more_answer() -> None:
+    server = Connection("server")
+    resync = uamp.SessionError(error=uamp.ErrorDetail(code="resync", message="lost"))
+    hear(server, type="session.create", event_id="e")
+    replies = (
+        server.send(created("s"), event_id="x", timestamp=1, in_reply_to="e"),
+        server.send(resync, event_id="y", timestamp=1, session_id="s", in_reply_to="e"),
+    )
+    again = hear(server, type="session.create", event_id="e")
+    assert isinstance(again, uamp.Repeated)
+    assert again.replies == replies
 
 
 def test_an_end_is_remembered_by_the_connection() -> None:
