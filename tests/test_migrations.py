@@ -1,0 +1,57 @@
+"""Migrations: none missing, one leaf per application, none that imports code which will change."""
+
+import ast
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
+
+ROOT = Path(__file__).parent.parent
+APPS = ("agents_app", "chat_app", "sessions_app")
+
+
+@pytest.mark.django_db
+def test_no_model_has_changed_without_a_migration() -> None:
+    out = StringIO()
+    call_command("makemigrations", dry_run=True, verbosity=1, stdout=out)
+
+    assert out.getvalue().strip() == "No changes detected"
+
+
+def test_every_application_has_one_leaf() -> None:
+    loader = MigrationLoader(None)
+
+    assert [len(loader.graph.leaf_nodes(app)) for app in APPS] == [1] * len(APPS)
+
+
+@pytest.mark.parametrize("app", APPS)
+def test_migrations_import_only_their_own_models(app: str) -> None:
+    for path in (ROOT / app / "migrations").glob("0*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = (
+                [alias.name for alias in node.names]
+                if isinstance(node, ast.Import)
+                else [node.module or ""]
+                if isinstance(node, ast.ImportFrom)
+                else []
+            )
+            ours = {name for name in names if name.split(".")[0].endswith(("_app", "_project"))}
+            assert ours <= {f"{app}.models"}, path
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_migrations_can_be_taken_back_and_applied_again() -> None:
+    executor = MigrationExecutor(connection)
+    leaves = executor.loader.graph.leaf_nodes()
+    for app in ("sessions_app", "chat_app", "agents_app"):
+        executor = MigrationExecutor(connection)
+        executor.migrate([(app, None)])
+    executor = MigrationExecutor(connection)
+    executor.migrate(leaves)
+
+    executor = MigrationExecutor(connection)
+    assert executor.migration_plan(leaves) == []
