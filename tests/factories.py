@@ -53,15 +53,14 @@ def chat(*members: User | Agent, title: str = "", kind: str = Chat.Kind.GROUP) -
 
 def message(in_chat: Chat, sender: User | Agent, text: str = "Hello", **fields: Any) -> Message:
     """Return a message, appended to the chat's log."""
-    is_agent = isinstance(sender, Agent)
     new = services.NewMessage(
         id=f"msg_{uuid.uuid4().hex}",
-        role="assistant" if is_agent else "user",
+        role="assistant" if isinstance(sender, Agent) else "user",
         at=timezone.now(),
         name=str(sender),
         content=text,
-        sender_user_id=None if is_agent else sender.pk,
-        sender_agent_id=sender.pk if is_agent else None,
+        sender_user_id=sender.pk if isinstance(sender, User) else None,
+        sender_agent_id=sender.pk if isinstance(sender, Agent) else None,
         **fields,
     )
     services.append(in_chat.pk, [services.message_event(in_chat.pk, new)], at=new.at)

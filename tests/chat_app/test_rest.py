@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from django.contrib.auth.models import User
-    from django.http import HttpResponse
     from pytest_django.fixtures import Settings
 
 pytestmark = pytest.mark.django_db
@@ -43,7 +42,7 @@ def bearer(user: User) -> Client:
     return Client(enforce_csrf_checks=True, headers={"Authorization": f"Bearer {key}"})
 
 
-def post(client: Client, path: str, body: Any) -> HttpResponse:
+def post(client: Client, path: str, body: Any) -> Any:
     return client.post(path, json.dumps(body), content_type="application/json")
 
 
