@@ -110,7 +110,7 @@ def run_tool_call(*, pk: int, **kwargs: Any) -> None:
             {"type": "run.settled", "response": claim.response_id, "call": claim.pk},
         )
     else:
-        logger.warning("tool call %s went to another worker; its end is not written", pk)
+        logger.info("tool call %s is no longer this worker's; its end is not written", pk)
 
 
 def _run(claim: Claim) -> End:

@@ -44,7 +44,7 @@ LIMIT = uamp.DEFAULT_LIMITS.tool_result_bytes
 
 @pytest.fixture(autouse=True)
 def _tools(settings: Settings) -> Iterator[None]:
-    settings.UAMP_SERVER_TOOLS = long_tools.PATHS
+    settings.UAMP_SERVER_TOOLS = [*django_settings.UAMP_SERVER_TOOLS, *long_tools.PATHS]
     channel_layers.set("default", None)
     channel_layers.backends.clear()
     long_tools.GATE.clear()
@@ -542,6 +542,30 @@ def test_what_may_not_be_stored_is_said() -> None:
         work.write_content(b"", mime_type="text/csv", filename="r.csv")
 
 
+@pytest.mark.usefixtures("celery_worker_thread")
+def test_the_tool_that_ships_reports_on_a_file_of_the_chat() -> None:
+    asker = User.objects.create_user("asker")
+    table = contents.store(
+        b"city,rain\nBern,3\nBasel,5\n",
+        mime_type="text/csv",
+        filename="rain.csv",
+        owner=contents.Owner(user_id=asker.pk),
+    )
+    call = queued_call("csv_report", {"content_id": str(table.pk)}, user=asker)
+    with hearing(call) as heard:
+        ring(call.pk)
+        row = ended(call)
+        wait_for(lambda: heard[-1]["type"] == "run.settled")
+    assert (row.status, row.is_error) == ("done", False)
+    assert row.result.startswith("**rain.csv** has 2 rows and 2 columns.")
+    [item] = row.content_items
+    _, mime_type = contents.read_in_chat(item["content_id"], call.response.chat_id)
+    assert (item["type"], mime_type) == ("image", "image/png")
+    stages = list(dict.fromkeys(event["stage"] for event in progress_of(heard)))
+    assert stages == ["read", "parse", "statistics", "chart", "write", "done"]
+    assert progress_of(heard)[-1]["percent"] == 100
+
+
 # --- A worker that dies ---
 
 
@@ -562,6 +586,7 @@ def worker_process(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], Conn
             [*command, "-c", "2", "--without-heartbeat", "--without-mingle", "--without-gossip"],
             env=environment,
             cwd=django_settings.BASE_DIR,
+            stdout=log,
             stderr=log,
         )
     broker = str(folder / "run" / "broker")
