@@ -1,0 +1,105 @@
+"""The system checks: what the settings give is clean, and each missing option is found."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from uamp_project import checks
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def manage(*arguments: str, data_dir: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run manage.py with the product's settings."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in {"DATABASE_URL", "REDIS_URL", "SQLITE_SYNCHRONOUS", "DJANGO_SETTINGS_MODULE"}
+    }
+    return subprocess.run(  # noqa: S603 our own interpreter
+        [sys.executable, "manage.py", *arguments],
+        cwd=ROOT,
+        env={**kept, "DATA_DIR": str(data_dir), **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {},
+        {"DATABASE_URL": "postgres://nobody@127.0.0.1:1/none"},
+        {"REDIS_URL": "redis://127.0.0.1:1"},
+    ],
+    ids=["embedded", "postgresql", "redis"],
+)
+def test_check_deploy_is_clean(environment: dict[str, str], tmp_path: Path) -> None:
+    done = manage(
+        *("check", "--deploy", "--fail-level", "WARNING"),
+        data_dir=tmp_path,
+        HTTPS="1",
+        SECRET_KEY="k" * 30 + "".join(map(chr, range(48, 78))),
+        **environment,
+    )
+
+    assert (done.returncode, done.stdout) == (
+        0,
+        "System check identified no issues (0 silenced).\n",
+    ), done.stderr
+
+
+def test_a_lower_synchronous_is_a_warning(tmp_path: Path) -> None:
+    done = manage("check", data_dir=tmp_path, SQLITE_SYNCHRONOUS="NORMAL")
+
+    assert "uamp.W004" in done.stderr
+
+
+def sqlite(**options: Any) -> dict[str, Any]:
+    good = {
+        "transaction_mode": "IMMEDIATE",
+        "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;",
+    }
+    return {"ENGINE": "django.db.backends.sqlite3", "OPTIONS": {**good, **options}}
+
+
+def postgresql(**options: Any) -> dict[str, Any]:
+    good = {"tcp_user_timeout": 8000, "options": "-c lock_timeout=5000"}
+    return {"ENGINE": "django.db.backends.postgresql", "OPTIONS": {**good, **options}}
+
+
+@pytest.mark.parametrize(
+    ("database", "found"),
+    [
+        (sqlite(), []),
+        (sqlite(transaction_mode=None), ["uamp.E002"]),
+        (sqlite(transaction_mode="DEFERRED"), ["uamp.E002"]),
+        (sqlite(init_command="PRAGMA synchronous=FULL;"), ["uamp.E003"]),
+        (sqlite(init_command="PRAGMA journal_mode=WAL;"), ["uamp.W004"]),
+        (postgresql(), []),
+        (postgresql(tcp_user_timeout=0), ["uamp.E005"]),
+        (postgresql(isolation_level=3), ["uamp.E006"]),
+        (postgresql(options="-c default_transaction_isolation=serializable"), ["uamp.E006"]),
+        (postgresql(options="-c synchronous_commit=off"), ["uamp.E007"]),
+        ({"ENGINE": "django.db.backends.mysql"}, ["uamp.E001"]),
+    ],
+)
+def test_each_database_option_that_is_needed_is_asked_for(
+    database: dict[str, Any], found: list[str]
+) -> None:
+    assert [message.id for message in checks.database_messages(database)] == found
+
+
+@pytest.mark.parametrize("name", list(checks.CELERY_OPTIONS))
+def test_each_celery_option_that_is_needed_is_asked_for(name: str, settings: Settings) -> None:
+    assert checks.check_celery_options() == []
+    setattr(settings, name, 4)
+
+    assert [message.id for message in checks.check_celery_options()] == ["uamp.E010"]

@@ -1,0 +1,89 @@
+"""The demo: idempotent, private, and never at the cost of somebody's own account."""
+
+import json
+import stat
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth import authenticate
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from pytest_django import Settings
+
+from chat_app.models import Chat
+from sessions_app.auth import verify_token
+from uamp_project import demo
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def own_data_dir(settings: Settings, tmp_path: Path) -> None:
+    settings.DATA_DIR = tmp_path
+
+
+def prepare() -> dict[str, Any]:
+    out = StringIO()
+    call_command("demo", json=True, stdout=out)
+    prepared: dict[str, Any] = json.loads(out.getvalue())
+    return prepared
+
+
+def test_the_demo_has_people_agents_and_a_chat_that_they_share() -> None:
+    prepared = prepare()
+
+    assert [user["username"] for user in prepared["users"]] == ["alice", "bob", "admin"]
+    assert {"echo", "slow"} <= {agent["name"] for agent in prepared["agents"]}
+    chat = Chat.objects.get(pk=prepared["chats"][0]["id"])
+    members = chat.participants.values_list("user__username", "agent__name")
+    assert sorted(members, key=str) == sorted(
+        [("alice", None), ("bob", None), (None, "echo"), (None, "slow")], key=str
+    )
+
+
+def test_the_printed_passwords_and_keys_are_good() -> None:
+    for user in prepare()["users"]:
+        signed_in = authenticate(username=user["username"], password=user["password"])
+        assert isinstance(signed_in, User)
+        assert signed_in.is_superuser == (user["username"] == "admin")
+        assert verify_token(user["api_key"]).user_id == signed_in.pk
+
+
+def test_a_second_preparation_changes_nothing() -> None:
+    assert prepare() == prepare()
+    assert (User.objects.count(), Chat.objects.count()) == (3, 1)
+
+
+def test_a_new_database_gets_the_same_people() -> None:
+    first = prepare()
+    User.objects.all().delete()
+
+    assert prepare()["users"] == first["users"]
+    assert verify_token(first["users"][0]["api_key"]).username == "alice"
+
+
+def test_the_kept_file_is_private() -> None:
+    prepare()
+
+    assert stat.S_IMODE(demo.demo_path().stat().st_mode) == 0o600
+    assert not list(demo.demo_path().parent.glob("demo.json?*"))
+
+
+def test_the_password_can_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare()
+    monkeypatch.setenv("DEMO_PASSWORD", "let-me-see-it")
+
+    assert {user["password"] for user in prepare()["users"]} == {"let-me-see-it"}
+    assert authenticate(username="bob", password="let-me-see-it") is not None
+
+
+def test_an_account_that_is_not_the_demos_is_left_alone() -> None:
+    User.objects.create_user("alice", "alice@example.org", "her own password")
+    with pytest.raises(CommandError, match="'alice' is not the demo's"):
+        prepare()
+
+    assert authenticate(username="alice", password="her own password") is not None
+    assert User.objects.count() == 1
