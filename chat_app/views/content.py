@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import uuid
     from collections.abc import AsyncIterator, Iterator
 
+    from django.db.models.fields.files import FieldFile
     from rest_framework.request import Request
 
 CHUNK_BYTES: Final = 256 * 1024
@@ -50,22 +51,29 @@ class Part(NamedTuple):
 
 
 class BlobResponse(StreamingHttpResponse):
-    """Part of a file, read piece by piece; in an ASGI server off the event loop."""
+    """Part of a stored file, read piece by piece; in an ASGI server off the event loop.
 
-    def __init__(self, blob: IO[bytes], part: Part, **kwargs: Any) -> None:
-        blob.seek(part.start)
+    The file is opened for the first piece: an answer that becomes a 304 opens nothing.
+    """
+
+    def __init__(self, blob: FieldFile, part: Part, **kwargs: Any) -> None:
         self._blob = blob
-        self._left = part.size
+        self._file: IO[bytes] | None = None
+        self._start, self._left = part
         super().__init__(self._pieces(), **kwargs)
         self["Content-Length"] = str(part.size)
 
     def close(self) -> None:
         """Close the file with the response; the server calls this however the response ends."""
         super().close()
-        self._blob.close()
+        if self._file is not None:
+            self._file.close()
 
     def _read(self) -> bytes:
-        piece = self._blob.read(min(CHUNK_BYTES, self._left))
+        if self._file is None:
+            self._file = self._blob.storage.open(str(self._blob.name), "rb")
+            self._file.seek(self._start)
+        piece = self._file.read(min(CHUNK_BYTES, self._left))
         self._left -= len(piece)
         return piece
 
@@ -181,7 +189,7 @@ def _blob_response(content: Content, request: Request) -> HttpResponse | Streami
         status = 206
         last = part.start + part.size - 1
         headers["Content-Range"] = f"bytes {part.start}-{last}/{content.size_bytes}"
-    return BlobResponse(content.blob.open("rb"), part, status=status, headers=headers)
+    return BlobResponse(content.blob, part, status=status, headers=headers)
 
 
 def _part(asked: str, size: int) -> Part | None:

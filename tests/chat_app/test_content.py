@@ -1,0 +1,288 @@
+"""Content over HTTP: what may come in, who may read it, and how it is served (UAMP §8.4.1)."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.signing import TimestampSigner
+from django.test import AsyncClient, Client
+
+from chat_app import contents, services
+from chat_app.models import Content
+from sessions_app.auth import create_api_key
+from tests import factories
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from django.contrib.auth.models import User
+    from pytest_django.fixtures import Settings
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def media(settings: Settings, tmp_path: Path) -> Path:
+    settings.MEDIA_ROOT = tmp_path
+    return tmp_path
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def upload(client: Client, data: bytes, *, name: str, mime_type: str) -> Any:
+    file = SimpleUploadedFile(name, data, content_type=mime_type)
+    return client.post("/api/v1/contents", {"file": file})
+
+
+def body_of(response: Any) -> bytes:
+    return b"".join(response.streaming_content)
+
+
+# --- In ---
+
+
+def test_a_picture_is_stored_and_described() -> None:
+    ada = factories.user("ada")
+    data = factories.png()
+    response = upload(signed_in(ada), data, name="../../a\u202epicture.png", mime_type="image/png")
+    assert response.status_code == 201
+    content = Content.objects.get()
+    assert response["Location"] == f"/api/v1/contents/{content.pk}"
+    body = response.json()
+    url = f"/api/content/{content.pk}"
+    assert body["content_id"] == str(content.pk)
+    assert (body["url"], body["mime_type"], body["size_bytes"]) == (url, "image/png", len(data))
+    assert (body["filename"], body["sha256"]) == ("apicture.png", content.sha256)
+    assert body["item"] == {
+        "type": "image",
+        "image": {"url": url},
+        "format": "png",
+        "content_id": str(content.pk),
+    }
+    described = signed_in(ada).get(f"/api/v1/contents/{content.pk}").json()
+    assert {k: v for k, v in described.items() if k != "signed_url"} == {
+        k: v for k, v in body.items() if k != "signed_url"
+    }
+    assert body_of(signed_in(ada).get(url)) == data
+
+
+def test_a_program_uploads_with_its_key_alone() -> None:
+    key = create_api_key(factories.user("ada"), name="tests")
+    headers = {"Authorization": f"Bearer {key}"}
+    client = Client(enforce_csrf_checks=True, headers=headers)
+    response = upload(client, b"a,b\n1,2\n", name="a.csv", mime_type="text/csv")
+    assert response.status_code == 201
+    assert response.json()["item"]["type"] == "file"
+
+
+@pytest.mark.parametrize(
+    ("data", "mime_type"),
+    [
+        (b"<html><script>alert(1)</script>", "image/png"),
+        (factories.png(), "image/jpeg"),
+        (b"", "text/plain"),
+        (b"\x89PNG", "image/png"),
+        (b"%PDF-1.4\n%...", "image/gif"),
+    ],
+)
+def test_a_file_that_is_not_what_it_says_is_refused(
+    data: bytes, mime_type: str, media: Path
+) -> None:
+    response = upload(signed_in(factories.user()), data, name="a.png", mime_type=mime_type)
+    if data:
+        assert (response.status_code, response.json()["code"]) == (422, "invalid_media")
+    else:
+        assert (response.status_code, response.json()["code"]) == (400, "invalid")
+    assert response.json()["errors"][0]["pointer"] == "/file"
+    assert not Content.objects.exists()
+    assert list(media.rglob("*")) == []
+
+
+def test_a_file_may_have_its_limit_and_not_one_byte_more(settings: Settings, media: Path) -> None:
+    settings.UAMP_UPLOAD_BYTES = 100
+    client = signed_in(factories.user())
+    assert upload(client, b"a" * 100, name="a", mime_type="text/plain").status_code == 201
+    response = upload(client, b"a" * 101, name="a", mime_type="text/plain")
+    assert (response.status_code, response.json()["code"]) == (413, "content_too_large")
+    # More than the file and its envelope can have is refused before it is read.
+    response = upload(client, b"a" * 100_000, name="a", mime_type="text/plain")
+    assert (response.status_code, response.json()["code"]) == (413, "content_too_large")
+    assert Content.objects.count() == 1
+    assert len([path for path in media.rglob("*") if path.is_file()]) == 1
+
+
+def test_an_upload_without_a_file_or_as_json_is_refused() -> None:
+    client = signed_in(factories.user())
+    response = client.post("/api/v1/contents", {"file": "text"})
+    assert (response.status_code, response.json()["code"]) == (400, "invalid")
+    response = client.post("/api/v1/contents", "{}", content_type="application/json")
+    assert (response.status_code, response.json()["code"]) == (415, "unsupported_media_type")
+    response = client.post("/api/v1/contents", b"x", content_type="multipart/form-data")
+    assert (response.status_code, response.json()["code"]) == (400, "malformed_body")
+    assert not Content.objects.exists()
+
+
+# --- Who may read ---
+
+
+def test_members_of_a_chat_that_shows_a_content_may_read_it() -> None:
+    ada, bob, eve = (factories.user(name) for name in ("ada", "bob", "eve"))
+    chat = factories.chat(ada, bob)
+    content = factories.content(ada)
+    paths = [f"/api/content/{content.pk}", f"/api/v1/contents/{content.pk}"]
+
+    def statuses(user: User) -> list[int]:
+        found = []
+        for path in paths:
+            response = signed_in(user).get(path)
+            found.append(response.status_code)
+        return found
+
+    assert (statuses(ada), statuses(bob), statuses(eve)) == ([200, 200], [404, 404], [404, 404])
+    contents.use(chat.pk, [str(content.pk)])
+    assert (statuses(bob), statuses(eve)) == ([200, 200], [404, 404])
+    membership = bob.participations.get()
+    services.remove_participant(chat_id=chat.pk, removed_by=bob, participant_id=membership.pk)
+    assert statuses(bob) == [404, 404]
+
+
+def test_a_stranger_gets_what_a_wrong_id_gets() -> None:
+    content = factories.content(factories.user("ada"))
+    bodies = []
+    for content_id in (content.pk, uuid.uuid4()):
+        response = Client().get(f"/api/content/{content_id}")
+        assert (response.status_code, response["Content-Type"]) == (
+            404,
+            "application/problem+json",
+        )
+        body = response.json()
+        bodies.append({k: v for k, v in body.items() if k not in {"instance", "request_id"}})
+    assert bodies[0] == bodies[1]
+
+
+def test_a_signed_address_is_readable_by_anybody_for_its_time() -> None:
+    content = factories.content(factories.user("ada"))
+    other = factories.content(factories.user("bob"), factories.png(3, 3))
+    url = contents.signed_url(content.pk)
+    response = Client().get(url)
+    assert (response.status_code, body_of(response)) == (200, factories.png())
+    signature = url.partition("=")[2]
+    old = TimestampSigner(salt="content")
+    old.timestamp = lambda: "1"  # type: ignore[method-assign]  # signed long ago
+    expired = old.sign(str(content.pk)).split(":", 1)[1]
+    for wrong in (
+        f"/api/content/{other.pk}?signature={signature}",
+        f"/api/content/{content.pk}?signature={signature[:-1]}",
+        f"/api/content/{content.pk}?signature={expired}",
+        f"/api/content/{content.pk}?signature=",
+    ):
+        assert Client().get(wrong).status_code == 404
+
+
+# --- Out ---
+
+
+@pytest.mark.parametrize(
+    ("mime_type", "data", "served_as", "disposition"),
+    [
+        ("image/png", factories.png(), "image/png", 'inline; filename="a b.x"'),
+        ("audio/mpeg", b"ID3\x03" + b"\0" * 32, "audio/mpeg", 'inline; filename="a b.x"'),
+        ("text/plain", b"a", "text/plain; charset=utf-8", 'attachment; filename="a b.x"'),
+        ("application/pdf", b"%PDF-1.4\n", "application/pdf", 'attachment; filename="a b.x"'),
+        ("text/html", b"<p>", "application/octet-stream", 'attachment; filename="a b.x"'),
+        ("image/svg+xml", b"<svg/>", "application/octet-stream", 'attachment; filename="a b.x"'),
+        ("text/csv", b"a,b", "application/octet-stream", 'attachment; filename="a b.x"'),
+    ],
+)
+def test_a_content_is_served_so_that_it_cannot_act_as_a_page(
+    mime_type: str, data: bytes, served_as: str, disposition: str
+) -> None:
+    ada = factories.user("ada")
+    content = factories.content(ada, data, mime_type=mime_type, filename="a b.x")
+    response = signed_in(ada).get(f"/api/content/{content.pk}", headers={"Accept": "image/*"})
+    assert body_of(response) == data
+    assert response["Content-Type"] == served_as
+    assert response["Content-Disposition"] == disposition
+    assert response["Content-Length"] == str(len(data))
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert response["Content-Security-Policy"] == "sandbox; default-src 'none'"
+    assert set(response["Cache-Control"].split(", ")) == {"private", "no-cache"}
+    assert response["ETag"] == f'"{content.sha256}"'
+
+
+def test_a_file_name_in_another_script_is_encoded() -> None:
+    ada = factories.user("ada")
+    content = factories.content(ada, b"a", mime_type="text/plain", filename='отчёт "1".txt')
+    response = signed_in(ada).get(f"/api/content/{content.pk}")
+    assert response["Content-Disposition"] == (
+        "attachment; filename*=utf-8''%D0%BE%D1%82%D1%87%D1%91%D1%82%20%221%22.txt"
+    )
+
+
+def test_a_known_content_is_not_sent_again() -> None:
+    ada = factories.user("ada")
+    content = factories.content(ada)
+    response = signed_in(ada).get(
+        f"/api/content/{content.pk}", headers={"If-None-Match": f'"{content.sha256}"'}
+    )
+    assert (response.status_code, response.content) == (304, b"")
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "served", "content_range"),
+    [
+        ("bytes=0-3", 206, b"0123", "bytes 0-3/10"),
+        ("bytes=8-", 206, b"89", "bytes 8-9/10"),
+        ("bytes=8-99", 206, b"89", "bytes 8-9/10"),
+        ("bytes=-3", 206, b"789", "bytes 7-9/10"),
+        ("bytes=-99", 200, b"0123456789", None),
+        ("bytes=0-", 200, b"0123456789", None),
+        ("bytes=10-", 416, b"", "bytes */10"),
+        ("bytes=-0", 416, b"", "bytes */10"),
+        ("bytes=5-2", 200, b"0123456789", None),
+        ("bytes=0-1,4-5", 200, b"0123456789", None),
+        ("lines=0-1", 200, b"0123456789", None),
+        ("bytes=-", 200, b"0123456789", None),
+        ("bytes=" + "9" * 30 + "-", 200, b"0123456789", None),
+    ],
+)
+def test_a_range_is_served_as_asked(
+    asked: str, status: int, served: bytes, content_range: str | None
+) -> None:
+    ada = factories.user("ada")
+    content = factories.content(ada, b"0123456789", mime_type="text/plain", filename="a.txt")
+    response = signed_in(ada).get(f"/api/content/{content.pk}", headers={"Range": asked})
+    body = body_of(response) if response.streaming else response.content
+    assert (response.status_code, body) == (status, served)
+    assert response.headers.get("Content-Range") == content_range
+    assert response["Content-Length"] == str(len(served))
+
+
+def test_a_range_of_a_file_that_changed_is_the_whole_file() -> None:
+    ada = factories.user("ada")
+    content = factories.content(ada, b"0123456789", mime_type="text/plain", filename="a.txt")
+    headers = {"Range": "bytes=0-3", "If-Range": '"other"'}
+    response = signed_in(ada).get(f"/api/content/{content.pk}", headers=headers)
+    assert (response.status_code, body_of(response)) == (200, b"0123456789")
+
+
+async def test_an_asgi_server_reads_a_large_file_piece_by_piece(
+    transactional_db: None,
+) -> None:
+    data = bytes(range(256)) * 4000
+    ada = await sync_to_async(factories.user)("ada")
+    content = await sync_to_async(factories.content)(ada, data, mime_type="video/mp4")
+    client = AsyncClient()
+    await client.aforce_login(ada)
+    response: Any = await client.get(f"/api/content/{content.pk}")
+    pieces = [piece async for piece in response]
+    assert b"".join(pieces) == data
+    assert len(pieces) == 4
