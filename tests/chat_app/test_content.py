@@ -284,5 +284,6 @@ async def test_an_asgi_server_reads_a_large_file_piece_by_piece(
     await client.aforce_login(ada)
     response: Any = await client.get(f"/api/content/{content.pk}")
     pieces = [piece async for piece in response]
+    await sync_to_async(response.close)()
     assert b"".join(pieces) == data
     assert len(pieces) == 4
