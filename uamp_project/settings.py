@@ -64,7 +64,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "servestatic.middleware.ServeStaticMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -193,7 +193,7 @@ STATIC_ROOT = DATA_DIR / "staticfiles"
 # Whitenoise warns of a folder that is not there; nothing has to be collected to run.
 STATIC_ROOT.mkdir(exist_ok=True)
 STATICFILES_DIRS = [BASE_DIR / "static"]
-WHITENOISE_USE_FINDERS = True
+SERVESTATIC_USE_FINDERS = True
 MEDIA_ROOT = DATA_DIR / "content"
 # Content is never served from MEDIA_URL: /api/content/<uuid> checks who asks.
 STORAGES = {
