@@ -177,15 +177,25 @@ def verify_token(token: str) -> Principal:
     return replace(of_user(key.user), api_key_id=key.pk, expires_at=key.expires_at)
 
 
-def is_still_good(principal: Principal) -> bool:
-    """Return whether a principal who was let in would still be (synchronous)."""
-    if principal.user_id is None:
-        return True
-    if not User.objects.filter(pk=principal.user_id, is_active=True).exists():
-        return False
-    if principal.api_key_id is None:
-        return True
-    return ApiKey.objects.filter(pk=principal.api_key_id, revoked_at__isnull=True).exists()
+def unwelcome(principals: Iterable[Principal]) -> list[Principal]:
+    """Return who of these would not be let in any more: key revoked, person deactivated."""
+    people = [principal for principal in principals if principal.user_id is not None]
+    users = set(
+        User.objects.filter(pk__in={p.user_id for p in people}, is_active=True).values_list(
+            "pk", flat=True
+        )
+    )
+    keys = set(
+        ApiKey.objects.filter(
+            pk__in={p.api_key_id for p in people if p.api_key_id is not None},
+            revoked_at__isnull=True,
+        ).values_list("pk", flat=True)
+    )
+    return [
+        p
+        for p in people
+        if p.user_id not in users or (p.api_key_id is not None and p.api_key_id not in keys)
+    ]
 
 
 def create_api_key(user: User, *, name: str, scopes: Iterable[str] = ()) -> str:

@@ -19,7 +19,7 @@ from django.conf import settings
 
 from chat_app import fanout
 from sessions_app import auth, database, handlers, presence, runner
-from sessions_app.peer import Defaults, Peer
+from sessions_app.peer import CLOSE_UNAUTHORIZED, Defaults, Peer
 from sessions_app.rates import Bucket
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-CLOSE_UNAUTHORIZED: Final = 4401
 CLOSE_FORBIDDEN: Final = 4403
 CLOSE_UNRESPONSIVE: Final = 1013
 CLOSE_RESTART: Final = 1012

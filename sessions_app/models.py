@@ -66,13 +66,18 @@ class Session(models.Model):
     config = models.JSONField(default=dict)
     client_capabilities = models.JSONField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
+    # The last time that a connection had it; a session that nobody resumes is closed (keeper).
+    seen_at = models.DateTimeField(default=timezone.now)
     closed_at = models.DateTimeField(null=True, blank=True)
     close_reason = models.CharField(max_length=100, blank=True)
 
     class Meta:
         """Sessions are listed newest first in the admin."""
 
-        indexes: ClassVar = [models.Index(fields=["status", "created_at"], name="session_listing")]
+        indexes: ClassVar = [
+            models.Index(fields=["status", "created_at"], name="session_listing"),
+            models.Index(fields=["seen_at"], condition=Q(status="active"), name="idle_sessions"),
+        ]
 
     def __str__(self) -> str:
         return self.id

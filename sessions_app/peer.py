@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 import uamp
 from sessions_app.feed import Feed
 from sessions_app.frames import new_event_id, now_ms
+from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
+    from datetime import datetime
 
     from sessions_app.auth import Principal
     from sessions_app.feed import Source
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from uamp.events import Event, InputEvent
 
 QUEUE_ITEMS: Final = 4096
+TOKEN_GRACE_SECONDS: Final = 60.0
+CLOSE_UNAUTHORIZED: Final = 4401
 
 # Something that a feed does in its turn; a coroutine where it may read the log.
 Work: TypeAlias = "Callable[[], Coroutine[Any, Any, None] | None]"
@@ -95,6 +99,7 @@ class Attached:
     # The responses that began without a response.create, for the one that may still come.
     auto_started: tuple[str, ...] = ()
     typed_at: float = 0.0
+    warned_of: datetime | None = None
 
 
 class Peer:
@@ -176,6 +181,52 @@ class Peer:
         """Read the log of a chat: a message about it was lost (runner.Follower)."""
         for attached in self.followers_of(chat_id):
             self.put(attached.feed.catch_up)
+
+    @property
+    def session_ids(self) -> list[str]:
+        """The sessions on this connection (runner.Follower)."""
+        return list(self.sessions)
+
+    def principals(self) -> set[Principal]:
+        """Return who acts on this connection (runner.Follower)."""
+        return {self.principal, *(a.session.principal for a in self.sessions.values())}
+
+    def dismiss(self, principal: Principal) -> None:
+        """Let somebody act no more: their sessions end here, and with them their connection."""
+        for session_id, attached in list(self.sessions.items()):
+            if attached.session.principal == principal:
+                self._dismiss_session(session_id, ErrorCode.UNAUTHORIZED, "The token was revoked.")
+        if self.principal == principal:
+            self.close(CLOSE_UNAUTHORIZED)
+
+    def watch_tokens(self, now: float) -> None:
+        """Warn of tokens that expire, and end the sessions of those that did (UAMP §10.3).
+
+        `now` is Unix seconds. Between the two a session may still be given a new token.
+        """
+        for session_id, attached in list(self.sessions.items()):
+            expires_at = attached.session.principal.expires_at
+            if expires_at is None:
+                continue
+            left = expires_at.timestamp() - now
+            if left < -TOKEN_GRACE_SECONDS:
+                self._dismiss_session(session_id, ErrorCode.TOKEN_EXPIRED, "The token expired.")
+            elif 0 < left < TOKEN_GRACE_SECONDS and attached.warned_of != expires_at:
+                attached.warned_of = expires_at
+                self._tell_error(
+                    session_id,
+                    ErrorCode.TOKEN_EXPIRING,
+                    "The token of this session expires within a minute. Send session.update.",
+                )
+
+    def _dismiss_session(self, session_id: str, code: ErrorCode, message: str) -> None:
+        self._tell_error(session_id, code, message)
+        self.detach(session_id)
+        self.connection.detach(session_id)
+
+    def _tell_error(self, session_id: str, code: ErrorCode, message: str) -> None:
+        error = RemoteProtocolError(code, message, session_id=session_id)
+        self.reply(error.to_event(), session_id=session_id)
 
     # --- What waits for the client ---
 

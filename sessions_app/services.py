@@ -31,6 +31,7 @@ from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from agents_app.selectors import AgentSpec
     from sessions_app.auth import Principal
@@ -133,6 +134,15 @@ def close_session(session_id: str, *, reason: str) -> None:
         status=Session.Status.CLOSED, closed_at=timezone.now(), close_reason=reason[:100]
     )
     PendingInput.objects.filter(session_id=session_id).delete()
+
+
+def touch_sessions(session_ids: Sequence[str], *, now: datetime) -> None:
+    """Say that connections hold these sessions, and close those that nobody held for long."""
+    Session.objects.filter(pk__in=session_ids).update(seen_at=now)
+    idle = now - timedelta(hours=settings.UAMP_SESSION_IDLE_HOURS)
+    Session.objects.filter(status=Session.Status.ACTIVE, seen_at__lt=idle).update(
+        status=Session.Status.CLOSED, closed_at=now, close_reason="timeout"
+    )
 
 
 def update_session(

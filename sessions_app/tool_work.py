@@ -25,7 +25,6 @@ from django.utils import timezone
 import uamp
 from agents_app.tools import ReadContent, ToolCancelled, ToolError, ToolOutcome
 from chat_app import contents, fanout
-from chat_app.models import Content
 from sessions_app import database
 from sessions_app.frames import frame
 from sessions_app.models import Response, ToolCall
@@ -54,7 +53,7 @@ class Claim:
     arguments: str
     response_id: str
     chat_id: str
-    reader: contents.Owner
+    asker: contents.Owner
     deadline: datetime
     percent: int
 
@@ -96,7 +95,7 @@ def claim_call(pk: int) -> Claim | None:
         arguments=row.arguments,
         response_id=row.response_id,
         chat_id=row.response.chat_id,
-        reader=contents.Owner(
+        asker=contents.Owner(
             user_id=session.user_id if session else None, key=session.principal if session else ""
         ),
         deadline=deadline,
@@ -287,21 +286,34 @@ def storable(text: str) -> str:
 
 def _read_content(claim: Claim, content_id: str) -> ReadContent:
     try:
-        key = uuid.UUID(content_id)
-    except ValueError:
-        raise ToolError(f"{content_id[:80]!r} is not a content_id.") from None
-    # Not all that this person may read: an agent must not carry one chat's files into another.
-    allowed = Q(uses__chat_id=claim.chat_id)
-    if claim.reader.user_id is not None:
-        allowed |= Q(owner_id=claim.reader.user_id)
-    if claim.reader.key:
-        allowed |= Q(owner_key=claim.reader.key)
-    content = Content.objects.filter(allowed, pk=key).first()
-    if content is None:
-        raise ToolError(f"There is no content {content_id} in this chat.")
+        uuid.UUID(content_id)
+        return _readable(claim, content_id)
+    except (ValueError, contents.ContentNotFound):
+        raise ToolError(f"There is no content {content_id[:80]!r} in this chat.") from None
+
+
+def _readable(claim: Claim, content_id: str) -> ReadContent:
+    """Return what was made in the chat, what the asker owns, and what both of them may read."""
+    asker = claim.asker
+    try:
+        content = contents.readable(content_id, owner=_chat_owner(claim))
+    except contents.ContentNotFound:
+        content = contents.readable(content_id, owner=asker)
+        is_own = (
+            content.owner_key == asker.key
+            if asker.user_id is None
+            else (content.owner_id == asker.user_id)
+        )
+        if not is_own:
+            # Not all that a person may read: an agent must not carry files between their chats.
+            contents.read_in_chat(content_id, claim.chat_id)
     return ReadContent(
         data=contents.read(content), mime_type=content.mime_type, filename=content.filename
     )
+
+
+def _chat_owner(claim: Claim) -> contents.Owner:
+    return contents.Owner(key=f"chat:{claim.chat_id}")
 
 
 @transaction.atomic
@@ -313,7 +325,7 @@ def _write_content(claim: Claim, data: bytes, *, mime_type: str, filename: str) 
             data,
             mime_type=mime_type,
             filename=filename,
-            owner=contents.Owner(key=f"chat:{claim.chat_id}"),
+            owner=_chat_owner(claim),
             content_id=str(content_id),
         )
     except contents.InvalidMedia as error:

@@ -289,6 +289,8 @@ UAMP_TOOL_WAIT_SECONDS = float(os.environ.get("UAMP_TOOL_WAIT_SECONDS", "1800"))
 UAMP_RESPONSE_SECONDS = float(os.environ.get("UAMP_RESPONSE_SECONDS", "1800"))
 # SIGTERM: responses get this long to finish before the sockets are closed with 1012.
 UAMP_GRACE_SECONDS = float(os.environ.get("UAMP_GRACE_SECONDS", "20"))
+# A session that no connection holds for this long is closed and cannot be resumed.
+UAMP_SESSION_IDLE_HOURS = float(os.environ.get("UAMP_SESSION_IDLE_HOURS", "24"))
 # Messages of the chat that an agent is shown.
 UAMP_HISTORY_MESSAGES = int(os.environ.get("UAMP_HISTORY_MESSAGES", "50"))
 # Client events per socket: beyond the burst a socket is read at this pace.

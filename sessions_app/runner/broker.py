@@ -7,7 +7,7 @@ gone, the answer finds the row, and the response is continued from its kept outp
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -22,6 +22,9 @@ from uamp import events as ev
 
 if TYPE_CHECKING:
     from sessions_app.runner.run import Run
+
+
+ALIVE_SECONDS: Final = 30.0
 
 
 class Broker:
@@ -77,7 +80,27 @@ class Broker:
         pk = await self._open(ToolCall.Kind.LONG, call)
         wait = self._wait(pk)
         await database.run(ring, pk)
-        return await self._settle(pk, wait)
+        telling = asyncio.create_task(self._tell_alive(call.id))
+        try:
+            return await self._settle(pk, wait)
+        finally:
+            telling.cancel()
+
+    async def _tell_alive(self, call_id: str) -> None:
+        """Say now and then that a long tool still runs.
+
+        Clients that know no `progress` give up on a response that says nothing for two minutes
+        (notes/webagents.md §2.1).
+        """
+        while True:
+            await asyncio.sleep(ALIVE_SECONDS)
+            progress = ev.ToolProgress(call_id=call_id, text="")
+            self._run.publish(
+                ev.ResponseDelta(
+                    response_id=self._run.response_id,
+                    delta=ev.Delta(type="tool_progress", tool_progress=progress),
+                )
+            )
 
     async def _open(self, kind: str, call: uamp.ToolCallData) -> int:
         self.used = True

@@ -28,6 +28,8 @@ READ_ROWS_SECONDS: Final = 1.0
 POLL_LOGS_SECONDS: Final = 2.0
 PRESENCE_SECONDS: Final = 25.0
 REJOIN_SECONDS: Final = 30.0
+PRINCIPALS_SECONDS: Final = 5.0
+TOUCH_SECONDS: Final = 300.0
 
 
 def keep(process: Process) -> None:
@@ -51,6 +53,8 @@ def keep(process: Process) -> None:
         ("poll_logs", POLL_LOGS_SECONDS, process.poll_logs),
         ("sweep", settings.UAMP_SWEEP_SECONDS, sweep),
         ("presence", PRESENCE_SECONDS, presence),
+        ("principals", PRINCIPALS_SECONDS, process.check_principals),
+        ("touch", TOUCH_SECONDS, process.touch_sessions),
         ("rejoin", REJOIN_SECONDS, process.join),
     ]
     for name, seconds, beat in beats:

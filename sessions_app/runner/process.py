@@ -9,16 +9,18 @@ import asyncio
 import logging
 import os
 import socket
+import time
 import uuid
 import weakref
 from typing import TYPE_CHECKING, Any, Protocol
 
 from channels.layers import get_channel_layer
 from django.conf import settings
+from django.utils import timezone
 
 from chat_app import fanout
 from chat_app import selectors as chats
-from sessions_app import database, selectors, services
+from sessions_app import auth, database, selectors, services
 from sessions_app.feed import RunningText
 from sessions_app.rates import Rates
 from sessions_app.runner.history import History
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from chat_app.selectors import LoggedEvent
+    from sessions_app.auth import Principal
     from sessions_app.runner.run import Listener, RunContext
 
 logger = logging.getLogger(__name__)
@@ -42,6 +45,19 @@ class Follower(Protocol):
 
     def nudge(self, chat_id: str) -> None:
         """Make it read the log of a chat."""
+
+    def principals(self) -> set[Principal]:
+        """Return who acts there."""
+
+    def dismiss(self, principal: Principal) -> None:
+        """Let somebody act there no more."""
+
+    def watch_tokens(self, now: float) -> None:
+        """Warn of tokens that expire; `now` is Unix seconds."""
+
+    @property
+    def session_ids(self) -> list[str]:
+        """The sessions that it holds."""
 
 
 class Process:
@@ -191,6 +207,22 @@ class Process:
         for follower in list(self.followers):
             for chat_id in behind.intersection(follower.cursors()):
                 follower.nudge(chat_id)
+
+    async def check_principals(self) -> None:
+        """Part from whoever is not welcome any more (notes/reliability.md §3.1)."""
+        followers = list(self.followers)
+        for follower in followers:
+            follower.watch_tokens(time.time())
+        principals = {p for follower in followers for p in follower.principals()}
+        if any(not principal.is_anonymous for principal in principals):
+            for principal in await database.run(auth.unwelcome, principals):
+                for follower in followers:
+                    follower.dismiss(principal)
+
+    async def touch_sessions(self) -> None:
+        """Keep the sessions that are held here from being taken for idle."""
+        held = [session_id for f in list(self.followers) for session_id in f.session_ids]
+        await database.run(services.touch_sessions, held, now=timezone.now())
 
     def spawn(self, coroutine: Any, *, name: str) -> asyncio.Task[Any]:
         """Run a task of the process and keep it alive."""
