@@ -17,6 +17,7 @@ import uvicorn
 from celery.contrib.testing.worker import start_worker
 from channels.layers import channel_layers
 from django.db import connection, connections
+from pytest_django import DjangoDbBlocker
 
 from sessions_app.database import close_connections
 from tests import services
@@ -84,12 +85,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None) -> Iterator[None]:
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     """Make the test database; before it is dropped, let go of it in every thread."""
     yield
     close_connections()
     if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
+        with django_db_blocker.unblock(), connection.cursor() as cursor:
             cursor.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
