@@ -68,10 +68,11 @@ def summary(filename: str, table: Table, columns: Sequence[Column], shows: str) 
         f" {' | '.join(_cell(fact) for fact in c.facts)} |"
         for c in columns
     ]
-    note = f" {table.ragged} rows had another number of values." if table.ragged else ""
+    note = f" Rows with too few or too many values: {table.ragged}." if table.ragged else ""
+    size = f"{_counted(table.rows, 'row')} and {_counted(len(columns), 'column')}"
     return "\n".join(
         (
-            f"**{_cell(filename)}** has {table.rows} rows and {len(columns)} columns.{note}",
+            f"**{_cell(filename)}** has {size}.{note}",
             "",
             "| column | kind | filled | different | smallest | largest | typical |",
             "|---|---|---:|---:|---:|---:|---|",
@@ -80,6 +81,10 @@ def summary(filename: str, table: Table, columns: Sequence[Column], shows: str) 
             f"The chart shows {_cell(shows, 200)}.",
         )
     )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _cell(text: str, limit: int = _CELL_CHARS) -> str:

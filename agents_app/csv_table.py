@@ -61,7 +61,7 @@ class Column:
         if not self.frequent:
             return "", "", ""
         value, times = self.frequent[0]
-        return "", "", f"most often “{value}” ({times} times)"
+        return "", "", f"“{value}” in {times} of {self.filled}"
 
 
 def decode(data: bytes) -> str:

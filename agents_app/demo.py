@@ -64,7 +64,7 @@ def prepare_agents() -> list[str]:
             if agent is None:
                 Agent.objects.create(name=name, is_public=True, **values)
                 created.append(name)
-            elif name == "assistant" and _is_as_made(agent):
+            elif name == "assistant" and not _has(agent, values) and _is_as_made(agent):
                 for field, value in values.items():
                     setattr(agent, field, value)
                 agent.save()
@@ -100,7 +100,8 @@ def _with_model(model: str) -> dict[str, Any]:
 
 def _is_as_made(agent: Agent) -> bool:
     """Return whether nobody has changed the assistant since it was made here."""
-    forms = (_WITHOUT_MODEL, _with_model(agent.model))
-    return any(
-        all(getattr(agent, field) == value for field, value in form.items()) for form in forms
-    )
+    return _has(agent, _WITHOUT_MODEL) or _has(agent, _with_model(agent.model))
+
+
+def _has(agent: Agent, values: dict[str, Any]) -> bool:
+    return all(getattr(agent, field) == value for field, value in values.items())

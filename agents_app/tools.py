@@ -21,7 +21,7 @@ class ToolError(Exception):
     """A tool cannot do what was asked; the message says what to do, and users may read it."""
 
 
-class ToolCancelled(Exception):  # noqa: N818 it is no error: somebody asked for it
+class ToolCancelled(Exception):
     """The tool's call was cancelled, or another process took it over: stop and write nothing."""
 
 

@@ -219,7 +219,8 @@ class LLMInstance:
                 ]
         except BaseExceptionGroup as failures:
             # Only an approval or a UPPError gets here, and the first one ends the generation.
-            raise failures.exceptions[0] from None
+            first = failures.exceptions[0]
+            raise first from first.__cause__
         return ToolResultMessage(results=tuple(task.result() for task in tasks))
 
     async def _execute(

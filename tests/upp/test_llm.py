@@ -148,9 +148,10 @@ async def test_what_goes_wrong_in_a_call_is_told_to_the_model(call: Call, said: 
 
 async def test_a_upp_error_in_a_tool_ends_the_generation_and_the_other_calls() -> None:
     ended = asyncio.Event()
+    cause = ValueError("why")
 
     async def fail(_arguments: dict[str, Any]) -> None:
-        raise UPPError("stop", code=ErrorCode.CANCELLED)
+        raise UPPError("stop", code=ErrorCode.CANCELLED) from cause
 
     async def wait(_arguments: dict[str, Any]) -> None:
         try:
@@ -160,8 +161,9 @@ async def test_a_upp_error_in_a_tool_ends_the_generation_and_the_other_calls() -
 
     script = calls_then_answers(Call(name="wait", arguments={}), Call(name="fail", arguments={}))
     tools = [tool("fail", fail), tool("wait", wait)]
-    with pytest.raises(UPPError, match="stop"):
+    with pytest.raises(UPPError, match="stop") as caught:
         await llm(model=ScriptedModel(script=script), tools=tools).generate([], "go")
+    assert caught.value.__cause__ is cause
     assert ended.is_set()
 
 

@@ -1,0 +1,91 @@
+"""The two doors of a run and a tool's context, as the tests open them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from agents_app.tools import ReadContent, ServerTool, ToolCancelled, ToolError, ToolOutcome
+from uamp.content import ContentItem, ImageContent, MediaUrl, ToolCallData
+
+CSV_ID = "550e8400-e29b-41d4-a716-446655440000"
+
+
+@dataclass
+class Broker:
+    """Answers calls with `answer` and remembers them; a long tool is run here, without a worker."""
+
+    answer: Callable[[ToolCallData], ToolOutcome] | None = None
+    context: "Context | None" = None
+    calls: list[ToolCallData] = field(default_factory=list)
+
+    async def client_tool(self, call: ToolCallData) -> ToolOutcome:
+        """Answer a client's tool."""
+        self.calls.append(call)
+        assert self.answer is not None
+        return self.answer(call)
+
+    async def long_tool(self, tool: ServerTool, call: ToolCallData) -> ToolOutcome:
+        """Answer a long tool."""
+        self.calls.append(call)
+        if self.answer is not None:
+            return self.answer(call)
+        assert self.context is not None
+        return tool.run(self.context, {"content_id": CSV_ID})
+
+
+@dataclass
+class Media:
+    """Contents by id."""
+
+    contents: dict[str, tuple[bytes, str]] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+    async def load(self, content_id: str) -> tuple[bytes, str]:
+        """Return a content or raise LookupError."""
+        self.asked.append(content_id)
+        return self.contents[content_id]
+
+
+@dataclass
+class Context:
+    """A tool's context that keeps what the tool told and wrote."""
+
+    data: bytes = b""
+    filename: str = "sales.csv"
+    call_id: str = "call_1"
+    cancel_at: str | None = None
+    told: list[dict[str, Any]] = field(default_factory=list)
+    written: list[tuple[bytes, str, str]] = field(default_factory=list)
+
+    def progress(
+        self,
+        *,
+        percent: float | None = None,
+        step: int | None = None,
+        total_steps: int | None = None,
+        stage: str | None = None,
+        message: str | None = None,
+    ) -> None:
+        """Keep it."""
+        if self.cancel_at is not None and stage == self.cancel_at:
+            raise ToolCancelled
+        self.told.append(
+            {
+                "percent": percent,
+                "step": step,
+                "total_steps": total_steps,
+                "stage": stage,
+                "message": message,
+            }
+        )
+
+    def read_content(self, content_id: str) -> ReadContent:
+        """Return the one content that there is."""
+        if content_id != CSV_ID:
+            raise ToolError("There is no such content.")
+        return ReadContent(data=self.data, mime_type="text/csv", filename=self.filename)
+
+    def write_content(self, data: bytes, *, mime_type: str, filename: str) -> ContentItem:
+        """Keep it."""
+        self.written.append((data, mime_type, filename))
+        return ImageContent(image=MediaUrl(url="/api/content/x"), format="png", content_id="x")

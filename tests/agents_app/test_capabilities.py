@@ -1,0 +1,45 @@
+"""What the server and its agents say that they can do."""
+
+from agents_app.capabilities import agent_capabilities, models_list, server_capabilities
+from agents_app.selectors import AgentSpec
+
+
+def test_a_scripted_agent_takes_text() -> None:
+    able = agent_capabilities(AgentSpec(id="a", name="thinker", options={"script": "thinker"}))
+    assert (able.id, able.model_id, able.provider) == ("thinker", "thinker", "uamp-server")
+    assert (able.modalities, able.image, able.file) == (("text",), None, None)
+    assert (able.supports_streaming, able.supports_thinking) == (True, True)
+    assert able.provides is None
+    assert not agent_capabilities(AgentSpec(id="a", name="echo")).supports_thinking
+
+
+def test_an_agent_with_csv_report_takes_files() -> None:
+    able = agent_capabilities(AgentSpec(id="a", name="report", tools=("csv_report",)))
+    assert able.modalities == ("text", "file")
+    assert able.file is not None
+    assert able.file.supported_mime_types == ("text/csv",)
+    assert able.tools is not None
+    assert able.tools.built_in_tools == able.provides == ("csv_report",)
+
+
+def test_an_agent_with_a_model_takes_media() -> None:
+    options = {"context_window": 128_000, "max_output_tokens": 4096}
+    spec = AgentSpec(id="a", name="gpt", provider="openai_compat", options=options)
+    able = agent_capabilities(spec)
+    assert able.modalities == ("text", "image", "file")
+    assert able.image is not None
+    assert able.file is not None
+    assert able.file.supports_pdf
+    assert (able.context_window, able.max_output_tokens) == (128_000, 4096)
+
+
+def test_the_server_lists_its_tools() -> None:
+    able = server_capabilities()
+    assert able.tools is not None
+    assert able.tools.built_in_tools == ("csv_report",)
+
+
+def test_agents_are_models_of_the_list() -> None:
+    assert models_list([AgentSpec(id="a", name="echo", created_at=5, owner_id=7)]) == [
+        {"id": "echo", "object": "model", "created": 5, "owned_by": "uamp-server"}
+    ]

@@ -1,0 +1,249 @@
+"""The tool csv_report: real CSV in, a summary and a real PNG out."""
+
+import io
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from agents_app import csv_table
+from agents_app.csv_report import CSV_REPORT
+from agents_app.csv_table import decode, describe, parse
+from agents_app.tools import ToolCancelled, ToolError, ToolOutcome
+from tests.agents_app.doors import CSV_ID, Context
+from uamp.content import ImageContent
+
+SALES = b"""day,region,units,price
+2026-01-01,north,3,9.50
+2026-01-02,south,5,8.25
+2026-01-03,north,,7
+"""
+SUMMARY = """\
+**sales.csv** has 3 rows and 4 columns.
+
+| column | kind | filled | different | smallest | largest | typical |
+|---|---|---:|---:|---:|---:|---|
+| day | date | 3 | 3 | 2026-01-01 | 2026-01-03 |  |
+| region | text | 3 | 2 |  |  | “north” in 2 of 3 |
+| units | number | 2 | 2 | 3 | 5 | mean 4 |
+| price | number | 3 | 3 | 7 | 9.5 | mean 8.25 |
+
+The chart shows how the values of units are distributed."""
+
+
+def run(context: Context) -> ToolOutcome:
+    return CSV_REPORT.run(context, {"content_id": CSV_ID})
+
+
+def picture(context: Context) -> Image.Image:
+    ((data, mime_type, _name),) = context.written
+    assert mime_type == "image/png"
+    image = Image.open(io.BytesIO(data))
+    image.load()
+    assert image.format == "PNG"
+    assert image.size == (1200, 675)
+    return image
+
+
+def test_a_file_becomes_a_summary_and_a_chart() -> None:
+    context = Context(data=SALES)
+    outcome = run(context)
+    assert outcome.result == SUMMARY
+    assert not outcome.is_error
+    (item,) = outcome.content_items
+    assert isinstance(item, ImageContent)
+    assert item.alt_text == "Chart: how the values of units are distributed"
+    assert context.written[0][2] == "sales-chart.png"
+    colors = picture(context).convert("RGB").getcolors(1 << 20)
+    assert colors is not None
+    assert max(colors)[1] == (255, 255, 255)
+    assert (37, 99, 235) in [color for _, color in colors]
+
+
+def test_progress_goes_up_column_by_column() -> None:
+    context = Context(data=SALES)
+    run(context)
+    stages = [told["stage"] for told in context.told]
+    assert stages == ["read", "parse", *["statistics"] * 4, "chart", "write", "done"]
+    percents = [told["percent"] for told in context.told]
+    assert percents == sorted(percents)
+    assert percents[-1] == 100
+    assert [told["step"] for told in context.told] == [1, 2, 3, 4, 5, 6, 7, 8, 8]
+    assert context.told[2]["message"] == "Column 1 of 4: day"
+
+
+@pytest.mark.parametrize("stage", ["read", "parse", "statistics", "chart", "write"])
+def test_a_cancelled_call_writes_nothing(stage: str) -> None:
+    context = Context(data=SALES, cancel_at=stage)
+    with pytest.raises(ToolCancelled):
+        run(context)
+    assert context.written == []
+
+
+@pytest.mark.parametrize(
+    ("data", "shows"),
+    [
+        (b"day,a,b\n2026-01-02,1,2\n2026-01-01,3,4\n", "a, b over day"),
+        (b"city,people\nRome,3\nParis,2\n", "people of each city"),
+        (b"a;b\n1,5;x\n2,5;y\n", "a of each b"),
+        (b"n\n1\n1\n1\n", "how the values of n are distributed"),
+        (b"answer\nyes\nno\nyes\n", "how often the values of answer occur"),
+        (b"a,b\n,\n", "how often the values of a occur"),
+        ("名前,$x^{$\n太郎,1\n$\\frac,2\n".encode(), "$x^{$ of each 名前"),
+        (b"a|a|\n1|2|3\n", "how the values of a are distributed"),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_the_chart_follows_from_the_columns(data: bytes, shows: str) -> None:
+    context = Context(data=data)
+    (item,) = run(context).content_items
+    assert isinstance(item, ImageContent)
+    assert item.alt_text == f"Chart: {shows}"
+    picture(context)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "is empty"),
+        (b" \n\n", "is empty"),
+        (b"\xef\xbb\xbf", "is empty"),
+        (b"only,names\n", "no rows below"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00", "no text file"),
+        (b"PK\x03\x04\x14\x00", "no text file"),
+        (b"a\n\x81\x8d\n", "no text file"),
+        (b"\xff\xfea\x00b", "no text file"),
+        (b'a,b\n1,"2\n', "cannot be read"),
+        (b'a,b\n1,"2"x\n', "Line 2"),
+        (b"a\n" + b"x" * 140_000, "cannot be read"),
+    ],
+)
+def test_a_file_that_is_no_table_says_what_to_do(data: bytes, said: str) -> None:
+    context = Context(data=data)
+    with pytest.raises(ToolError, match=said):
+        run(context)
+    assert context.written == []
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "data", "said"),
+    [
+        ("MAX_BYTES", 1024 * 1024, b"a\n" + b"1\n" * 600_000, "larger than 1 MB"),
+        ("MAX_ROWS", 2, b"a\n1\n2\n3\n", "more than 2 rows"),
+        ("MAX_COLUMNS", 2, b"a,b,c\n1,2,3\n", "more than 2 columns"),
+    ],
+)
+def test_a_file_beyond_a_limit_is_refused(
+    monkeypatch: pytest.MonkeyPatch, limit: str, value: int, data: bytes, said: str
+) -> None:
+    monkeypatch.setattr(csv_table, limit, value)
+    with pytest.raises(ToolError, match=said):
+        run(Context(data=data))
+
+
+def test_a_file_at_the_limits_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_table, "MAX_ROWS", 2)
+    monkeypatch.setattr(csv_table, "MAX_COLUMNS", 2)
+    monkeypatch.setattr(csv_table, "MAX_BYTES", 12)
+    assert "2 rows" in run(Context(data=b"a,b\n1,2\n3,4\n")).result
+
+
+def test_many_rows_give_signs_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_table, "ROWS_PER_STEP", 2)
+    context = Context(data=b"a\n1\n2\n3\n4\n5\n")
+    run(context)
+    told = [told["message"] for told in context.told if told["stage"] == "parse"]
+    assert told == ["Parsing sales.csv", "Read 2 rows", "Read 4 rows"]
+
+
+@pytest.mark.parametrize("arguments", [{}, {"content_id": ""}, {"content_id": 7}])
+def test_a_call_without_a_file_is_refused(arguments: dict[str, Any]) -> None:
+    with pytest.raises(ToolError, match="content_id"):
+        CSV_REPORT.run(Context(data=SALES), arguments)
+
+
+def test_an_unknown_file_is_the_contexts_word() -> None:
+    with pytest.raises(ToolError, match="no such content"):
+        CSV_REPORT.run(Context(), {"content_id": "another"})
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ("é\n".encode(), "é\n"),
+        ("é\n".encode("utf-8-sig"), "é\n"),
+        ("é\n".encode("cp1252"), "é\n"),
+        ("é\n".encode("utf-16"), "é\n"),
+    ],
+)
+def test_text_is_decoded_as_it_was_saved(data: bytes, text: str) -> None:
+    assert decode(data) == text
+
+
+def test_names_are_made_up_and_told_apart_and_rows_fitted() -> None:
+    table = parse("a,,a\n1\n1,2,3,4\n\n5,6,7\n", on_rows=print)
+    assert table.columns == {
+        "a": ["1", "1", "5"],
+        "column 2": ["", "2", "6"],
+        "a (3)": ["", "3", "7"],
+    }
+    assert (table.rows, table.ragged) == (3, 2)
+
+
+def test_rows_of_another_length_are_told() -> None:
+    said = run(Context(data=b"a,b\n1\n")).result
+    assert "has 1 row and 2 columns. Rows with too few or too many values: 1." in said
+
+
+@pytest.mark.parametrize(
+    ("text", "delimiter"),
+    [("a,b\n1,2", ","), ("a;b\n1;2", ";"), ("a\tb\n1\t2", "\t"), ('"x;y;z",b\n1,2', ",")],
+)
+def test_the_separator_is_found(text: str, delimiter: str) -> None:
+    assert parse(text, on_rows=print).delimiter == delimiter
+
+
+@pytest.mark.parametrize(
+    ("values", "delimiter", "kind"),
+    [
+        (["1", "-2.5", "+.5", "1e3", ""], ",", "number"),
+        (["1,5", "2"], ";", "number"),
+        (["1,5", "2"], ",", "text"),
+        (["1", "n/a"], ",", "text"),
+        (["nan", "inf"], ",", "text"),
+        (["1_000"], ",", "text"),
+        (["٣"], ",", "text"),
+        (["2026-01-01", "2026-01-02T10:00"], ",", "date"),
+        (["2026-13-01"], ",", "text"),
+        (["", ""], ",", "empty"),
+    ],
+)
+def test_a_column_has_a_kind(values: list[str], delimiter: str, kind: str) -> None:
+    assert describe("a", values, delimiter=delimiter).kind == kind
+
+
+def test_an_empty_column_has_no_facts() -> None:
+    assert describe("a", [""], delimiter=",").facts == ("", "", "")
+
+
+def test_a_cell_cannot_leave_the_table() -> None:
+    result = run(Context(data=b"a|b [x](y),c,d\n<b>bold,1,2\n", filename="*s*.csv")).result
+    assert "| a\\|b \\[x\\]\\(y\\) |" in result
+    assert "\\<b\\>bold" in result
+    assert result.startswith("**\\*s\\*.csv**")
+
+
+def test_a_long_value_is_shortened() -> None:
+    assert f"| {'n' * 39}… |" in run(Context(data=b"n" * 100 + b"\n1\n")).result
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_report_or_a_tool_error(data: bytes) -> None:
+    try:
+        table = parse(decode(b"a,b\n" + data), on_rows=print)
+    except ToolError:
+        return
+    for name, values in table.columns.items():
+        assert describe(name, values, delimiter=table.delimiter).filled <= table.rows

@@ -1,0 +1,183 @@
+"""Rows of agents, and who may see them."""
+
+import time
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser, User
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from pytest_django import DjangoAssertNumQueries
+
+from agents_app import selectors
+from agents_app.models import Agent
+from agents_app.selectors import AgentNotFoundError, get_agent, get_spec, list_agents, remembered
+
+pytestmark = pytest.mark.django_db
+
+
+def agent(name: str = "helper", **values: Any) -> Agent:
+    return Agent.objects.create(name=name, **values)
+
+
+def user(name: str, **values: Any) -> User:
+    return User.objects.create_user(name, **values)
+
+
+@pytest.mark.parametrize("name", ["a", "A.b_c-1", "x" * 64, "9"])
+def test_a_name_is_letters_digits_and_three_signs(name: str) -> None:
+    Agent(name=name).full_clean()
+
+
+@pytest.mark.parametrize(
+    "name", ["", "a b", "@a", "a/b", "..", ".a", "a.", "-a", "a\n", "ä", "a%b", "x" * 65]
+)
+def test_another_name_is_refused(name: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Agent(name=name).full_clean()
+    assert list(caught.value.message_dict) == ["name"]
+
+
+def test_a_name_is_taken_whatever_its_case() -> None:
+    agent("Helper")
+    with pytest.raises(ValidationError, match="name already"):
+        Agent(name="helper").full_clean()
+    with pytest.raises(IntegrityError), transaction.atomic():
+        agent("HELPER")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"name": ""},
+        {"kind": "alien"},
+        {"provider": "alien"},
+        {"trigger": "sometimes"},
+        {"max_steps": 0},
+        {"max_steps": 33},
+    ],
+)
+def test_the_database_keeps_nonsense_out(values: dict[str, Any]) -> None:
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Agent.objects.create(**{"name": "helper", **values})
+
+
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [({"options": []}, "options"), ({"tools": {}}, "tools"), ({"tools": [1]}, "tools")],
+)
+def test_json_of_another_shape_is_refused(values: dict[str, Any], field: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Agent(name="helper", **values).full_clean()
+    assert field in caught.value.message_dict
+
+
+def test_an_agent_is_shown_by_its_name() -> None:
+    row = agent()
+    assert str(row) == "helper"
+    assert row.id.startswith("agent_")
+
+
+def test_a_private_agent_is_seen_by_its_owner_and_staff() -> None:
+    owner, other, staff = user("owner"), user("other"), user("staff", is_staff=True)
+    gone = user("gone", is_staff=True, is_active=False)
+    private = agent("private", owner=owner)
+    for viewer in (owner, owner.pk, staff, staff.pk):
+        found = get_agent("private", viewer=viewer)
+        assert found is not None
+        assert found.id == private.id
+        assert [spec.name for spec in list_agents(viewer)] == ["private"]
+    for stranger in (other, other.pk, gone, AnonymousUser(), None):
+        assert get_agent("private", viewer=stranger) is None
+        assert list_agents(stranger) == []
+
+
+def test_a_public_agent_is_seen_by_everybody_unless_it_is_switched_off() -> None:
+    row = agent("public", is_public=True)
+    assert [spec.name for spec in list_agents(None)] == ["public"]
+    row.is_enabled = False
+    row.save()
+    staff = user("staff", is_staff=True)
+    assert get_agent("public", viewer=staff) is None
+    assert list_agents(staff) == []
+
+
+@pytest.mark.parametrize("asked", ["weather.Bot", "WEATHER.BOT", "\uff57eather.bot"])
+def test_a_name_is_found_whatever_its_case_or_width(asked: str) -> None:
+    agent("Weather.bot", is_public=True)
+    found = get_agent(asked, viewer=None)
+    assert found is not None
+    assert found.name == "Weather.bot"
+
+
+@pytest.mark.parametrize("asked", ["", "weather%", "weather/bot", "..", "a\x00b", "weather_bot"])
+def test_a_name_that_cannot_be_is_not_found(asked: str) -> None:
+    agent("weather.bot", is_public=True)
+    assert get_agent(asked, viewer=None) is None
+
+
+def test_a_spec_has_what_a_run_needs() -> None:
+    owner = user("owner")
+    row = agent(
+        description="d",
+        provider="openai_compat",
+        model="m",
+        instructions="i",
+        options={"a": 1},
+        tools=["csv_report"],
+        owner=owner,
+        trigger="always",
+        max_steps=5,
+    )
+    spec = get_spec(row.id)
+    assert spec == selectors.AgentSpec(
+        id=row.id,
+        name="helper",
+        description="d",
+        kind="hosted",
+        provider="openai_compat",
+        model="m",
+        instructions="i",
+        options={"a": 1},
+        tools=("csv_report",),
+        is_public=False,
+        is_enabled=True,
+        owner_id=owner.pk,
+        trigger="always",
+        max_steps=5,
+        created_at=int(row.created_at.timestamp()),
+    )
+
+
+def test_a_spec_is_read_once_and_again_after_a_change(
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    row = agent()
+    assert remembered(row.id) is None
+    get_spec(row.id)
+    with django_assert_num_queries(0):
+        assert get_spec(row.id).description == ""
+        assert remembered(row.id) is not None
+    row.description = "new"
+    row.save()
+    assert remembered(row.id) is None
+    assert get_spec(row.id).description == "new"
+
+
+def test_a_spec_is_forgotten_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = agent()
+    get_spec(row.id)
+    Agent.objects.update(description="behind the cache")
+    assert get_spec(row.id).description == ""
+    later = time.monotonic() + selectors.SPEC_SECONDS + 1
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    assert get_spec(row.id).description == "behind the cache"
+
+
+def test_a_deleted_agent_is_not_found() -> None:
+    row = agent()
+    agent_id = row.id
+    get_spec(agent_id)
+    row.delete()
+    with pytest.raises(AgentNotFoundError):
+        get_spec(agent_id)

@@ -1,0 +1,177 @@
+"""What the agents without a model answer."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents_app.history import to_conversation
+from agents_app.scripts import SCRIPTS, SLOW_WORDS, asked_text
+from agents_app.selectors import AgentSpec
+from uamp.content import (
+    ContentItem,
+    FileContent,
+    Message,
+    TextContent,
+    ThinkingContent,
+    ToolCallContent,
+    ToolCallData,
+    ToolResultContent,
+    ToolResultData,
+)
+from upp import LLMRequest, Tool, UPPError
+from upp.providers.scripted import Call, Fail, Reasoning, Step, Text
+
+ASKED = Tool(name="weather", description="", parameters={}, run=print)
+OTHER = Tool(name="other", description="", parameters={}, run=print)
+CSV = FileContent(file="QQ==", filename="Sales.CSV", mime_type="x/y", content_id="id-1")
+
+
+async def play(
+    name: str,
+    text: str = "hello  big world",
+    *,
+    resume: Sequence[ContentItem] = (),
+    tools: tuple[Tool, ...] = (),
+    items: tuple[ContentItem, ...] = (),
+) -> list[Step]:
+    """Return the steps that an agent's script plays."""
+    asked = Message(role="user", content=text, content_items=items or None)
+    conversation = await to_conversation([asked], agent_name=name, resume=resume)
+    request = LLMRequest(messages=conversation.messages, tools=tools)
+    spec = AgentSpec(id="a", name=name)
+    return [step async for step in SCRIPTS[name](spec, request)]
+
+
+def text_of(steps: list[Step]) -> str:
+    return "".join(step.text for step in steps if isinstance(step, Text))
+
+
+def result(text: str, *, is_error: bool = False) -> tuple[ContentItem, ...]:
+    """Return an answer in which a tool was called and answered."""
+    return (
+        ToolCallContent(tool_call=ToolCallData(id="c", name="t", arguments="{}")),
+        ToolResultContent(tool_result=ToolResultData(call_id="c", result=text, is_error=is_error)),
+    )
+
+
+@given(st.text(min_size=1))
+async def test_echo_adds_up_to_the_text(text: str) -> None:
+    assert text_of(await play("echo", text)) == text
+
+
+async def test_echo_says_one_delta_per_word() -> None:
+    assert await play("echo") == [Text("hello  "), Text("big "), Text("world")]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("@echo hello", "hello"),
+        ("  @Echo, hello", "hello"),
+        ("@ECHO: hello", "hello"),
+        ("@echo\nhello", "hello"),
+        ("@echo.bot hello", "@echo.bot hello"),
+        ("@echoes hello", "@echoes hello"),
+        ("hello @echo", "hello @echo"),
+        ("@echo", "There are no words to say back."),
+        ("", "There are no words to say back."),
+    ],
+)
+async def test_echo_leaves_its_own_mention_out(text: str, said: str) -> None:
+    assert text_of(await play("echo", text)) == said
+
+
+@pytest.mark.parametrize("name", ["echo", "slow", "thinker", "guide", "tool-user", "report"])
+async def test_an_interrupted_answer_goes_on_where_it_was(name: str) -> None:
+    whole = text_of(await play(name))
+    said = whole[: len(whole) // 2]
+    said = said[: said.rindex(" ")] if name == "slow" else said
+    rest = await play(name, resume=(TextContent(text=said),))
+    assert said + text_of(rest) == whole
+    assert not any(isinstance(step, Reasoning) for step in rest)
+
+
+async def test_slow_counts_to_200_in_about_ten_seconds() -> None:
+    steps = await play("slow")
+    words = text_of(steps).split(" ")
+    assert words == [f"word{n}" for n in range(1, SLOW_WORDS + 1)]
+    assert 9 <= sum(getattr(step, "seconds", 0) for step in steps) <= 11
+
+
+async def test_tool_user_calls_the_first_tool_with_the_text() -> None:
+    (step,) = await play("tool-user", "@tool-user how warm is it?", tools=(ASKED, OTHER))
+    assert isinstance(step, Call)
+    assert (step.name, step.arguments) == ("weather", {"query": "how warm is it?"})
+
+
+@pytest.mark.parametrize(("is_error", "said"), [(False, "answered"), (True, "failed")])
+async def test_tool_user_tells_the_result(is_error: bool, said: str) -> None:  # noqa: FBT001 a parameter of the test
+    answered = result('{"temp":22}', is_error=is_error)
+    steps = await play("tool-user", tools=(ASKED,), resume=answered)
+    assert text_of(steps) == f'The tool {said}: {{"temp":22}}'
+    half = (*answered, TextContent(text="The tool "))
+    assert text_of(await play("tool-user", tools=(ASKED,), resume=half)) == (
+        f'{said}: {{"temp":22}}'
+    )
+
+
+async def test_tool_user_without_tools_says_so() -> None:
+    assert "declares no tools" in text_of(await play("tool-user"))
+
+
+async def test_thinker_thinks_before_it_answers() -> None:
+    steps = await play("thinker", "why?")
+    kinds = [type(step) for step in steps]
+    assert kinds == sorted(kinds, key=lambda kind: kind is Text)
+    assert kinds.count(Reasoning) > 3
+    assert text_of(steps) == "I thought about it. You asked: why?"
+    thought = (ThinkingContent(thinking="The question"), TextContent(text="I thought"))
+    assert text_of(await play("thinker", "why?", resume=thought)) == (" about it. You asked: why?")
+
+
+async def test_fail_gives_half_an_answer() -> None:
+    steps = await play("fail")
+    assert 0 < len(text_of(steps)) < len("This answer to 'hello  big world' will never be complete")
+    assert isinstance(steps[-1], Fail)
+    assert isinstance(steps[-1].error, UPPError)
+
+
+async def test_report_calls_csv_report_with_the_last_file() -> None:
+    other = FileContent(file="QQ==", filename="a.txt", mime_type="text/plain", content_id="id-2")
+    (step,) = await play("report", items=(CSV, other))
+    assert isinstance(step, Call)
+    assert (step.name, step.arguments) == ("csv_report", {"content_id": "id-1"})
+
+
+async def test_report_answers_with_the_summary_or_what_went_wrong() -> None:
+    assert text_of(await play("report", items=(CSV,), resume=result('"| a |"'))) == "| a |"
+    failed = await play("report", items=(CSV,), resume=result('"It is empty."', is_error=True))
+    assert text_of(failed) == "I could not make the report. It is empty."
+
+
+async def test_report_without_a_file_says_how_to_attach_one() -> None:
+    assert "Attach one" in text_of(await play("report"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("what can you do?", "Until then you can try"),
+        ("how do I upload a file?", "**Files**"),
+        ("can I invite people to a chat?", "**Chats**"),
+        ("which agents are there?", "**Agents**"),
+        ("is there an API?", "session.create"),
+    ],
+)
+async def test_the_guide_says_that_there_is_no_model_and_helps(asked: str, said: str) -> None:
+    answer = text_of(await play("guide", asked))
+    assert answer.startswith("No model is configured on this server")
+    assert said in answer
+
+
+def test_nobody_asked_anything() -> None:
+    spec: Any = AgentSpec(id="a", name="echo")
+    assert asked_text(spec, LLMRequest(messages=())) == ""

@@ -1,0 +1,114 @@
+"""From a model's stream to UAMP events."""
+
+import pytest
+
+from agents_app.stream import Translator, usage_stats
+from agents_app.tools import ToolOutcome
+from uamp.content import ImageContent, ToolCallData, ToolResultData
+from uamp.events import Delta, Event, ResponseDelta, Thinking, ToolCallDone, UsageDelta
+from uamp.session import UsageStats
+from upp import EventDelta, StreamEvent, TokenUsage
+from upp.stream import StreamEventType, reasoning_delta, text_delta, tool_call_delta
+
+PICTURE = ImageContent(image="QQ==", content_id="x")
+TRANSLATOR = Translator(
+    "r1",
+    client_tools=frozenset({"ask"}),
+    known_calls=frozenset({"old"}),
+    outcomes={"c1": ToolOutcome(result="done", content_items=(PICTURE,))},
+)
+
+
+def executed(kind: StreamEventType, name: str, call_id: str = "c1", **delta: object) -> StreamEvent:
+    return StreamEvent(
+        type=kind,
+        delta=EventDelta(tool_name=name, tool_call_id=call_id, **delta),  # type: ignore[arg-type] # members by name
+    )
+
+
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        (
+            text_delta("hi"),
+            (ResponseDelta(response_id="r1", delta=Delta(type="text", text="hi")),),
+        ),
+        (text_delta(""), ()),
+        (
+            reasoning_delta("hm"),
+            (Thinking(content="hm", is_delta=True, response_id="r1"),),
+        ),
+        (reasoning_delta(""), ()),
+        (tool_call_delta(call_id="c1", name="find", arguments_json="{"), ()),
+        (StreamEvent(type="message_start"), ()),
+        (StreamEvent(type="message_stop"), ()),
+        (
+            StreamEvent(
+                type="message_stop",
+                delta=EventDelta(usage=TokenUsage(input_tokens=1, output_tokens=2, total_tokens=3)),
+            ),
+            (
+                UsageDelta(
+                    response_id="r1",
+                    delta=UsageStats(input_tokens=1, output_tokens=2, total_tokens=3),
+                ),
+            ),
+        ),
+        (
+            executed("tool_execution_start", "find", arguments_json='{"q":1}'),
+            (
+                ResponseDelta(
+                    response_id="r1",
+                    delta=Delta(
+                        type="tool_call",
+                        tool_call=ToolCallData(id="c1", name="find", arguments='{"q":1}'),
+                    ),
+                ),
+            ),
+        ),
+        (executed("tool_execution_start", "find", "old"), ()),
+        (
+            executed("tool_execution_end", "find", result="done", is_error=False),
+            (
+                ResponseDelta(
+                    response_id="r1",
+                    delta=Delta(
+                        type="tool_result",
+                        tool_result=ToolResultData(
+                            call_id="c1",
+                            result='"done"',
+                            status="success",
+                            content_items=(PICTURE,),
+                        ),
+                    ),
+                ),
+                ToolCallDone(call_id="c1", response_id="r1"),
+            ),
+        ),
+        (
+            executed("tool_execution_end", "find", "old", result="no", is_error=True),
+            (
+                ResponseDelta(
+                    response_id="r1",
+                    delta=Delta(
+                        type="tool_result",
+                        tool_result=ToolResultData(
+                            call_id="old", result='"no"', is_error=True, status="error"
+                        ),
+                    ),
+                ),
+                ToolCallDone(call_id="old", response_id="r1"),
+            ),
+        ),
+        (executed("tool_execution_start", "ask"), ()),
+        (executed("tool_execution_end", "ask", result="x", is_error=False), ()),
+    ],
+)
+def test_an_event_has_its_translation(event: StreamEvent, expected: tuple[Event, ...]) -> None:
+    assert TRANSLATOR.translate(event) == expected
+
+
+def test_cached_tokens_are_reads_and_writes() -> None:
+    usage = TokenUsage(input_tokens=1, cache_read_tokens=2, cache_write_tokens=3)
+    assert usage_stats(usage).cached_tokens == 5
+    assert usage_stats(TokenUsage()).cached_tokens is None
