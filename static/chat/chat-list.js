@@ -53,7 +53,7 @@ class ChatList extends HTMLElement {
 
   _item(chat, known) {
     const others = store.others(chat);
-    const face = others.find((p) => p.kind === "user") || others[0];
+    const face = others.length === 1 ? others[0] : { name: store.nameOf(chat), kind: "user" };
     const online = others.some((p) => p.kind === "user" && p.online);
     const selected = chat.id === this._selected;
     const words = chat.preview ? `${chat.preview.name}: ${chat.preview.content}` : "No messages yet";
@@ -71,7 +71,7 @@ class ChatList extends HTMLElement {
           this._fire("open-chat", chat.id);
         },
       },
-      avatar(face?.name || store.nameOf(chat), face?.kind || "user", online),
+      avatar(face.name, face.kind, online),
       h(
         "span", { class: "chat-item-main" },
         h("span", { class: "chat-item-top" }, h("b", {}, store.nameOf(chat)), h("time", { datetime: chat.latest_at }, shortTime(Date.parse(chat.latest_at)))),

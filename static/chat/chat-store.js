@@ -84,10 +84,14 @@ export class ChatStore extends EventTarget {
     return chat;
   }
 
-  /** The session of a chat, with the list kept up to date by it. */
-  session(id, from) {
+  /**
+   * The session of a chat, with the list kept up to date by it.
+   * @param {Chat} chat
+   */
+  session({ id, epoch, last_seq: lastSeq }) {
     const known = this._client.chats.has(id);
-    const session = this._client.open(id, from);
+    // A little earlier than now: the beginning of an answer that still runs tells who answers.
+    const session = this._client.open(id, { epoch, after: Math.max(0, lastSeq - OVERLAP) });
     if (!known) {
       session.addEventListener("message", (e) => this._message(id, e.detail));
       session.addEventListener("read", (e) => this._read(id, e.detail));
@@ -113,11 +117,7 @@ export class ChatStore extends EventTarget {
   }
 
   _watch() {
-    for (const chat of this.list.slice(0, WATCHED)) {
-      // A little earlier than now: the beginning of an answer that still runs tells who answers.
-      const after = Math.max(0, chat.last_seq - OVERLAP);
-      this.session(chat.id, { epoch: chat.epoch, after });
-    }
+    for (const chat of this.list.slice(0, WATCHED)) this.session(chat);
   }
 
   _message(id, { message, seq }) {

@@ -38,7 +38,7 @@ class ChatView extends HTMLElement {
       this.chat = store.get(chatId) || (await store.reload(chatId));
       if (this.chatId !== chatId) return;
       this._showHead();
-      this._listen(store.session(chatId, { epoch: this.chat.epoch, after: this.chat.last_seq }));
+      this._listen(store.session(this.chat));
       this._composer.open(this.chat, this.session);
       await this._loadHistory();
     } catch (error) {
@@ -69,7 +69,7 @@ class ChatView extends HTMLElement {
     const name = store.nameOf(this.chat);
     document.title = `${name} · UAMP`;
     const members = this.chat.participants;
-    const online = members.filter((p) => p.kind === "user" && p.online).length;
+    const online = members.filter((p) => p.kind === "user" && (p.online || p.id === me.id)).length;
     const agents = members.filter((p) => p.kind === "agent").length;
     const facts = [
       `${members.length - agents} ${members.length - agents === 1 ? "person" : "people"}`,
@@ -124,7 +124,7 @@ class ChatView extends HTMLElement {
     const receipts = api.get(`/chats/${encodeURIComponent(chatId)}/receipts`);
     // Awaited below; a failure must not count as unhandled while the messages load.
     receipts.catch(() => {});
-    await this._list.load(chatId);
+    await this._list.load(chatId, this.session.failures);
     this._readers = new Map();
     for (const receipt of (await receipts).data) this._readers.set(String(receipt.user_id), receipt);
     if (this.chatId !== chatId) return;
@@ -143,8 +143,6 @@ class ChatView extends HTMLElement {
 
   _onMessage({ message, seq }) {
     const entry = entryOf(message, seq);
-    const failed = this._failures?.get(entry.response_id);
-    if (failed) entry.error = failed;
     this._list.add(entry, { counts: true });
     if (entry.response_id) this._list.dropLive(entry.response_id);
     if (isMine(entry)) this._list.toBottom();
@@ -180,8 +178,6 @@ class ChatView extends HTMLElement {
       const ends = { completed: "answer complete", cancelled: "answer stopped", failed: "answer failed" };
       announce(`${response.agent || "Agent"}: ${ends[response.status]}`);
     }
-    this._failures ||= new Map();
-    if (response.error) this._failures.set(response.id, response.error.message || response.error.code);
     if (this._list.hasAnswer(response.id)) this._list.dropLive(response.id);
     else if (response.parts.length || response.status !== "completed") this._list.showLive(response);
     else this._list.dropLive(response.id);
@@ -234,7 +230,7 @@ class ChatView extends HTMLElement {
   }
 
   _showError(error) {
-    const gone = error.status === 404 || ["unknown_chat", "unauthorized"].includes(error.code);
+    const gone = error.status === 404 || ["chat_not_found", "forbidden"].includes(error.code);
     const again = h("button", { type: "button", class: "button button-primary", onclick: () => this.open(this.chatId) }, "Try again");
     const notice = gone
       ? this._notice("alert", "This chat is not here", "It does not exist, or you are not a member of it. Ask somebody in it to add you.")

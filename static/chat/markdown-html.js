@@ -1,6 +1,6 @@
 /**
  * HTML that the server rendered and sanitised (`chat_app/markdown.py`), made usable: code blocks get
- * a bar with language and copy button, images of other hosts a button that says where they are.
+ * a bar with language and copy button, images of other hosts a link that says where they are.
  */
 
 import { announce, h, icon } from "./dom.js";
@@ -62,7 +62,10 @@ async function copy(text) {
   return copied;
 }
 
-/** Nothing of another host is loaded: looking at it is a visit that the reader decides on. */
+/**
+ * Nothing of another host is loaded into the page (its policy forbids it): looking at the picture
+ * is a visit, in a tab of its own, that the reader decides on.
+ */
 function remoteImage(source, alt) {
   const { host } = new URL(source);
   return h(
@@ -72,6 +75,6 @@ function remoteImage(source, alt) {
       title: source,
     },
     icon("image"),
-    h("span", { class: "remote-image-text" }, alt || "Image", h("small", {}, `Load image from ${host}`)),
+    h("span", { class: "remote-image-text" }, alt || "Image", h("small", {}, `Open image from ${host}`)),
   );
 }

@@ -41,9 +41,15 @@ export class MessageList extends HTMLElement {
     this._reset();
   }
 
-  /** Show the newest page of a chat. @throws {import("./api.js").ApiError} */
-  async load(chatId) {
+  /**
+   * Show the newest page of a chat.
+   * @param {string} chatId
+   * @param {Map<string, string>} failures why answers failed, by response id
+   * @throws {import("./api.js").ApiError}
+   */
+  async load(chatId, failures) {
     this._reset();
+    this._failures = failures;
     this.chatId = chatId;
     this._top.replaceChildren(h("div", { class: "spinner", role: "img", "aria-label": "Loading" }));
     const page = await this._page("");
@@ -73,13 +79,15 @@ export class MessageList extends HTMLElement {
     let at = this._views.length;
     while (at > 0 && this._views[at - 1].entry.seq > entry.seq) at -= 1;
     if (this._views[at - 1]?.entry.seq === entry.seq) return;
-    const view = document.createElement("chat-message").show(entry);
+    const error = this._failures.get(entry.response_id);
+    const view = document.createElement("chat-message").show({ ...entry, error });
     this._messages.insertBefore(view, this._views[at] || null);
     this._views.splice(at, 0, view);
     this._arrange(at);
     this._arrange(at + 1);
     if (counts && !this._following && !isMine(entry)) this._count(1);
     this._placeReaders();
+    if (this._views.length === 1) this._showTop();
     if (this._following) this._prune();
   }
 
@@ -108,6 +116,7 @@ export class MessageList extends HTMLElement {
       return view;
     });
     this._turns.replaceChildren(...views);
+    this._top.hidden = this._views.length === 0 && turns.length > 0;
   }
 
   /** Mark where the unread messages begin: behind a place in the log. */
@@ -124,18 +133,23 @@ export class MessageList extends HTMLElement {
     this._placeReaders();
   }
 
-  /** Follow the newest message. */
+  /** Follow the newest message. @param {boolean} [smooth] because the reader asked for it */
   toBottom(smooth = false) {
+    const { scrollTop, scrollHeight, clientHeight } = this._log;
+    const isFar = scrollHeight - scrollTop > 3 * clientHeight;
     this._following = true;
-    this._log.scrollTo({ top: this._log.scrollHeight, behavior: smooth ? "smooth" : "instant" });
+    this._log.scrollTo({ top: scrollHeight, behavior: smooth && !isFar ? "smooth" : "instant" });
     this._count(-this._unseen);
+    if (smooth) this.dispatchEvent(new Event("bottom"));
   }
 
   _reset() {
     this._views = [];
     this._liveViews = new Map();
     this._readers = new Map();
+    this._failures = new Map();
     this._following = true;
+    this._scrollTop = 0;
     this._hasOlder = false;
     this._loadingOlder = false;
     this._unseen = 0;
@@ -191,7 +205,10 @@ export class MessageList extends HTMLElement {
   _scrolled() {
     const { scrollTop, scrollHeight, clientHeight } = this._log;
     const wasFollowing = this._following;
-    this._following = scrollHeight - scrollTop - clientHeight < NEAR_BOTTOM_PX;
+    const isNear = scrollHeight - scrollTop - clientHeight < NEAR_BOTTOM_PX;
+    // What grows below (a picture that arrives) is not the reader who scrolls up.
+    if (isNear || scrollTop < this._scrollTop) this._following = isNear;
+    this._scrollTop = scrollTop;
     if (this._following) {
       this._count(-this._unseen);
       if (!wasFollowing) this.dispatchEvent(new Event("bottom"));

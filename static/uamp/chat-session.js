@@ -9,6 +9,11 @@ import { newId } from "./ids.js";
 import { LiveResponse } from "./live-response.js";
 
 const TYPING_MS = 3_000;
+const START_AGAIN_MS = 5_000;
+/** `session.created` said the first already; the second is what one wished for. */
+const QUIET = new Set(["resync", "nothing_to_cancel"]);
+/** Refusals of a session that pass by themselves. */
+const PASSING = new Set(["unavailable", "internal_error", "rate_limited", "busy", "too_many_sessions"]);
 
 /**
  * Events, each with the frame or the object as `detail`:
@@ -31,6 +36,8 @@ export class ChatSession extends EventTarget {
     this.ready = false;
     /** @type {Map<string, LiveResponse>} running answers by response id */
     this.responses = new Map();
+    /** @type {Map<string, string>} why answers failed, by response id, for people */
+    this.failures = new Map();
     this._ended = new Set();
     this._createId = "";
     this._typingSentAt = 0;
@@ -117,6 +124,7 @@ export class ChatSession extends EventTarget {
   /** The connection is gone. Called by the client. */
   lost() {
     this.ready = false;
+    clearTimeout(this._startTimer);
     this._typingSentAt = 0;
   }
 
@@ -245,6 +253,7 @@ export class ChatSession extends EventTarget {
     this._ended.add(response.id);
     this.responses.delete(response.id);
     response.finish(event);
+    if (response.error) this.failures.set(response.id, response.error.message || response.error.code);
     this._tell("response-end", response);
   }
 
@@ -253,7 +262,19 @@ export class ChatSession extends EventTarget {
     const cause = error.details?.event_id;
     const turn = this._turnOf(cause);
     if (turn) this._failTurn(turn, error);
-    else this._tell("error", { ...error, fatal: cause === this._createId });
+    else if (QUIET.has(error.code)) return;
+    else if (cause !== this._createId) this._tell("error", { ...error, fatal: false });
+    else this._notCreated(error);
+  }
+
+  _notCreated(error) {
+    if (error.code === "unknown_session" && this.sessionId) {
+      this.sessionId = null;
+      this.start();
+    } else if (PASSING.has(error.code)) {
+      const seconds = error.details?.retry_after;
+      this._startTimer = setTimeout(() => this.start(), seconds ? 1000 * seconds : START_AGAIN_MS);
+    } else this._tell("error", { ...error, fatal: true });
   }
 
   _failTurn(turn, error) {
