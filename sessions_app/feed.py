@@ -68,25 +68,14 @@ class Feed:
         self._emit = emit
         # Running responses, and how many code points of each were sent.
         self._sent: dict[str, int] = {}
-        # Responses whose frames come straight from their runner in this process.
-        self._direct: set[str] = set()
         # Responses that this session asked for; the others are not heard without a chat.
         self._own: set[str] = set()
 
     # --- Whose responses are heard, and how ---
 
     def own(self, response_id: str) -> None:
-        """Hear a response that this session asked for on an earlier connection."""
+        """Hear a response that this session asked for, now or on an earlier connection."""
         self._own.add(response_id)
-
-    def follow_direct(self, response_id: str) -> None:
-        """Expect a response's frames from its runner: their copies in the group are ignored."""
-        self._direct.add(response_id)
-        self._own.add(response_id)
-
-    def leave_direct(self, response_id: str) -> None:
-        """Take a response's frames from the group from here on."""
-        self._direct.discard(response_id)
 
     def _hears(self, response_id: str) -> bool:
         return self.chat_scoped or response_id in self._own
@@ -120,11 +109,8 @@ class Feed:
             self._emit_text(response_id, sent, text[sent - offset :])
 
     def signal(self, text: str, response_id: str) -> None:
-        """Send an event that is not kept: of a response that is heard, or of the whole chat.
-
-        The group's copy is left out while the response's runner tells this session itself.
-        """
-        if response_id not in self._direct and self._hears(response_id):
+        """Send an event that is not kept: of a response that is heard, or of the whole chat."""
+        if self._hears(response_id):
             self._emit(text, None)
 
     def direct(self, text: str) -> None:
@@ -170,8 +156,6 @@ class Feed:
             self._complete(event_type, response_id, text)
         if self.chat_scoped or (event_type in OWN_TURN_EVENTS and response_id in self._own):
             self._emit(text, seq)
-        if event_type in TERMINAL:
-            self._direct.discard(response_id)
 
     def _complete(self, event_type: str, response_id: str, text: str) -> None:
         """Send the text that is missing before the end, so that deltas add up to the output."""

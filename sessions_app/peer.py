@@ -77,13 +77,13 @@ class SessionListener:
     def event(self, seq: int, event_type: str, response_id: str, frame: str) -> None:
         """See runner.Listener."""
         if event_type == "response.created":
-            self._peer.put(partial(self._feed.follow_direct, response_id))
+            self._peer.put(partial(self._feed.own, response_id))
         self._peer.put(partial(self._feed.event, seq, event_type, response_id, frame))
 
     def ended(self, response_id: str) -> None:
         """See runner.Listener."""
         self.runs.pop(response_id, None)
-        self._peer.put(partial(self._feed.leave_direct, response_id))
+        self._peer.wake()
 
 
 @dataclass(kw_only=True, slots=True)
@@ -131,7 +131,7 @@ class Peer:
         self._source = source
         self._items: deque[Outgoing | Work] = deque()
         self._ready: deque[Outgoing] = deque()
-        self._wake = asyncio.Event()
+        self._woken = asyncio.Event()
         self._behind = False
 
     # --- Sessions ---
@@ -246,7 +246,7 @@ class Peer:
     def send_frame(self, text: str, session_id: str) -> None:
         """Send a frame that is ready."""
         self._items.append(Outgoing(text, session_id))
-        self._wake.set()
+        self.wake()
 
     def take_replies(self) -> list[Outgoing]:
         """Return the answers that wait, for an HTTP exchange that ends with them."""
@@ -262,17 +262,21 @@ class Peer:
             self._behind = True
         if not self._behind:
             self._items.append(work)
-        self._wake.set()
+        self.wake()
 
     def close(self, code: int) -> None:
         """End the connection with a WebSocket close code, after what waits."""
         self.closed_with = code
-        self._wake.set()
+        self.wake()
+
+    def wake(self) -> None:
+        """Let the pump look again for what it has to do."""
+        self._woken.set()
 
     def end_when_idle(self) -> None:
         """End the connection when no response goes on by itself any more."""
         self.ends_when_idle = True
-        self._wake.set()
+        self.wake()
 
     async def frames(self) -> AsyncIterator[Outgoing]:
         """Yield frames in order until the connection is closed."""
@@ -290,8 +294,8 @@ class Peer:
             elif self.closed_with is not None or (self.ends_when_idle and not self.is_busy()):
                 return
             else:
-                self._wake.clear()
-                await self._wake.wait()
+                self._woken.clear()
+                await self._woken.wait()
 
     async def _catch_up_all(self) -> None:
         self._behind = False
@@ -323,6 +327,8 @@ class Peer:
                 self.put(partial(feed.signal, message["frame"], message["response"]))
 
     def _is_for_this_person(self, signal: dict[str, Any]) -> bool:
+        """Leave out what its runner told this connection itself, and what is about its person."""
         user_id = self.principal.user_id
+        was_told = bool(signal["origin"]) and signal["origin"] == self.origin
         is_theirs = signal["user"] is not None and signal["user"] == user_id
-        return not is_theirs and signal["to"] in {None, user_id}
+        return not was_told and not is_theirs and signal["to"] in {None, user_id}

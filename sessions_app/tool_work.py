@@ -104,7 +104,7 @@ def claim_call(pk: int) -> Claim | None:
 
 
 def _tool_seconds() -> float:
-    return float(getattr(settings, "UAMP_TOOL_SECONDS", 600))
+    return float(settings.UAMP_TOOL_SECONDS)
 
 
 def _held(claim: Claim) -> QuerySet[ToolCall]:

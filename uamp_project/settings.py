@@ -157,6 +157,10 @@ if REDIS_URL:
     CELERY_BROKER_URL = REDIS_URL
     CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {
         "visibility_timeout": 7200,
+        # A broker that is away must not hold a database thread: the reaper rings again.
+        "max_retries": 0,
+        "socket_connect_timeout": 2,
+        "socket_timeout": 5,
         "unacked_restore_interval": 1,
         "unacked_restore_throttle": 1,
         "global_keyprefix": os.environ.get("REDIS_PREFIX", "uamp") + ".",
@@ -285,6 +289,8 @@ UAMP_LEASE_SECONDS = float(os.environ.get("UAMP_LEASE_SECONDS", "15"))
 UAMP_SWEEP_SECONDS = float(os.environ.get("UAMP_SWEEP_SECONDS", "3"))
 # How long a run waits for a tool.result of its client.
 UAMP_TOOL_WAIT_SECONDS = float(os.environ.get("UAMP_TOOL_WAIT_SECONDS", "1800"))
+# A long tool that takes longer is ended, counted from its first start.
+UAMP_TOOL_SECONDS = float(os.environ.get("UAMP_TOOL_SECONDS", "600"))
 # A response that takes longer is ended as failed.
 UAMP_RESPONSE_SECONDS = float(os.environ.get("UAMP_RESPONSE_SECONDS", "1800"))
 # SIGTERM: responses get this long to finish before the sockets are closed with 1012.
