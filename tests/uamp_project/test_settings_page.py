@@ -1,0 +1,61 @@
+"""docs/settings.md names every environment variable and every limit, with its default."""
+
+import ast
+import re
+from pathlib import Path
+
+from uamp.limits import limit_table
+
+ROOT = Path(__file__).parent.parent.parent
+ROOMS = ("uamp_project", "sessions_app", "chat_app", "agents_app", "upp", "uamp")
+# Django's own, and the name of a variable that a row of an agent chooses.
+NOT_OURS = {"DJANGO_SETTINGS_MODULE"}
+
+
+def page_rows(heading: str) -> dict[str, str]:
+    """Return name and default of the rows of the page, up to or from the heading."""
+    text = (ROOT / "docs" / "settings.md").read_text()
+    before, _, after = text.partition("## Limits of the protocol")
+    part = before if heading == "variables" else after.partition("## For the tests")[0]
+    return dict(re.findall(r"^\| `(\w+)` \| `?(.*?)`? \|", part, flags=re.MULTILINE))
+
+
+def variables_of_the_code() -> dict[str, str | None]:
+    """Return what the code reads from the environment: name and default, None if computed."""
+    found: dict[str, str | None] = {}
+    for room in ROOMS:
+        for path in (ROOT / room).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                match node:
+                    case ast.Call(
+                        func=ast.Attribute(value=ast.Attribute(attr="environ"), attr="get"),
+                        args=[ast.Constant(value=str(name)), *default],
+                    ):
+                        found[name] = default_of(default)
+                    case ast.Subscript(
+                        value=ast.Attribute(attr="environ"), slice=ast.Constant(value=str(name))
+                    ):
+                        found.setdefault(name, "")
+    return {name: default for name, default in found.items() if name not in NOT_OURS}
+
+
+def default_of(arguments: list[ast.expr]) -> str | None:
+    match arguments:
+        case []:
+            return ""
+        case [ast.Constant(value=str(text))]:
+            return text
+    return None
+
+
+def test_the_page_has_every_variable_with_its_default() -> None:
+    code = variables_of_the_code()
+    page = page_rows("variables")
+
+    assert sorted(page) == sorted(code)
+    for name, default in code.items():
+        assert default is None or page[name] == default, name
+
+
+def test_the_page_has_every_limit_with_its_default() -> None:
+    assert page_rows("limits") == {name: str(default) for name, default, _ in limit_table()}
