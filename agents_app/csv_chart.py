@@ -22,22 +22,25 @@ _POINTS = 2000
 _LABEL_CHARS = 24
 
 
-def draw(title: str, columns: Sequence[Column]) -> tuple[bytes, str]:
+def draw(title: str, columns: Sequence[Column], *, rows: int) -> tuple[bytes, str]:
     """Return a PNG of 1200 x 675 pixels and a sentence that says what it shows.
 
     Numbers over a date column are lines, numbers of few named rows are bars, other numbers are
-    histograms; a table without numbers shows how often the values of a column occur.
+    histograms; a table without numbers shows how often the values of a column occur. Columns are
+    put side by side only when they have a value in each of the `rows`.
     """
     figure = Figure(figsize=(8, 4.5), dpi=150, layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    numbers = [column for column in columns if column.numbers][: len(_COLORS)]
-    dates = next((column for column in columns if column.dates), None)
-    names = next((column for column in columns if column.kind == "text"), None)
-    if numbers and dates is not None and _same_length(dates, numbers):
-        said = _lines(axes, dates, numbers)
-    elif numbers and names is not None and names.distinct == names.filled <= _BARS:
-        said = _named_bars(axes, names, numbers[0])
+    numbers = [column for column in columns if column.numbers]
+    complete = [column for column in columns if column.filled == rows]
+    whole = [column for column in complete if column.numbers][: len(_COLORS)]
+    dates = next((column for column in complete if column.dates), None)
+    names = next((column for column in complete if column.kind == "text"), None)
+    if whole and dates is not None:
+        said = _lines(axes, dates, whole)
+    elif whole and names is not None and names.distinct == rows <= _BARS:
+        said = _named_bars(axes, names, whole[0])
     elif numbers:
         said = _histogram(axes, numbers[0])
     else:
@@ -65,11 +68,8 @@ def _lines(axes: Axes, dates: Column, numbers: Sequence[Column]) -> str:
 
 
 def _named_bars(axes: Axes, names: Column, numbers: Column) -> str:
-    labels = [_label(name) for name, _ in names.frequent]
-    positions = range(min(len(labels), len(numbers.numbers)))
-    axes.barh(list(positions), numbers.numbers[: len(positions)], color=_COLORS[0])
-    axes.set_yticks(list(positions), labels[: len(positions)])
-    axes.invert_yaxis()
+    # Each name occurs once, so the most frequent names are all names, in the order of the rows.
+    _bars(axes, [name for name, _ in names.frequent], numbers.numbers)
     axes.set_xlabel(_label(numbers.name))
     return f"{numbers.name} of each {names.name}"
 
@@ -82,12 +82,15 @@ def _histogram(axes: Axes, numbers: Column) -> str:
 
 
 def _frequencies(axes: Axes, column: Column) -> str:
-    labels = [_label(value) for value, _ in column.frequent]
-    axes.barh(range(len(labels)), [count for _, count in column.frequent], color=_COLORS[0])
-    axes.set_yticks(range(len(labels)), labels)
-    axes.invert_yaxis()
+    _bars(axes, [value for value, _ in column.frequent], [count for _, count in column.frequent])
     axes.set_xlabel("rows")
     return f"how often the values of {column.name} occur"
+
+
+def _bars(axes: Axes, names: Sequence[str], lengths: Sequence[float]) -> None:
+    axes.barh(range(len(names)), lengths, color=_COLORS[0])
+    axes.set_yticks(range(len(names)), [_label(name) for name in names])
+    axes.invert_yaxis()
 
 
 def _style(axes: Axes, title: str) -> None:
@@ -95,12 +98,10 @@ def _style(axes: Axes, title: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(_FAINT)
     axes.tick_params(colors=_INK, labelsize=9)
-    axes.grid(color=_FAINT, linewidth=0.6, alpha=0.7)
+    for label in (axes.xaxis.label, axes.yaxis.label):
+        label.set_color(_INK)
+    axes.grid(color=_FAINT, linewidth=0.6, alpha=0.7, axis="x" if axes.yaxis_inverted() else "y")
     axes.set_axisbelow(True)
-
-
-def _same_length(dates: Column, numbers: Sequence[Column]) -> bool:
-    return all(column.filled == dates.filled for column in numbers)
 
 
 def _listed(columns: Sequence[Column]) -> str:

@@ -47,7 +47,7 @@ def run(context: ToolContext, arguments: dict[str, Any]) -> ToolOutcome:
     )
     from agents_app import csv_chart  # noqa: PLC0415 a web process never needs it
 
-    picture, shows = csv_chart.draw(content.filename, columns)
+    picture, shows = csv_chart.draw(content.filename, columns, rows=table.rows)
     context.progress(
         percent=95, step=total, total_steps=total, stage="write", message="Storing the chart"
     )

@@ -30,7 +30,7 @@ SUMMARY = """\
 | units | number | 2 | 2 | 3 | 5 | mean 4 |
 | price | number | 3 | 3 | 7 | 9.5 | mean 8.25 |
 
-The chart shows how the values of units are distributed."""
+The chart shows price over day."""
 
 
 def run(context: Context) -> ToolOutcome:
@@ -54,7 +54,7 @@ def test_a_file_becomes_a_summary_and_a_chart() -> None:
     assert not outcome.is_error
     (item,) = outcome.content_items
     assert isinstance(item, ImageContent)
-    assert item.alt_text == "Chart: how the values of units are distributed"
+    assert item.alt_text == "Chart: price over day"
     assert context.written[0][2] == "sales-chart.png"
     colors = picture(context).convert("RGB").getcolors(1 << 20)
     assert colors is not None
@@ -88,6 +88,8 @@ def test_a_cancelled_call_writes_nothing(stage: str) -> None:
         (b"day,a,b\n2026-01-02,1,2\n2026-01-01,3,4\n", "a, b over day"),
         (b"city,people\nRome,3\nParis,2\n", "people of each city"),
         (b"a;b\n1,5;x\n2,5;y\n", "a of each b"),
+        (b"city,people\nRome,3\nParis,\n", "how the values of people are distributed"),
+        (b"day,a\n2026-01-02,1\n,3\n", "how the values of a are distributed"),
         (b"n\n1\n1\n1\n", "how the values of n are distributed"),
         (b"answer\nyes\nno\nyes\n", "how often the values of answer occur"),
         (b"a,b\n,\n", "how often the values of a occur"),
