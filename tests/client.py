@@ -1,0 +1,278 @@
+"""A small UAMP client for tests, over real sockets: WebSocket (§13.1) and HTTP + SSE (§13.2).
+
+It adds nothing to what it is told to send but an `event_id`, and shows every frame that comes, in
+order. `Story` is what a client knows after all frames of all its connections.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+import httpx
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from types import TracebackType
+
+Frame = dict[str, Any]
+
+WAIT_SECONDS = 10.0
+TERMINAL = frozenset({"response.done", "response.error", "response.cancelled"})
+
+
+def new_event(type_: str, **fields: Any) -> Frame:
+    """Return a client event with an `event_id` of its own."""
+    return {"type": type_, "event_id": str(uuid.uuid4()), **fields}
+
+
+class UampClient:
+    """One WebSocket. Waiting is bounded by WAIT_SECONDS; what comes too late is a failure."""
+
+    def __init__(self, url: str, *, headers: dict[str, str] | None = None) -> None:
+        self._opened = ExitStack()
+        self.socket = self._opened.enter_context(
+            connect(
+                url,
+                additional_headers=headers,
+                compression=None,
+                max_size=None,
+                max_queue=None,
+                ping_interval=None,
+                close_timeout=2,
+                proxy=None,
+            )
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Say goodbye and close."""
+        self._opened.close()
+
+    def cut(self) -> None:
+        """Lose the connection without a word, as a network does."""
+        self.socket.close_socket()
+
+    # --- Out ---
+
+    def send(self, type_: str, **fields: Any) -> str:
+        """Send an event and return its `event_id`."""
+        event = new_event(type_, **fields)
+        self.send_raw(json.dumps(event))
+        event_id: str = event["event_id"]
+        return event_id
+
+    def send_raw(self, frame: str | bytes) -> None:
+        """Send a frame as it is."""
+        self.socket.send(frame)
+
+    # --- In ---
+
+    def receive(self, timeout: float = WAIT_SECONDS) -> Frame:
+        """Return the next frame; raises TimeoutError."""
+        frame: Frame = json.loads(self.socket.recv(timeout=timeout))
+        return frame
+
+    def expect(self, *types: str) -> Frame:
+        """Return the last of the next frames, which must be of these types, in order."""
+        frame: Frame = {}
+        for expected in types:
+            frame = self.receive()
+            assert frame["type"] == expected, frame
+        return frame
+
+    def until(self, *types: str, timeout: float = WAIT_SECONDS) -> list[Frame]:
+        """Return the next frames up to the first that has one of these types."""
+        frames: list[Frame] = []
+        deadline = time.monotonic() + timeout
+        while not frames or frames[-1]["type"] not in types:
+            try:
+                frames.append(self.receive(max(0.01, deadline - time.monotonic())))
+            except TimeoutError:
+                got = [frame["type"] for frame in frames]
+                raise AssertionError(f"no {types} within {timeout} s, but {got}") from None
+        return frames
+
+    def settle(self) -> list[Frame]:
+        """Return what the server had to say before it answers a ping."""
+        event_id = self.send("ping")
+        frames: list[Frame] = []
+        while True:
+            frame = self.receive()
+            if frame["type"] == "pong" and frame["reply_to"] == event_id:
+                return frames
+            frames.append(frame)
+
+    def during(self, seconds: float) -> list[Frame]:
+        """Return what comes within some time."""
+        frames: list[Frame] = []
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            try:
+                frames.append(self.receive(left))
+            except TimeoutError:
+                break
+        return frames
+
+    def close_code(self) -> int:
+        """Wait for the server to close, and return its code; nothing may come before."""
+        try:
+            frame = self.socket.recv(timeout=WAIT_SECONDS)
+        except ConnectionClosed as closed:
+            return closed.rcvd.code if closed.rcvd else 1006
+        raise AssertionError(f"the server did not close but said {frame!r}")
+
+    # --- Common exchanges ---
+
+    def create_session(self, **fields: Any) -> Frame:
+        """Open a session and return its `session.created`."""
+        self.send("session.create", **{"uamp_version": "1.0", "session": {}, **fields})
+        created = self.expect("session.created")
+        self.expect("capabilities")
+        return created
+
+    def ask(self, text: str, **fields: Any) -> None:
+        """Send a turn: `input.text`, then `response.create`."""
+        self.send("input.text", text=text, **fields)
+        self.send("response.create", **fields)
+
+    def answer(self, text: str, **fields: Any) -> list[Frame]:
+        """Send a turn and return the frames up to the end of its response."""
+        self.ask(text, **fields)
+        return self.until(*TERMINAL)
+
+
+def text_of(frames: Iterable[Frame], response_id: str | None = None) -> str:
+    """Return the text that deltas add up to, by their offsets."""
+    text = ""
+    for frame in frames:
+        if frame["type"] != "response.delta" or frame["delta"]["type"] != "text":
+            continue
+        if response_id in {None, frame["response_id"]}:
+            text = text[: frame["offset"]] + frame["delta"]["text"]
+    return text
+
+
+def output_text(frame: Frame) -> str:
+    """Return the text of the output that a terminal event carries."""
+    output = frame["response"]["output"] if "response" in frame else frame["partial_output"]
+    return "".join(item["text"] for item in output if item["type"] == "text")
+
+
+@dataclass
+class Story:
+    """What a client knows of a chat after all frames of all connections (DESIGN D2).
+
+    `log` holds the durable events by `seq`, `texts` the text of each response. A gap in a text, a
+    durable event said twice on one connection, or one that changed is a failure.
+    """
+
+    after: int = 0
+    epoch: str = ""
+    log: dict[int, Frame] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+
+    def take(self, frame: Frame) -> None:
+        """Take a frame."""
+        type_ = frame["type"]
+        if type_ == "session.created":
+            self.epoch = frame["epoch"]
+        elif type_ == "response.delta" and frame["delta"]["type"] == "text":
+            known = self.texts.get(frame["response_id"], "")
+            assert frame["offset"] in {0, len(known)}, (frame, known)
+            self.texts[frame["response_id"]] = known[: frame["offset"]] + frame["delta"]["text"]
+        elif "seq" in frame:
+            assert frame["seq"] > self.after, (frame, self.after)
+            self.after = frame["seq"]
+            self.log[self.after] = {k: v for k, v in frame.items() if k != "session_id"}
+
+    def take_all(self, frames: Iterable[Frame]) -> Self:
+        """Take frames in order."""
+        for frame in frames:
+            self.take(frame)
+        return self
+
+
+# --- HTTP ---
+
+
+@dataclass
+class SseEvent:
+    """One server-sent event."""
+
+    id: str
+    data: Any
+
+
+class EventStream:
+    """An open `text/event-stream`."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self.response = response
+        self.comments: list[str] = []
+        self._lines = response.iter_lines()
+
+    def __iter__(self) -> Iterator[SseEvent]:
+        id_ = ""
+        data: list[str] = []
+        for line in self._lines:
+            name, _, value = line.partition(":")
+            value = value.removeprefix(" ")
+            if not line and data:
+                yield SseEvent(id_, _decoded("\n".join(data)))
+                id_, data = "", []
+            elif not name and line:
+                self.comments.append(value)
+            elif name == "id":
+                id_ = value
+            elif name == "data":
+                data.append(value)
+
+    def until(self, *types: str) -> list[SseEvent]:
+        """Return the events up to the first that has one of these types."""
+        events = []
+        for event in self:
+            events.append(event)
+            if event.data["type"] in types:
+                return events
+        raise AssertionError(f"the stream ended before any of {types}")
+
+
+def _decoded(data: str) -> Any:
+    return data if data == "[DONE]" else json.loads(data)
+
+
+@contextmanager
+def open_stream(
+    client: httpx.Client, method: str, url: str, **options: Any
+) -> Iterator[EventStream]:
+    """Open a stream of server-sent events; the answer must be 200."""
+    with client.stream(method, url, **options) as response:
+        if response.status_code != httpx.codes.OK:
+            response.read()
+            raise AssertionError(f"{response.status_code} {response.text}")
+        yield EventStream(response)
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = WAIT_SECONDS) -> None:
+    """Wait for something to become true."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it did not become true"
+        time.sleep(0.01)

@@ -1,0 +1,145 @@
+"""What the tests on sockets begin with: the server, its demo agents, people with keys, a client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from django.apps import apps
+from django.contrib.auth.models import User
+
+from agents_app.demo import prepare_agents
+from agents_app.models import Agent
+from chat_app.services import create_chat
+from sessions_app.auth import create_api_key
+from tests.client import UampClient
+
+if TYPE_CHECKING:
+    from chat_app.models import Chat
+    from pytest_django import Settings
+
+    from tests.conftest import ServerAddress
+
+Dial = Callable[..., UampClient]
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody with an account and an API key."""
+
+    user: User
+    key: str
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What a program of theirs sends with every request."""
+        return {"Authorization": f"Bearer {self.key}"}
+
+
+def person(username: str) -> Person:
+    """Make an account with a key; the password is `password`."""
+    user = User.objects.create_user(username, password="password")
+    return Person(user, create_api_key(user, name="tests"))
+
+
+def shared_chat(
+    *people: Person, agents: tuple[str, ...] = ("echo",), trigger: str = "mention"
+) -> Chat:
+    """Make a chat of these people and agents; the first person owns it."""
+    return create_chat(
+        title="Shared",
+        created_by_id=people[0].user.pk,
+        user_ids=[member.user.pk for member in people],
+        agents=[(Agent.objects.get(name=name).pk, trigger) for name in agents],
+    )
+
+
+def counted_rows() -> dict[str, int]:
+    """Return how many rows each table of the protocol has; who is online does not count."""
+    models = [
+        model
+        for app in ("chat_app", "sessions_app")
+        for model in apps.get_app_config(app).get_models()
+        if model.__name__ not in {"Presence", "ApiKey"}
+    ]
+    return {model.__name__: model._default_manager.count() for model in models}
+
+
+@pytest.fixture
+def quick_end(settings: Settings) -> None:
+    """Let the server end without waiting for what still runs."""
+    settings.UAMP_GRACE_SECONDS = 0
+
+
+@pytest.fixture
+def demo(quick_end: None, server: ServerAddress) -> ServerAddress:
+    """Run the server with its demo agents."""
+    prepare_agents()
+    return server
+
+
+@pytest.fixture
+def dial(demo: ServerAddress) -> Iterator[Dial]:
+    """Give a function that opens sockets, as a person or as nobody; they are closed at the end."""
+    clients: list[UampClient] = []
+
+    def open_socket(
+        who: Person | None = None, path: str = "/uamp", headers: dict[str, str] | None = None
+    ) -> UampClient:
+        shown = {**(who.headers if who else {}), **(headers or {})}
+        clients.append(UampClient(demo.ws + path, headers=shown))
+        return clients[-1]
+
+    yield open_socket
+    for client in clients:
+        client.close()
+
+
+@pytest.fixture
+def web(demo: ServerAddress) -> Iterator[httpx.Client]:
+    """Give an HTTP client of nobody."""
+    with httpx.Client(base_url=demo.http, timeout=15, trust_env=False) as client:
+        yield client
+
+
+@pytest.fixture
+def alice(demo: ServerAddress) -> Person:
+    """Somebody."""
+    return person("alice")
+
+
+@pytest.fixture
+def bob(demo: ServerAddress) -> Person:
+    """Somebody else."""
+    return person("bob")
+
+
+@pytest.fixture
+def mallory(demo: ServerAddress) -> Person:
+    """Somebody who is in no chat."""
+    return person("mallory")
+
+
+def quick_agent(name: str, script: str, **options: Any) -> Agent:
+    """Make a public agent that plays a script at its own pace."""
+    return Agent.objects.create(name=name, is_public=True, options={"script": script, **options})
+
+
+__all__ = [
+    "Dial",
+    "Person",
+    "alice",
+    "bob",
+    "counted_rows",
+    "demo",
+    "dial",
+    "mallory",
+    "person",
+    "quick_agent",
+    "quick_end",
+    "shared_chat",
+    "web",
+]
