@@ -221,7 +221,12 @@ async def end_session(peer: Peer, event: ev.SessionEnd) -> None:
 
 async def query_capabilities(peer: Peer, event: ev.CapabilitiesQuery) -> None:
     """Say what an agent, by name, or this server can do (UAMP §5.4, §9.1)."""
-    attached = peer.sessions.get(event.session_id or "")
+    session_id = event.session_id
+    if session_id is None and len(peer.sessions) == 1:
+        session_id = next(iter(peer.sessions))
+    attached = peer.sessions.get(session_id or "")
+    if session_id is not None and attached is None:
+        raise RemoteProtocolError(ErrorCode.UNKNOWN_SESSION, "no such session here")
     if event.model is not None:
         principal = attached.session.principal if attached else peer.principal
         spec = await database.run(services.agent_by_name, event.model, principal)
@@ -232,6 +237,6 @@ async def query_capabilities(peer: Peer, event: ev.CapabilitiesQuery) -> None:
         capabilities = server_capabilities()
     peer.reply(
         ev.CapabilitiesAnnounced(capabilities=capabilities),
-        session_id=event.session_id,
+        session_id=session_id,
         in_reply_to=event.event_id,
     )
