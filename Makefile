@@ -39,7 +39,7 @@ fmt: $(DEV) ## Format the code and apply the safe fixes
 	$(BIN)/ruff check --fix
 
 bench: $(DEV) ## Run the benchmarks
-	@for file in benchmarks/bench_*.py; do $(BIN)/python "$$file" || exit 1; done
+	@$(BIN)/python -m benchmarks $(ARGS)
 
 docs: $(DEV) ## Write docs/protocol from the types
 	$(BIN)/python -m uamp.reference

@@ -1,0 +1,265 @@
+"""The client process: N sockets in closed loop, each with its own session, on a raw protocol.
+
+`python -m benchmarks.client` reads one JSON line (see `Order`) and prints lines: `begin` and `end`
+frame the measured time, the last line is the result as JSON. It parses no more of a frame than its
+type, so that it does not cost what it measures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+import resource
+import statistics
+import struct
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+SWITCHING = b"HTTP/1.1 101"
+TEXT, CLOSE, PING = 1, 8, 9
+SHORT, LONG = 126, 127
+TIMEOUT_SECONDS = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What to do: open `sockets` at `path`, and run turns for `seconds` after `warm`."""
+
+    port: int
+    path: str = "/uamp"
+    token: str = ""
+    session: dict[str, Any] = field(default_factory=dict)
+    text: str = ""
+    sockets: int = 1
+    warm: float = 1.0
+    seconds: float = 3.0
+    record: bool = False
+    at_once: int = 16
+
+
+def text_frame(payload: bytes) -> bytes:
+    """Return a client's frame; the mask is all zeros, which leaves the payload as it is."""
+    size = len(payload)
+    if size < SHORT:
+        head = struct.pack("!BB", 0x81, 0x80 | size)
+    elif size < 1 << 16:
+        head = struct.pack("!BBH", 0x81, 0x80 | SHORT, size)
+    else:
+        head = struct.pack("!BBQ", 0x81, 0x80 | LONG, size)
+    return head + bytes(4) + payload
+
+
+class Socket(asyncio.Protocol):
+    """One WebSocket connection with one session."""
+
+    def __init__(self, order: Order, number: int) -> None:
+        self.latencies: list[float] = []
+        self.first_deltas: list[float] = []
+        self.recorded: list[str] = []
+        self.opened = asyncio.get_running_loop().create_future()
+        self.stopped = asyncio.get_running_loop().create_future()
+        self.running = False
+        self.opening = 0.0
+        self._order = order
+        self._number = number
+        self._turn = 0
+        self._buffer = bytearray()
+        self._upgraded = False
+        self._asked_at = 0.0
+        self._heard = False
+
+    def connection_made(self, transport: Any) -> None:
+        """Ask for the upgrade."""
+        self._transport = transport
+        key = base64.b64encode(os.urandom(16)).decode()
+        lines = [
+            f"GET {self._order.path} HTTP/1.1",
+            f"Host: 127.0.0.1:{self._order.port}",
+            "Upgrade: websocket",
+            "Connection: Upgrade",
+            f"Sec-WebSocket-Key: {key}",
+            "Sec-WebSocket-Version: 13",
+        ]
+        if self._order.token:
+            lines.append(f"Authorization: Bearer {self._order.token}")
+        transport.write(("\r\n".join(lines) + "\r\n\r\n").encode())
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell whoever waits."""
+        for future in (self.opened, self.stopped):
+            if not future.done():
+                future.set_exception(ConnectionError(f"the server closed the socket: {exc}"))
+                future.exception()
+
+    def data_received(self, data: bytes) -> None:
+        """Take frames."""
+        buffer = self._buffer
+        buffer += data
+        if not self._upgraded:
+            end = buffer.find(b"\r\n\r\n")
+            if end < 0:
+                return
+            if not buffer.startswith(SWITCHING):
+                self._fail(bytes(buffer[:end]))
+                return
+            del buffer[: end + 4]
+            self._upgraded = True
+            self._send({"type": "session.create", "uamp_version": "1.0", **self._order.session})
+        at = 0
+        while len(buffer) - at >= 2:
+            size, start = buffer[at + 1], at + 2
+            if size == SHORT:
+                if len(buffer) < at + 4:
+                    break
+                size, start = int.from_bytes(buffer[at + 2 : at + 4]), at + 4
+            elif size == LONG:
+                if len(buffer) < at + 10:
+                    break
+                size, start = int.from_bytes(buffer[at + 2 : at + 10]), at + 10
+            if len(buffer) < start + size:
+                break
+            self._frame(buffer[at] & 15, buffer[start : start + size])
+            at = start + size
+        del buffer[:at]
+
+    def _frame(self, opcode: int, payload: bytearray) -> None:
+        if opcode == PING:
+            self._transport.write(
+                struct.pack("!BB", 0x8A, 0x80 | len(payload)) + bytes(4) + payload
+            )
+        elif opcode == CLOSE:
+            self._fail(bytes(payload))
+        elif opcode == TEXT:
+            self._event(payload)
+
+    def _event(self, payload: bytearray) -> None:
+        if self._order.record and self._turn:
+            self.recorded.append(payload.decode())
+        kind = bytes(payload[9 : payload.index(b'"', 9)])
+        if kind == b"response.delta":
+            if not self._heard:
+                self._heard = True
+                self.first_deltas.append(time.perf_counter() - self._asked_at)
+        elif kind == b"response.done":
+            self.latencies.append(time.perf_counter() - self._asked_at)
+            if self.running:
+                self.ask()
+            elif not self.stopped.done():
+                self.stopped.set_result(None)
+        elif kind == b"capabilities" or (kind == b"session.created" and b"floor" in payload):
+            if not self.opened.done():
+                self.opened.set_result(None)
+        elif kind in {b"session.error", b"response.error", b"response.cancelled"}:
+            self._fail(bytes(payload))
+
+    def _fail(self, said: bytes) -> None:
+        error = RuntimeError(said.decode(errors="replace"))
+        for future in (self.opened, self.stopped):
+            if not future.done():
+                future.set_exception(error)
+                future.exception()
+
+    def ask(self) -> None:
+        """Begin a turn: two frames, in one write."""
+        self._turn += 1
+        self._heard = False
+        name = f"{self._number}-{self._turn}"
+        text = {"type": "input.text", "event_id": f"i{name}", "text": self._order.text}
+        create = {"type": "response.create", "event_id": f"c{name}"}
+        frames = b"".join(text_frame(json.dumps(event).encode()) for event in (text, create))
+        self._asked_at = time.perf_counter()
+        self._transport.write(frames)
+
+    def _send(self, event: dict[str, Any]) -> None:
+        event.setdefault("event_id", f"o{self._number}")
+        self._transport.write(text_frame(json.dumps(event).encode()))
+
+    def close(self) -> None:
+        """Let go."""
+        self._transport.abort()
+
+
+async def open_sockets(order: Order) -> list[Socket]:
+    """Open the sockets and their sessions, `at_once` at a time."""
+    loop = asyncio.get_running_loop()
+    gate = asyncio.Semaphore(order.at_once)
+
+    async def one(number: int) -> Socket:
+        async with gate, asyncio.timeout(TIMEOUT_SECONDS):
+            began = time.perf_counter()
+            _, socket = await loop.create_connection(
+                lambda: Socket(order, number), "127.0.0.1", order.port
+            )
+            await socket.opened
+            socket.opening = time.perf_counter() - began
+            return socket
+
+    return list(await asyncio.gather(*(one(number) for number in range(order.sockets))))
+
+
+def quantiles(values: list[float]) -> dict[str, float]:
+    """Return median and 95th percentile in milliseconds."""
+    if len(values) < 2:
+        return {"p50": 0.0, "p95": 0.0}
+    cuts = statistics.quantiles(values, n=20, method="inclusive")
+    return {"p50": cuts[9] * 1000, "p95": cuts[18] * 1000}
+
+
+def say(line: str) -> None:
+    """Print a line for whoever started this process."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+async def run(order: Order) -> None:
+    """Carry out an order."""
+    sockets = await open_sockets(order)
+    if not order.text:
+        # Idle sockets: they stay until the line is closed.
+        say("begin")
+        say(json.dumps(quantiles([socket.opening for socket in sockets])))
+        await asyncio.to_thread(sys.stdin.read)
+        return
+    for socket in sockets:
+        socket.running = True
+        socket.ask()
+    await asyncio.sleep(order.warm)
+    for socket in sockets:
+        socket.latencies.clear()
+        socket.first_deltas.clear()
+    say("begin")
+    began = time.perf_counter()
+    await asyncio.sleep(order.seconds)
+    elapsed = time.perf_counter() - began
+    latencies = [value for socket in sockets for value in socket.latencies]
+    first_deltas = [value for socket in sockets for value in socket.first_deltas]
+    say("end")
+    for socket in sockets:
+        socket.running = False
+    async with asyncio.timeout(TIMEOUT_SECONDS):
+        await asyncio.gather(*(socket.stopped for socket in sockets))
+    result = {
+        "turns": len(latencies),
+        "seconds": elapsed,
+        "latency_ms": quantiles(latencies),
+        "first_delta_ms": quantiles(first_deltas),
+        "recorded": sockets[0].recorded,
+    }
+    for socket in sockets:
+        socket.close()
+    say(json.dumps(result))
+
+
+def main() -> None:
+    """Read the order and carry it out."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    asyncio.run(run(Order(**json.loads(sys.stdin.readline()))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""`python -m benchmarks.seed FOLDER LONG`: what a benchmark's database holds, written as JSON.
+
+One person with a key, a scripted agent, and two shared chats of 100 and LONG messages. FOLDER gets
+`seed.json` with the key and the ids of the chats by their length.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import uuid
+from pathlib import Path
+
+import django
+
+django.setup()
+
+# The applications can be read only now.
+from django.contrib.auth.models import User  # noqa: E402
+from django.db import transaction  # noqa: E402
+from django.utils import timezone  # noqa: E402
+
+from agents_app.models import Agent  # noqa: E402
+from benchmarks import AGENT  # noqa: E402
+from chat_app import services  # noqa: E402
+from sessions_app import auth  # noqa: E402
+
+SHORT_CHAT = 100
+CHUNK = 2000
+
+
+def fill(chat_id: str, user: User, count: int) -> None:
+    """Write messages into a chat, with their places in its log."""
+    at = timezone.now()
+    for start in range(0, count, CHUNK):
+        events = [
+            services.message_event(
+                chat_id,
+                services.NewMessage(
+                    id=f"msg_{uuid.uuid4().hex}",
+                    role="user",
+                    at=at,
+                    name=user.username,
+                    content=f"Message {number} of a long chat, as people write them.",
+                    sender_user_id=user.pk,
+                ),
+            )
+            for number in range(start, min(start + CHUNK, count))
+        ]
+        with transaction.atomic():
+            services.append_many([services.Append(chat_id=chat_id, events=events, at=at)])
+
+
+def main() -> None:
+    """Write the rows and the file."""
+    folder, long_chat = Path(sys.argv[1]), int(sys.argv[2])
+    user = User.objects.create_user("bench")
+    agent = Agent.objects.create(name=AGENT, is_public=True, options={"script": "echo"})
+    chats = {}
+    for count in (SHORT_CHAT, long_chat):
+        chat = services.create_chat(
+            title=f"{count} messages",
+            created_by_id=user.pk,
+            user_ids=[user.pk],
+            agents=[(agent.pk, "never")],
+        )
+        fill(chat.pk, user, count)
+        chats[count] = chat.pk
+    token = auth.create_api_key(user, name="bench")
+    (folder / "seed.json").write_text(json.dumps({"token": token, "chats": chats}))
+
+
+if __name__ == "__main__":
+    main()
