@@ -5,7 +5,7 @@ server only.
 """
 
 import os
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from agents_app.scripts import SCRIPTS
@@ -13,6 +13,8 @@ from agents_app.selectors import AgentSpec
 from upp import ErrorCode, Model, UPPError
 from upp.providers.openai_compat import OpenAICompatProvider
 from upp.providers.scripted import ScriptedModel
+
+_providers: dict[tuple[str, str | None], OpenAICompatProvider] = {}
 
 
 def build_model(spec: AgentSpec, *, model: str | None = None) -> Model:
@@ -60,6 +62,12 @@ def vendor_params(spec: AgentSpec, overrides: Any) -> dict[str, Any]:
     return params
 
 
+async def close_providers() -> None:
+    """Close the running loop's connections to models; for the end of the process."""
+    for provider in _providers.values():
+        await provider.aclose()
+
+
 def _server(base_url: str | None, api_key_env: str | None) -> OpenAICompatProvider:
     if api_key_env is None and base_url is None:
         api_key_env = "OPENAI_API_KEY"
@@ -68,7 +76,10 @@ def _server(base_url: str | None, api_key_env: str | None) -> OpenAICompatProvid
     return _provider(base_url or default, key)
 
 
-@lru_cache(maxsize=64)
 def _provider(base_url: str, api_key: str | None) -> OpenAICompatProvider:
     # One provider keeps one pool of connections.
-    return OpenAICompatProvider(base_url=base_url, api_key=api_key)
+    provider = _providers.get((base_url, api_key))
+    if provider is None:
+        provider = OpenAICompatProvider(base_url=base_url, api_key=api_key)
+        _providers[base_url, api_key] = provider
+    return provider

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agents_app.providers import build_model, vendor_params
+from agents_app.providers import build_model, close_providers, vendor_params
 from agents_app.selectors import AgentSpec
 from upp import ErrorCode, UPPError
 from upp.providers.openai_compat import OpenAICompatModel
@@ -72,6 +72,17 @@ def test_models_of_one_server_share_it() -> None:
     assert isinstance(one, OpenAICompatModel)
     assert isinstance(two, OpenAICompatModel)
     assert one.server is two.server
+
+
+async def test_the_end_of_the_process_closes_the_connections() -> None:
+    model = build_model(
+        spec(provider="openai_compat", model="m1", options={"base_url": "http://c/v1"})
+    )
+    assert isinstance(model, OpenAICompatModel)
+    client = model.server.client()
+    await close_providers()
+    assert client.is_closed
+    await close_providers()
 
 
 def test_an_agent_without_a_model_is_refused() -> None:

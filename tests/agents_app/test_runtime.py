@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from pytest_django import Settings
 
 import uamp
 from agents_app import scripts
+from agents_app.providers import close_providers
 from agents_app.runtime import AgentError, RunFinished, RunRequest, run_agent
 from agents_app.selectors import AgentSpec
 from agents_app.tools import ServerTool, ToolContext, ToolError, ToolOutcome
@@ -429,7 +430,7 @@ async def test_cancelling_a_run_closes_the_providers_request() -> None:
         await exchange.delta(content="a")
         await exchange.gone.wait()
 
-    async with serve(answer) as wire:
+    async with serve(answer) as wire, aclosing_providers():
         spec = model_agent(wire.url)
         began = asyncio.Event()
 
@@ -444,6 +445,14 @@ async def test_cancelling_a_run_closes_the_providers_request() -> None:
             await task
         await asyncio.wait_for(wire.exchanges[0].gone.wait(), 2)
         assert task.cancelled()
+
+
+@asynccontextmanager
+async def aclosing_providers() -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        await close_providers()
 
 
 def model_agent(url: str) -> AgentSpec:
@@ -462,7 +471,7 @@ async def test_an_agent_with_a_model_sends_its_media_and_streams_its_answer() ->
 
     png = b"\x89PNG\r\n\x1a\n"
     picture = ImageContent(image=MediaUrl(url=f"/api/content/{CSV_ID}"), format="png")
-    async with serve(answer) as wire:
+    async with serve(answer) as wire, aclosing_providers():
         events, end = await run(
             model_agent(wire.url),
             asked("what is it?", TextContent(text="what is it?"), picture),
