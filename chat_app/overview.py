@@ -25,7 +25,7 @@ UNREAD_MAX: Final = 100
 PREVIEW_CHARS: Final = 200
 
 
-class _CountOf(Subquery):
+class CountOf(Subquery):
     """The number of rows of a subquery; with a limit in it, counting stops there."""
 
     template = "(SELECT COUNT(*) FROM (%(subquery)s) counted)"
@@ -46,7 +46,7 @@ def with_unread(chats: QuerySet[Chat], user_id: int) -> QuerySet[Chat]:
         .values("pk")[:UNREAD_MAX]
     )
     newest = Message.objects.filter(chat=OuterRef("pk")).order_by("-seq").values("pk")[:1]
-    return chats.annotate(unread=_CountOf(unread), newest_id=Subquery(newest))
+    return chats.annotate(unread=CountOf(unread), newest_id=Subquery(newest))
 
 
 def chats_data(chats: Sequence[Any]) -> list[dict[str, Any]]:

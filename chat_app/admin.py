@@ -1,0 +1,388 @@
+"""The chat domain in the admin: operators look at history here and change none of it.
+
+The law (notes/ux.md §4.3): what is part of a log has no add, change or delete, a list costs the
+same number of queries whatever it shows, and search asks indexed columns only.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.db.models import OuterRef
+from django.http import Http404
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import mark_safe
+
+from chat_app import contents, markdown
+from chat_app.models import (
+    Chat,
+    ChatEvent,
+    Content,
+    ContentUse,
+    Message,
+    Participant,
+    Presence,
+    ReadReceipt,
+)
+from chat_app.overview import CountOf
+from chat_app.paging import SEQ_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from django.db.models import QuerySet
+    from django.http import HttpRequest, HttpResponse
+    from django.urls import URLPattern
+    from django.utils.safestring import SafeString
+
+    # Django's classes take type arguments in its stubs only.
+    _Admin = admin.ModelAdmin[Any]
+    _Inline = admin.TabularInline[Any, Any]
+    _Paginator = Paginator[Any]
+else:
+    _Admin = admin.ModelAdmin
+    _Inline = admin.TabularInline
+    _Paginator = Paginator
+
+TRANSCRIPT_EVENTS: Final = 100
+COUNTED_ROWS: Final = 10_000
+
+
+class CappedPaginator(_Paginator):
+    """Pages of the first COUNTED_ROWS rows: a longer list is for filters, not for paging."""
+
+    @cached_property
+    def count(self) -> int:
+        """Return the number of rows, counted up to the cap."""
+        rows: Any = self.object_list
+        counted: int = rows[:COUNTED_ROWS].count()
+        return counted
+
+
+class ReadOnly:
+    """No add, no change, no delete, for people of any rights; the rows tell what happened."""
+
+    def has_add_permission(self, request: HttpRequest, *_args: Any) -> bool:  # noqa: ARG002 the interface's
+        """Return that nobody adds."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 the interface's
+        """Return that nobody changes."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 the interface's
+        """Return that nobody deletes; this also takes `delete_selected` away."""
+        return False
+
+
+class HistoryAdmin(ReadOnly, _Admin):
+    """A list of rows that are never changed, the newest first."""
+
+    list_per_page = 50
+    show_full_result_count = False
+    paginator = CappedPaginator
+    ordering: ClassVar[Any] = ("-pk",)
+
+
+def pretty(value: Any) -> SafeString:
+    """Return JSON as a person reads it."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    return format_html('<pre class="record">{}</pre>', text)
+
+
+class ValueFilter(admin.SimpleListFilter):
+    """A filter by known values: asking the table which ones it has would read all of it."""
+
+    values: ClassVar[Sequence[str]]
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 the interface's
+        """Return the values."""
+        return [(value, value) for value in self.values]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002 the interface's
+        """Return the rows that have the chosen value."""
+        value = self.value()
+        return queryset.filter(**{str(self.parameter_name): value}) if value else queryset
+
+
+class RoleFilter(ValueFilter):
+    """Who speaks (UAMP §8.5)."""
+
+    title = "role"
+    parameter_name = "role"
+    values = ("user", "assistant", "system", "tool")
+
+
+class EventTypeFilter(ValueFilter):
+    """What is kept in a log (DESIGN D2)."""
+
+    title = "type"
+    parameter_name = "type"
+    values = (
+        "message.created",
+        "message.read",
+        "participant.joined",
+        "participant.left",
+        "response.created",
+        "tool.call_done",
+        *ChatEvent.TERMINAL,
+    )
+
+
+class ParticipantInline(ReadOnly, _Inline):
+    """The members of a chat; they come and go through the chat's log."""
+
+    model = Participant
+    fields = ("user", "agent", "role", "trigger", "joined_at", "left_at")
+    extra = 0
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Participant]:
+        """Read the names with the rows."""
+        rows: QuerySet[Participant] = super().get_queryset(request)
+        return rows.select_related("user", "agent", "chat")
+
+
+@admin.register(Chat)
+class ChatAdmin(HistoryAdmin):
+    """Chats: the title may be corrected; the transcript shows what was said."""
+
+    list_display = ("__str__", "kind", "members", "last_seq", "created_by", "latest_at", "shown")
+    list_filter = ("kind", "latest_at")
+    list_select_related = ("created_by",)
+    search_fields = ("id__exact", "created_by__username__exact", "title")
+    search_help_text = "The id, the name of who made it, or a part of the title."
+    ordering = ("-latest_at",)
+    fields = ("id", "title", "kind", "epoch", "last_seq", "created_by", "created_at", "latest_at")
+    readonly_fields = tuple(name for name in fields if name != "title")
+    inlines = (ParticipantInline,)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 the interface's
+        """Return whether a person may correct titles."""
+        return request.user.has_perm("chat_app.change_chat")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Chat]:
+        """Count the members with the chats."""
+        chats: QuerySet[Chat] = super().get_queryset(request)
+        there = Participant.objects.filter(chat=OuterRef("pk"), left_at__isnull=True)
+        return chats.annotate(member_count=CountOf(there.order_by().values("pk")))
+
+    @admin.display(description="members")
+    def members(self, chat: Any) -> int:
+        """Return how many people and agents are there now."""
+        count: int = chat.member_count
+        return count
+
+    @admin.display(description="transcript")
+    def shown(self, chat: Chat) -> SafeString:
+        """Return the way to what was said."""
+        url = reverse("admin:chat_app_chat_transcript", args=[chat.pk])
+        return format_html('<a href="{}">Transcript</a>', url)
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the transcript."""
+        transcript = path(
+            "<str:chat_id>/transcript/",
+            self.admin_site.admin_view(self.transcript),
+            name="chat_app_chat_transcript",
+        )
+        return [transcript, *super().get_urls()]
+
+    def transcript(self, request: HttpRequest, chat_id: str) -> HttpResponse:
+        """Show a page of a chat's log, the newest last; that somebody looked is recorded.
+
+        Needs the right to view messages: PermissionDenied without it.
+        """
+        if not (
+            request.user.has_perm("chat_app.view_chat")
+            and request.user.has_perm("chat_app.view_message")
+        ):
+            raise PermissionDenied
+        chat = Chat.objects.filter(pk=chat_id).first()
+        if chat is None:
+            raise Http404
+        self.log_change(request, chat, "Read the transcript.")
+        return TemplateResponse(
+            request,
+            "admin/chat_app/chat/transcript.html",
+            {
+                **self.admin_site.each_context(request),
+                **transcript_page(chat, before=_place(request.GET.get("before", ""))),
+                "opts": self.opts,
+                "original": chat,
+                "title": f"Transcript of {chat}",
+            },
+        )
+
+
+def _place(text: str) -> int:
+    return min(int(text), SEQ_MAX) if text.isascii() and text.isdecimal() else SEQ_MAX
+
+
+def transcript_page(chat: Any, *, before: int) -> dict[str, Any]:
+    """Return the last TRANSCRIPT_EVENTS entries of a log before a `seq`, for the template.
+
+    `entries` are {event, message?, html?, response?, calls, data} in the order of the log; `older`
+    is the `seq` before which there is more, or None.
+    """
+    events = list(
+        ChatEvent.objects.filter(chat=chat, seq__lt=before).order_by("-seq")[
+            : TRANSCRIPT_EVENTS + 1
+        ]
+    )
+    more = len(events) > TRANSCRIPT_EVENTS
+    events = events[:TRANSCRIPT_EVENTS][::-1]
+    seqs = [event.seq for event in events]
+    messages = {message.seq: message for message in Message.objects.filter(chat=chat, seq__in=seqs)}
+    # The rows of sessions_app are reached through the chat: imports point down.
+    responses = {
+        response.pk: response
+        for response in chat.responses.filter(
+            pk__in={event.response_id for event in events if event.response_id}
+        )
+        .select_related("agent")
+        .prefetch_related("tool_calls")
+    }
+    return {
+        "entries": [_entry(event, messages.get(event.seq), responses) for event in events],
+        "older": seqs[0] if more else None,
+        "newest": not seqs or seqs[-1] == chat.last_seq,
+    }
+
+
+def _entry(event: ChatEvent, message: Message | None, responses: dict[str, Any]) -> dict[str, Any]:
+    response = responses.get(event.response_id)
+    return {
+        "event": event,
+        "message": message,
+        "html": mark_safe(markdown.render(message.content)) if message else "",  # noqa: S308 sanitised
+        "items": pretty(message.content_items) if message and message.content_items else "",
+        "response": response,
+        "calls": response.tool_calls.all() if response and event.type in ChatEvent.TERMINAL else (),
+        "data": pretty(event.payload),
+    }
+
+
+@admin.register(Message)
+class MessageAdmin(HistoryAdmin):
+    """Messages, chat by chat."""
+
+    list_display = ("seq", "chat", "name", "role", "beginning", "status", "created_at")
+    list_display_links = ("seq", "beginning")
+    list_filter = (RoleFilter, "status")
+    list_select_related = ("chat",)
+    search_fields = ("id__exact", "chat__id__exact", "response_id__exact")
+    search_help_text = "The id of a message, a chat or a response."
+    ordering = ("-chat", "-seq")  # in the order of their index
+    fields = (
+        "id", "chat", "seq", "role", "sender_user", "sender_agent", "name", "body", "items",
+        "response_id", "status", "created_at",
+    )  # fmt: skip
+    readonly_fields = ("body", "items")
+
+    @admin.display(description="text")
+    def beginning(self, message: Message) -> str:
+        """Return the first words."""
+        return message.content[:80] or "-"
+
+    @admin.display(description="text")
+    def body(self, message: Message) -> SafeString:
+        """Return the text as the chat shows it."""
+        # The renderer sanitises: this is the one kind of HTML that is passed on as it is.
+        html = mark_safe(markdown.render(message.content))  # noqa: S308 sanitised
+        return format_html('<div class="markdown">{}</div>', html)
+
+    @admin.display(description="content items")
+    def items(self, message: Message) -> SafeString:
+        """Return the content items."""
+        return pretty(message.content_items)
+
+
+@admin.register(ChatEvent)
+class ChatEventAdmin(HistoryAdmin):
+    """The log, entry by entry."""
+
+    list_display = ("chat", "seq", "type", "response_id", "created_at")
+    list_display_links = ("seq",)
+    list_filter = (EventTypeFilter,)
+    list_select_related = ("chat",)
+    search_fields = ("chat__id__exact",)
+    search_help_text = "The id of a chat."
+    fields = ("chat", "seq", "type", "response_id", "event", "created_at")
+    readonly_fields = ("event",)
+
+    @admin.display(description="payload")
+    def event(self, row: ChatEvent) -> SafeString:
+        """Return the event as it goes over the wire."""
+        return pretty(row.payload)
+
+
+@admin.register(Participant)
+class ParticipantAdmin(HistoryAdmin):
+    """Who is in which chat."""
+
+    list_display = ("chat", "user", "agent", "role", "trigger", "joined_at", "left_at")
+    list_filter = ("role", "trigger")
+    list_select_related = ("chat", "user", "agent")
+    search_fields = ("chat__id__exact", "user__username__exact")
+    search_help_text = "The id of a chat, or a person's name."
+
+
+@admin.register(Content)
+class ContentAdmin(HistoryAdmin):
+    """Stored files; their bytes are read through the address that checks who asks."""
+
+    list_display = ("__str__", "mime_type", "size_bytes", "owner", "created_at")
+    list_filter = ("created_at",)
+    list_select_related = ("owner",)
+    search_fields = ("id__exact", "sha256__exact", "owner__username__exact")
+    search_help_text = "The id, the SHA-256, or the owner's name."
+    ordering = ("-created_at",)
+    fields = (
+        "id", "filename", "mime_type", "size_bytes", "sha256", "owner", "owner_key", "created_at",
+        "file",
+    )  # fmt: skip
+    readonly_fields = ("file",)
+
+    @admin.display(description="file")
+    def file(self, content: Content) -> SafeString:
+        """Return the way to the bytes, which works for 15 minutes."""
+        return format_html('<a href="{}">Open</a>', contents.signed_url(content.pk))
+
+
+@admin.register(ContentUse)
+class ContentUseAdmin(HistoryAdmin):
+    """In which chats a content is shown."""
+
+    list_display = ("content", "chat")
+    list_select_related = ("content", "chat")
+    search_fields = ("chat__id__exact", "content__id__exact")
+    search_help_text = "The id of a chat or a content."
+
+
+@admin.register(ReadReceipt)
+class ReadReceiptAdmin(HistoryAdmin):
+    """How far members have read."""
+
+    list_display = ("chat", "user", "seq", "read_at")
+    list_select_related = ("chat", "user")
+    search_fields = ("chat__id__exact", "user__username__exact")
+    search_help_text = "The id of a chat, or a person's name."
+    fields = ("chat", "user", "seq", "message", "read_at")
+
+
+@admin.register(Presence)
+class PresenceAdmin(HistoryAdmin):
+    """Open sockets of people."""
+
+    list_display = ("user", "process", "connected_at", "seen_at")
+    list_select_related = ("user",)
+    search_fields = ("user__username__exact", "process__exact")
+    search_help_text = "A person's name or a process."
+    ordering = ("-seen_at",)

@@ -1,0 +1,259 @@
+"""The chat domain in the admin: history is shown, changed by nobody, at a fixed cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from chat_app import contents, services
+from chat_app.admin import TRANSCRIPT_EVENTS, CappedPaginator
+from chat_app.models import Chat, ChatEvent, Message
+from tests import factories
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from django.contrib.auth.models import User
+    from pytest_django.fixtures import Settings
+
+pytestmark = pytest.mark.django_db
+
+MODELS = sorted(model._meta.label_lower for model in apps.get_app_config("chat_app").get_models())
+
+
+@pytest.fixture(autouse=True)
+def media(settings: Settings, tmp_path: Path) -> None:
+    settings.MEDIA_ROOT = tmp_path
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def staff(*permissions: str) -> User:
+    user = factories.user("operator", is_staff=True)
+    for name in permissions:
+        user.user_permissions.add(Permission.objects.get(codename=name))
+    return user
+
+
+def address(label: str, view: str = "changelist", **options: Any) -> str:
+    return reverse(f"admin:{label.replace('.', '_')}_{view}", **options)
+
+
+def one_of_each(number: int) -> Chat:
+    """Add one row of every model."""
+    person = factories.user(f"person{number}")
+    agent = factories.agent(f"agent{number}")
+    chat = factories.chat(person, agent, title=f"Chat {number}")
+    message = factories.message(chat, person, "Hello")
+    services.mark_read(chat_id=chat.pk, user_id=person.pk, message_id=message.pk)
+    content = factories.content(person)
+    contents.use(chat.pk, [str(content.pk)])
+    factories.presence(person)
+    return chat
+
+
+def test_every_model_of_the_chat_domain_is_in_the_admin() -> None:
+    registered = {model._meta.label_lower for model in admin.site._registry}
+    assert set(MODELS) <= registered
+
+
+@pytest.mark.parametrize("label", MODELS)
+def test_a_list_of_20_takes_as_many_queries_as_a_list_of_2(label: str) -> None:
+    client = signed_in(factories.superuser())
+    # With two rows every filter that is ever shown is shown.
+    for number in range(2):
+        one_of_each(number)
+
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            response = client.get(address(label))
+        assert response.status_code == 200
+        return len(captured)
+
+    few = queries()
+    for number in range(2, 20):
+        one_of_each(number)
+    assert queries() == few
+
+
+@pytest.mark.parametrize("label", MODELS)
+def test_the_page_of_a_row_opens_and_search_works(label: str) -> None:
+    chat = one_of_each(0)
+    client = signed_in(factories.superuser())
+    row = apps.get_model(label).objects.first()
+    assert row is not None
+    page = client.get(address(label, "change", args=[row.pk]))
+    assert page.status_code == 200
+    for words in (chat.pk, "person0", "nothing", "' OR 1=1"):
+        assert client.get(address(label), {"q": words}).status_code == 200
+
+
+@pytest.mark.parametrize("label", MODELS)
+def test_nobody_adds_or_deletes_history(label: str) -> None:
+    one_of_each(0)
+    client = signed_in(factories.superuser())
+    model = apps.get_model(label)
+    before = list(model.objects.values())
+    row = model.objects.first()
+    assert row is not None
+    change = address(label, "change", args=[row.pk])
+    assert client.get(address(label, "add")).status_code == 403
+    assert client.post(address(label, "add"), {}).status_code == 403
+    assert client.post(address(label, "delete", args=[row.pk]), {"post": "yes"}).status_code == 403
+    action = {"action": "delete_selected", "_selected_action": [str(row.pk)], "post": "yes"}
+    client.post(address(label), action)
+    if label != "chat_app.chat":
+        assert client.post(change, {"name": "x", "content": "x"}).status_code == 403
+    assert list(model.objects.values()) == before
+
+
+def test_a_title_may_be_corrected_and_nothing_else() -> None:
+    chat = one_of_each(0)
+    client = signed_in(factories.superuser())
+    form = {
+        "title": "Better",
+        "last_seq": "99",
+        "epoch": "x",
+        "participants-TOTAL_FORMS": "0",
+        "participants-INITIAL_FORMS": "0",
+    }
+    before = (chat.last_seq, chat.epoch, chat.participants.count())
+    chat.refresh_from_db()
+    before = (chat.last_seq, chat.epoch, chat.participants.count())
+    assert client.post(address("chat_app.chat", "change", args=[chat.pk]), form).status_code == 302
+    chat.refresh_from_db()
+    assert chat.title == "Better"
+    assert (chat.last_seq, chat.epoch, chat.participants.count()) == before
+
+
+def test_messages_are_found_by_their_chat() -> None:
+    one_of_each(0)
+    second = one_of_each(1)
+    client = signed_in(factories.superuser())
+    page = client.get(address("chat_app.message"), {"q": second.pk}).content.decode()
+    assert "person1" in page
+    assert "person0" not in page
+
+
+def test_a_long_list_is_counted_up_to_its_cap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chat_app.admin.COUNTED_ROWS", 3)
+    ada = factories.user("ada")
+    chat = factories.chat(ada)
+    for _ in range(5):
+        factories.message(chat, ada)
+    assert CappedPaginator(Message.objects.order_by("seq"), 2).num_pages == 2
+
+
+# --- Transcript ---
+
+
+def transcript(chat: Chat) -> str:
+    return reverse("admin:chat_app_chat_transcript", args=[chat.pk])
+
+
+def test_a_transcript_shows_what_was_said_and_done() -> None:
+    ada = factories.user("ada")
+    echo = factories.agent("echo")
+    chat = factories.chat(ada, echo, title="Plans")
+    session = factories.session(ada, chat, agent=echo)
+    factories.message(chat, ada, "**Hi** <script>alert(1)</script>")
+    response = factories.response(echo, chat, session=session, status="completed")
+    factories.tool_call(response, "csv_report", status="done", arguments='{"a": "<b>"}', result="3")
+    done = {"type": "response.done", "event_id": "1", "timestamp": 1}
+    event = services.NewEvent(type="response.done", payload=done, response_id=response.pk)
+    services.append(chat.pk, [event], at=response.created_at)
+    page = signed_in(factories.superuser()).get(transcript(chat)).content.decode()
+    assert "<strong>Hi</strong> &lt;script&gt;" in page
+    assert "Tool csv_report: done" in page
+    assert "{&quot;a&quot;: &quot;&lt;b&gt;&quot;}" in page
+    assert reverse("admin:sessions_app_response_change", args=[response.pk]) in page
+    assert reverse("admin:sessions_app_session_change", args=[session.pk]) in page
+    assert "Older" not in page
+    assert "Newest" not in page
+
+
+def test_a_transcript_is_paged_with_the_newest_last() -> None:
+    ada = factories.user("ada")
+    chat = factories.chat(ada)
+    for number in range(TRANSCRIPT_EVENTS + 2):
+        factories.message(chat, ada, f"text{number}-")
+    client = signed_in(factories.superuser())
+    newest = client.get(transcript(chat)).content.decode()
+    assert newest.index("text2-") < newest.index(f"text{TRANSCRIPT_EVENTS + 1}-")
+    assert "text1-" not in newest
+    assert 'href="?before=3"' in newest
+    older = client.get(transcript(chat), {"before": 3}).content.decode()
+    assert "text0-" in older
+    assert "text1-" in older
+    assert "text2-" not in older
+    assert "Newest" in older
+    for odd in ("x", "-1", "²", "9" * 40):
+        assert client.get(transcript(chat), {"before": odd}).status_code == 200
+
+
+def test_a_transcript_of_100_takes_as_many_queries_as_one_of_1() -> None:
+    ada = factories.user("ada")
+    echo = factories.agent("echo")
+    chat = factories.chat(ada, echo)
+    client = signed_in(factories.superuser())
+
+    def add() -> None:
+        factories.message(chat, ada)
+        response = factories.response(echo, chat, status="completed")
+        factories.tool_call(response, status="done")
+        done = {"type": "response.done", "event_id": response.pk, "timestamp": 1}
+        event = services.NewEvent(type="response.done", payload=done, response_id=response.pk)
+        services.append(chat.pk, [event], at=response.created_at)
+
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            assert client.get(transcript(chat)).status_code == 200
+        return len(captured)
+
+    add()
+    few = queries()
+    for _ in range(TRANSCRIPT_EVENTS // 2 - 1):
+        add()
+    assert ChatEvent.objects.count() == TRANSCRIPT_EVENTS
+    assert queries() == few
+
+
+def test_a_transcript_needs_the_right_to_read_messages_and_is_recorded() -> None:
+    chat = one_of_each(0)
+    operator = staff("view_chat")
+    assert signed_in(operator).get(transcript(chat)).status_code == 403
+    assert not LogEntry.objects.exists()
+    operator.user_permissions.add(Permission.objects.get(codename="view_message"))
+    assert signed_in(operator).get(transcript(chat)).status_code == 200
+    entry = LogEntry.objects.get()
+    assert (entry.user, entry.object_id, entry.get_change_message()) == (
+        operator,
+        chat.pk,
+        "Read the transcript.",
+    )
+    missing = reverse("admin:chat_app_chat_transcript", args=["chat_none"])
+    assert signed_in(operator).get(missing).status_code == 404
+    assert signed_in(factories.user("ada")).get(transcript(chat)).status_code == 302
+
+
+def test_the_admin_keeps_the_strict_policy() -> None:
+    chat = one_of_each(0)
+    client = signed_in(factories.superuser())
+    for url in (reverse("admin:index"), address("chat_app.chat"), transcript(chat)):
+        response = client.get(url)
+        assert "script-src 'self'" in response["Content-Security-Policy"]
+        assert "<script>" not in response.content.decode()
+        assert " style=" not in response.content.decode()

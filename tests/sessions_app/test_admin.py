@@ -1,0 +1,210 @@
+"""Sessions, responses and keys in the admin: what an operator may do, and who may not."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission
+from django.contrib.contenttypes.models import ContentType
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from sessions_app.auth import create_api_key, verify_token
+from sessions_app.models import ApiKey, InboundEvent, PendingInput, Response, Session
+from tests import factories
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+pytestmark = pytest.mark.django_db
+
+MODELS = sorted(
+    model._meta.label_lower for model in apps.get_app_config("sessions_app").get_models()
+)
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def operator(*permissions: str) -> User:
+    user = factories.user("operator", is_staff=True)
+    for name in permissions:
+        right = Permission.objects.get(codename=name, content_type__app_label="sessions_app")
+        user.user_permissions.add(right)
+    return user
+
+
+def address(label: str, view: str = "changelist", **options: Any) -> str:
+    return reverse(f"admin:{label.replace('.', '_')}_{view}", **options)
+
+
+def act(client: Client, label: str, action: str, *rows: Any) -> None:
+    chosen = {"action": action, "_selected_action": [str(row.pk) for row in rows]}
+    assert client.post(address(label), chosen).status_code in {200, 302}
+
+
+def one_of_each(number: int) -> Session:
+    """Add one row of every model."""
+    person = factories.user(f"person{number}")
+    agent = factories.agent(f"agent{number}")
+    chat = factories.chat(person, agent)
+    session = factories.session(person, chat, agent=agent)
+    response = factories.response(agent, chat, session=session)
+    factories.tool_call(response)
+    InboundEvent.objects.create(session=session, event_id="1", sha256="0" * 64)
+    PendingInput.objects.create(session=session, event_id="2", payload={"type": "input.text"})
+    create_api_key(person, name="key")
+    return session
+
+
+def test_every_model_of_sessions_is_in_the_admin() -> None:
+    registered = {model._meta.label_lower for model in admin.site._registry}
+    assert set(MODELS) <= registered
+
+
+@pytest.mark.parametrize("label", MODELS)
+def test_a_list_of_20_takes_as_many_queries_as_a_list_of_2(label: str) -> None:
+    client = signed_in(factories.superuser())
+    for number in range(2):
+        one_of_each(number)
+
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            response = client.get(address(label))
+        assert response.status_code == 200
+        return len(captured)
+
+    few = queries()
+    for number in range(2, 20):
+        one_of_each(number)
+    assert queries() == few
+
+
+@pytest.mark.parametrize("label", MODELS)
+def test_pages_open_and_nobody_changes_or_deletes(label: str) -> None:
+    session = one_of_each(0)
+    client = signed_in(factories.superuser())
+    model = apps.get_model(label)
+    row = model.objects.first()
+    assert row is not None
+    before = list(model.objects.values())
+    change = address(label, "change", args=[row.pk])
+    assert client.get(change).status_code == 200
+    assert client.get(address(label), {"q": session.pk}).status_code == 200
+    assert client.post(change, {"status": "closed", "name": "x"}).status_code == 403
+    assert client.post(address(label, "delete", args=[row.pk]), {"post": "yes"}).status_code == 403
+    act(client, label, "delete_selected", row)
+    if label != "sessions_app.apikey":
+        assert client.get(address(label, "add")).status_code == 403
+    assert list(model.objects.values()) == before
+
+
+# --- Actions ---
+
+
+def test_an_operator_with_the_right_ends_sessions() -> None:
+    Permission.objects.get_or_create(
+        codename="end_session",
+        content_type=ContentType.objects.get_for_model(Session),
+        defaults={"name": "Can end sessions"},
+    )
+    session, other = one_of_each(0), one_of_each(1)
+    act(signed_in(operator("view_session", "end_session")), "sessions_app.session",
+        "end_sessions", session)  # fmt: skip
+    session.refresh_from_db()
+    other.refresh_from_db()
+    assert (session.status, session.close_reason) == ("closed", "ended by an operator")
+    assert session.closed_at is not None
+    assert other.status == "active"
+    assert not PendingInput.objects.filter(session=session).exists()
+    assert LogEntry.objects.get().get_change_message() == "Ended the session."
+    # Twice is once.
+    act(signed_in(factories.superuser()), "sessions_app.session", "end_sessions", session)
+    assert Session.objects.get(pk=session.pk).closed_at == session.closed_at
+
+
+def test_the_right_to_look_does_not_end_sessions() -> None:
+    session = one_of_each(0)
+    client = signed_in(operator("view_session"))
+    assert "end_sessions" not in client.get(address("sessions_app.session")).content.decode()
+    act(client, "sessions_app.session", "end_sessions", session)
+    session.refresh_from_db()
+    assert (session.status, session.closed_at) == ("active", None)
+    assert PendingInput.objects.count() == 1
+
+
+def test_a_running_response_is_asked_to_stop() -> None:
+    one_of_each(0)
+    response = Response.objects.get()
+    ended = factories.response(response.agent, response.chat, status="completed")
+    viewer = signed_in(operator("view_response"))
+    act(viewer, "sessions_app.response", "cancel_responses", response)
+    response.refresh_from_db()
+    assert response.cancel_requested_at is None
+    root = signed_in(factories.superuser())
+    act(root, "sessions_app.response", "cancel_responses", response, ended)
+    ended.refresh_from_db()
+    assert Response.objects.get(pk=response.pk).cancel_requested_at is not None
+    assert ended.cancel_requested_at is None
+
+
+# --- Keys ---
+
+
+def test_a_new_key_is_shown_once_and_works() -> None:
+    ada = factories.user("ada")
+    client = signed_in(factories.superuser())
+    form = {"user": ada.pk, "name": "ci", "scopes": '["chats:read"]', "expires_at_0": "",
+            "expires_at_1": ""}  # fmt: skip
+    page = client.post(address("sessions_app.apikey", "add"), form)
+    assert page.status_code == 200
+    assert "no-store" in page["Cache-Control"]
+    found = re.search(r"uak_[0-9a-f]{8}_[A-Za-z0-9_-]{43}", page.content.decode())
+    assert found is not None
+    secret = found.group()
+    assert verify_token(secret).user_id == ada.pk
+    key = ApiKey.objects.get()
+    assert (key.prefix, key.name, key.scopes) == (secret[:12], "ci", ["chats:read"])
+    for url in (
+        address("sessions_app.apikey"),
+        address("sessions_app.apikey", "change", args=[key.pk]),
+        reverse("admin:index"),
+    ):
+        page = client.get(url)
+        assert secret[13:] not in page.content.decode()
+        assert key.sha256 not in page.content.decode()
+    assert secret not in str(client.cookies)
+    assert secret not in str(LogEntry.objects.values())
+
+
+@pytest.mark.parametrize("scopes", ['{"a": 1}', "[1]", "chats"])
+def test_scopes_that_are_no_names_make_no_key(scopes: str) -> None:
+    ada = factories.user("ada")
+    client = signed_in(factories.superuser())
+    form = {"user": ada.pk, "name": "", "scopes": scopes, "expires_at_0": "", "expires_at_1": ""}
+    assert client.post(address("sessions_app.apikey", "add"), form).status_code == 200
+    assert not ApiKey.objects.exists()
+
+
+def test_a_revoked_key_works_no_more() -> None:
+    ada = factories.user("ada")
+    secret = create_api_key(ada, name="ci")
+    key = ApiKey.objects.get()
+    act(signed_in(operator("view_apikey")), "sessions_app.apikey", "revoke", key)
+    assert verify_token(secret).user_id == ada.pk
+    act(signed_in(factories.superuser()), "sessions_app.apikey", "revoke", key)
+    headers = {"Authorization": f"Bearer {secret}"}
+    assert Client(headers=headers).get("/api/v1/me").status_code == 401
+    revoked_at = ApiKey.objects.get().revoked_at
+    act(signed_in(factories.superuser("root2")), "sessions_app.apikey", "revoke", key)
+    assert ApiKey.objects.get().revoked_at == revoked_at
