@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CLOSE_FORBIDDEN: Final = 4403
+CLOSE_TOO_MANY: Final = 4429
 CLOSE_UNRESPONSIVE: Final = 1013
 CLOSE_RESTART: Final = 1012
 SEND_SECONDS: Final = 30.0
@@ -63,6 +64,9 @@ class UampConsumer(AsyncWebsocketConsumer):
         except auth.AuthenticationError:
             await self.close(CLOSE_UNAUTHORIZED)
             raise StopConsumer from None
+        if not process.has_room_for(principal):
+            await self.close(CLOSE_TOO_MANY)
+            raise StopConsumer
         url = self.scope["url_route"]["kwargs"]
         self.peer = Peer(
             principal=principal,

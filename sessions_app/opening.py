@@ -47,7 +47,9 @@ async def create_session(peer: Peer, event: ev.SessionCreate) -> None:
 async def _principal_of(peer: Peer, token: str | None) -> Principal:
     if token is None:
         return peer.principal
-    return await verified(token, address=peer.principal.address)
+    principal = await verified(token, address=peer.principal.address)
+    peer.connection.authenticated = True
+    return principal
 
 
 async def verified(token: str, *, address: str) -> Principal:

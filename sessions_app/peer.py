@@ -122,7 +122,10 @@ class Peer:
         self.follow = follow
         self.defaults = defaults or Defaults()
         self.limits = limits
-        self.connection = uamp.Connection("server", limits)
+        # A visitor may send less than somebody who is known (notes/reliability.md §3.1).
+        self.connection = uamp.Connection(
+            "server", limits, authenticated=not principal.is_anonymous
+        )
         self.sessions: dict[str, Attached] = {}
         self.closed_with: int | None = None
         self.on_error: Callable[[uamp.RemoteProtocolError], None] | None = None

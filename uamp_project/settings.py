@@ -299,6 +299,9 @@ UAMP_GRACE_SECONDS = float(os.environ.get("UAMP_GRACE_SECONDS", "20"))
 UAMP_SESSION_IDLE_HOURS = float(os.environ.get("UAMP_SESSION_IDLE_HOURS", "24"))
 # Messages of the chat that an agent is shown.
 UAMP_HISTORY_MESSAGES = int(os.environ.get("UAMP_HISTORY_MESSAGES", "50"))
+# Open sockets and event streams in one process, for a person and for an address of visitors.
+UAMP_CONNECTIONS_PER_USER = int(os.environ.get("UAMP_CONNECTIONS_PER_USER", "20"))
+UAMP_CONNECTIONS_PER_ADDRESS = int(os.environ.get("UAMP_CONNECTIONS_PER_ADDRESS", "50"))
 # Client events per socket: beyond the burst a socket is read at this pace.
 UAMP_EVENTS_PER_MINUTE = int(os.environ.get("UAMP_EVENTS_PER_MINUTE", "1200"))
 UAMP_EVENTS_BURST = int(os.environ.get("UAMP_EVENTS_BURST", "120"))

@@ -8,6 +8,7 @@ import time
 
 from django.conf import settings
 
+from agents_app.providers import close_providers
 from sessions_app import database
 from sessions_app.runner import process as processes
 
@@ -43,5 +44,6 @@ async def drain() -> None:
         logger.info("giving %d responses back", len(runs))
         await asyncio.gather(*(run.park() for run in runs))
     await process.stop()
+    await close_providers()
     processes.forget()
     await asyncio.to_thread(database.close_connections)

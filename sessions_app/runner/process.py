@@ -40,6 +40,8 @@ logger = logging.getLogger(__name__)
 class Follower(Protocol):
     """A socket or stream that follows chats, for the tick that finds what the layer lost."""
 
+    principal: Principal
+
     def cursors(self) -> dict[str, int]:
         """Return the chats that it follows and how far it is."""
 
@@ -97,6 +99,14 @@ class Process:
     def is_full(self) -> bool:
         """Whether another run has to go elsewhere."""
         return self.draining or len(self.runs) >= settings.UAMP_RUNS_PER_PROCESS
+
+    def has_room_for(self, principal: Principal) -> bool:
+        """Return whether somebody may open another connection here."""
+        if principal.is_anonymous:
+            same = (f.principal.address == principal.address for f in list(self.followers))
+            return sum(same) < settings.UAMP_CONNECTIONS_PER_ADDRESS
+        same = (f.principal.key == principal.key for f in list(self.followers))
+        return sum(same) < settings.UAMP_CONNECTIONS_PER_USER
 
     async def cancel(self, response_id: str) -> None:
         """Cancel a response wherever it runs; the row keeps the wish for whoever is slow."""

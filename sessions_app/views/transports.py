@@ -224,6 +224,10 @@ async def stream_events(request: HttpRequest, name: str = "") -> HttpResponseBas
             ErrorCode.UNKNOWN_SESSION,
             "Name a session of yours in X-Session-ID; POST /events with session.create opens one.",
         )
+    if not runner.current().has_room_for(line.peer.principal):
+        raise RemoteProtocolError(
+            ErrorCode.RATE_LIMITED, "You have too many open connections. Close one first."
+        )
     epoch, after = _last_event_id(request.headers.get("Last-Event-ID", ""))
     resume = uamp.Resume(
         session_id=session_id,
