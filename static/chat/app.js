@@ -33,7 +33,10 @@ class ChatApp extends HTMLElement {
     addEventListener("open-chat", (e) => this._go(e.detail, "push"));
     addEventListener("new-chat", () => this._dialog.startChat());
     addEventListener("add-members", (e) => this._dialog.addTo(e.detail));
-    addEventListener("open-sidebar", () => this._showSidebar(true));
+    addEventListener("open-sidebar", () => {
+      this._showSidebar(true);
+      this._list.querySelector("[aria-current], .chat-item")?.focus();
+    });
     addEventListener("toggle-members", () => {
       this._membersWanted = this._members.hidden;
       this._layOut();
@@ -46,6 +49,7 @@ class ChatApp extends HTMLElement {
     isWide.addEventListener("change", () => this._layOut());
     document.addEventListener("visibilitychange", () => document.hidden || client.retryNow());
     client.addEventListener("state", () => this._checkSignedIn());
+    store.addEventListener("change", () => this._showTitle());
   }
 
   /** @param {string} chatId "" for none @param {"push"|"replace"|"none"} history */
@@ -58,6 +62,15 @@ class ChatApp extends HTMLElement {
     this._list.select(chatId);
     this._members.open(chatId);
     this._showSidebar(!chatId);
+    this._showTitle();
+    // What had the focus is out of reach behind the drawer now.
+    if (chatId && isNarrow.matches) this._main.focus({ preventScroll: true });
+  }
+
+  _showTitle() {
+    const chat = store.get(this._chatId);
+    const unread = store.list.reduce((sum, { unread: count }) => sum + count, 0);
+    document.title = `${unread ? `(${unread}) ` : ""}${chat ? store.nameOf(chat) : "Chats"} · UAMP`;
   }
 
   _showSidebar(isOpen) {

@@ -6,6 +6,11 @@ import { shortTime } from "./time.js";
 
 const FILTER_FROM = 8;
 
+/** The beginning of a message on one line, without the marks of markdown. */
+function plain(text) {
+  return text.replace(/```\w*|\*\*|~~|^#+ /gm, "").replace(/\s+/g, " ").slice(0, 120);
+}
+
 /** Fires (bubbling) `open-chat` (detail: chat id) and `new-chat`. */
 class ChatList extends HTMLElement {
   connectedCallback() {
@@ -46,9 +51,6 @@ class ChatList extends HTMLElement {
     this._items.replaceChildren(...shown.map((chat) => this._item(chat, known)));
     if (chats.length === 0) this._items.replaceChildren(this._empty());
     else if (shown.length === 0) this._items.replaceChildren(h("li", { class: "chat-none" }, "No chat has that name."));
-    const unread = chats.reduce((sum, chat) => sum + chat.unread, 0);
-    const title = document.title.replace(/^\(\d+\) /, "");
-    document.title = unread ? `(${unread}) ${title}` : title;
   }
 
   _item(chat, known) {
@@ -76,7 +78,7 @@ class ChatList extends HTMLElement {
         "span", { class: "chat-item-main" },
         h("span", { class: "chat-item-top" }, h("b", {}, store.nameOf(chat)), h("time", { datetime: chat.latest_at }, shortTime(Date.parse(chat.latest_at)))),
         h(
-          "span", { class: "chat-item-sub" }, h("span", { class: "chat-preview" }, words.replace(/\s+/g, " ").slice(0, 120)),
+          "span", { class: "chat-item-sub" }, h("span", { class: "chat-preview" }, plain(words)),
           chat.unread > 0 && h("span", { class: "unread", "aria-label": `${chat.unread} unread` }, String(unread)),
         ),
       ),

@@ -6,6 +6,7 @@
  */
 
 const WATCHED = 12;
+const LISTED = 200;
 const REFRESH_MS = 30_000;
 const OVERLAP = 20;
 
@@ -57,7 +58,7 @@ export class ChatStore extends EventTarget {
   /** Read the list again. */
   async refresh() {
     try {
-      const page = await this._api.get("/chats");
+      const page = await this._api.get(`/chats?limit=${LISTED}`);
       this._chats = new Map(page.data.map((chat) => [chat.id, chat]));
       this.loaded = true;
       this._watch();

@@ -22,7 +22,6 @@ class ChatView extends HTMLElement {
   /** No chat is open. */
   showNothing() {
     this._leave();
-    document.title = "Chats · UAMP";
     this.replaceChildren(
       h("header", { class: "chat-head is-bare" }, this._menuButton()),
       this._notice("message", "Choose a chat", "Pick one from the list, or start a new one."),
@@ -67,7 +66,6 @@ class ChatView extends HTMLElement {
     if (!this.chatId || !store.get(this.chatId)) return;
     this.chat = store.get(this.chatId);
     const name = store.nameOf(this.chat);
-    document.title = `${name} · UAMP`;
     const members = this.chat.participants;
     const online = members.filter((p) => p.kind === "user" && (p.online || p.id === me.id)).length;
     const agents = members.filter((p) => p.kind === "agent").length;
@@ -239,7 +237,7 @@ class ChatView extends HTMLElement {
   }
 
   _notice(name, title, text, ...actions) {
-    return h("div", { class: "empty", role: "note" }, icon(name), h("h2", {}, title), h("p", {}, text), actions);
+    return h("div", { class: "empty", role: "note" }, icon(name), h("h1", {}, title), h("p", {}, text), actions);
   }
 }
 customElements.define("chat-view", ChatView);

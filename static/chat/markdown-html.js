@@ -21,7 +21,10 @@ export function fragment(html) {
   }
   for (const table of template.content.querySelectorAll(".table-scroll")) table.tabIndex = 0;
   for (const image of template.content.querySelectorAll(".remote-image")) {
-    image.replaceWith(remoteImage(image.dataset.src, image.dataset.alt));
+    // An address that no browser can read stays the description that it is.
+    if (URL.canParse(image.dataset.src)) {
+      image.replaceWith(remoteImage(image.dataset.src, image.dataset.alt));
+    }
   }
   return template.content;
 }

@@ -32,7 +32,7 @@ class MembersPanel extends HTMLElement {
     const of = (kind) => chat.participants.filter((participant) => participant.kind === kind);
     this.replaceChildren(
       h(
-        "header", { class: "panel-head" }, h("h2", {}, "Members"),
+        "div", { class: "panel-head" }, h("h2", {}, "Members"),
         iconButton("close", "Close members", { onclick: () => this._fire("toggle-members") }),
       ),
       h(
