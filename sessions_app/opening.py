@@ -123,6 +123,7 @@ async def attach_session(
             RemoteProtocolError(
                 ErrorCode.RESYNC,
                 "The log cannot be continued from there. Read the chat again by REST.",
+                event_id=event.event_id,
                 session_id=session.id,
             ).to_event(),
             session_id=session.id,
