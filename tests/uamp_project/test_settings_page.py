@@ -52,7 +52,8 @@ def test_the_page_has_every_variable_with_its_default() -> None:
     code = variables_of_the_code()
     page = page_rows("variables")
 
-    assert sorted(page) == sorted(code)
+    assert set(code) - set(page) == set(), "not on the page"
+    assert set(page) - set(code) == set(), "not in the code"
     for name, default in code.items():
         assert default is None or page[name] == default, name
 
