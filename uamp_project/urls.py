@@ -19,6 +19,12 @@ urlpatterns = [
     path("", include("chat_app.urls")),
     path("", include("sessions_app.urls")),
     path("api/schema", reference.schema, name="schema"),
-    path("api/docs", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="api-docs"),
+    path(
+        "api/docs",
+        SpectacularSwaggerSplitView.as_view(
+            url_name="schema", template_name="chat_app/api_docs.html"
+        ),
+        name="api-docs",
+    ),
     re_path(r"^api/", UnknownPathView.as_view()),
 ]

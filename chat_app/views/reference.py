@@ -10,6 +10,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from drf_spectacular.settings import spectacular_settings
 
+import uamp
 from chat_app.problems import PROBLEMS
 
 if TYPE_CHECKING:
@@ -31,5 +32,9 @@ def schema(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 the interface'
 
 @require_safe
 def problems(request: HttpRequest) -> HttpResponse:
-    """Return what each problem's code means: the pages that `type` points to (RFC 9457 §3.1.1)."""
-    return render(request, "chat_app/problems.html", {"problems": PROBLEMS})
+    """Return what each problem's code means: the places that `type` points to (RFC 9457 §3.1.1).
+
+    The HTTP transports of the protocol answer with its own codes; they are listed below ours.
+    """
+    protocol = {code: row for code, row in uamp.ERROR_CODES.items() if code not in PROBLEMS}
+    return render(request, "chat_app/problems.html", {"problems": PROBLEMS, "protocol": protocol})

@@ -13,6 +13,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from playwright.sync_api import sync_playwright
 
 from chat_app import contents, services
 from chat_app.admin import TRANSCRIPT_EVENTS, CappedPaginator
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
     from django.contrib.auth.models import User
     from pytest_django.fixtures import Settings
+
+    from tests.conftest import ServerAddress
 
 pytestmark = pytest.mark.django_db
 
@@ -249,11 +252,31 @@ def test_a_transcript_needs_the_right_to_read_messages_and_is_recorded() -> None
     assert signed_in(factories.user("ada")).get(transcript(chat)).status_code == 302
 
 
-def test_the_admin_keeps_the_strict_policy() -> None:
+@pytest.mark.browser
+def test_the_admin_and_the_api_reader_run_under_the_strict_policy(
+    server: ServerAddress, chromium: str
+) -> None:
     chat = one_of_each(0)
-    client = signed_in(factories.superuser())
-    for url in (reverse("admin:index"), address("chat_app.chat"), transcript(chat)):
-        response = client.get(url)
-        assert "script-src 'self'" in response["Content-Security-Policy"]
-        assert "<script>" not in response.content.decode()
-        assert " style=" not in response.content.decode()
+    root = factories.superuser()
+    cookie = signed_in(root).cookies["sessionid"].value
+    paths = ("/admin/", address("chat_app.chat"), transcript(chat), "/api/docs")
+    with sync_playwright() as playwright:
+        arguments = ["--no-sandbox", "--disable-gpu", "--no-first-run"]
+        browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
+        page = browser.new_page()
+        page.context.add_cookies([{"name": "sessionid", "value": cookie, "url": server.http}])
+        complaints: list[str] = []
+        page.on(
+            "console", lambda said: complaints.append(said.text) if said.type == "error" else None
+        )
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        for path in paths:
+            answer = page.goto(f"{server.http}{path}", wait_until="networkidle")
+            assert answer is not None
+            assert answer.status == 200
+            policy = answer.headers["content-security-policy"]
+            assert "script-src 'self'" in policy
+            assert "unsafe" not in policy
+        page.get_by_text("/api/v1/chats/{chat_id}/messages").wait_for()
+        browser.close()
+    assert complaints == []

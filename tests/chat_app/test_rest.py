@@ -14,9 +14,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+import uamp
 from chat_app import services
 from chat_app.models import Chat, ChatEvent, Participant
 from chat_app.overview import UNREAD_MAX
+from chat_app.problems import PROBLEMS
 from sessions_app.auth import create_api_key
 from tests import factories
 
@@ -692,4 +694,5 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
 
 def test_every_problem_has_its_place_on_the_reference_page() -> None:
     page = Client().get("/docs/problems").content.decode()
-    assert 'id="invalid_cursor"' in page
+    for code in (*PROBLEMS, *uamp.ERROR_CODES):
+        assert page.count(f'<dt id="{code}">') == 1
