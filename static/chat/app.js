@@ -1,6 +1,6 @@
 /** The page: which chat is open, what the address says, which side panels are shown. */
 
-import { api, client, start, store } from "./context.js";
+import { checkSignedIn, client, start, store } from "./context.js";
 import { avatar } from "./dom.js";
 import "./chat-list.js";
 import "./chat-view.js";
@@ -48,7 +48,12 @@ class ChatApp extends HTMLElement {
     isNarrow.addEventListener("change", () => this._layOut());
     isWide.addEventListener("change", () => this._layOut());
     document.addEventListener("visibilitychange", () => document.hidden || client.retryNow());
-    client.addEventListener("state", () => this._checkSignedIn());
+    client.addEventListener("state", ({ detail: { phase, attempt } }) => {
+      if (phase === "waiting" && attempt === 2) checkSignedIn();
+    });
+    store.addEventListener("load-error", ({ detail: { status } }) => {
+      if (status === 401 || status === 403) checkSignedIn();
+    });
     store.addEventListener("change", () => this._showTitle());
   }
 
@@ -101,17 +106,6 @@ class ChatApp extends HTMLElement {
     if (!isWide.matches && !this._members.hidden) this._membersWanted = false;
     else if (isNarrow.matches && this._chatId) this._sidebarOpen = false;
     this._layOut();
-  }
-
-  /** A handshake that is refused looks like any lost connection: REST tells the difference. */
-  async _checkSignedIn() {
-    if (client.state.phase !== "waiting" || client.state.attempt !== 2) return;
-    try {
-      await api.get("/me");
-    } catch (error) {
-      if (error.name !== "ApiError") throw error;
-      if (error.status === 401 || error.status === 403) client.refuse();
-    }
   }
 }
 

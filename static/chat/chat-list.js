@@ -58,7 +58,7 @@ class ChatList extends HTMLElement {
     const face = others.length === 1 ? others[0] : { name: store.nameOf(chat), kind: "user" };
     const online = others.some((p) => p.kind === "user" && p.online);
     const selected = chat.id === this._selected;
-    const words = chat.preview ? `${chat.preview.name}: ${chat.preview.content}` : "No messages yet";
+    const words = chat.preview ? `${chat.preview.name}: ${chat.preview.content || "sent a file"}` : "No messages yet";
     const key = JSON.stringify([chat.id, store.nameOf(chat), words.slice(0, 200), chat.unread, chat.latest_at, online, selected]);
     if (known.has(key)) return known.get(key);
     const unread = chat.unread > 99 ? "99+" : chat.unread;

@@ -1,6 +1,6 @@
 /** The open chat: its head, its messages, who is typing, and the composer. */
 
-import { api, me, store } from "./context.js";
+import { api, checkSignedIn, me, store } from "./context.js";
 import { announce, avatar, h, icon, iconButton } from "./dom.js";
 import { entryOf, isMine } from "./message.js";
 import "./composer.js";
@@ -222,9 +222,11 @@ class ChatView extends HTMLElement {
     return seq <= this.session.replayedTo;
   }
 
-  _onError(error) {
-    if (error.fatal) this._showError(error);
-    else this._composer.say(error.message || error.code);
+  async _onError(error) {
+    const { chatId } = this;
+    if (error.fatal) {
+      if ((await checkSignedIn()) && this.chatId === chatId) this._showError(error);
+    } else this._composer.say(error.message || error.code);
   }
 
   _showError(error) {

@@ -13,3 +13,21 @@ export const api = new Api(start.csrf_cookie);
 export const renderer = new Renderer(api);
 export const client = new UampClient({ userId: me.id });
 export const store = new ChatStore(api, client, me);
+
+/**
+ * Ask whether one is still signed in; if not, stop trying and say so. A refused handshake looks like
+ * any lost connection, and a chat without membership like one that is not there: REST knows better.
+ * @returns {Promise<boolean>} false when one is signed out
+ */
+export async function checkSignedIn() {
+  try {
+    await api.get("/me");
+  } catch (error) {
+    if (error.name !== "ApiError") throw error;
+    if (error.status === 401 || error.status === 403) {
+      client.refuse();
+      return false;
+    }
+  }
+  return true;
+}

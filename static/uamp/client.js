@@ -105,17 +105,12 @@ export class UampClient extends EventTarget {
 
   /** Stop trying: the page knows that the server will not let this person in. */
   refuse() {
-    this._stopTimers();
-    this._setState("refused", this.state.attempt);
+    this._end("refused");
   }
 
   /** Close for good, for example before signing out. */
   close() {
-    this._stopTimers();
-    const socket = this._socket;
-    this._socket = null;
-    socket?.close(1000);
-    this._setState("closed", 0);
+    this._end("closed");
   }
 
   /**
@@ -134,6 +129,15 @@ export class UampClient extends EventTarget {
     if (!chat) return;
     this.chats.delete(chatId);
     if (chat.sessionId) this.transmit({ type: "session.end", session_id: chat.sessionId });
+  }
+
+  _end(phase) {
+    this._stopTimers();
+    const socket = this._socket;
+    this._socket = null;
+    socket?.close(1000);
+    for (const chat of this.chats.values()) chat.lost();
+    this._setState(phase, 0);
   }
 
   _opened() {

@@ -31,7 +31,7 @@ function framesOf(text, attachments) {
       ? { type: "input.image", image: { url }, content_id }
       : { type: "input.file", file: { url }, filename, mime_type, content_id },
   );
-  frames.unshift({ type: "input.text", text });
+  if (text) frames.unshift({ type: "input.text", text });
   frames.push({ type: "response.create" });
   return frames.map((frame) => ({ ...frame, event_id: newId() }));
 }
