@@ -51,14 +51,14 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Serving:
     """A running `manage.py serve`."""
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, **settings: str) -> None:
         self.port = services.free_port()
         self.output = data_dir / f"serve-{self.port}.txt"
         with self.output.open("w") as output:
             self.process = subprocess.Popen(  # noqa: S603 our own interpreter
                 [sys.executable, "manage.py", "serve", "--port", str(self.port)],
                 cwd=ROOT,
-                env=environment(data_dir),
+                env={**environment(data_dir), **settings},
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
@@ -124,6 +124,20 @@ def test_it_greets_serves_and_takes_its_worker_along_when_it_ends(
     assert not worker.is_running()
     assert not (data_dir / "run" / "layer.sock").exists()
     assert "Traceback" not in serving.output.read_text()
+
+
+@pytest.mark.redis
+def test_it_serves_with_redis_as_well(data_dir: Path, redis_url: str) -> None:
+    serving = Serving(data_dir, REDIS_URL=redis_url, REDIS_PREFIX="uamp-test-serve")
+    try:
+        ready = httpx.get(f"http://127.0.0.1:{serving.port}/readyz")
+        assert (ready.status_code, ready.json()) == (200, {"status": "ready"})
+        worker = serving.wait_for_worker()
+    finally:
+        serving.process.send_signal(signal.SIGTERM)
+
+    assert serving.process.wait(timeout=30) == 0, serving.output.read_text()
+    assert not worker.is_running()
 
 
 def test_the_worker_does_not_outlive_a_server_that_is_killed(serving: Serving) -> None:

@@ -13,6 +13,7 @@ from django.db import DatabaseError, connections
 
 from uamp_project import demo, health
 from uamp_project.embedded.bridge import HubIsRunningError
+from uamp_project.embedded.layer import EmbeddedChannelLayer
 from uamp_project.embedded.worker import WorkerSupervisor
 
 
@@ -45,7 +46,7 @@ class Command(BaseCommand):
         finally:
             if worker:
                 worker.stop()
-            if hasattr(layer, "close"):
+            if isinstance(layer, EmbeddedChannelLayer):
                 layer.close()
 
     def _serve(self, host: str, port: int) -> None:
