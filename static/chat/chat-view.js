@@ -1,11 +1,23 @@
 /** The open chat: its head, its messages, who is typing, and the composer. */
 
-import { api, checkSignedIn, me, store } from "./context.js";
+import { api, checkSignedIn, me, renderer, store } from "./context.js";
 import { announce, avatar, h, icon, iconButton } from "./dom.js";
 import { entryOf, isMine } from "./message.js";
+import { partsOf } from "./parts.js";
 import "./composer.js";
 import "./message-list.js";
 import "./typing-line.js";
+
+const RENDER_MS = 800;
+
+/** Wait for the HTML of a message, but not for long. */
+function rendered(entry) {
+  const texts = partsOf(entry).filter((part) => part.kind === "text");
+  return Promise.race([
+    Promise.allSettled(texts.map((part) => renderer.render(part.text))),
+    new Promise((go) => setTimeout(go, RENDER_MS)),
+  ]);
+}
 
 /** Fires (bubbling) `open-sidebar`, `toggle-members`. */
 class ChatView extends HTMLElement {
@@ -139,8 +151,12 @@ class ChatView extends HTMLElement {
     this.session.reconcile(event.epoch, this._list.entries.map((e) => ({ ...e, created_at: e.at })));
   }
 
-  _onMessage({ message, seq }) {
+  async _onMessage({ message, seq }) {
     const entry = entryOf(message, seq);
+    const { _list: list } = this;
+    // The answer on the page is formatted already: it must not turn plain for a moment.
+    if (list.hasLive(entry.response_id)) await rendered(entry);
+    if (list !== this._list || !this.session) return;
     this._list.add(entry, { counts: true });
     if (entry.response_id) this._list.dropLive(entry.response_id);
     if (isMine(entry)) this._list.toBottom();

@@ -91,6 +91,11 @@ export class MessageList extends HTMLElement {
     if (this._following) this._prune();
   }
 
+  /** Whether a running answer of a response is shown. */
+  hasLive(responseId) {
+    return this._liveViews.has(responseId);
+  }
+
   /** Show or update a running answer. */
   showLive(response) {
     let view = this._liveViews.get(response.id);
