@@ -8,7 +8,7 @@ answer without calls. Every inference and every tool is cancelled with the task 
 import asyncio
 import inspect
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -157,7 +157,9 @@ class LLMInstance:
         cycles = rounds = 0
         pending = unanswered_calls((*history, *produced))
         if pending and self.max_iterations != 0:
-            produced.append(await self._tool_round(pending, executions, emit))
+            answer, executed = await self.run_tools(pending, emit=emit)
+            produced.append(answer)
+            executions += executed
         while True:
             response = await self._infer((*history, *produced), emit)
             cycles += 1
@@ -174,7 +176,9 @@ class LLMInstance:
                     provider=self.model.provider,
                 )
             rounds += 1
-            produced.append(await self._tool_round(calls, executions, emit))
+            answer, executed = await self.run_tools(calls, emit=emit)
+            produced.append(answer)
+            executions += executed
         return Turn(
             messages=tuple(produced),
             response=response.message,
@@ -208,20 +212,40 @@ class LLMInstance:
             )
         return response
 
-    async def _tool_round(
-        self, calls: Sequence[ToolCall], executions: list[ToolExecution], emit: Emit
-    ) -> ToolResultMessage:
+    async def run_tools(
+        self,
+        calls: Sequence[ToolCall],
+        *,
+        after: Mapping[int, Collection[int]] | None = None,
+        emit: Emit | None = None,
+    ) -> tuple[ToolResultMessage, tuple[ToolExecution, ...]]:
+        """Run the calls of one answer and return their results and what was executed.
+
+        For who drives the loop from outside with `max_iterations=0`. All calls run together, but
+        the call at a position in `after` waits for those at the positions there, which must form no
+        circle. Results have the order of the calls, executions that of their ends. Raises what an
+        approval raised, and UPPError from a tool.
+        """
+        executions: list[ToolExecution] = []
+        earlier = after or {}
+        tasks: list[asyncio.Task[ToolResult]] = []
+
+        async def execute(call: ToolCall, index: int) -> ToolResult:
+            if index in earlier:
+                await asyncio.wait([tasks[position] for position in earlier[index]])
+            return await self._execute(call, index, executions, emit or _discard)
+
         try:
             async with asyncio.TaskGroup() as group:
-                tasks = [
-                    group.create_task(self._execute(call, index, executions, emit))
-                    for index, call in enumerate(calls)
+                tasks += [
+                    group.create_task(execute(call, index)) for index, call in enumerate(calls)
                 ]
         except BaseExceptionGroup as failures:
             # Only an approval or a UPPError gets here, and the first one ends the generation.
             first = failures.exceptions[0]
             raise first from first.__cause__
-        return ToolResultMessage(results=tuple(task.result() for task in tasks))
+        results = tuple(task.result() for task in tasks)
+        return ToolResultMessage(results=results), tuple(executions)
 
     async def _execute(
         self, call: ToolCall, index: int, executions: list[ToolExecution], emit: Emit

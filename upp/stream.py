@@ -8,8 +8,9 @@ provider's request.
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Generic, Literal, Self, TypeVar
 
 import msgspec
 
@@ -81,25 +82,32 @@ _WINDOW = 256
 """Events that may wait for the reader; then the provider's stream is not read on."""
 
 
-class StreamResult:
-    """A generation that one follows: `async for` its events, `await` it for its Turn.
+EventT = TypeVar("EventT")
+OutcomeT = TypeVar("OutcomeT")
+
+
+class Following(Generic[EventT, OutcomeT]):
+    """Work that one follows: `async for` its events, `await` it for its outcome.
 
     Awaiting without iterating drops the events; both together work. `async with` makes sure of the
     end. After `abort()` both the iteration and the await raise UPPError CANCELLED. There is one
     iteration: events that one reader took are gone for another.
     """
 
-    def __init__(self, produce: Callable[[Emit], Coroutine[Any, Any, Turn]]) -> None:
+    def __init__(
+        self,
+        produce: Callable[[Callable[[EventT], Awaitable[None]]], Coroutine[Any, Any, OutcomeT]],
+    ) -> None:
         self._produce = produce
-        self._events: deque[StreamEvent] = deque()
+        self._events: deque[EventT] = deque()
         self._news = asyncio.Event()
         self._room = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._unbounded = False
-        self._end: Turn | Exception | None = None
+        self._end: _Done[OutcomeT] | Exception | None = None
 
     def abort(self) -> None:
-        """End the generation now; a finished one stays as it is."""
+        """End the work now; finished work stays as it is."""
         if self._end is None:
             self._events.clear()
             self._settle(UPPError("The generation was aborted.", code=ErrorCode.CANCELLED))
@@ -112,10 +120,10 @@ class StreamResult:
         if self._task is not None:
             await asyncio.wait({self._task})
 
-    async def turn(self) -> Turn:
-        """Return the Turn when the generation is over.
+    async def outcome(self) -> OutcomeT:
+        """Return the outcome when the work is over.
 
-        Raises what the generation raised: UPPError, CANCELLED after `abort()`.
+        Raises what the work raised: UPPError, CANCELLED after `abort()`.
         """
         self._unbounded = True
         self._room.set()
@@ -128,10 +136,10 @@ class StreamResult:
                 raise
         return self._outcome()
 
-    def __await__(self) -> Generator[Any, None, Turn]:
-        return self.turn().__await__()
+    def __await__(self) -> Generator[Any, None, OutcomeT]:
+        return self.outcome().__await__()
 
-    async def __aiter__(self) -> AsyncGenerator[StreamEvent, None]:
+    async def __aiter__(self) -> AsyncGenerator[EventT, None]:
         self._start()
         try:
             while True:
@@ -166,29 +174,42 @@ class StreamResult:
     async def _run(self) -> None:
         # The outcome is kept here and not in the task, so that a result nobody asks for is silent.
         try:
-            self._settle(await self._produce(self._emit))
+            self._settle(_Done(await self._produce(self._emit)))
         except asyncio.CancelledError:
             self._settle(_cancelled())
             raise
         except Exception as error:  # noqa: BLE001 the reader raises it
             self._settle(error)
 
-    def _settle(self, end: Turn | Exception) -> None:
+    def _settle(self, end: "_Done[OutcomeT] | Exception") -> None:
         """Keep the outcome; the first one stays."""
         self._end = self._end or end
         self._news.set()
 
-    def _outcome(self) -> Turn:
-        if isinstance(self._end, Turn):
-            return self._end
+    def _outcome(self) -> OutcomeT:
+        if isinstance(self._end, _Done):
+            return self._end.outcome
         raise self._end or _cancelled()
 
-    async def _emit(self, event: StreamEvent) -> None:
+    async def _emit(self, event: EventT) -> None:
         self._events.append(event)
         self._news.set()
         while len(self._events) >= _WINDOW and not self._unbounded:
             self._room.clear()
             await self._room.wait()
+
+
+@dataclass(frozen=True)
+class _Done(Generic[OutcomeT]):
+    outcome: OutcomeT
+
+
+class StreamResult(Following[StreamEvent, Turn]):
+    """A generation that one follows (UPP-1.3 §9.1)."""
+
+    async def turn(self) -> Turn:
+        """Return the Turn when the generation is over; raises UPPError."""
+        return await self.outcome()
 
 
 def _cancelled() -> UPPError:

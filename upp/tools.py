@@ -3,7 +3,7 @@
 The law: arguments come from a model and are never checked here; a tool treats them as untrusted.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -53,7 +53,9 @@ class Tool:
 
     `run` takes the arguments and is sync (it gets a thread) or async. What it raises becomes an
     error result for the model, except UPPError, which ends the generation. `approval` says whether
-    a call may run; what it raises ends the generation (UPP-1.2 §10.4).
+    a call may run; what it raises ends the generation (UPP-1.2 §10.4). `sequential` (finish before
+    other tools begin) and `depends_on` (names of tools that finish first) order the calls of one
+    answer for agents (UAP §8.3); `llm()` alone runs all calls of an answer together.
     """
 
     name: str
@@ -62,6 +64,8 @@ class Tool:
     run: Callable[[dict[str, Any]], Any]
     approval: Callable[[dict[str, Any]], Any] | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    sequential: bool = False
+    depends_on: Sequence[str] = ()
 
 
 current_tool_call: ContextVar[ToolCall] = ContextVar("current_tool_call")

@@ -309,3 +309,25 @@ async def test_a_provider_without_a_response_is_an_invalid_response() -> None:
     with pytest.raises(UPPError) as caught:
         await llm(model=Silent()).generate([], "go")
     assert caught.value.code == ErrorCode.INVALID_RESPONSE
+
+
+async def test_calls_run_by_hand_wait_for_those_that_they_come_after() -> None:
+    log: list[str] = []
+
+    async def work(arguments: dict[str, Any]) -> str:
+        log.append(f"+{arguments['n']}")
+        await asyncio.sleep(0.01)
+        log.append(f"-{arguments['n']}")
+        return str(arguments["n"])
+
+    async def note(event: StreamEvent) -> None:
+        log.append(f"{event.type} {event.index}")
+
+    model = llm(model=ScriptedModel(script=keeps_calling), tools=[tool("t", work)])
+    calls = [ToolCall(tool_call_id=f"c{n}", tool_name="t", arguments={"n": n}) for n in (1, 2, 3)]
+    answer, executions = await model.run_tools(calls, after={0: [1, 2]}, emit=note)
+
+    assert [entry for entry in log if " " not in entry] == ["+2", "+3", "-2", "-3", "+1", "-1"]
+    assert log[-1] == "tool_execution_end 0"
+    assert [result.result for result in answer.results] == ["1", "2", "3"]
+    assert [execution.tool_call_id for execution in executions] == ["c2", "c3", "c1"]
