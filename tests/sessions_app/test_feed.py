@@ -1,0 +1,338 @@
+"""Live = replay (DESIGN §6): whatever the layer loses, doubles or turns round, a feed says the log.
+
+A world writes a log and texts; what it tells reaches feeds in any order, often or never. Every feed
+must say each durable event once and in order, and text without gaps, as the log has it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import uamp
+from chat_app import fanout
+from chat_app.selectors import LoggedEvent
+from sessions_app.feed import PAGE, Feed, RunningText
+from sessions_app.frames import frame, new_event_id, now_ms
+from tests.client import TERMINAL, Story, output_text
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Sequence
+
+CHAT = "chat_1"
+Told = tuple[str, tuple[Any, ...]]
+
+
+def finish(coroutine: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine that never really waits."""
+    try:
+        coroutine.send(None)
+    except StopIteration:
+        return
+    raise AssertionError("the feed waited")
+
+
+@dataclass
+class World:
+    """A chat with its log and its running responses; `told` is what the layer was given."""
+
+    log: list[LoggedEvent] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
+    flushed: dict[str, str] = field(default_factory=dict)
+    told: list[Told] = field(default_factory=list)
+    count: int = 0
+
+    # --- feed.Source ---
+
+    async def events_after(self, chat_id: str, after: int) -> Sequence[LoggedEvent]:
+        """See feed.Source."""
+        assert chat_id == CHAT
+        return self.log[after : after + PAGE]
+
+    async def running(self, chat_id: str) -> Sequence[RunningText]:
+        """Return the texts as they were last flushed: another process may hold more."""
+        assert chat_id == CHAT
+        return [RunningText(id_, text, "") for id_, text in self.flushed.items()]
+
+    # --- What happens ---
+
+    def append(self, event: ev.Event, response_id: str = "") -> None:
+        """Write a durable event, and tell of it."""
+        payload = uamp.to_dict(
+            uamp.decode(
+                uamp.encode(event, event_id=new_event_id(), timestamp=now_ms()), sender="server"
+            )
+        )
+        entry = LoggedEvent(len(self.log) + 1, payload["type"], response_id, payload)
+        self.log.append(entry)
+        text = fanout.frame_of(payload, entry.seq)
+        self.told.append(("event", (entry.seq, entry.type, response_id, text)))
+
+    def message(self) -> None:
+        """Let somebody write a message."""
+        self.count += 1
+        message = ev.ChatMessage(
+            id=f"msg_{self.count}",
+            role="user",
+            content=f"message {self.count}",
+            sender_id="1",
+            sender_kind="user",
+            created_at=1,
+        )
+        self.append(ev.MessageCreated(chat_id=CHAT, message=message))
+
+    def begin(self) -> None:
+        """Begin a response."""
+        self.count += 1
+        response_id = f"resp_{self.count}"
+        self.texts[response_id] = self.flushed[response_id] = ""
+        self.append(ev.ResponseCreated(response_id=response_id), response_id)
+
+    def say(self, which: int, text: str) -> None:
+        """Let a running response say more."""
+        if not self.texts:
+            return
+        response_id = list(self.texts)[which % len(self.texts)]
+        offset = len(self.texts[response_id])
+        self.texts[response_id] += text
+        encoded = frame(ev.text_delta(response_id, text, offset))
+        self.told.append(("text", (response_id, offset, text, encoded)))
+
+    def flush(self) -> None:
+        """Keep the texts so far."""
+        self.flushed = dict(self.texts)
+
+    def end(self, which: int, how: int) -> None:
+        """End a response: done, cancelled or failed."""
+        if not self.texts:
+            return
+        response_id = list(self.texts)[which % len(self.texts)]
+        text = self.texts.pop(response_id)
+        del self.flushed[response_id]
+        output = (uamp.TextContent(text=text),) if text else ()
+        error = ev.ErrorDetail(code="interrupted", message="It ended.")
+        events: list[ev.Event] = [
+            ev.ResponseDone(
+                response_id=response_id,
+                response=ev.ResponseOutput(id=response_id, status="completed", output=output),
+            ),
+            ev.ResponseCancelled(response_id=response_id, partial_output=output),
+            ev.ResponseError(response_id=response_id, error=error),
+        ]
+        self.append(events[how % len(events)], response_id)
+
+
+class Reader:
+    """A client behind a feed; it checks each frame as it comes."""
+
+    def __init__(self, world: World, *, cursor: int, chat_scoped: bool = True) -> None:
+        self.story = Story(after=cursor)
+        self.first = cursor
+        self.world = world
+        self.feed = Feed(
+            chat_id=CHAT, cursor=cursor, source=world, emit=self.take, chat_scoped=chat_scoped
+        )
+
+    def take(self, text: str, seq: int | None) -> None:
+        """Take a frame."""
+        said = json.loads(text)
+        assert said.get("seq") == seq
+        self.story.take(said)
+        if said["type"] in TERMINAL and said["type"] != "response.error":
+            # Deltas add up to the output, unless none was heard at all.
+            known = self.story.texts.get(said["response_id"], "")
+            assert known in {"", output_text(said)}
+            self.story.texts[said["response_id"]] = output_text(said)
+
+    def hear(self, told: Told, *, from_the_group: bool = True) -> None:
+        """Hear what was told; straight from a runner, text comes encoded too."""
+        kind, fields = told
+        if kind == "event":
+            finish(self.feed.event(*fields))
+        else:
+            finish(self.feed.text(*(fields[:3] if from_the_group else fields)))
+
+    def join(self) -> None:
+        """Catch up, as a session does when it is attached."""
+        finish(self.feed.catch_up())
+        finish(self.feed.catch_up_running())
+
+
+def replayed(world: World, *, cursor: int) -> Reader:
+    """Return a reader that hears nothing live but reads everything."""
+    reader = Reader(world, cursor=cursor)
+    reader.join()
+    return reader
+
+
+letters = st.text("aé\u0301\U0001f600", min_size=1, max_size=4)
+small = st.integers(0, 9)
+happenings = st.one_of(
+    st.tuples(st.just("message")),
+    st.tuples(st.just("begin")),
+    st.tuples(st.just("say"), small, letters),
+    st.tuples(st.just("say"), small, letters),
+    st.tuples(st.just("end"), small, small),
+    st.tuples(st.just("flush")),
+    st.tuples(st.just("hear"), small, st.integers(0, 30), st.booleans()),
+    st.tuples(st.just("hear"), small, st.integers(0, 30), st.booleans()),
+    st.tuples(st.just("hear next"), small),
+    st.tuples(st.just("hear next"), small),
+    st.tuples(st.just("join")),
+    st.tuples(st.just("nudge"), small),
+)
+
+
+class Play:
+    """Lets things happen: readers come, hear pieces in any order, and are checked at the end."""
+
+    def __init__(self) -> None:
+        self.world = World()
+        self.readers = [Reader(self.world, cursor=0)]
+        self.heard = [0]
+
+    def step(self, name: str, *fields: Any) -> None:
+        """Let one thing happen."""
+        world = self.world
+        if name == "join":
+            # As a session of a chat does: its cursor is the head of the log.
+            self.readers.append(Reader(world, cursor=len(world.log)))
+            self.heard.append(len(world.told))
+            self.readers[-1].join()
+        elif name == "hear" and world.told:
+            which, back, direct = fields
+            told = world.told[-1 - back % len(world.told)]
+            self.readers[which % len(self.readers)].hear(told, from_the_group=not direct)
+        elif name == "hear next":
+            which = fields[0] % len(self.readers)
+            if self.heard[which] < len(world.told):
+                self.readers[which].hear(world.told[self.heard[which]])
+                self.heard[which] += 1
+        elif name == "nudge":
+            finish(self.readers[fields[0] % len(self.readers)].feed.catch_up())
+        elif name != "hear":
+            happen: Callable[..., None] = getattr(world, name)
+            happen(*fields)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(happenings, max_size=60))
+def test_what_is_heard_live_is_what_is_replayed(steps: list[tuple[Any, ...]]) -> None:
+    play = Play()
+    for step in steps:
+        play.step(*step)
+    play.world.flush()
+    for reader in play.readers:
+        reader.join()
+        replay = replayed(play.world, cursor=reader.first)
+        assert reader.story.log == replay.story.log
+        assert list(reader.story.log) == list(range(reader.first + 1, len(play.world.log) + 1))
+        for response_id, text in play.world.texts.items():
+            assert reader.story.texts[response_id] == text
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(happenings, max_size=40), st.sets(st.integers(1, 12)))
+def test_a_session_without_a_chat_hears_its_own_turns_only(
+    steps: list[tuple[Any, ...]], own: set[int]
+) -> None:
+    play = Play()
+    mine = {f"resp_{number}" for number in own}
+    reader = play.readers[0] = Reader(play.world, cursor=0, chat_scoped=False)
+    for response_id in mine:
+        reader.feed.own(response_id)
+    for step in steps:
+        play.step(*step)
+    play.world.flush()
+    reader.join()
+    expected = [
+        entry.seq
+        for entry in play.world.log
+        if entry.response_id in mine and entry.type != "message.created"
+    ]
+    assert list(reader.story.log) == expected
+    assert set(reader.story.texts) <= mine
+    for response_id in mine & set(play.world.texts):
+        assert reader.story.texts[response_id] == play.world.texts[response_id]
+
+
+# --- The cases that readers of this code will want to see ---
+
+
+def begun(*texts: str) -> tuple[World, Reader]:
+    """Return a world with one running response that said these texts, and a reader of it."""
+    world = World()
+    world.begin()
+    for text in texts:
+        world.say(0, text)
+    return world, Reader(world, cursor=0)
+
+
+def test_a_lost_delta_is_repaired_when_the_next_one_comes() -> None:
+    world, reader = begun("one ", "two ", "three")
+    world.flush()
+    created, first, _lost, third = world.told
+    for told in (created, first, third):
+        reader.hear(told)
+    assert reader.story.texts == {"resp_1": "one two three"}
+
+
+def test_a_delta_that_comes_twice_is_said_once() -> None:
+    world, reader = begun("one ", "two")
+    for told in [*world.told, *world.told[1:]]:
+        reader.hear(told)
+    assert reader.story.texts == {"resp_1": "one two"}
+
+
+def test_a_lost_durable_event_is_read_before_the_next_is_said() -> None:
+    world, reader = begun()
+    world.message()
+    world.message()
+    reader.hear(world.told[-1])
+    assert list(reader.story.log) == [1, 2, 3]
+
+
+def test_the_end_brings_the_text_that_was_lost() -> None:
+    world, reader = begun("one ", "two")
+    world.end(0, 0)
+    created, first, _lost, done = world.told
+    frames: list[dict[str, Any]] = []
+    for told in (created, first, done):
+        reader.hear(told)
+    frames = list(reader.story.log.values())
+    assert output_text(frames[-1]) == reader.story.texts["resp_1"] == "one two"
+
+
+def test_text_that_comes_after_the_end_is_not_said() -> None:
+    world, reader = begun("one ")
+    late = world.told[-1]
+    world.end(0, 0)
+    reader.hear(world.told[0])
+    reader.hear(world.told[-1])
+    said = dict(reader.story.texts)
+    reader.hear(late)
+    assert reader.story.texts == said
+
+
+def test_a_reader_that_joins_in_mid_answer_gets_the_text_so_far_at_offset_0() -> None:
+    world, _ = begun("one ", "two ")
+    world.flush()
+    late = Reader(world, cursor=len(world.log))
+    late.join()
+    assert late.story.texts == {"resp_1": "one two "}
+    world.say(0, "three")
+    late.hear(world.told[-1])
+    assert late.story.texts == {"resp_1": "one two three"}
+
+
+def test_a_long_log_is_read_page_by_page() -> None:
+    world = World()
+    for _ in range(2 * PAGE + 1):
+        world.message()
+    reader = replayed(world, cursor=0)
+    assert list(reader.story.log) == list(range(1, 2 * PAGE + 2))
