@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -221,7 +222,7 @@ class Play:
 
 
 @settings(max_examples=400, deadline=None)
-@given(st.lists(happenings, max_size=60))
+@given(st.lists(happenings, min_size=20, max_size=60))
 def test_what_is_heard_live_is_what_is_replayed(steps: list[tuple[Any, ...]]) -> None:
     play = Play()
     for step in steps:
@@ -282,10 +283,11 @@ def test_a_lost_delta_is_repaired_when_the_next_one_comes() -> None:
     assert reader.story.texts == {"resp_1": "one two three"}
 
 
-def test_a_delta_that_comes_twice_is_said_once() -> None:
+@pytest.mark.parametrize("from_the_group", [True, False])
+def test_a_delta_that_comes_twice_is_said_once(from_the_group: bool) -> None:  # noqa: FBT001 a case
     world, reader = begun("one ", "two")
     for told in [*world.told, *world.told[1:]]:
-        reader.hear(told)
+        reader.hear(told, from_the_group=from_the_group)
     assert reader.story.texts == {"resp_1": "one two"}
 
 
