@@ -58,7 +58,10 @@ class World:
     async def running(self, chat_id: str) -> Sequence[RunningText]:
         """Return the texts as they were last flushed: another process may hold more."""
         assert chat_id == CHAT
-        return [RunningText(id_, text, "") for id_, text in self.flushed.items()]
+        return [
+            RunningText(response_id=id_, agent="echo", text=text, thinking="")
+            for id_, text in self.flushed.items()
+        ]
 
     # --- What happens ---
 
