@@ -14,6 +14,7 @@ import struct
 import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -89,7 +90,8 @@ class Hub:
         self._listener.close()
         with self._lock:
             for connection in self._connections:
-                connection.shutdown(socket.SHUT_RDWR)
+                with suppress(OSError):  # its peer may have gone
+                    connection.shutdown(socket.SHUT_RDWR)
 
     def _listen(self) -> socket.socket:
         if self._answers():
@@ -127,7 +129,7 @@ class Hub:
 
     def _serve(self, connection: socket.socket) -> None:
         try:
-            with connection, connection.makefile("rb") as stream:
+            with connection.makefile("rb") as stream:
                 while header := stream.read(_HEADER.size):
                     payload = stream.read(_payload_size(header))
                     self._deliver(*_DECODER.decode(payload))
@@ -135,8 +137,10 @@ class Hub:
             # A spoke that died within a frame, or that is not ours: nothing to answer to.
             logger.warning("layer hub closed a connection: %r", error)
         finally:
+            # Under the lock, so that close() never meets a connection that is closed already.
             with self._lock:
                 self._connections.discard(connection)
+                connection.close()
 
 
 class Spoke:
