@@ -98,8 +98,8 @@ class ContentsView(RestView):
     )
     def post(self, request: Request) -> Response:
         """Store one file; it must be what its type says."""
-        length = request.META.get("CONTENT_LENGTH") or "0"
-        if int(length) > settings.UAMP_UPLOAD_BYTES + _MULTIPART_BYTES:
+        length = request.headers.get("Content-Length", "")
+        if length.isdecimal() and int(length) > settings.UAMP_UPLOAD_BYTES + _MULTIPART_BYTES:
             raise _too_large()
         body = UploadSerializer(data=request.data)
         body.is_valid(raise_exception=True)

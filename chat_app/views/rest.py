@@ -184,11 +184,13 @@ class ParticipantView(RestView):
     """One membership."""
 
     @extend_schema(operation_id="remove_participant", responses={204: None, **responses(403, 404)})
-    def delete(self, request: Request, chat_id: str, participant_id: int) -> Response:
+    def delete(self, request: Request, chat_id: str, participant_id: str) -> Response:
         """Leave a chat, or, as an owner, remove somebody from it."""
         try:
             services.remove_participant(
-                chat_id=chat_id, removed_by=caller(request), participant_id=participant_id
+                chat_id=chat_id,
+                removed_by=caller(request),
+                participant_id=int(participant_id),
             )
         except services.NotAMember as error:
             raise Http404 from error

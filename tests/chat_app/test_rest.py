@@ -13,12 +13,14 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from rest_framework.throttling import BaseThrottle
 
 import uamp
 from chat_app import services
 from chat_app.models import Chat, ChatEvent, Participant
 from chat_app.overview import UNREAD_MAX
 from chat_app.problems import PROBLEMS
+from chat_app.views import rest
 from sessions_app.auth import create_api_key
 from tests import factories
 
@@ -192,6 +194,22 @@ def test_what_nobody_foresaw_is_logged_and_not_shown(
     assert "secret" not in response.content.decode()
     assert "trace-1" in caplog.text
     assert "the secret inside" in caplog.text
+
+
+def test_whoever_asks_too_often_is_told_when_to_come_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Closed(BaseThrottle):
+        def allow_request(self, request: object, view: object) -> bool:
+            return False
+
+        def wait(self) -> float:
+            return 1.2
+
+    monkeypatch.setattr(rest.MeView, "throttle_classes", [Closed])
+    response = signed_in(factories.user()).get("/api/v1/me")
+    assert check_problem(response, 429, "rate_limit_exceeded")["retry_after"] == 2
+    assert response["Retry-After"] == "2"
 
 
 # --- Chats ---
