@@ -136,6 +136,14 @@ class Following(Generic[EventT, OutcomeT]):
                 raise
         return self._outcome()
 
+    async def relay(self, emit: Callable[[EventT], Awaitable[None]]) -> OutcomeT:
+        """Do the work here and now, and give each event to `emit` instead of an iteration.
+
+        For who follows on behalf of another: no task and no queue stand between. Raises what the
+        work raises.
+        """
+        return await self._produce(emit)
+
     def __await__(self) -> Generator[Any, None, OutcomeT]:
         return self.outcome().__await__()
 

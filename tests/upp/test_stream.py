@@ -324,3 +324,14 @@ def test_a_stream_event_is_camel_case_json() -> None:
     }
     again = msgspec.json.decode(msgspec.json.encode(text_delta("a")), type=StreamEvent)
     assert again == text_delta("a")
+
+
+async def test_relayed_work_gives_its_events_to_another_and_its_turn_to_the_caller() -> None:
+    events: list[StreamEvent] = []
+
+    async def keep(event: StreamEvent) -> None:
+        events.append(event)
+
+    turn = await streamed(three_words).relay(keep)
+    assert texts(events) == ["a", "b", "c"]
+    assert turn.response.text == "abc"
