@@ -200,7 +200,7 @@ def test_whoever_asks_too_often_is_told_when_to_come_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Closed(BaseThrottle):
-        def allow_request(self, request: object, view: object) -> bool:
+        def allow_request(self, *_: object) -> bool:
             return False
 
         def wait(self) -> float:
