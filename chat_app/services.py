@@ -52,6 +52,8 @@ class NewMessage:
     sender_agent_id: str | None = None
     response_id: str = ""
     status: str = "completed"
+    # The event_id of the response.create that sent it, so that its sender knows it again.
+    client_event_id: str | None = None
 
     @property
     def sender_kind(self) -> str:
@@ -78,6 +80,7 @@ class NewMessage:
                 created_at=milliseconds(self.at),
                 response_id=self.response_id or None,
                 status=None if self.status == "completed" else self.status,
+                client_event_id=self.client_event_id,
             ),
         )
 

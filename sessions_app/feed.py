@@ -32,6 +32,7 @@ class RunningText:
     """A running response as it is stored, or as its process holds it."""
 
     response_id: str
+    agent: str
     text: str
     thinking: str
 
@@ -133,6 +134,12 @@ class Feed:
         for running in await self._source.running(self.chat_id):
             if not self._hears(running.response_id):
                 continue
+            if running.response_id not in self._sent:
+                # Its beginning is further back in the log than this session began to read.
+                created = ev.ResponseCreated(
+                    response_id=running.response_id, agent=running.agent, chat_id=self.chat_id
+                )
+                self._emit(frame(created), None)
             if running.thinking:
                 thought = ev.Thinking(
                     response_id=running.response_id, content=running.thinking, is_delta=False

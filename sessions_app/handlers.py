@@ -27,7 +27,7 @@ from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from sessions_app.peer import Attached, Peer
     from sessions_app.rates import Bucket
@@ -188,8 +188,20 @@ async def create_response(peer: Peer, event: ev.ResponseCreate) -> None:
         _tell_created(peer, event, attached.auto_started)
         attached.auto_started = ()
         return
-    _check_rate(peer, attached)
     inputs, attached.inputs = attached.inputs, []
+    try:
+        _check_rate(peer, attached)
+        await _start(peer, event, attached, inputs)
+    except RemoteProtocolError:
+        # The turn did not happen: all of it can be sent again, under the same ids.
+        for given in inputs:
+            peer.connection.forget(given)
+        raise
+
+
+async def _start(
+    peer: Peer, event: ev.ResponseCreate, attached: Attached, inputs: Sequence[ev.InputEvent]
+) -> None:
     if peer.transport == "sse":
         kept = await database.run(services.kept_inputs, attached.session.id)
         attached.pending_input_ids = [pk for pk, _ in kept]

@@ -47,7 +47,7 @@ class RunningResponse:
     """A response that has not ended, as it was last flushed."""
 
     id: str
-    session_id: str | None
+    agent: str
     text: str
     thinking: str
 
@@ -99,11 +99,11 @@ def running_responses(chat_id: str) -> list[RunningResponse]:
     rows = (
         Response.objects.filter(chat_id=chat_id, status__in=Response.LIVE)
         .order_by("created_at")
-        .values_list("id", "session_id", "text", "output")
+        .values_list("id", "agent__name", "text", "output")
     )
     return [
-        RunningResponse(id_, session_id, text, thinking_of(output))
-        for id_, session_id, text, output in rows
+        RunningResponse(response_id, agent, text, thinking_of(output))
+        for response_id, agent, text, output in rows
     ]
 
 

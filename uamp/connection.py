@@ -103,6 +103,12 @@ class Connection:
         self._sessions.pop(session_id, None)
         self._memory.pop(session_id, None)
 
+    def forget(self, event: Event) -> None:
+        """Let ``event`` count as never received: what it was part of did not happen."""
+        memory = self._memory.get(event.session_id)
+        if memory is not None and event.event_id is not None and event.event_id in memory:
+            memory.forget(event.event_id)
+
     def receive(self, frame: str | bytes, *, now: float) -> list[Event]:
         """Return the events in a WebSocket frame; ``now`` is seconds of any steady clock.
 

@@ -279,6 +279,7 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """A stored message as the chat shows it; ``created_at`` is Unix milliseconds.
 
     ``status`` says cancelled or failed for an answer that did not come to its end.
+    ``client_event_id`` is the ``event_id`` of the response.create that sent it.
     """
 
     id: str
@@ -291,6 +292,7 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     created_at: int | float
     response_id: str | None = None
     status: str | None = None
+    client_event_id: str | None = None
 
 
 class MessageCreated(Event, frozen=True, kw_only=True, tag="message.created"):

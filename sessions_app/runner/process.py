@@ -146,12 +146,12 @@ class Process:
         for row in await database.run(selectors.running_responses, chat_id):
             run = self.runs.get(row.id)
             if run is None:
-                found.append(RunningText(row.id, row.text, row.thinking))
+                found.append(RunningText(row.id, row.agent, row.text, row.thinking))
                 await fanout.send(fanout.PROCESSES_GROUP, {"type": "run.watch", "response": row.id})
             else:
                 run.watch()
                 thinking = selectors.thinking_of(run.plain_output())
-                found.append(RunningText(row.id, run.builder.text, thinking))
+                found.append(RunningText(row.id, row.agent, run.builder.text, thinking))
         return found
 
     # --- The doorbell between processes ---

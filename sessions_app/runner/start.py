@@ -144,7 +144,9 @@ async def _assemble(request: TurnRequest) -> _Turn:
         isinstance(event, ev.InputText) and event.messages is not None for event in request.inputs
     )
     return _Turn(
-        message=None if message is None else await _new_message(session, message),
+        message=(
+            None if message is None else await _new_message(session, message, create.event_id)
+        ),
         overrides=ResponseRequest(
             instructions=config.instructions,
             tools=config.tools,
@@ -159,7 +161,9 @@ async def _assemble(request: TurnRequest) -> _Turn:
     )
 
 
-async def _new_message(session: OpenSession, message: uamp.Message) -> NewMessage:
+async def _new_message(
+    session: OpenSession, message: uamp.Message, client_event_id: str | None
+) -> NewMessage:
     items = message.content_items or ()
     principal = session.principal
     if any(contents.media_of(item) is not None for item in items):
@@ -183,6 +187,7 @@ async def _new_message(session: OpenSession, message: uamp.Message) -> NewMessag
         content=content,
         content_items=() if text_only else tuple(items),
         sender_user_id=principal.user_id,
+        client_event_id=client_event_id,
     )
 
 

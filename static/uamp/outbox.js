@@ -83,11 +83,14 @@ export class Outbox {
   }
 
   /**
-   * Return the turn that a stored message acknowledges: the oldest one that was sent with its text.
+   * Return the turn that a stored message acknowledges: the one whose request it names, or, in
+   * history, which names none, the oldest one that was sent with its text.
    * @param {string} chatId
-   * @param {{content: string}} message one's own
+   * @param {{content: string, client_event_id?: string}} message one's own
    */
   match(chatId, message) {
+    const request = message.client_event_id;
+    if (request) return this.of(chatId).find((turn) => turn.frames.at(-1).event_id === request);
     const text = (message.content || "").trim();
     return this.of(chatId).find((turn) => turn.state === "sent" && turn.text.trim() === text);
   }

@@ -1,0 +1,180 @@
+"""The product as `make run` starts it, in processes of its own, and browsers in front of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+from playwright.async_api import async_playwright
+
+from tests import services
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from playwright.async_api import Browser, BrowserContext, Page
+
+ROOT = Path(__file__).resolve().parents[2]
+START_SECONDS = 60
+BROWSER_ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@dataclass
+class Product:
+    """A running server on a data directory of its own, with its demo."""
+
+    data_dir: Path
+    port: int
+    environment: dict[str, str] = field(default_factory=dict)
+    people: dict[str, dict[str, str]] = field(default_factory=dict)
+    chat_id: str = ""
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """The origin."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def manage(self, *arguments: str) -> str:
+        """Run a management command and return what it printed."""
+        done = subprocess.run(  # noqa: S603 our own command
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT,
+            env=self._environment(),
+            capture_output=True,
+            check=True,
+        )
+        return done.stdout.decode()
+
+    def _environment(self) -> dict[str, str]:
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if name
+            not in {
+                "DATABASE_URL",
+                "REDIS_URL",
+                "SECRET_KEY",
+                "DJANGO_SETTINGS_MODULE",
+                "SQLITE_SYNCHRONOUS",
+            }
+        }
+        return {**kept, "DATA_DIR": str(self.data_dir), "LOG_LEVEL": "WARNING", **self.environment}
+
+    def prepare(self) -> None:
+        """Migrate, and make the demo."""
+        self.manage("migrate", "-v", "0")
+        demo = json.loads(self.manage("demo", "--json"))
+        self.people = {person["username"]: person for person in demo["users"]}
+        self.chat_id = demo["chats"][0]["id"]
+
+    def start(self) -> None:
+        """Start the server and wait until it is ready."""
+        self.process = subprocess.Popen(  # noqa: S603 our own command
+            [sys.executable, "manage.py", "serve", "--port", str(self.port)],
+            cwd=ROOT,
+            env=self._environment(),
+            stdout=subprocess.DEVNULL,
+        )
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                if httpx.get(f"{self.url}/readyz", trust_env=False).status_code == httpx.codes.OK:
+                    return
+            except httpx.TransportError:
+                pass
+            time.sleep(0.1)
+        raise TimeoutError("the server did not become ready")
+
+    def stop(self, number: int = signal.SIGTERM) -> None:
+        """End the server with a signal."""
+        if self.process is not None:
+            self.process.send_signal(number)
+            self.process.wait(timeout=60)
+            self.process = None
+
+    def api(self, username: str) -> httpx.Client:
+        """Return an HTTP client with somebody's API key."""
+        headers = {"Authorization": f"Bearer {self.people[username]['api_key']}"}
+        return httpx.Client(base_url=self.url, headers=headers, timeout=15, trust_env=False)
+
+    def messages(self, username: str = "alice") -> list[dict[str, Any]]:
+        """Return the messages of the shared chat, oldest first."""
+        with self.api(username) as client:
+            path = f"/api/v1/chats/{self.chat_id}/messages"
+            answer = client.get(path, params={"order": "asc", "limit": 200})
+        data: list[dict[str, Any]] = answer.raise_for_status().json()["data"]
+        return data
+
+
+@contextmanager
+def running_product(data_dir: Path, **environment: str) -> Iterator[Product]:
+    """Run a product of its own until the end of the block."""
+    product = Product(data_dir, services.free_port(), environment)
+    product.prepare()
+    product.start()
+    try:
+        yield product
+    finally:
+        product.stop()
+
+
+@asynccontextmanager
+async def browser(executable: str) -> AsyncIterator[Browser]:
+    """Run a real Chromium."""
+    async with async_playwright() as playwright:
+        chromium = await playwright.chromium.launch(
+            executable_path=executable, args=BROWSER_ARGUMENTS
+        )
+        try:
+            yield chromium
+        finally:
+            await chromium.close()
+
+
+async def sign_in(context: BrowserContext, product: Product, username: str) -> Page:
+    """Sign somebody in and open the shared chat; a script error or a CSP report fails the test."""
+    page = await context.new_page()
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on(
+        "console",
+        lambda line: complaints.append(line.text) if "Content Security" in line.text else None,
+    )
+    page.complaints = complaints  # type: ignore[attr-defined]  # read by `no_complaints`
+    await page.goto(f"{product.url}/login")
+    await page.fill("input[name=username]", username)
+    await page.fill("input[name=password]", product.people[username]["password"])
+    await page.keyboard.press("Enter")
+    await page.wait_for_url(f"{product.url}/")
+    await page.goto(f"{product.url}/chats/{product.chat_id}")
+    await page.get_by_test_id("composer").wait_for()
+    return page
+
+
+def no_complaints(*pages: Page) -> None:
+    """Assert that no page met a script error or a refused resource."""
+    assert [line for page in pages for line in page.complaints] == []  # type: ignore[attr-defined]
+
+
+async def write(page: Page, text: str) -> None:
+    """Write a message and send it."""
+    await page.get_by_test_id("composer").fill(text)
+    await page.keyboard.press("Enter")

@@ -1,0 +1,161 @@
+"""The main job: people in real browsers talk in one chat with an agent that streams to all.
+
+Everything here runs against the product as `make run` starts it: daphne, SQLite, a Celery child.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.async_api import expect
+
+from tests.journeys.product import (
+    Product,
+    browser,
+    no_complaints,
+    running_product,
+    sign_in,
+    write,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.async_api import Page
+
+pytestmark = pytest.mark.browser
+
+WORDS = " ".join(f"word{number}" for number in range(1, 201))
+RELOADS = 10
+STREAM_MS = 20_000
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    with running_product(tmp_path_factory.mktemp("product")) as running:
+        yield running
+
+
+async def last_text(page: Page) -> str:
+    """Return the text of the newest answer, as it is on the page."""
+    text = await page.get_by_test_id("message-body").last.text_content()
+    return (text or "").strip()
+
+
+async def test_a_refresh_at_ten_points_of_a_stream_loses_and_doubles_nothing(
+    product: Product, chromium: str
+) -> None:
+    async with browser(chromium) as running:
+        alice = await sign_in(await running.new_context(), product, "alice")
+        bob = await sign_in(await running.new_context(), product, "bob")
+        await write(alice, "@slow count, please")
+
+        seen = []
+        for _ in range(RELOADS):
+            live = bob.get_by_test_id("live-response").get_by_test_id("message-body")
+            await expect(live).to_contain_text("word", timeout=STREAM_MS)
+            seen.append(await last_text(bob))
+            await bob.reload()
+            await asyncio.sleep(0.25)
+        for page in (alice, bob):
+            await expect(page.get_by_test_id("live-response")).to_have_count(0, timeout=STREAM_MS)
+
+        # What was on the page at each point is the beginning of the answer, to the letter.
+        assert [text for text in seen if not WORDS.startswith(text)] == []
+        assert seen == sorted(seen, key=len)
+        assert len(set(seen)) == RELOADS
+        stored = product.messages()[-1]
+        assert stored["content"] == WORDS
+        assert [await last_text(page) for page in (alice, bob)] == [WORDS, WORDS]
+        assert [m["name"] for m in product.messages()].count("slow") == 1
+        await expect(bob.get_by_test_id("message")).to_have_count(len(product.messages()))
+        no_complaints(alice, bob)
+
+
+async def test_both_browsers_see_an_answer_grow(product: Product, chromium: str) -> None:
+    async with browser(chromium) as running:
+        alice = await sign_in(await running.new_context(), product, "alice")
+        bob = await sign_in(await running.new_context(), product, "bob")
+        await write(bob, "@slow again")
+        for page in (alice, bob):
+            live = page.get_by_test_id("live-response").get_by_test_id("message-body")
+            await expect(live).to_contain_text("word20 ", timeout=STREAM_MS)
+            assert WORDS.startswith(await last_text(page))
+
+        await bob.get_by_test_id("stop").click()
+        for page in (alice, bob):
+            await expect(page.get_by_test_id("live-response")).to_have_count(0)
+        stored = product.messages()[-1]
+        assert stored["status"] == "cancelled"
+        assert WORDS.startswith(stored["content"])
+        assert await last_text(alice) == stored["content"]
+        no_complaints(alice, bob)
+
+
+async def test_people_talk_without_an_agent(product: Product, chromium: str) -> None:
+    async with browser(chromium) as running:
+        alice = await sign_in(await running.new_context(), product, "alice")
+        bob = await sign_in(await running.new_context(), product, "bob")
+        await bob.get_by_test_id("composer").press_sequentially("hello there, alice", delay=250)
+        await expect(alice.get_by_test_id("typing")).to_contain_text("bob")
+        before = len(product.messages())
+        await write(bob, "hello **alice**")
+        body = alice.get_by_test_id("message-body").last
+        await expect(body).to_have_text("hello alice")
+        await expect(body.locator("strong")).to_have_text("alice")
+        assert len(product.messages()) == before + 1
+        no_complaints(alice, bob)
+
+
+async def test_a_report_shows_its_progress_and_its_chart(
+    product: Product, chromium: str, tmp_path: Path
+) -> None:
+    table = tmp_path / "weather.csv"
+    table.write_text("city,temp\n" + "".join(f"c{n},{n / 2}\n" for n in range(400)))
+    with product.api("alice") as client:
+        path = f"/api/v1/chats/{product.chat_id}/participants"
+        client.post(path, json={"agent": "report"}).raise_for_status()
+    async with browser(chromium) as running:
+        alice = await sign_in(await running.new_context(), product, "alice")
+        bob = await sign_in(await running.new_context(), product, "bob")
+        await alice.get_by_test_id("file-input").set_input_files(table)
+        attachment = alice.get_by_test_id("attachment")
+        await expect(attachment).to_contain_text("weather.csv")
+        await expect(attachment.get_by_role("progressbar")).to_have_count(0)
+        await write(alice, "@report please")
+        for page in (alice, bob):
+            answer = page.get_by_test_id("message").last
+            await expect(answer).to_contain_text("400 rows", timeout=STREAM_MS)
+            chart = answer.locator("img")
+            await expect(chart).to_be_visible(timeout=STREAM_MS)
+            assert await chart.evaluate("image => image.decode().then(() => image.naturalWidth)")
+        no_complaints(alice, bob)
+
+
+async def test_a_restart_of_the_server_ends_the_answer_honestly(
+    tmp_path: Path, chromium: str
+) -> None:
+    with running_product(tmp_path, UAMP_LEASE_SECONDS="2", UAMP_SWEEP_SECONDS="0.5") as product:
+        async with browser(chromium) as running:
+            alice = await sign_in(await running.new_context(), product, "alice")
+            await write(alice, "@slow count")
+            live = alice.get_by_test_id("live-response").get_by_test_id("message-body")
+            await expect(live).to_contain_text("word10 ")
+            product.stop(signal.SIGKILL)
+            await expect(alice.get_by_test_id("banner")).to_be_visible()
+            product.start()
+            await expect(alice.get_by_test_id("banner")).to_be_hidden(timeout=STREAM_MS)
+            await expect(live).to_have_count(0, timeout=STREAM_MS)
+            stored = product.messages()[-1]
+            assert stored["status"] == "failed"
+            assert stored["content"].startswith("word1 word2 ")
+            assert WORDS.startswith(stored["content"])
+            assert await last_text(alice) == stored["content"]
+
+            await write(alice, "@echo still here")
+            answer = alice.get_by_test_id("message-body").last
+            await expect(answer).to_have_text("still here", timeout=STREAM_MS)
