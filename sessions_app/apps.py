@@ -7,4 +7,5 @@ class SessionsAppConfig(AppConfig):
     """Its name and the kind of its automatic ids."""
 
     name = "sessions_app"
+    verbose_name = "Sessions"
     default_auto_field = "django.db.models.BigAutoField"

@@ -72,8 +72,9 @@ class Session(models.Model):
     close_reason = models.CharField(max_length=100, blank=True)
 
     class Meta:
-        """Sessions are listed newest first in the admin."""
+        """Sessions are listed newest first in the admin; the sweep asks for idle ones."""
 
+        permissions: ClassVar = [("end_session", "Can end sessions")]
         indexes: ClassVar = [
             models.Index(fields=["status", "created_at"], name="session_listing"),
             models.Index(fields=["seen_at"], condition=Q(status="active"), name="idle_sessions"),

@@ -17,6 +17,7 @@ import uamp
 from sessions_app.feed import Feed
 from sessions_app.frames import new_event_id, now_ms
 from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
@@ -201,6 +202,12 @@ class Peer:
                 self._dismiss_session(session_id, ErrorCode.UNAUTHORIZED, "The token was revoked.")
         if self.principal == principal:
             self.close(CLOSE_UNAUTHORIZED)
+
+    def end_session(self, session_id: str) -> None:
+        """Tell the client that a session was ended elsewhere (UAMP §5.3)."""
+        if self.detach(session_id) is not None:
+            ended = ev.SessionEnd(session_id=session_id, reason="ended")
+            self.reply(ended, session_id=session_id)
 
     def watch_tokens(self, now: float) -> None:
         """Warn of tokens that expire, and end the sessions of those that did (UAMP §10.3).

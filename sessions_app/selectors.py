@@ -112,6 +112,15 @@ def thinking_of(output: list[dict[str, Any]]) -> str:
     return "\n\n".join(item["thinking"] for item in output if item["type"] == "thinking")
 
 
+def ended_sessions(session_ids: Iterable[str]) -> list[str]:
+    """Return which of these sessions were ended, by their owner elsewhere or by an operator."""
+    return list(
+        Session.objects.filter(pk__in=list(session_ids), status=Session.Status.CLOSED).values_list(
+            "pk", flat=True
+        )
+    )
+
+
 def response_ids_of(session_id: str, *, live_only: bool = False) -> list[str]:
     """Return the responses that a session asked for, oldest first."""
     rows = Response.objects.filter(session_id=session_id)

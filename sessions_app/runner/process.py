@@ -54,6 +54,9 @@ class Follower(Protocol):
     def dismiss(self, principal: Principal) -> None:
         """Let somebody act there no more."""
 
+    def end_session(self, session_id: str) -> None:
+        """Tell its client that a session was ended elsewhere."""
+
     def watch_tokens(self, now: float) -> None:
         """Warn of tokens that expire; `now` is Unix seconds."""
 
@@ -228,6 +231,11 @@ class Process:
             for principal in await database.run(auth.unwelcome, principals):
                 for follower in followers:
                     follower.dismiss(principal)
+        held = [session_id for follower in followers for session_id in follower.session_ids]
+        if held:
+            for session_id in await database.run(selectors.ended_sessions, held):
+                for follower in followers:
+                    follower.end_session(session_id)
 
     async def touch_sessions(self) -> None:
         """Keep the sessions that are held here from being taken for idle."""
