@@ -9,6 +9,7 @@ import pytest
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
+from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission
 from django.contrib.contenttypes.models import ContentType
 from django.db import connection
@@ -45,6 +46,8 @@ def operator(*permissions: str) -> User:
 
 
 def address(label: str, view: str = "changelist", **options: Any) -> str:
+    # The admin writes ids in its paths in a way of its own: `_25` is a character to it.
+    options["args"] = [quote(pk) for pk in options.get("args", ())]
     return reverse(f"admin:{label.replace('.', '_')}_{view}", **options)
 
 
