@@ -13,13 +13,12 @@ import logging
 import queue
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from django.conf import settings
 from django.db import DataError, IntegrityError, OperationalError, connections
 
-from sessions_app import database
-from sessions_app.turn_writes import finish_turns, start_turns
+from sessions_app import database, turn_sql, turn_writes
 from sessions_app.turns import Failed
 
 if TYPE_CHECKING:
@@ -39,6 +38,17 @@ Outcome = TypeVar("Outcome")
 
 class StoreBusy(Exception):
     """More turns wait than the store takes; nothing was stored."""
+
+
+class Bodies(NamedTuple):
+    """The two functions that write, each a list in and a list of outcomes out."""
+
+    start: Callable[[Sequence[Start]], list[StartOutcome]]
+    finish: Callable[[Sequence[Finish]], list[FinishOutcome]]
+
+
+SQL: Final = Bodies(turn_sql.start_turns, turn_sql.finish_turns)
+ORM: Final = Bodies(turn_writes.start_turns, turn_writes.finish_turns)
 
 
 class TurnStore(Protocol):
@@ -76,10 +86,13 @@ def _with_retries(
     for attempt in range(1, TRIES + 1):
         try:
             return database.scoped(write, turns)
-        except (OperationalError, IntegrityError) as error:
-            # IntegrityError too: the same event on another process shows as a duplicate key, and
-            # the second reading finds what the first one wrote.
-            if attempt == TRIES or (isinstance(error, IntegrityError) and len(turns) > 1):
+        except IntegrityError:
+            # The same event on another process shows as a duplicate key: a second reading finds
+            # what the first one wrote. Any other broken key stays broken.
+            if attempt > 1 or len(turns) > 1:
+                raise
+        except OperationalError:
+            if attempt == TRIES:
                 raise
             logger.warning("writing %d turns failed, trying again", len(turns), exc_info=True)
             time.sleep(0.05 * attempt)
@@ -95,14 +108,21 @@ def _settled(outcome: Any) -> Any:
 class DirectTurnStore:
     """Each turn in its own transaction on the shared database threads."""
 
+    def __init__(self, bodies: Bodies = SQL) -> None:
+        self._bodies = bodies
+
     async def start(self, turn: Start) -> StartOutcome:
         """See TurnStore."""
-        outcome: StartOutcome = _settled(*await database.run(write_each, start_turns, [turn]))
+        outcome: StartOutcome = _settled(
+            *await database.run(write_each, self._bodies.start, [turn])
+        )
         return outcome
 
     async def finish(self, turn: Finish) -> FinishOutcome:
         """See TurnStore."""
-        outcome: FinishOutcome = _settled(*await database.run(write_each, finish_turns, [turn]))
+        outcome: FinishOutcome = _settled(
+            *await database.run(write_each, self._bodies.finish, [turn])
+        )
         return outcome
 
     def close(self) -> None:
@@ -112,7 +132,8 @@ class DirectTurnStore:
 class GroupTurnStore:
     """Overlapping turns of a process share a transaction on one writer thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, bodies: Bodies = SQL) -> None:
+        self._bodies = bodies
         self._queue: queue.Queue[_Job[Any, Any] | None] = queue.Queue(QUEUE)
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
@@ -120,12 +141,12 @@ class GroupTurnStore:
 
     async def start(self, turn: Start) -> StartOutcome:
         """See TurnStore."""
-        job: _Job[Start, StartOutcome] = _Job(turn, start_turns)
+        job: _Job[Start, StartOutcome] = _Job(turn, self._bodies.start)
         return await self._submit(job)
 
     async def finish(self, turn: Finish) -> FinishOutcome:
         """See TurnStore."""
-        job: _Job[Finish, FinishOutcome] = _Job(turn, finish_turns)
+        job: _Job[Finish, FinishOutcome] = _Job(turn, self._bodies.finish)
         return await self._submit(job)
 
     def close(self) -> None:
@@ -154,7 +175,7 @@ class GroupTurnStore:
         try:
             while (first := self._queue.get()) is not None:
                 jobs, last = self._drain(first)
-                for write in (start_turns, finish_turns):
+                for write in self._bodies:
                     self._write_batch([job for job in jobs if job.write is write])
                 if last:
                     return
@@ -213,5 +234,8 @@ def _settle(settled: Sequence[tuple[_Job[Any, Any], Any]]) -> None:
 
 
 def make_turn_store() -> TurnStore:
-    """Return the store that settings.UAMP_TURN_STORE names."""
-    return GroupTurnStore() if settings.UAMP_TURN_STORE == "group" else DirectTurnStore()
+    """Return the store that settings.UAMP_TURN_STORE and UAMP_TURN_BODIES name."""
+    bodies = ORM if settings.UAMP_TURN_BODIES == "orm" else SQL
+    return (
+        GroupTurnStore(bodies) if settings.UAMP_TURN_STORE == "group" else DirectTurnStore(bodies)
+    )

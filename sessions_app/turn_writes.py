@@ -46,7 +46,7 @@ def start_turns(starts: Sequence[Start]) -> list[StartOutcome]:
     accepted: list[Start] = []
     for start in starts:
         row = known.get((start.session_id, start.event_id))
-        outcome = _known_outcome(row, start) if row else _refusal(start, active)
+        outcome = known_outcome(row, start) if row else _refusal(start, active)
         outcomes.append(outcome)
         if outcome is None:
             accepted.append(start)
@@ -54,7 +54,8 @@ def start_turns(starts: Sequence[Start]) -> list[StartOutcome]:
     return [outcome or Started(next(first_seqs)) for outcome in outcomes]
 
 
-def _known_outcome(row: InboundEvent, start: Start) -> StartOutcome:
+def known_outcome(row: InboundEvent, start: Start) -> StartOutcome:
+    """Return what an event that was seen before leads to now."""
     response_ids: list[str] = row.outcome["response_ids"]
     if _outcome(start)["response_ids"] == response_ids and (
         row.outcome["message_id"] == (start.message.id if start.message else None)
@@ -119,11 +120,16 @@ def _write_starts(starts: Sequence[Start]) -> list[int]:
         ]
     )
     for start in starts:
-        if start.content_ids:
-            contents.use(start.chat_id, start.content_ids)
-        if start.pending_input_ids:
-            PendingInput.objects.filter(pk__in=start.pending_input_ids).delete()
+        use_inputs(start)
     return firsts
+
+
+def use_inputs(start: Start) -> None:
+    """Write what few turns have: contents in the message, inputs that were kept as rows."""
+    if start.content_ids:
+        contents.use(start.chat_id, start.content_ids)
+    if start.pending_input_ids:
+        PendingInput.objects.filter(pk__in=start.pending_input_ids).delete()
 
 
 def start_events(start: Start) -> list[chats.NewEvent]:
@@ -157,7 +163,7 @@ def finish_turns(finishes: Sequence[Finish]) -> list[FinishOutcome]:
     for finish in finishes:
         row = rows.pop(finish.response_id, None)
         if row is None or row.fence != finish.fence:
-            outcomes.append(_earlier_finish(finish))
+            outcomes.append(earlier_finish(finish))
             continue
         outcomes.append(None)
         accepted.append(finish)
@@ -166,7 +172,7 @@ def finish_turns(finishes: Sequence[Finish]) -> list[FinishOutcome]:
     return [outcome or Finished(next(first_seqs)) for outcome in outcomes]
 
 
-def _earlier_finish(finish: Finish) -> FinishOutcome:
+def earlier_finish(finish: Finish) -> FinishOutcome:
     """Tell a write whose answer to COMMIT was lost from one that came too late (F11)."""
     seq = chats.seq_of_event(finish.chat_id, finish.response_id, finish.event.payload["event_id"])
     return Fenced() if seq is None else Finished(seq)
@@ -191,12 +197,17 @@ def _write_finishes(finishes: Sequence[Finish]) -> list[int]:
     if not finishes:
         return []
     for finish in finishes:
-        if finish.has_tool_calls:
-            ToolCall.objects.filter(
-                response_id=finish.response_id, status__in=ToolCall.OPEN
-            ).update(status=ToolCall.Status.CANCELLED, lease_until=None, finished_at=finish.at)
-        if finish.content_ids:
-            contents.use(finish.chat_id, finish.content_ids)
+        use_outputs(finish)
     return chats.append_many(
         [Append(chat_id=f.chat_id, events=finish_events(f), at=f.at) for f in finishes]
     )
+
+
+def use_outputs(finish: Finish) -> None:
+    """Write what few ends have: tool calls that nobody answers any more, contents."""
+    if finish.has_tool_calls:
+        ToolCall.objects.filter(response_id=finish.response_id, status__in=ToolCall.OPEN).update(
+            status=ToolCall.Status.CANCELLED, lease_until=None, finished_at=finish.at
+        )
+    if finish.content_ids:
+        contents.use(finish.chat_id, finish.content_ids)

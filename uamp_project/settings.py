@@ -312,6 +312,9 @@ UAMP_ANONYMOUS_RESPONSES_PER_MINUTE = int(
 UAMP_UPLOAD_BYTES = int(os.environ.get("UAMP_UPLOAD_BYTES", str(25 * 1024 * 1024)))
 # 'direct' writes each turn by itself, 'group' commits overlapping turns together.
 UAMP_TURN_STORE = os.environ.get("UAMP_TURN_STORE", "group")
+# 'sql' writes turns with statements of their own, 'orm' with the readable functions that specify
+# them.
+UAMP_TURN_BODIES = os.environ.get("UAMP_TURN_BODIES", "sql")
 # How many runs one process carries at once; one more is answered with 'busy'.
 UAMP_RUNS_PER_PROCESS = int(os.environ.get("UAMP_RUNS_PER_PROCESS", "2000"))
 

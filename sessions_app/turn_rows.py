@@ -1,0 +1,51 @@
+"""What both SQL bodies of a turn's writes have in common: their answers, and a message as a row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import msgspec
+
+from sessions_app.turn_writes import finish_events, start_events
+from sessions_app.turns import Start
+
+if TYPE_CHECKING:
+    from chat_app.services import NewEvent, NewMessage
+    from sessions_app.turns import Finish
+
+FirstSeq: TypeAlias = int | None
+"""The first place of an end in the log, or None where it was not written."""
+
+
+class Verdict(NamedTuple):
+    """What was found of a turn that wants to begin; `first_seq` where it was written.
+
+    `known_outcome` is the JSON of what its event led to before.
+    """
+
+    is_active: bool
+    is_member: bool
+    known_sha256: str | None
+    known_outcome: str | None
+    first_seq: FirstSeq
+
+
+def event_rows(turn: Start | Finish) -> list[NewEvent]:
+    """Return the log entries of a turn's beginning or end, in order."""
+    return start_events(turn) if isinstance(turn, Start) else finish_events(turn)
+
+
+def message_row(message: NewMessage) -> dict[str, Any]:
+    """Return the columns of a message, without its chat and its place."""
+    return {
+        "id": message.id,
+        "role": message.role,
+        "sender_user_id": message.sender_user_id,
+        "sender_agent_id": message.sender_agent_id,
+        "name": message.name,
+        "content": message.content,
+        "content_items": msgspec.to_builtins(message.content_items),
+        "response_id": message.response_id,
+        "status": message.status,
+        "created_at": message.at,
+    }
