@@ -9,6 +9,7 @@ from __future__ import annotations
 import cProfile
 import os
 import resource
+import signal
 import sys
 import threading
 from typing import TYPE_CHECKING
@@ -62,6 +63,8 @@ def main() -> None:
         else:
             plain_run(self)
 
+    # uvicorn raises the signal again when it has stopped, which must not end the process yet.
+    signal.signal(signal.SIGTERM, lambda *_: None)
     threading.Thread.run = run  # type: ignore[method-assign]  # a thread is profiled from inside
     profiled(server.run, path)
 
