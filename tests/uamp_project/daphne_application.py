@@ -81,6 +81,7 @@ if __name__ == "__main__":
         port=0,
         drain=drain,
         ready=lambda port: say("port", port),
+        body_bytes_max=1024 * 1024,
         send_stall_seconds=float(sys.argv[1]),
     )
     server.run()

@@ -184,6 +184,22 @@ def test_a_client_that_floods_a_slow_application_is_held_up(serve: Callable[...,
     assert grown < 20 * MIB
 
 
+@pytest.mark.parametrize("size", [MIB, MIB + 1])
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_above_the_limit_is_refused(
+    serve: Callable[..., Served], size: int, *, chunked: bool
+) -> None:
+    framing = "Transfer-Encoding: chunked" if chunked else f"Content-Length: {size}"
+    body = f"{size:x}\r\n".encode() + bytes(size) + b"\r\n0\r\n\r\n" if chunked else bytes(size)
+    with socket.create_connection(("127.0.0.1", serve().port), timeout=20) as raw:
+        raw.sendall(f"POST /stream HTTP/1.1\r\nHost: 127.0.0.1\r\n{framing}\r\n\r\n".encode())
+        with suppress(ConnectionError):
+            raw.sendall(body)
+        status = raw.recv(65536).split(b"\r\n")[0]
+
+    assert status == (b"HTTP/1.1 200 OK" if size == MIB else b"HTTP/1.1 413 Content Too Large")
+
+
 def test_sigterm_drains_then_closes_with_1012(serve: Callable[..., Served]) -> None:
     served = serve(drain=0.5)
     with connect(f"ws://127.0.0.1:{served.port}/echo") as ws:
@@ -220,7 +236,7 @@ def test_a_port_that_is_taken_is_said(serve: Callable[..., Served]) -> None:
     taken = serve().port
     program = (
         "from uamp_project.embedded.daphne_server import BackpressureServer as S\n"
-        f"s = S(None, host='127.0.0.1', port={taken}, drain=None, ready=None)\n"
+        f"s = S(None, host='127.0.0.1', port={taken}, drain=None, ready=None, body_bytes_max=1)\n"
         "s.run()\nprint(s.failure)"
     )
     done = subprocess.run(  # noqa: S603 our own interpreter

@@ -176,6 +176,22 @@ class BackpressureRequest(WebRequest):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.gate = WriteGate()
+        self._body_bytes = 0
+        self._refused = False
+
+    def gotLength(self, length: int | None) -> None:  # noqa: N802 Twisted's name
+        """Refuse a body by its declared length."""
+        super().gotLength(0 if self._is_too_large(length or 0) else length)
+
+    def handleContentChunk(self, data: bytes) -> None:  # noqa: N802 Twisted's name
+        """Keep a piece of the body, unless the pieces become too many."""
+        self._body_bytes += len(data)
+        if not self._is_too_large(self._body_bytes):
+            super().handleContentChunk(data)
+
+    def process(self) -> Any:
+        """Hand the request to the application, unless it was refused."""
+        return None if self._refused else super().process()
 
     def handle_reply(self, message: Message) -> None:
         """Register the gate for the time of the response."""
@@ -200,6 +216,17 @@ class BackpressureRequest(WebRequest):
         if self.channel is not None:
             self.channel.forceAbortClient()
 
+    def _is_too_large(self, size: int) -> bool:
+        """Answer 413 once for a body above the limit: Daphne keeps it whole before Django asks."""
+        if size > self.server.body_bytes_max and not self._refused:
+            self._refused = True
+            transport: Any = self.channel.transport
+            transport.write(
+                b"HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+            )
+            self.channel.loseConnection()
+        return self._refused
+
 
 class BackpressureWebSocketFactory(WebSocketFactory):
     """Makes sockets with backpressure."""
@@ -220,6 +247,7 @@ class BackpressureHTTPFactory(HTTPFactory):
 class BackpressureServer(Server):
     """Serves an ASGI application on one address until a signal comes.
 
+    A request body above `body_bytes_max` is answered with 413 before it is stored.
     `drain` is awaited after the listeners are closed and before the sockets are.
     """
 
@@ -231,6 +259,7 @@ class BackpressureServer(Server):
         port: int,
         drain: Callable[[], Awaitable[None]],
         ready: Callable[[int], None],
+        body_bytes_max: int,
         send_stall_seconds: float = SEND_STALL_SECONDS,
     ) -> None:
         escaped = host.replace(":", "\\:")
@@ -245,6 +274,7 @@ class BackpressureServer(Server):
             websocket_max_frame_size=FRAME_BYTES_MAX,
             server_name="uamp",
         )
+        self.body_bytes_max = body_bytes_max
         self._drain = drain
         self._ready = ready
         self._send_stall_seconds = send_stall_seconds

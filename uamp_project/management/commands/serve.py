@@ -16,6 +16,9 @@ from uamp_project.embedded.bridge import HubIsRunningError
 from uamp_project.embedded.layer import EmbeddedChannelLayer
 from uamp_project.embedded.worker import WorkerSupervisor
 
+# What a form may add to the file that it carries.
+FORM_BYTES_MAX = 1024 * 1024
+
 
 class Command(BaseCommand):
     """Serves HTTP and WebSocket with Daphne, and supervises a Celery worker."""
@@ -62,7 +65,12 @@ class Command(BaseCommand):
             self._greet(host, bound)
 
         server = BackpressureServer(
-            application, host=host, port=port, drain=runner.drain, ready=ready
+            application,
+            host=host,
+            port=port,
+            drain=runner.drain,
+            ready=ready,
+            body_bytes_max=settings.UAMP_UPLOAD_BYTES + FORM_BYTES_MAX,
         )
         server.run()
         if server.failure:
