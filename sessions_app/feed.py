@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 PAGE: Final = 256
 TERMINAL: Final = frozenset({"response.done", "response.error", "response.cancelled"})
-# What a session that did not name a chat hears: its own turns, as UAMP §3.1 draws them.
-OWN_TURN_EVENTS: Final = frozenset({"response.created", *TERMINAL})
+# What a session that did not name a chat hears of the chat that is its own: the turns, as UAMP
+# §3.1 draws them, whichever connection or HTTP request asked for them.
+TURN_EVENTS: Final = frozenset({"response.created", *TERMINAL})
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +70,6 @@ class Feed:
         self._emit = emit
         # Running responses, and how many code points of each were sent.
         self._sent: dict[str, int] = {}
-        # Responses that this session asked for; the others are not heard without a chat.
-        self._own: set[str] = set()
-
-    # --- Whose responses are heard, and how ---
-
-    def own(self, response_id: str) -> None:
-        """Hear a response that this session asked for, now or on an earlier connection."""
-        self._own.add(response_id)
-
-    def _hears(self, response_id: str) -> bool:
-        return self.chat_scoped or response_id in self._own
 
     # --- Live ---
 
@@ -97,21 +87,21 @@ class Feed:
         if response_id not in self._sent:
             await self.catch_up()
         sent = self._sent.get(response_id)
-        if sent is None or not self._hears(response_id):
+        if sent is None:
             return
         if offset == sent and encoded:
             self._sent[response_id] = offset + len(text)
             self._emit(encoded, None)
             return
         if offset > sent:
-            await self._repair(response_id)
+            await self.repair()
             sent = self._sent.get(response_id, 0)
         if offset <= sent < offset + len(text):
             self._emit_text(response_id, sent, text[sent - offset :])
 
     def signal(self, text: str, response_id: str) -> None:
-        """Send an event that is not kept: of a response that is heard, or of the whole chat."""
-        if self._hears(response_id):
+        """Send an event that is not kept: of a response, or of the whole chat if it is heard."""
+        if self.chat_scoped or response_id:
             self._emit(text, None)
 
     def direct(self, text: str) -> None:
@@ -120,20 +110,18 @@ class Feed:
 
     # --- Catching up ---
 
-    async def catch_up(self) -> None:
-        """Send everything durable after the cursor."""
+    async def catch_up(self, *, replay: bool = False) -> None:
+        """Send everything durable after the cursor; a replay has no text of what has ended."""
         while page := await self._source.events_after(self.chat_id, self.cursor):
             for entry in page:
                 text = fanout.frame_of(entry.payload, entry.seq)
-                self._deliver(entry.seq, entry.type, entry.response_id, text)
+                self._deliver(entry.seq, entry.type, entry.response_id, text, replay=replay)
             if len(page) < PAGE:
                 return
 
     async def catch_up_running(self) -> None:
         """Send the state of what runs now: the thought, then all text so far at offset 0 (D2)."""
         for running in await self._source.running(self.chat_id):
-            if not self._hears(running.response_id):
-                continue
             if running.response_id not in self._sent:
                 # Its beginning is further back in the log than this session began to read.
                 created = ev.ResponseCreated(
@@ -147,31 +135,39 @@ class Feed:
                 self._emit(frame(thought), None)
             self._emit_text(running.response_id, 0, running.text)
 
-    async def _repair(self, response_id: str) -> None:
+    async def repair(self) -> None:
+        """Send the rest of the texts that run, from where this session is."""
         for running in await self._source.running(self.chat_id):
             sent = self._sent.get(running.response_id)
-            if running.response_id == response_id and sent is not None:
-                self._emit_text(response_id, sent, running.text[sent:])
+            if sent is not None and sent < len(running.text):
+                self._emit_text(running.response_id, sent, running.text[sent:])
 
     # --- What goes out ---
 
-    def _deliver(self, seq: int, event_type: str, response_id: str, text: str) -> None:
+    def _deliver(
+        self, seq: int, event_type: str, response_id: str, text: str, *, replay: bool = False
+    ) -> None:
         self.cursor = seq
         if event_type == "response.created":
             self._sent.setdefault(response_id, 0)
         if event_type in TERMINAL:
-            self._complete(event_type, response_id, text)
-        if self.chat_scoped or (event_type in OWN_TURN_EVENTS and response_id in self._own):
+            self._complete(event_type, response_id, text, replay=replay)
+        if self.chat_scoped or event_type in TURN_EVENTS:
             self._emit(text, seq)
 
-    def _complete(self, event_type: str, response_id: str, text: str) -> None:
-        """Send the text that is missing before the end, so that deltas add up to the output."""
-        sent = self._sent.pop(response_id, 0)
-        if not sent or event_type == "response.error" or not self._hears(response_id):
+    def _complete(self, event_type: str, response_id: str, text: str, *, replay: bool) -> None:
+        """Send the text that is missing before the end, so that deltas add up to the output.
+
+        What began and ended while nobody listened has its output only; of what began before that,
+        the client may have a part.
+        """
+        sent = self._sent.pop(response_id, None)
+        if event_type == "response.error" or (replay and sent == 0):
             return
+        at = sent or 0
         whole = _final_text(text)
-        if len(whole) > sent:
-            self._emit(frame(ev.text_delta(response_id, whole[sent:], sent)), None)
+        if len(whole) > at:
+            self._emit(frame(ev.text_delta(response_id, whole[at:], at)), None)
 
     def _emit_text(self, response_id: str, offset: int, text: str) -> None:
         if text or offset == 0:

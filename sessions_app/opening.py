@@ -157,9 +157,7 @@ def session_created(
 
 async def _catch_up(peer: Peer, attached: Attached) -> None:
     session, feed = attached.session, attached.feed
-    for response_id in await database.run(selectors.response_ids_of, session.id):
-        feed.own(response_id)
-    peer.put(feed.catch_up)
+    peer.put(partial(feed.catch_up, replay=True))
     peer.put(feed.catch_up_running)
     for call in await database.run(selectors.waiting_calls, session.id):
         peer.put(partial(feed.direct, _call_frame(call)))

@@ -77,8 +77,6 @@ class SessionListener:
 
     def event(self, seq: int, event_type: str, response_id: str, frame: str) -> None:
         """See runner.Listener."""
-        if event_type == "response.created":
-            self._peer.put(partial(self._feed.own, response_id))
         self._peer.put(partial(self._feed.event, seq, event_type, response_id, frame))
 
     def ended(self, response_id: str) -> None:
@@ -185,6 +183,7 @@ class Peer:
         """Read the log of a chat: a message about it was lost (runner.Follower)."""
         for attached in self.followers_of(chat_id):
             self.put(attached.feed.catch_up)
+            self.put(attached.feed.repair)
 
     @property
     def session_ids(self) -> list[str]:
