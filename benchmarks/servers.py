@@ -29,6 +29,7 @@ STOP_SECONDS: Final = 20
 LOCAL_POSTGRES: Final = "postgres://postgres@127.0.0.1:5432/postgres"
 # A benchmark asks more of one person than a person may.
 NO_LIMITS: Final = {
+    "UAMP_CONNECTIONS_PER_USER": "1000000",
     "UAMP_EVENTS_PER_MINUTE": "1000000000",
     "UAMP_EVENTS_BURST": "1000000000",
     "UAMP_RESPONSES_PER_MINUTE": "1000000000",
