@@ -4,8 +4,10 @@ The law: types and loop here, vendors in `upp.providers`; names are UPP's in sna
 is UPP's camelCase.
 """
 
+from upp.config import ProviderConfig
 from upp.errors import ErrorCode, TooManyRoundsError, UPPError
-from upp.llm import LLMCapabilities, LLMInstance, LLMRequest, LLMResponse, Model, llm
+from upp.keys import DynamicKey, KeyStrategy, RoundRobinKeys, WeightedKeys, mask_key
+from upp.llm import LLMInstance, LLMOptions, llm
 from upp.messages import (
     AssistantMessage,
     AudioBlock,
@@ -24,32 +26,69 @@ from upp.messages import (
     UserMessage,
     VideoBlock,
 )
-from upp.stream import EventDelta, StreamEvent, StreamResult
-from upp.tools import Tool, ToolCall, ToolExecution, ToolResult, current_tool_call
+from upp.middleware import Middleware, MiddlewareContext
+from upp.model import LLMCapabilities, LLMRequest, LLMResponse, Model
+from upp.retry import (
+    ExponentialBackoff,
+    LinearBackoff,
+    NoRetry,
+    RetryAfterStrategy,
+    RetryStrategy,
+    TokenBucket,
+)
+from upp.stream import EventDelta, Following, StreamEvent, StreamResult
+from upp.thread import Thread
+from upp.tools import (
+    AfterCallResult,
+    BeforeCallResult,
+    Tool,
+    ToolCall,
+    ToolExecution,
+    ToolResult,
+    ToolUseStrategy,
+    current_tool_call,
+)
 from upp.turn import TokenUsage, Turn
 
 __all__ = [
+    "AfterCallResult",
     "AssistantMessage",
     "AudioBlock",
     "Base64Source",
+    "BeforeCallResult",
     "BinaryBlock",
     "BytesSource",
     "DocumentBlock",
+    "DynamicKey",
     "ErrorCode",
     "EventDelta",
+    "ExponentialBackoff",
+    "Following",
     "ImageBlock",
     "InferenceInput",
+    "KeyStrategy",
     "LLMCapabilities",
     "LLMInstance",
+    "LLMOptions",
     "LLMRequest",
     "LLMResponse",
+    "LinearBackoff",
     "Message",
+    "Middleware",
+    "MiddlewareContext",
     "Model",
+    "NoRetry",
+    "ProviderConfig",
     "ReasoningBlock",
+    "RetryAfterStrategy",
+    "RetryStrategy",
+    "RoundRobinKeys",
     "StreamEvent",
     "StreamResult",
     "TextBlock",
     "TextSource",
+    "Thread",
+    "TokenBucket",
     "TokenUsage",
     "TooManyRoundsError",
     "Tool",
@@ -57,11 +96,14 @@ __all__ = [
     "ToolExecution",
     "ToolResult",
     "ToolResultMessage",
+    "ToolUseStrategy",
     "Turn",
     "UPPError",
     "UrlSource",
     "UserMessage",
     "VideoBlock",
+    "WeightedKeys",
     "current_tool_call",
     "llm",
+    "mask_key",
 ]

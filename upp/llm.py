@@ -6,18 +6,15 @@ answer without calls. Every inference and every tool is cancelled with the task 
 """
 
 import asyncio
-import inspect
-import time
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict, Unpack
 
-import msgspec
-
+from upp.config import ProviderConfig
 from upp.errors import ErrorCode, TooManyRoundsError, UPPError
+from upp.execution import ToolRunner
 from upp.messages import (
-    AssistantMessage,
     AudioBlock,
     DocumentBlock,
     ImageBlock,
@@ -29,82 +26,43 @@ from upp.messages import (
     to_message,
     unanswered_calls,
 )
-from upp.stream import Emit, EventDelta, StreamEvent, StreamResult
-from upp.tools import Tool, ToolCall, ToolExecution, ToolResult, current_tool_call
+from upp.middleware import Chain, Middleware, MiddlewareContext, maybe_await
+from upp.model import LLMRequest, LLMResponse, Model
+from upp.stream import Emit, StreamEvent, StreamResult, object_delta
+from upp.thread import Thread
+from upp.tools import Tool, ToolCall, ToolExecution, ToolUseStrategy
 from upp.turn import TokenUsage, Turn
 
-
-class LLMCapabilities(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a provider's API can do, whatever the model (UPP-1.3 §5.4)."""
-
-    streaming: bool = True
-    tools: bool = True
-    structured_output: bool = True
-    image_input: bool = False
-    document_input: bool = False
-    video_input: bool = False
-    audio_input: bool = False
+History = Sequence[Message] | Thread
+"""What was said before; it is not part of the Turn."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class LLMRequest:
-    """What a provider gets for one inference; `params` go to the vendor as they are."""
+class LLMOptions(TypedDict, total=False):
+    """What `llm()` takes beside the model, and `with_options` changes."""
 
-    messages: tuple[Message, ...]
-    system: str | None = None
-    params: Mapping[str, Any] = field(default_factory=dict)
-    tools: tuple[Tool, ...] = ()
-    structure: Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class LLMResponse:
-    """What came of one inference; a provider's stream ends with it."""
-
-    message: AssistantMessage
-    usage: TokenUsage
-    stop_reason: str
-    data: Any = None
+    system: str | None
+    tools: Sequence[Tool]
+    structure: Mapping[str, Any] | None
+    params: Mapping[str, Any] | None
+    config: ProviderConfig | None
+    tool_strategy: ToolUseStrategy | None
+    max_iterations: int | None
+    middleware: Sequence[Middleware]
 
 
-class Model(Protocol):
-    """A provider bound to a model; what the factories in `upp.providers` return."""
-
-    @property
-    def model_id(self) -> str:
-        """The provider's name of the model."""
-
-    @property
-    def provider(self) -> str:
-        """The name of the provider."""
-
-    @property
-    def capabilities(self) -> LLMCapabilities:
-        """What the API can do."""
-
-    def stream(self, request: LLMRequest) -> AsyncGenerator[StreamEvent | LLMResponse, None]:
-        """Do one inference: yield its events, and last its LLMResponse.
-
-        Closing the generator, or cancelling the task that reads it, closes the request. Raises
-        UPPError.
-        """
-
-
-def llm(
-    *,
-    model: Model,
-    system: str | None = None,
-    tools: Sequence[Tool] = (),
-    structure: Mapping[str, Any] | None = None,
-    params: Mapping[str, Any] | None = None,
-    max_iterations: int | None = 10,
-) -> "LLMInstance":
+def llm(*, model: Model, **options: Unpack[LLMOptions]) -> "LLMInstance":
     """Return the model with its configuration (UPP-1.3 §5.1).
 
-    `max_iterations` is the number of tool rounds: None for no limit, 0 to get the calls back
-    unexecuted. Raises UPPError INVALID_REQUEST when the API lacks what is asked for or two tools
-    share a name.
+    `system` is the system prompt, `structure` the JSON Schema of the answer, `params` go to the
+    vendor as they are, `config` goes over the provider's own. `max_iterations` is the one of
+    `tool_strategy` (10 without one): None for no limit, 0 to get the calls back unexecuted. Raises
+    UPPError INVALID_REQUEST when the API lacks what is asked for or two tools share a name.
     """
+    strategy = options.get("tool_strategy") or ToolUseStrategy()
+    if "max_iterations" in options:
+        strategy = replace(strategy, max_iterations=options["max_iterations"])
+    tools = tuple(options.get("tools", ()))
+    structure = options.get("structure")
     if tools and not model.capabilities.tools:
         raise _refusal(model, "The provider has no tools.")
     if structure is not None and not model.capabilities.structured_output:
@@ -113,11 +71,13 @@ def llm(
         raise _refusal(model, "Two tools have the same name.")
     return LLMInstance(
         model=model,
-        system=system,
-        tools=tuple(tools),
+        system=options.get("system"),
+        tools=tools,
         structure=structure,
-        params=dict(params or {}),
-        max_iterations=max_iterations,
+        params=dict(options.get("params") or {}),
+        config=options.get("config"),
+        tool_strategy=strategy,
+        middleware=tuple(options.get("middleware", ())),
     )
 
 
@@ -130,87 +90,44 @@ class LLMInstance:
     tools: tuple[Tool, ...]
     structure: Mapping[str, Any] | None
     params: Mapping[str, Any]
-    max_iterations: int | None
+    config: ProviderConfig | None
+    tool_strategy: ToolUseStrategy
+    middleware: tuple[Middleware, ...]
 
-    async def generate(self, history: Sequence[Message], *inputs: InferenceInput) -> Turn:
+    @property
+    def max_iterations(self) -> int | None:
+        """The number of tool rounds."""
+        return self.tool_strategy.max_iterations
+
+    def with_options(self, **changes: Unpack[LLMOptions]) -> "LLMInstance":
+        """Return an instance of the same model with some options changed; raises as `llm()`."""
+        options: LLMOptions = {
+            "system": self.system,
+            "tools": self.tools,
+            "structure": self.structure,
+            "params": self.params,
+            "config": self.config,
+            "tool_strategy": self.tool_strategy,
+            "middleware": self.middleware,
+        }
+        options.update(changes)
+        return llm(model=self.model, **options)
+
+    async def generate(self, history: History | InferenceInput, *inputs: InferenceInput) -> Turn:
         """Run to the end and return the Turn.
 
-        Each input becomes a message of its own. A history that ends in calls without results starts
-        with those calls. Raises UPPError: INVALID_REQUEST when a tool round more than
-        `max_iterations` would be needed or the API lacks the media; else the provider's errors.
+        Without a history the first argument is an input, too; each input becomes a message of its
+        own. A history that ends in calls without results starts with those calls. Raises UPPError:
+        INVALID_REQUEST when a tool round more than `max_iterations` would be needed, when the API
+        lacks the media, or when the history holds what is no message; else the provider's errors.
         """
-        return await self._run(history, inputs, _discard)
+        return await self._run(history, inputs, _discard, streaming=False)
 
-    def stream(self, history: Sequence[Message], *inputs: InferenceInput) -> StreamResult:
+    def stream(self, history: History | InferenceInput, *inputs: InferenceInput) -> StreamResult:
         """Like `generate`, but live; raises UPPError INVALID_REQUEST at once without streaming."""
         if not self.model.capabilities.streaming:
             raise _refusal(self.model, "The provider has no streaming.")
-        return StreamResult(lambda emit: self._run(history, inputs, emit))
-
-    async def _run(
-        self, history: Sequence[Message], inputs: Sequence[InferenceInput], emit: Emit
-    ) -> Turn:
-        produced = [to_message(given) for given in inputs]
-        self._check_media((*history, *produced))
-        executions: list[ToolExecution] = []
-        usage = TokenUsage()
-        cycles = rounds = 0
-        pending = unanswered_calls((*history, *produced))
-        if pending and self.max_iterations != 0:
-            answer, executed = await self.run_tools(pending, emit=emit)
-            produced.append(answer)
-            executions += executed
-        while True:
-            response = await self._infer((*history, *produced), emit)
-            cycles += 1
-            usage += response.usage
-            produced.append(response.message)
-            calls = response.message.tool_calls
-            last = not calls or not self.tools or response.data is not None
-            if last or self.max_iterations == 0:
-                break
-            if rounds == self.max_iterations:
-                raise TooManyRoundsError(
-                    f"The model asked for more than {rounds} tool rounds.",
-                    code=ErrorCode.INVALID_REQUEST,
-                    provider=self.model.provider,
-                )
-            rounds += 1
-            answer, executed = await self.run_tools(calls, emit=emit)
-            produced.append(answer)
-            executions += executed
-        return Turn(
-            messages=tuple(produced),
-            response=response.message,
-            tool_executions=tuple(executions),
-            usage=usage,
-            cycles=cycles,
-            stop_reason=response.stop_reason,
-            data=response.data,
-        )
-
-    async def _infer(self, messages: tuple[Message, ...], emit: Emit) -> LLMResponse:
-        request = LLMRequest(
-            messages=messages,
-            system=self.system,
-            params=self.params,
-            tools=self.tools,
-            structure=self.structure,
-        )
-        response: LLMResponse | None = None
-        async with aclosing(self.model.stream(request)) as events:
-            async for event in events:
-                if isinstance(event, StreamEvent):
-                    await emit(event)
-                else:
-                    response = event
-        if response is None:
-            raise UPPError(
-                "The provider's stream ended without a response.",
-                code=ErrorCode.INVALID_RESPONSE,
-                provider=self.model.provider,
-            )
-        return response
+        return StreamResult(lambda emit: self._run(history, inputs, emit, streaming=True))
 
     async def run_tools(
         self,
@@ -223,127 +140,176 @@ class LLMInstance:
 
         For who drives the loop from outside with `max_iterations=0`. All calls run together, but
         the call at a position in `after` waits for those at the positions there, which must form no
-        circle. Results have the order of the calls, executions that of their ends. Raises what an
-        approval raised, and UPPError from a tool.
+        circle. Results have the order of the calls, executions that of their ends. The hooks of the
+        tool strategy and of the middleware see the calls. Raises what an approval raised, and
+        UPPError from a tool.
         """
-        executions: list[ToolExecution] = []
-        earlier = after or {}
-        tasks: list[asyncio.Task[ToolResult]] = []
-
-        async def execute(call: ToolCall, index: int) -> ToolResult:
-            if index in earlier:
-                await asyncio.wait([tasks[position] for position in earlier[index]])
-            return await self._execute(call, index, executions, emit or _discard)
-
-        try:
-            async with asyncio.TaskGroup() as group:
-                tasks += [
-                    group.create_task(execute(call, index)) for index, call in enumerate(calls)
-                ]
-        except BaseExceptionGroup as failures:
-            # Only an approval or a UPPError gets here, and the first one ends the generation.
-            first = failures.exceptions[0]
-            raise first from first.__cause__
-        results = tuple(task.result() for task in tasks)
-        return ToolResultMessage(results=results), tuple(executions)
-
-    async def _execute(
-        self, call: ToolCall, index: int, executions: list[ToolExecution], emit: Emit
-    ) -> ToolResult:
-        started = time.monotonic()
-        await emit(_execution_event("tool_execution_start", call, index))
-        result, is_error, approved = await self._result(call)
-        executions.append(
-            ToolExecution(
-                tool_name=call.tool_name,
-                tool_call_id=call.tool_call_id,
-                arguments=call.arguments,
-                result=result,
-                is_error=is_error,
-                duration=(time.monotonic() - started) * 1000,
-                approved=approved,
-            )
+        chain = self._chain((), streaming=emit is not None)
+        runner = ToolRunner(
+            tools=self.tools,
+            strategy=self.tool_strategy,
+            chain=chain,
+            emit=_through(chain, emit or _discard),
         )
-        await emit(_execution_event("tool_execution_end", call, index, result, is_error=is_error))
-        return ToolResult(tool_call_id=call.tool_call_id, result=result, is_error=is_error)
+        return await runner.run(calls, after or {})
 
-    async def _result(self, call: ToolCall) -> tuple[Any, bool, bool | None]:
-        """Return the result, whether it is an error, and what the approval said."""
-        tool = next((tool for tool in self.tools if tool.name == call.tool_name), None)
-        if tool is None:
-            return f"Tool '{call.tool_name}' not found", True, None
-        if call.malformed is not None:
-            return "The arguments are not a JSON object.", True, None
-        approved: bool | None = None
-        if tool.approval is not None:
-            approved = bool(await _maybe_await(tool.approval(call.arguments)))
-            if not approved:
-                return "The call was not approved.", True, approved
-        current_tool_call.set(call)
+    def _chain(self, messages: tuple[Message, ...], *, streaming: bool) -> Chain:
+        request = LLMRequest(
+            messages=messages,
+            system=self.system,
+            params=self.params,
+            tools=self.tools,
+            structure=self.structure,
+            config=self.config,
+        )
+        context = MiddlewareContext(
+            model_id=self.model.model_id,
+            provider=self.model.provider,
+            streaming=streaming,
+            request=request,
+        )
+        return Chain(self.middleware, context)
+
+    async def _run(
+        self,
+        history: History | InferenceInput,
+        inputs: Sequence[InferenceInput],
+        emit: Emit,
+        *,
+        streaming: bool,
+    ) -> Turn:
+        before, new = self._conversation(history, inputs)
+        chain = self._chain((*before, *new), streaming=streaming)
+        known = {message.id for message in before}
         try:
-            if inspect.iscoroutinefunction(tool.run):
-                return await tool.run(call.arguments), False, approved
-            given = await asyncio.to_thread(tool.run, call.arguments)
-            return await _maybe_await(given), False, approved
-        except UPPError:
+            await chain.begin()
+            turn = await self._loop(chain, known, _through(chain, emit) if streaming else emit)
+            return await chain.end(turn)
+        except asyncio.CancelledError:
+            await chain.abort()
             raise
-        except Exception as error:  # noqa: BLE001 the model gets it (UPP-1.3 §5.6)
-            return str(error) or type(error).__name__, True, approved
+        except Exception as error:
+            await chain.fail(error)
+            raise
 
-    def _check_media(self, messages: Sequence[Message]) -> None:
-        can = self.model.capabilities
-        lacking = tuple(
-            kind
-            for kind, able in (
-                (ImageBlock, can.image_input),
-                (DocumentBlock, can.document_input),
-                (AudioBlock, can.audio_input),
-                (VideoBlock, can.video_input),
-            )
-            if not able
+    async def _loop(self, chain: Chain, known: Collection[str], emit: Emit) -> Turn:
+        """Infer and run tools until the answer is there; messages that are not known are new."""
+        request = chain.context.request
+        _check_media(self.model, request.messages)
+        strategy = self.tool_strategy
+        runner = ToolRunner(tools=request.tools, strategy=strategy, chain=chain, emit=emit)
+        said: list[Message] = []
+        executions: list[ToolExecution] = []
+        usage = TokenUsage()
+        cycles = rounds = 0
+
+        async def run_tools(calls: Sequence[ToolCall]) -> None:
+            results, executed = await runner.run(calls, {})
+            said.append(results)
+            executions.extend(executed)
+
+        pending = unanswered_calls(request.messages)
+        if pending and strategy.max_iterations != 0:
+            await run_tools(pending)
+        while True:
+            messages = (*request.messages, *said)
+            response = await _infer(self.model, replace(request, messages=messages), emit)
+            cycles += 1
+            usage += response.usage
+            said.append(response.message)
+            calls = response.message.tool_calls
+            last = not calls or not request.tools or response.data is not None
+            if last or strategy.max_iterations == 0:
+                break
+            if rounds == strategy.max_iterations:
+                if strategy.on_max_iterations is not None:
+                    await maybe_await(strategy.on_max_iterations(rounds))
+                raise TooManyRoundsError(
+                    f"The model asked for more than {rounds} tool rounds.",
+                    code=ErrorCode.INVALID_REQUEST,
+                    provider=self.model.provider,
+                )
+            rounds += 1
+            await run_tools(calls)
+        new = (message for message in request.messages if message.id not in known)
+        return Turn(
+            messages=(*new, *said),
+            response=response.message,
+            tool_executions=tuple(executions),
+            usage=usage,
+            cycles=cycles,
+            stop_reason=response.stop_reason,
+            data=response.data,
         )
-        for message in messages:
-            if isinstance(message, UserMessage):
-                for block in message.content:
-                    if isinstance(block, lacking):
-                        kind = type(block).__name__
-                        raise _refusal(self.model, f"The provider does not take a {kind}.")
+
+    def _conversation(
+        self, history: History | InferenceInput, inputs: Sequence[InferenceInput]
+    ) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
+        """Return what was said before, and the new messages."""
+        if isinstance(history, Thread):
+            before: tuple[Any, ...] = tuple(history.messages)
+        elif isinstance(history, Sequence) and not isinstance(history, str):
+            before = tuple(history)
+        else:
+            before, inputs = (), (history, *inputs)
+        for said in before:
+            if not isinstance(said, Message):
+                kind = type(said).__name__
+                raise _refusal(self.model, f"A history holds messages only, and no {kind}.")
+        return before, tuple(to_message(given) for given in inputs)
+
+
+async def _infer(model: Model, request: LLMRequest, emit: Emit) -> LLMResponse:
+    response: LLMResponse | None = None
+    async with aclosing(model.stream(request)) as events:
+        async for event in events:
+            if not isinstance(event, StreamEvent):
+                response = event
+                continue
+            await emit(event)
+            if request.structure is not None and event.type == "text_delta":
+                await emit(object_delta(event.delta.text or "", index=event.index))
+    if response is None:
+        raise UPPError(
+            "The provider's stream ended without a response.",
+            code=ErrorCode.INVALID_RESPONSE,
+            provider=model.provider,
+        )
+    return response
+
+
+def _check_media(model: Model, messages: Sequence[Message]) -> None:
+    can = model.capabilities
+    lacking = tuple(
+        kind
+        for kind, able in (
+            (ImageBlock, can.image_input),
+            (DocumentBlock, can.document_input),
+            (AudioBlock, can.audio_input),
+            (VideoBlock, can.video_input),
+        )
+        if not able
+    )
+    for message in messages:
+        if isinstance(message, UserMessage):
+            for block in message.content:
+                if isinstance(block, lacking):
+                    raise _refusal(model, f"The provider does not take a {type(block).__name__}.")
 
 
 def _refusal(model: Model, message: str) -> UPPError:
     return UPPError(message, code=ErrorCode.INVALID_REQUEST, provider=model.provider)
 
 
-def _execution_event(
-    kind: Any, call: ToolCall, index: int, result: Any = None, *, is_error: bool | None = None
-) -> StreamEvent:
-    delta = EventDelta(
-        tool_call_id=call.tool_call_id,
-        tool_name=call.tool_name,
-        arguments_json=call.malformed or msgspec.json.encode(call.arguments).decode(),
-        result=result,
-        is_error=is_error,
-        timestamp=time.time_ns() // 1_000_000,
-    )
-    return StreamEvent(type=kind, index=index, delta=delta)
+def _through(chain: Chain, emit: Emit) -> Emit:
+    """Return an emit whose events pass the middleware."""
 
+    async def transformed(event: StreamEvent) -> None:
+        for one in chain.transform(event):
+            await emit(one)
 
-async def _maybe_await(given: Any) -> Any:
-    return await given if inspect.isawaitable(given) else given
+    return transformed
 
 
 async def _discard(event: StreamEvent) -> None:
     """Take an event that nobody follows."""
-
-
-def structured_data(message: AssistantMessage, structure: Mapping[str, Any] | None) -> Any:
-    """Return what an answer's text says as JSON, when a structure was asked for (UPP-1.3 §12).
-
-    None without a structure, with tool calls, and for a text that is no JSON; nothing is validated.
-    """
-    if structure is None or message.tool_calls:
-        return None
-    try:
-        return msgspec.json.decode(message.text)
-    except msgspec.DecodeError:
-        return None

@@ -124,27 +124,53 @@ class _Message(_Tagged, frozen=True, kw_only=True):
     metadata: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
-class UserMessage(_Message, frozen=True, kw_only=True, tag="user"):
+class _Speech(_Message, frozen=True, kw_only=True):
+    """What messages with blocks share: their blocks by kind (UPP-1.3 §6.1)."""
+
+    content: tuple[UserContent | AssistantContent, ...]
+
+    @property
+    def text(self) -> str:
+        """The text blocks, joined by an empty line."""
+        return "\n\n".join(block.text for block in self.content if isinstance(block, TextBlock))
+
+    @property
+    def images(self) -> tuple[ImageBlock, ...]:
+        """The pictures."""
+        return tuple(block for block in self.content if isinstance(block, ImageBlock))
+
+    @property
+    def documents(self) -> tuple[DocumentBlock, ...]:
+        """The documents."""
+        return tuple(block for block in self.content if isinstance(block, DocumentBlock))
+
+    @property
+    def audio(self) -> tuple[AudioBlock, ...]:
+        """The sounds."""
+        return tuple(block for block in self.content if isinstance(block, AudioBlock))
+
+    @property
+    def video(self) -> tuple[VideoBlock, ...]:
+        """The films."""
+        return tuple(block for block in self.content if isinstance(block, VideoBlock))
+
+    @property
+    def reasoning(self) -> tuple[ReasoningBlock, ...]:
+        """The thoughts."""
+        return tuple(block for block in self.content if isinstance(block, ReasoningBlock))
+
+
+class UserMessage(_Speech, frozen=True, kw_only=True, tag="user"):
     """What the user (or the program for the user) said."""
 
     content: tuple[UserContent, ...]
 
-    @property
-    def text(self) -> str:
-        """The text blocks, joined by an empty line (UPP-1.3 §6.1)."""
-        return _joined_text(self.content)
 
-
-class AssistantMessage(_Message, frozen=True, kw_only=True, tag="assistant"):
+class AssistantMessage(_Speech, frozen=True, kw_only=True, tag="assistant"):
     """What the model said, and the calls that it asks for."""
 
     content: tuple[AssistantContent, ...]
     tool_calls: tuple[ToolCall, ...] = ()
-
-    @property
-    def text(self) -> str:
-        """The text blocks, joined by an empty line (UPP-1.3 §6.1)."""
-        return _joined_text(self.content)
 
     @property
     def has_tool_calls(self) -> bool:
@@ -153,9 +179,22 @@ class AssistantMessage(_Message, frozen=True, kw_only=True, tag="assistant"):
 
 
 class ToolResultMessage(_Message, frozen=True, kw_only=True, tag="tool_result"):
-    """The results of one round of calls, in the order of the calls."""
+    """The results of one round of calls, in the order of the calls.
+
+    `content` is always empty; it is written because the original implementation does (§6.3).
+    """
 
     results: tuple[ToolResult, ...]
+    # A factory of our own keeps the member in the JSON: msgspec leaves only plain defaults out.
+    content: tuple[TextBlock, ...] = msgspec.field(default_factory=lambda: ())
+
+    @property
+    def text(self) -> str:
+        """The results, joined by an empty line; those that are no texts as JSON."""
+        return "\n\n".join(
+            one.result if isinstance(one.result, str) else msgspec.json.encode(one.result).decode()
+            for one in self.results
+        )
 
 
 Message = UserMessage | AssistantMessage | ToolResultMessage
@@ -185,7 +224,3 @@ def unanswered_calls(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
         else:
             break
     return ()
-
-
-def _joined_text(content: Sequence[UserContent | AssistantContent]) -> str:
-    return "\n\n".join(block.text for block in content if isinstance(block, TextBlock))

@@ -37,8 +37,9 @@ StreamEventType = Literal[
 class EventDelta(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """The news in an event; which members are set follows from the event's type.
 
-    `timestamp` is in milliseconds since 1970. `usage` is our addition: message_stop carries the
-    tokens of its inference, because nothing else in a stream does.
+    `timestamp` is in milliseconds since 1970. `parsed` is the object so far, where a middleware
+    parses it. `usage` is our addition: message_stop carries the tokens of its inference, because
+    nothing else in a stream does.
     """
 
     text: str | None = None
@@ -50,6 +51,7 @@ class EventDelta(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     is_error: bool | None = None
     timestamp: int | None = None
     usage: TokenUsage | None = None
+    parsed: Any = None
 
 
 class StreamEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -63,6 +65,11 @@ class StreamEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 def text_delta(text: str, *, index: int = 0) -> StreamEvent:
     """Return the event for a piece of the answer's text."""
     return StreamEvent(type="text_delta", index=index, delta=EventDelta(text=text))
+
+
+def object_delta(text: str, *, index: int = 0) -> StreamEvent:
+    """Return the event for a piece of structured output; it comes beside the text's (§12.3)."""
+    return StreamEvent(type="object_delta", index=index, delta=EventDelta(text=text))
 
 
 def reasoning_delta(text: str, *, index: int = 0) -> StreamEvent:

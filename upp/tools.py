@@ -3,7 +3,7 @@
 The law: arguments come from a model and are never checked here; a tool treats them as untrusted.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,6 +66,42 @@ class Tool:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     sequential: bool = False
     depends_on: Sequence[str] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class BeforeCallResult:
+    """What `on_before_call` decides; `params` replace the call's arguments."""
+
+    proceed: bool = True
+    params: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AfterCallResult:
+    """What `on_after_call` puts in the place of a tool's result."""
+
+    result: Any
+
+
+_Answer = bool | BeforeCallResult
+_Change = AfterCallResult | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolUseStrategy:
+    """How tools are run, and who is told (UPP-1.3 §11.3); every hook is sync or async.
+
+    `max_iterations` is the number of tool rounds: None for no limit, 0 to get the calls back
+    unexecuted. What `on_tool_call`, `on_before_call` and `on_after_call` raise is told to the model
+    like a tool's error, and to `on_error`; what the other two raise ends the generation.
+    """
+
+    max_iterations: int | None = 10
+    on_tool_call: Callable[[Tool, dict[str, Any]], Awaitable[None] | None] | None = None
+    on_before_call: Callable[[Tool, dict[str, Any]], Awaitable[_Answer] | _Answer] | None = None
+    on_after_call: Callable[[Tool, dict[str, Any], Any], Awaitable[_Change] | _Change] | None = None
+    on_error: Callable[[Tool, dict[str, Any], Exception], Awaitable[None] | None] | None = None
+    on_max_iterations: Callable[[int], Awaitable[None] | None] | None = None
 
 
 current_tool_call: ContextVar[ToolCall] = ContextVar("current_tool_call")

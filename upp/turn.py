@@ -30,9 +30,9 @@ class TokenUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class Turn(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """The new inputs and everything produced from them, without the given history.
 
-    `response` is the last assistant message, `cycles` the number of inferences, `stop_reason` why
-    the last one ended (end_turn, max_tokens, tool_use, content_filter or the provider's own word),
-    `data` the structured output when a structure was asked for.
+    `response` is the last assistant message, `cycles` the number of inferences, `stop_reason` (an
+    addition of ours) why the last one ended: end_turn, max_tokens, tool_use, content_filter or the
+    provider's own word. `data` is the structured output when a structure was asked for.
     """
 
     messages: tuple[Message, ...]
@@ -42,3 +42,20 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
     cycles: int
     stop_reason: str
     data: Any = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON shape (UPP-1.2 appendix A.3, with `response`)."""
+        shape: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
+        return shape
+
+    @classmethod
+    def from_json(cls, shape: dict[str, Any]) -> "Turn":
+        """Return the turn of a JSON shape.
+
+        `response` may be absent, as in the original implementation: it is the last message of the
+        assistant. Raises msgspec.ValidationError for another shape.
+        """
+        if isinstance(shape.get("messages"), list) and "response" not in shape:
+            messages = [m for m in shape["messages"] if m.get("type") == "assistant"]
+            shape = {"stopReason": "", **shape, "response": messages[-1] if messages else None}
+        return msgspec.convert(shape, cls)

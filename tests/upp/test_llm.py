@@ -3,20 +3,25 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from upp import (
+    AfterCallResult,
     AssistantMessage,
     AudioBlock,
     Base64Source,
+    BeforeCallResult,
     DocumentBlock,
     ErrorCode,
     ImageBlock,
     LLMCapabilities,
     LLMRequest,
     Message,
+    Middleware,
+    ProviderConfig,
     StreamEvent,
     TextBlock,
     TextSource,
@@ -25,6 +30,7 @@ from upp import (
     ToolCall,
     ToolResult,
     ToolResultMessage,
+    ToolUseStrategy,
     TooManyRoundsError,
     UPPError,
     UserMessage,
@@ -33,7 +39,7 @@ from upp import (
     llm,
 )
 from upp.messages import UserContent
-from upp.providers.scripted import Call, ScriptedModel, Step, Text
+from upp.providers.scripted import Call, Reasoning, ScriptedModel, Step, Text
 
 
 def tool(name: str, run: Any, **more: Any) -> Tool:
@@ -69,7 +75,7 @@ async def test_generate_returns_inputs_and_outputs_without_the_history() -> None
         AssistantMessage(content=()),
     ]
     turn = await model.generate(history, "one", TextBlock(text="two"))
-    assert [message.text for message in turn.messages[:2]] == ["one", "two"]  # type: ignore[union-attr]
+    assert [message.text for message in turn.messages[:2]] == ["one", "two"]
     assert turn.messages[2:] == (turn.response,)
     assert turn.response.text == "4 messages, system be kind, params {'top_p': 1}"
     assert (turn.cycles, turn.stop_reason, turn.data) == (1, "end_turn", None)
@@ -331,3 +337,160 @@ async def test_calls_run_by_hand_wait_for_those_that_they_come_after() -> None:
     assert log[-1] == "tool_execution_end 0"
     assert [result.result for result in answer.results] == ["1", "2", "3"]
     assert [execution.tool_call_id for execution in executions] == ["c2", "c3", "c1"]
+
+
+async def test_the_first_argument_may_be_an_input() -> None:
+    async def script(request: LLMRequest) -> AsyncIterator[Step]:
+        yield Text("+".join(message.text for message in request.messages))
+
+    model = llm(model=ScriptedModel(script=script))
+    assert (await model.generate("a", "b")).response.text == "a+b"
+    assert (await model.generate(TextBlock(text="c"))).response.text == "c"
+    turn = await model.stream(UserMessage(content=(TextBlock(text="d"),)), "e")
+    assert [message.text for message in turn.messages] == ["d", "e", "d+e"]
+
+
+async def test_a_history_of_something_else_is_refused() -> None:
+    model = llm(model=ScriptedModel(script=keeps_calling))
+    with pytest.raises(UPPError, match="no str") as caught:
+        await model.generate(["hi"])  # type: ignore[list-item] # what is refused
+    assert caught.value.code == ErrorCode.INVALID_REQUEST
+
+
+def test_options_are_changed_in_another_instance() -> None:
+    tools = [tool("t", broken)]
+    config = ProviderConfig(timeout=1)
+    model = llm(
+        model=ScriptedModel(script=keeps_calling),
+        system="s",
+        tools=tools,
+        structure={"type": "object"},
+        params={"p": 1},
+        config=config,
+        max_iterations=3,
+        middleware=[Middleware()],
+    )
+    other = model.with_options(max_iterations=0, structure=None)
+    assert other == replace(model, structure=None, tool_strategy=ToolUseStrategy(max_iterations=0))
+    assert (model.max_iterations, other.max_iterations) == (3, 0)
+    assert other.config is config
+    with pytest.raises(UPPError, match="same name"):
+        model.with_options(tools=tools * 2)
+
+
+async def test_hooks_of_the_strategy_see_each_call_in_order() -> None:
+    log: list[str] = []
+
+    async def on_tool_call(tool: Tool, arguments: dict[str, Any]) -> None:
+        log.append(f"call {tool.name} {arguments}")
+
+    def on_before_call(_tool: Tool, arguments: dict[str, Any]) -> BeforeCallResult:
+        log.append("before")
+        return BeforeCallResult(params={**arguments, "more": 1})
+
+    def approval(arguments: dict[str, Any]) -> bool:
+        log.append(f"approval {arguments}")
+        return True
+
+    def run(arguments: dict[str, Any]) -> str:
+        log.append(f"run {current_tool_call.get().arguments}")
+        return str(arguments)
+
+    async def on_after_call(
+        _tool: Tool, _arguments: dict[str, Any], result: Any
+    ) -> AfterCallResult:
+        log.append(f"after {result}")
+        return AfterCallResult(result="replaced")
+
+    strategy = ToolUseStrategy(
+        on_tool_call=on_tool_call, on_before_call=on_before_call, on_after_call=on_after_call
+    )
+    model = llm(
+        model=ScriptedModel(script=calls_then_answers(Call(name="t", arguments={"n": 1}))),
+        tools=[tool("t", run, approval=approval)],
+        tool_strategy=strategy,
+    )
+    turn = await model.generate("go")
+    changed = {"n": 1, "more": 1}
+    assert log == [
+        "call t {'n': 1}",
+        "before",
+        f"approval {changed}",
+        f"run {changed}",
+        f"after {changed}",
+    ]
+    assert turn.response.text == "replaced"
+    assert turn.tool_executions[0].arguments == changed
+
+
+@pytest.mark.parametrize(
+    ("decision", "said"),
+    [
+        (True, "ran"),
+        (BeforeCallResult(), "ran"),
+        (False, "Tool execution skipped!"),
+        (BeforeCallResult(proceed=False), "Tool execution skipped!"),
+    ],
+)
+async def test_a_hook_decides_whether_a_call_runs(decision: Any, said: str) -> None:
+    strategy = ToolUseStrategy(
+        on_before_call=lambda _tool, _arguments: decision, on_after_call=lambda *_: None
+    )
+    model = llm(
+        model=ScriptedModel(script=calls_then_answers(Call(name="t", arguments={}))),
+        tools=[tool("t", lambda _: "ran")],
+        tool_strategy=strategy,
+    )
+    assert (await model.generate("go")).response.text == said
+
+
+@pytest.mark.parametrize("hook", ["on_tool_call", "on_before_call", "on_after_call"])
+async def test_a_hook_that_raises_makes_an_error_result(hook: str) -> None:
+    def raising(*_arguments: Any) -> Any:
+        raise ValueError(f"{hook} is broken")
+
+    hooks: dict[str, Any] = {hook: raising}
+    model = llm(
+        model=ScriptedModel(script=calls_then_answers(Call(name="t", arguments={}))),
+        tools=[tool("t", lambda _: "ran")],
+        tool_strategy=ToolUseStrategy(**hooks),
+    )
+    assert (await model.generate("go")).response.text == f"{hook} is broken!"
+
+
+async def test_errors_and_the_limit_are_told_to_the_strategy() -> None:
+    log: list[str] = []
+
+    async def on_error(tool: Tool, arguments: dict[str, Any], error: Exception) -> None:
+        log.append(f"{tool.name} {arguments} {error}")
+
+    strategy = ToolUseStrategy(
+        max_iterations=1,
+        on_error=on_error,
+        on_max_iterations=lambda rounds: log.append(f"limit {rounds}"),
+    )
+    model = llm(
+        model=ScriptedModel(script=keeps_calling), tools=[tool("t", broken)], tool_strategy=strategy
+    )
+    with pytest.raises(TooManyRoundsError):
+        await model.generate("go")
+    assert log == ["t {'round': 1} it is broken", "limit 1"]
+
+
+async def test_structured_output_streams_as_an_object_beside_its_text() -> None:
+    async def script(_request: LLMRequest) -> AsyncIterator[Step]:
+        yield Reasoning("hm")
+        yield Text('{"a"')
+        yield Text(": 1}")
+
+    model = llm(model=ScriptedModel(script=script), structure={"type": "object"})
+    result = model.stream("go")
+    events = [(event.type, event.delta.text) async for event in result if event.delta.text]
+    assert events == [
+        ("reasoning_delta", "hm"),
+        ("text_delta", '{"a"'),
+        ("object_delta", '{"a"'),
+        ("text_delta", ": 1}"),
+        ("object_delta", ": 1}"),
+    ]
+    assert (await result).data == {"a": 1}

@@ -7,12 +7,15 @@ import pytest
 
 from upp import (
     AssistantMessage,
+    AudioBlock,
     BytesSource,
+    DocumentBlock,
     ErrorCode,
     ImageBlock,
     Message,
     ReasoningBlock,
     TextBlock,
+    TextSource,
     TokenUsage,
     ToolCall,
     ToolResult,
@@ -20,6 +23,7 @@ from upp import (
     Turn,
     UPPError,
     UserMessage,
+    VideoBlock,
 )
 from upp.errors import code_for_status
 from upp.messages import to_message, unanswered_calls
@@ -75,6 +79,26 @@ def test_text_joins_text_blocks_only() -> None:
     assert UserMessage(content=(TextBlock(text="c"),)).text == "c"
 
 
+def test_blocks_are_found_by_their_kind() -> None:
+    image = ImageBlock(source=BytesSource(data=b""), mime_type="image/png")
+    document = DocumentBlock(source=TextSource(data="d"), mime_type="text/plain")
+    audio = AudioBlock(data=b"", mime_type="audio/wav")
+    video = VideoBlock(data=b"", mime_type="video/mp4")
+    thought = ReasoningBlock(text="t")
+    said = UserMessage(content=(image, document, audio, video))
+    assert (said.images, said.documents) == ((image,), (document,))
+    assert (said.audio, said.video) == ((audio,), (video,))
+    assert AssistantMessage(content=(thought, image)).reasoning == (thought,)
+
+
+def test_the_text_of_results_is_what_they_say() -> None:
+    results = (
+        ToolResult(tool_call_id="a", result="plain"),
+        ToolResult(tool_call_id="b", result={"n": 1}),
+    )
+    assert ToolResultMessage(results=results).text == 'plain\n\n{"n":1}'
+
+
 def test_has_tool_calls_needs_one() -> None:
     assert not AssistantMessage(content=()).has_tool_calls
     assert AssistantMessage(content=(), tool_calls=(CALL,)).has_tool_calls
@@ -83,8 +107,8 @@ def test_has_tool_calls_needs_one() -> None:
 def test_inputs_become_messages() -> None:
     message = AssistantMessage(content=())
     assert to_message(message) is message
-    assert to_message("hi").content == (TextBlock(text="hi"),)  # type: ignore[union-attr]
-    assert to_message(TextBlock(text="b")).content == (TextBlock(text="b"),)  # type: ignore[union-attr]
+    assert to_message("hi").content == (TextBlock(text="hi"),)
+    assert to_message(TextBlock(text="b")).content == (TextBlock(text="b"),)
 
 
 def test_unanswered_calls_are_those_at_the_end_without_result() -> None:

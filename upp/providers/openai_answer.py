@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from upp.llm import LLMRequest, LLMResponse, structured_data
 from upp.messages import AssistantContent, AssistantMessage, ReasoningBlock, TextBlock
+from upp.model import LLMRequest, LLMResponse, structured_data
 from upp.stream import StreamEvent, reasoning_delta, text_delta, tool_call_delta
 from upp.tools import parse_call
 from upp.turn import TokenUsage

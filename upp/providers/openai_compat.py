@@ -19,7 +19,7 @@ import httpx
 import msgspec
 
 from upp.errors import ErrorCode, UPPError, code_for_status
-from upp.llm import LLMCapabilities, LLMRequest, LLMResponse
+from upp.model import LLMCapabilities, LLMRequest, LLMResponse
 from upp.providers.openai_answer import Answer, Chunk
 from upp.providers.openai_request import request_body
 from upp.providers.sse import EventReader, EventTooLongError

@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 
 from upp.errors import ErrorCode, UPPError
-from upp.llm import LLMRequest
 from upp.messages import (
     AssistantMessage,
     AudioBlock,
@@ -26,6 +25,7 @@ from upp.messages import (
     UserContent,
     UserMessage,
 )
+from upp.model import LLMRequest
 from upp.tools import Tool
 
 _AUDIO_FORMATS = {

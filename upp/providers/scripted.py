@@ -14,7 +14,6 @@ from uuid import uuid4
 import msgspec
 
 from upp.errors import ErrorCode, UPPError
-from upp.llm import LLMCapabilities, LLMRequest, LLMResponse, structured_data
 from upp.messages import (
     AssistantContent,
     AssistantMessage,
@@ -22,6 +21,7 @@ from upp.messages import (
     TextBlock,
     ToolResultMessage,
 )
+from upp.model import LLMCapabilities, LLMRequest, LLMResponse, structured_data
 from upp.stream import EventDelta, StreamEvent, reasoning_delta, text_delta, tool_call_delta
 from upp.tools import ToolCall, parse_call
 from upp.turn import TokenUsage

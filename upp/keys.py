@@ -1,0 +1,81 @@
+"""Where a provider's key comes from (UPP-1.3 §4.2).
+
+The law: a key is asked for anew for each request, and is never shown whole.
+"""
+
+import inspect
+import os
+import random
+from bisect import bisect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from itertools import accumulate, cycle
+from typing import Protocol
+
+
+class KeyStrategy(Protocol):
+    """Chooses the key of the next request."""
+
+    def get_key(self) -> str | Awaitable[str]:
+        """Return the key."""
+
+
+Key = str | Callable[[], str | Awaitable[str]] | KeyStrategy
+
+
+class RoundRobinKeys:
+    """Each key in its turn; raises ValueError without any."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        if not keys:
+            raise ValueError("There is no key to take turns with.")
+        self._keys = cycle(tuple(keys))
+
+    def get_key(self) -> str:
+        """Return the next key."""
+        return next(self._keys)
+
+
+class WeightedKeys:
+    """A key at random, each as often as its weight says; raises ValueError without any weight."""
+
+    def __init__(
+        self, weights: Mapping[str, float], *, draw: Callable[[], float] = random.random
+    ) -> None:
+        if not weights or min(weights.values()) < 0 or not sum(weights.values()):
+            raise ValueError("There is no key with a weight above nothing.")
+        self._keys = tuple(weights)
+        self._bounds = tuple(accumulate(weights.values()))
+        self._draw = draw
+
+    def get_key(self) -> str:
+        """Return a key."""
+        return self._keys[bisect(self._bounds, self._draw() * self._bounds[-1])]
+
+
+class DynamicKey:
+    """A key that a function, sync or async, returns."""
+
+    def __init__(self, get_key: Callable[[], str | Awaitable[str]]) -> None:
+        self._get_key = get_key
+
+    def get_key(self) -> str | Awaitable[str]:
+        """Return what the function returns."""
+        return self._get_key()
+
+
+async def resolve_key(key: Key | None, *, variable: str | None = None) -> str | None:
+    """Return the key for one request: the given one, else the environment variable's, else None."""
+    if key is None:
+        return (os.environ.get(variable) or None) if variable else None
+    if isinstance(key, str):
+        return key
+    given = key() if callable(key) else key.get_key()
+    return await given if inspect.isawaitable(given) else given
+
+
+_SHOWN = 4
+
+
+def mask_key(key: str) -> str:
+    """Return a key for people who have to tell keys apart: its ends, or nothing of a short one."""
+    return f"{key[:_SHOWN]}…{key[-_SHOWN:]}" if len(key) > 2 * _SHOWN else "***"

@@ -1,0 +1,90 @@
+"""What a provider is asked for and what it gives back for one inference (UPP-1.3 §5.5).
+
+The law: a provider does one request and one response; it runs no tool and keeps no conversation.
+"""
+
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import msgspec
+
+from upp.config import ProviderConfig
+from upp.messages import AssistantMessage, Message
+from upp.stream import StreamEvent
+from upp.tools import Tool
+from upp.turn import TokenUsage
+
+
+class LLMCapabilities(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a provider's API can do, whatever the model (UPP-1.3 §5.4).
+
+    `cached_in_input` is ours: whether input tokens hold the cached ones (UAMP §8.7).
+    """
+
+    streaming: bool = True
+    tools: bool = True
+    structured_output: bool = True
+    image_input: bool = False
+    document_input: bool = False
+    video_input: bool = False
+    audio_input: bool = False
+    cached_in_input: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class LLMRequest:
+    """What a provider gets for one inference; `params` go to the vendor as they are."""
+
+    messages: tuple[Message, ...]
+    system: str | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    tools: tuple[Tool, ...] = ()
+    structure: Mapping[str, Any] | None = None
+    config: ProviderConfig | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LLMResponse:
+    """What came of one inference; a provider's stream ends with it."""
+
+    message: AssistantMessage
+    usage: TokenUsage
+    stop_reason: str
+    data: Any = None
+
+
+class Model(Protocol):
+    """A provider bound to a model; what the factories in `upp.providers` return."""
+
+    @property
+    def model_id(self) -> str:
+        """The provider's name of the model."""
+
+    @property
+    def provider(self) -> str:
+        """The name of the provider."""
+
+    @property
+    def capabilities(self) -> LLMCapabilities:
+        """What the API can do."""
+
+    def stream(self, request: LLMRequest) -> AsyncGenerator[StreamEvent | LLMResponse, None]:
+        """Do one inference: yield its events, and last its LLMResponse.
+
+        Closing the generator, or cancelling the task that reads it, closes the request. Raises
+        UPPError.
+        """
+
+
+def structured_data(message: AssistantMessage, structure: Mapping[str, Any] | None) -> Any:
+    """Return what an answer's text says as JSON, when a structure was asked for (UPP-1.3 §12).
+
+    None without a structure, with tool calls, and for a text that is no JSON; nothing is validated.
+    """
+    if structure is None or message.tool_calls:
+        return None
+    try:
+        return msgspec.json.decode(message.text)
+    except msgspec.DecodeError:
+        return None

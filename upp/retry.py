@@ -1,0 +1,179 @@
+"""When a request that failed is sent again (UPP-1.3 §4.3).
+
+The law: a strategy decides and the provider waits; an answer that has begun is never asked for
+again. All times are seconds.
+"""
+
+import asyncio
+import random
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import TypeVar
+
+from upp.errors import ErrorCode, UPPError
+
+_T = TypeVar("_T")
+
+RETRYABLE = frozenset(
+    {
+        ErrorCode.RATE_LIMITED,
+        ErrorCode.NETWORK_ERROR,
+        ErrorCode.TIMEOUT,
+        ErrorCode.PROVIDER_ERROR,
+    }
+)
+"""What may go better the next time."""
+
+
+class RetryStrategy:
+    """Never retries; what other strategies override. One strategy serves requests side by side."""
+
+    def before_request(self) -> float:
+        """Return how long a request has to wait before it is sent."""
+        return 0.0
+
+    def on_retry(self, error: UPPError, attempt: int) -> float | None:  # noqa: ARG002 for subclasses
+        """Return the wait before the next attempt, None to give up; `attempt` failed, from 1."""
+        return None
+
+    def reset(self) -> None:
+        """Hear that a request succeeded."""
+
+
+class NoRetry(RetryStrategy):
+    """Gives up at once."""
+
+
+class _Backoff(RetryStrategy):
+    """Waits between attempts, and at least as long as the server asks for (Retry-After).
+
+    A server that asks for more than `max_delay` is not waited for: the caller gets the error.
+    """
+
+    def __init__(self, max_attempts: int, base_delay: float, max_delay: float) -> None:
+        self.max_attempts = max_attempts
+        self.base_delay = base_delay
+        self.max_delay = max_delay
+
+    def on_retry(self, error: UPPError, attempt: int) -> float | None:
+        asked = error.retry_after or 0.0
+        if attempt > self.max_attempts or error.code not in RETRYABLE or asked > self.max_delay:
+            return None
+        return max(min(self.delay(attempt), self.max_delay), asked)
+
+    def delay(self, attempt: int) -> float:
+        """Return the wait after an attempt, before it is capped."""
+        return self.base_delay * attempt
+
+
+class ExponentialBackoff(_Backoff):
+    """Doubles the wait each time; jitter spreads it over half to one and a half of it."""
+
+    def __init__(
+        self,
+        *,
+        max_attempts: int = 3,
+        base_delay: float = 1.0,
+        max_delay: float = 30.0,
+        jitter: bool = True,
+        draw: Callable[[], float] = random.random,
+    ) -> None:
+        super().__init__(max_attempts, base_delay, max_delay)
+        self._jitter = jitter
+        self._draw = draw
+
+    def delay(self, attempt: int) -> float:
+        """Return the wait after an attempt, before it is capped."""
+        wait: float = self.base_delay * 2 ** (attempt - 1)
+        return wait * (0.5 + self._draw()) if self._jitter else wait
+
+
+class LinearBackoff(_Backoff):
+    """Waits one delay longer each time."""
+
+    def __init__(
+        self, *, max_attempts: int = 3, delay: float = 1.0, max_delay: float = 30.0
+    ) -> None:
+        super().__init__(max_attempts, delay, max_delay)
+
+
+class RetryAfterStrategy(RetryStrategy):
+    """Waits as long as the server asks for; `fallback_delay` where it does not say."""
+
+    def __init__(self, *, max_attempts: int = 3, fallback_delay: float = 5.0) -> None:
+        self.max_attempts = max_attempts
+        self.fallback_delay = fallback_delay
+
+    def on_retry(self, error: UPPError, attempt: int) -> float | None:
+        """Retry a rate limit only (UPP-1.2 §4.3)."""
+        if attempt > self.max_attempts or error.code != ErrorCode.RATE_LIMITED:
+            return None
+        return self.fallback_delay if error.retry_after is None else error.retry_after
+
+
+class TokenBucket(RetryStrategy):
+    """Lets `capacity` requests go at once and then `refill_rate` a second.
+
+    A request takes its token before it waits, so those that wait keep their order. `clock` counts
+    seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        capacity: float = 10.0,
+        refill_rate: float = 1.0,
+        max_attempts: int = 3,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.capacity = capacity
+        self.refill_rate = refill_rate
+        self.max_attempts = max_attempts
+        self._clock = clock
+        self._tokens = capacity
+        self._at = clock()
+        # Event loops of several threads may share a provider.
+        self._lock = threading.Lock()
+
+    def before_request(self) -> float:
+        """Take a token; return how long it takes until there is one."""
+        with self._lock:
+            now = self._clock()
+            refilled = self._tokens + (now - self._at) * self.refill_rate
+            self._tokens, self._at = min(refilled, self.capacity) - 1.0, now
+            return max(0.0, -self._tokens / self.refill_rate)
+
+    def on_retry(self, error: UPPError, attempt: int) -> float | None:
+        """Retry a rate limit only, after the time of two tokens."""
+        if attempt > self.max_attempts or error.code != ErrorCode.RATE_LIMITED:
+            return None
+        return 2.0 / self.refill_rate
+
+
+async def retrying(
+    attempt: Callable[[], AsyncGenerator[_T, None]], strategy: RetryStrategy
+) -> AsyncGenerator[_T, None]:
+    """Yield what an attempt yields; one that fails before its first item may be made again.
+
+    Raises the UPPError of the last attempt.
+    """
+    number = 0
+    while True:
+        await asyncio.sleep(strategy.before_request())
+        number += 1
+        began = False
+        try:
+            async with aclosing(attempt()) as items:
+                async for item in items:
+                    began = True
+                    yield item
+        except UPPError as error:
+            delay = None if began else strategy.on_retry(error, number)
+            if delay is None:
+                raise
+        else:
+            strategy.reset()
+            return
+        await asyncio.sleep(delay)
