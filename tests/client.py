@@ -201,6 +201,11 @@ class Story:
             assert frame["seq"] > self.after, (frame, self.after)
             self.after = frame["seq"]
             self.log[self.after] = {k: v for k, v in frame.items() if k != "session_id"}
+            if type_ in TERMINAL and type_ != "response.error":
+                # Deltas add up to the output; what was missed whole has none.
+                known = self.texts.get(frame["response_id"], "")
+                assert known in {"", output_text(frame)}, (frame, known)
+                self.texts[frame["response_id"]] = output_text(frame)
 
     def take_all(self, frames: Iterable[Frame]) -> Self:
         """Take frames in order."""

@@ -147,12 +147,11 @@ class Reader:
         """Take a frame."""
         said = json.loads(text)
         assert said.get("seq") == seq
-        self.story.take(said)
         if said["type"] in TERMINAL and said["type"] != "response.error":
-            # Deltas add up to the output; a replay may have none at all.
-            known = self.story.texts.setdefault(said["response_id"], "")
+            # Deltas add up to the output; only a replay may have none at all.
+            known = self.story.texts.get(said["response_id"], "")
             assert known == output_text(said) or (self.replays and not known)
-            self.story.texts[said["response_id"]] = output_text(said)
+        self.story.take(said)
 
     def hear(self, told: Told, *, from_the_group: bool = True) -> None:
         """Hear what was told; straight from a runner, text comes encoded too."""
