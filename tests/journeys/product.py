@@ -57,13 +57,14 @@ class Product:
         done = subprocess.run(  # noqa: S603 our own command
             [sys.executable, "manage.py", *arguments],
             cwd=ROOT,
-            env=self._environment(),
+            env=self.all_environment(),
             capture_output=True,
             check=True,
         )
         return done.stdout.decode()
 
-    def _environment(self) -> dict[str, str]:
+    def all_environment(self) -> dict[str, str]:
+        """Return the environment of its processes."""
         kept = {
             name: value
             for name, value in os.environ.items()
@@ -90,7 +91,7 @@ class Product:
         self.process = subprocess.Popen(  # noqa: S603 our own command
             [sys.executable, "manage.py", "serve", "--port", str(self.port)],
             cwd=ROOT,
-            env=self._environment(),
+            env=self.all_environment(),
             stdout=subprocess.DEVNULL,
         )
         deadline = time.monotonic() + START_SECONDS

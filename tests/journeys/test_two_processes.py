@@ -1,0 +1,224 @@
+"""Two server processes and a worker on one PostgreSQL and one Redis, without sticky sessions.
+
+What is asked for on one process is heard, stopped, answered and taken over on the other (D3, D4).
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import psycopg
+import pytest
+
+from tests import services
+from tests.client import UampClient, output_text, text_of
+from tests.journeys.product import ROOT, START_SECONDS, Product
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.redis
+
+WORDS = " ".join(f"word{number}" for number in range(1, 201))
+SWITCH_SECONDS = 20.0
+
+
+class Cluster:
+    """Two servers and a worker of one product."""
+
+    def __init__(self, product: Product) -> None:
+        self.product = product
+        self.ports = [services.free_port(), services.free_port()]
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start_server(self, number: int) -> None:
+        """Start one of the two servers and wait until it is ready."""
+        port = str(self.ports[number])
+        command = ["uvicorn", "uamp_project.asgi:application", "--ws", "wsproto", "--port", port]
+        self._start(f"server{number}", [*command, "--log-level", "warning"])
+        deadline = time.monotonic() + START_SECONDS
+        url = f"http://127.0.0.1:{port}/readyz"
+        while time.monotonic() < deadline:
+            try:
+                if httpx.get(url, trust_env=False).status_code == httpx.codes.OK:
+                    return
+            except httpx.TransportError:
+                pass
+            time.sleep(0.1)
+        raise TimeoutError("a server did not become ready")
+
+    def start_worker(self) -> None:
+        """Start the worker."""
+        self._start("worker", ["celery", "-A", "uamp_project", "worker", "-P", "threads", "-c2"])
+
+    def _start(self, name: str, command: list[str]) -> None:
+        self.processes[name] = subprocess.Popen(  # noqa: S603 our own command
+            [sys.executable, "-m", *command],
+            cwd=ROOT,
+            env=self.product.all_environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def end(self, name: str, number: int = signal.SIGTERM) -> None:
+        """End one process with a signal."""
+        process = self.processes.pop(name)
+        process.send_signal(number)
+        process.wait(timeout=60)
+
+    @contextmanager
+    def socket(self, number: int, username: str, path: str = "/uamp") -> Iterator[UampClient]:
+        """Open a socket of somebody on one of the servers."""
+        key = self.product.people[username]["api_key"]
+        url = f"ws://127.0.0.1:{self.ports[number]}{path}"
+        with UampClient(url, headers={"Authorization": f"Bearer {key}"}) as client:
+            yield client
+
+
+@pytest.fixture(scope="module")
+def cluster(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    address = services.postgres()
+    if address is None:
+        pytest.skip("no PostgreSQL: set TEST_DATABASE_URL or install postgresql")
+    name = f"uamp_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"')
+    product = Product(
+        tmp_path_factory.mktemp("cluster"),
+        0,
+        {
+            "DATABASE_URL": f"{address.rsplit('/', 1)[0]}/{name}",
+            "REDIS_URL": redis_url,
+            "REDIS_PREFIX": name,
+            "SECRET_KEY": uuid.uuid4().hex * 2,
+            "UAMP_LEASE_SECONDS": "2",
+            "UAMP_SWEEP_SECONDS": "0.5",
+            "UAMP_GRACE_SECONDS": "0.2",
+        },
+    )
+    running = Cluster(product)
+    try:
+        product.prepare()
+        running.start_server(0)
+        running.start_server(1)
+        running.start_worker()
+        yield running
+    finally:
+        for process in list(running.processes):
+            running.end(process)
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+def join(client: UampClient, chat_id: str) -> dict[str, Any]:
+    """Open a session in the chat."""
+    session = {"modalities": ["text"]}
+    client.send("session.create", uamp_version="1.0", session=session, chat=chat_id)
+    created = client.until("session.created")[-1]
+    client.until("capabilities")
+    return created
+
+
+def ask(client: UampClient, text: str) -> str:
+    """Write a message that an agent answers, and return the response's id."""
+    client.send("input.text", text=text)
+    client.send("response.create")
+    response_id: str = client.until("response.created")[-1]["response_id"]
+    return response_id
+
+
+def test_a_member_on_the_other_process_sees_the_answer_grow_and_stops_it(cluster: Cluster) -> None:
+    chat_id = cluster.product.chat_id
+    with cluster.socket(0, "alice") as alice, cluster.socket(1, "bob") as bob:
+        join(alice, chat_id)
+        join(bob, chat_id)
+        response_id = ask(alice, "@slow count")
+        heard = bob.until("response.created")
+        while len(text_of(heard)) < len("word1 word2 word3"):
+            heard.append(bob.receive())
+        bob.send("response.cancel", response_id=response_id)
+        heard += bob.until("response.cancelled")
+        ended = alice.until("response.cancelled")[-1]
+        partial = output_text(ended)
+        assert WORDS.startswith(partial)
+        assert text_of(heard) == partial
+
+
+def test_a_tool_result_may_arrive_on_the_other_process(cluster: Cluster) -> None:
+    tool = {"type": "function", "function": {"name": "search", "parameters": {"type": "object"}}}
+    with cluster.socket(0, "alice", "/agents/tool-user/uamp") as first:
+        session = {"modalities": ["text"], "tools": [tool]}
+        first.send("session.create", uamp_version="1.0", session=session)
+        created = first.until("session.created")[-1]
+        response_id = ask(first, "weather")
+        call = first.until("tool.call")[-1]
+        with cluster.socket(1, "alice") as second:
+            resume = {"session_id": created["session_id"], "after": created["seq"]}
+            second.send("session.create", uamp_version="1.0", session=session, resume=resume)
+            again = second.until("tool.call")[-1]
+            assert again["call_id"] == call["call_id"]
+            second.send("tool.result", call_id=call["call_id"], result='"sunny"')
+            done = second.until("response.done", timeout=SWITCH_SECONDS)[-1]
+        assert done["response_id"] == response_id
+        assert first.until("response.done")[-1]["seq"] == done["seq"]
+
+
+def test_progress_of_a_worker_reaches_both_processes(cluster: Cluster) -> None:
+    product = cluster.product
+    product.port = cluster.ports[0]
+    with product.api("alice") as client:
+        chat = f"/api/v1/chats/{product.chat_id}"
+        client.post(f"{chat}/participants", json={"agent": "report"}).raise_for_status()
+        table = ("city,temp\n" + "".join(f"c{n},{n}\n" for n in range(50))).encode()
+        upload = client.post("/api/v1/contents", files={"file": ("w.csv", table, "text/csv")})
+    item = upload.raise_for_status().json()["item"]
+    with cluster.socket(0, "alice") as alice, cluster.socket(1, "bob") as bob:
+        join(alice, product.chat_id)
+        join(bob, product.chat_id)
+        alice.send("input.file", **{name: item[name] for name in item if name != "type"})
+        response_id = ask(alice, "@report please")
+        for client in (alice, bob):
+            frames = client.until("response.done", timeout=SWITCH_SECONDS)
+            progress = [frame["percent"] for frame in frames if frame["type"] == "progress"]
+            assert progress == sorted(progress)
+            assert progress[-1] == 100
+            assert frames[-1]["response_id"] == response_id
+
+
+def test_the_other_process_ends_what_a_killed_one_left(cluster: Cluster) -> None:
+    chat_id = cluster.product.chat_id
+    with cluster.socket(1, "bob") as bob:
+        join(bob, chat_id)
+        with cluster.socket(0, "alice") as alice:
+            join(alice, chat_id)
+            response_id = ask(alice, "@slow count")
+            alice.until("response.delta")
+            time.sleep(1)
+            cluster.end("server0", signal.SIGKILL)
+        frames = bob.until("response.error", timeout=SWITCH_SECONDS)
+        assert frames[-1]["response_id"] == response_id
+        assert frames[-1]["error"]["code"] == "interrupted"
+        kept = bob.until("message.created")[-1]["message"]
+        assert kept["status"] == "failed"
+        assert WORDS.startswith(kept["content"])
+        assert kept["content"]
+        cluster.start_server(0)
+        with cluster.socket(0, "alice") as alice:
+            join(alice, chat_id)
+            response_id = ask(alice, "@echo still here")
+            assert bob.until("response.done")[-1]["response_id"] == response_id
+
+
+def test_an_orderly_end_tells_sockets_to_come_back(cluster: Cluster) -> None:
+    with cluster.socket(1, "bob") as bob:
+        join(bob, cluster.product.chat_id)
+        cluster.end("server1", signal.SIGTERM)
+        assert bob.close_code() == 1012
+    cluster.start_server(1)
