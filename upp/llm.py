@@ -11,6 +11,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict, Unpack
 
+from msgspec import UNSET, UnsetType
+
 from upp.config import ProviderConfig
 from upp.errors import ErrorCode, TooManyRoundsError, UPPError
 from upp.execution import ToolRunner
@@ -37,6 +39,10 @@ History = Sequence[Message] | Thread
 """What was said before; it is not part of the Turn."""
 
 
+_ROUNDS = 10
+"""Tool rounds of a tool strategy that does not say how many (UPP-1.3 §5.6)."""
+
+
 class LLMOptions(TypedDict, total=False):
     """What `llm()` takes beside the model, and `with_options` changes."""
 
@@ -59,8 +65,8 @@ def llm(*, model: Model, **options: Unpack[LLMOptions]) -> "LLMInstance":
     UPPError INVALID_REQUEST when the API lacks what is asked for or two tools share a name.
     """
     strategy = options.get("tool_strategy") or ToolUseStrategy()
-    if "max_iterations" in options:
-        strategy = replace(strategy, max_iterations=options["max_iterations"])
+    limit = options.get("max_iterations", strategy.max_iterations)
+    strategy = replace(strategy, max_iterations=_ROUNDS if limit is UNSET else limit)
     tools = tuple(options.get("tools", ()))
     structure = options.get("structure")
     if tools and not model.capabilities.tools:
@@ -97,7 +103,8 @@ class LLMInstance:
     @property
     def max_iterations(self) -> int | None:
         """The number of tool rounds."""
-        return self.tool_strategy.max_iterations
+        limit = self.tool_strategy.max_iterations
+        return _ROUNDS if isinstance(limit, UnsetType) else limit
 
     def with_options(self, **changes: Unpack[LLMOptions]) -> "LLMInstance":
         """Return an instance of the same model with some options changed; raises as `llm()`."""

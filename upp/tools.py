@@ -92,11 +92,12 @@ class ToolUseStrategy:
     """How tools are run, and who is told (UPP-1.3 §11.3); every hook is sync or async.
 
     `max_iterations` is the number of tool rounds: None for no limit, 0 to get the calls back
-    unexecuted. What `on_tool_call`, `on_before_call` and `on_after_call` raise is told to the model
+    unexecuted. Left out, it is up to who runs the tools: 10 in `llm()`, no limit in an agent (UAP
+    §2.4). What `on_tool_call`, `on_before_call` and `on_after_call` raise is told to the model
     like a tool's error, and to `on_error`; what the other two raise ends the generation.
     """
 
-    max_iterations: int | None = 10
+    max_iterations: int | None | msgspec.UnsetType = msgspec.UNSET
     on_tool_call: Callable[[Tool, dict[str, Any]], Awaitable[None] | None] | None = None
     on_before_call: Callable[[Tool, dict[str, Any]], Awaitable[_Answer] | _Answer] | None = None
     on_after_call: Callable[[Tool, dict[str, Any], Any], Awaitable[_Change] | _Change] | None = None

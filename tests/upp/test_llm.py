@@ -374,6 +374,7 @@ def test_options_are_changed_in_another_instance() -> None:
     assert other == replace(model, structure=None, tool_strategy=ToolUseStrategy(max_iterations=0))
     assert (model.max_iterations, other.max_iterations) == (3, 0)
     assert other.config is config
+    assert model.with_options(tool_strategy=ToolUseStrategy()).max_iterations == 10
     with pytest.raises(UPPError, match="same name"):
         model.with_options(tools=tools * 2)
 
