@@ -97,7 +97,7 @@ class ToolUseStrategy:
     like a tool's error, and to `on_error`; what the other two raise ends the generation.
     """
 
-    max_iterations: int | None | msgspec.UnsetType = msgspec.UNSET
+    max_iterations: int | msgspec.UnsetType | None = msgspec.UNSET
     on_tool_call: Callable[[Tool, dict[str, Any]], Awaitable[None] | None] | None = None
     on_before_call: Callable[[Tool, dict[str, Any]], Awaitable[_Answer] | _Answer] | None = None
     on_after_call: Callable[[Tool, dict[str, Any], Any], Awaitable[_Change] | _Change] | None = None
