@@ -184,8 +184,8 @@ def test_progress_of_a_worker_reaches_both_processes(cluster: Cluster) -> None:
         join(bob, product.chat_id)
         alice.send("input.file", **{name: item[name] for name in item if name != "type"})
         response_id = ask(alice, "@report please")
-        for client in (alice, bob):
-            frames = client.until("response.done", timeout=SWITCH_SECONDS)
+        for member in (alice, bob):
+            frames = member.until("response.done", timeout=SWITCH_SECONDS)
             progress = [frame["percent"] for frame in frames if frame["type"] == "progress"]
             assert progress == sorted(progress)
             assert progress[-1] == 100
