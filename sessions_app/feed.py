@@ -51,7 +51,8 @@ class Source(Protocol):
 class Feed:
     """One session's view of one chat. All methods must be called one after another.
 
-    `emit` takes a frame without `session_id`, and the `seq` of a durable event or None.
+    `emit` takes a frame without `session_id`, and the `seq` of a durable event or None. That the
+    person of the session leaves the chat is the last that it says; `on_left` is called then.
     """
 
     def __init__(
@@ -62,12 +63,16 @@ class Feed:
         source: Source,
         emit: Callable[[str, int | None], None],
         chat_scoped: bool,
+        user_id: int | None = None,
+        on_left: Callable[[], None] | None = None,
     ) -> None:
         self.chat_id = chat_id
         self.cursor = cursor
         self.chat_scoped = chat_scoped
         self._source = source
         self._emit = emit
+        self._user_id = user_id
+        self._on_left = on_left
         # Running responses, and how many code points of each were sent.
         self._sent: dict[str, int] = {}
 
@@ -154,6 +159,14 @@ class Feed:
             self._complete(event_type, response_id, text, replay=replay)
         if self.chat_scoped or event_type in TURN_EVENTS:
             self._emit(text, seq)
+        if event_type == "participant.left" and self._is_me(text):
+            self._emit = _say_nothing
+            if self._on_left is not None:
+                self._on_left()
+
+    def _is_me(self, text: str) -> bool:
+        left: dict[str, str] = msgspec.json.decode(text)["participant"]
+        return left["kind"] == "user" and left["id"] == str(self._user_id)
 
     def _complete(self, event_type: str, response_id: str, text: str, *, replay: bool) -> None:
         """Send the text that is missing before the end, so that deltas add up to the output.
@@ -173,6 +186,10 @@ class Feed:
         if text or offset == 0:
             self._sent[response_id] = offset + len(text)
             self._emit(frame(ev.text_delta(response_id, text, offset)), None)
+
+
+def _say_nothing(text: str, seq: int | None) -> None:
+    """Take the place of `emit` when the session may hear nothing more."""
 
 
 def _final_text(text: str) -> str:

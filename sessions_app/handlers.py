@@ -29,6 +29,7 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from sessions_app.auth import Principal
     from sessions_app.peer import Attached, Peer
     from sessions_app.rates import Bucket
 
@@ -316,7 +317,7 @@ async def take_typing(peer: Peer, event: ev.InputTyping) -> None:
     attached.typed_at = now if event.is_typing else 0.0
     principal = attached.session.principal
     await _signal(
-        peer,
+        principal,
         chat_id,
         ev.PresenceTyping(
             user_id=str(principal.user_id),
@@ -328,14 +329,14 @@ async def take_typing(peer: Peer, event: ev.InputTyping) -> None:
 
 
 async def _signal(
-    peer: Peer, chat_id: str, event: uamp.Event, *, to_user_id: int | None = None
+    principal: Principal, chat_id: str, event: uamp.Event, *, to_user_id: int | None = None
 ) -> None:
     await fanout.send(
         fanout.chat_group(chat_id),
         fanout.signal_message(
             chat_id=chat_id,
             frame=frame(event),
-            user_id=peer.principal.user_id,
+            user_id=principal.user_id,
             to_user_id=to_user_id,
         ),
     )
@@ -382,7 +383,7 @@ async def relay_voice(
         from_=str(principal.user_id),
         chat_id=chat_id,
     )
-    await _signal(peer, chat_id, relayed, to_user_id=to_user_id)
+    await _signal(principal, chat_id, relayed, to_user_id=to_user_id)
 
 
 # --- The connection ---

@@ -151,6 +151,13 @@ class Peer:
             source=self._source,
             emit=emit,
             chat_scoped=session.chat_scoped,
+            user_id=session.principal.user_id,
+            on_left=partial(
+                self._dismiss_session,
+                session_id,
+                ErrorCode.CHAT_NOT_FOUND,
+                "You are not in this chat any more.",
+            ),
         )
         attached = self.sessions[session_id] = Attached(
             session=session, feed=feed, listener=SessionListener(self, feed)
@@ -332,12 +339,12 @@ class Peer:
             elif kind == "chat.delta":
                 fields = (message[name] for name in ("response", "offset", "text"))
                 self.put(partial(feed.text, *fields))
-            elif self._is_for_this_person(message):
+            elif self._is_for(attached.session.principal, message):
                 self.put(partial(feed.signal, message["frame"], message["response"]))
 
-    def _is_for_this_person(self, signal: dict[str, Any]) -> bool:
+    def _is_for(self, principal: Principal, signal: dict[str, Any]) -> bool:
         """Leave out what its runner told this connection itself, and what is about its person."""
-        user_id = self.principal.user_id
+        user_id = principal.user_id
         was_told = bool(signal["origin"]) and signal["origin"] == self.origin
         is_theirs = signal["user"] is not None and signal["user"] == user_id
         return not was_told and not is_theirs and signal["to"] in {None, user_id}
