@@ -30,7 +30,7 @@ lint: $(DEV) ## Check format, lint, types, imports, migrations, settings, covera
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	HTTPS=1 SECRET_KEY=$$($(BIN)/python -c 'import secrets; print(secrets.token_urlsafe(50))') \
 		$(BIN)/python manage.py check --deploy --fail-level WARNING
-	$(BIN)/pytest -q tests/uamp tests/upp --cov --cov-report=term
+	$(BIN)/pytest -q tests/uamp tests/upp tests/uap --cov --cov-report=term
 
 check: lint test ## Everything that must hold before a change goes in
 

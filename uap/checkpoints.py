@@ -1,0 +1,206 @@
+"""Where the states of agents are kept, to go on from later (UAP §12.2-12.4).
+
+The law: a checkpoint is the whole state of a session as JSON, the newest one only. Saving is the
+run's duty and never its failure: what a store raises is logged.
+"""
+
+import asyncio
+import logging
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+from uuid import uuid4
+
+import msgspec
+
+from uap.state import AgentState
+
+logger = logging.getLogger(__name__)
+
+
+class CheckpointMetadata(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What is known of a checkpoint without its state; `checkpoint_id` is new with each save."""
+
+    session_id: str
+    checkpoint_id: str
+    timestamp: datetime
+    step: int
+    agent_id: str
+
+
+class CheckpointStore(Protocol):
+    """Keeps the newest state of each session (UAP §12.2); states are what `to_json()` gives."""
+
+    async def save(self, session_id: str, state: Mapping[str, Any]) -> None:
+        """Put a state in the place of the session's last one."""
+
+    async def load(self, session_id: str) -> dict[str, Any] | None:
+        """Return the session's state; None when there is none that can be read."""
+
+    async def load_metadata(self, session_id: str) -> CheckpointMetadata | None:
+        """Return what is known of the session's checkpoint; None when there is none."""
+
+    async def delete(self, session_id: str) -> None:
+        """Forget a session; one that is unknown is no error."""
+
+    async def list(self) -> Sequence[str]:
+        """Return the ids of all sessions."""
+
+
+def metadata_of(session_id: str, state: Mapping[str, Any]) -> CheckpointMetadata:
+    """Return the metadata of a new checkpoint of a state."""
+    return CheckpointMetadata(
+        session_id=session_id,
+        checkpoint_id=str(uuid4()),
+        timestamp=datetime.now(UTC),
+        step=state["step"],
+        agent_id=state["metadata"].get("agentId", "unknown"),
+    )
+
+
+class Checkpointer:
+    """Saves the states of one run, in order."""
+
+    def __init__(self, store: CheckpointStore | None, session_id: str | None) -> None:
+        self._store = store
+        self._session_id = session_id
+        self._saved: str | None = None
+
+    async def save(self, state: AgentState) -> None:
+        """Save a state that was not the last one saved; nothing that goes wrong is raised.
+
+        A save that began is finished even when the run is cancelled meanwhile.
+        """
+        if self._store is None or self._session_id is None or state.id == self._saved:
+            return
+        self._saved = state.id
+        saving = asyncio.ensure_future(self._save(self._store, self._session_id, state))
+        try:
+            await asyncio.shield(saving)
+        except asyncio.CancelledError:
+            await saving
+            raise
+
+    @staticmethod
+    async def _save(store: CheckpointStore, session_id: str, state: AgentState) -> None:
+        try:
+            await store.save(session_id, state.to_json())
+        except Exception:
+            logger.exception("The checkpoint of session %s was not saved", session_id)
+
+
+def memory_checkpoints() -> CheckpointStore:
+    """Return a store that lives as long as the process."""
+    return _MemoryCheckpoints()
+
+
+class _MemoryCheckpoints:
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[bytes, CheckpointMetadata]] = {}
+
+    async def save(self, session_id: str, state: Mapping[str, Any]) -> None:
+        self._kept[session_id] = msgspec.json.encode(state), metadata_of(session_id, state)
+
+    async def load(self, session_id: str) -> dict[str, Any] | None:
+        kept = self._kept.get(session_id)
+        return msgspec.json.decode(kept[0], type=dict[str, Any]) if kept else None
+
+    async def load_metadata(self, session_id: str) -> CheckpointMetadata | None:
+        kept = self._kept.get(session_id)
+        return kept[1] if kept else None
+
+    async def delete(self, session_id: str) -> None:
+        self._kept.pop(session_id, None)
+
+    async def list(self) -> Sequence[str]:
+        return tuple(self._kept)
+
+
+class Cipher(Protocol):
+    """Seals what is written to disk; `cryptography.fernet.Fernet` is one."""
+
+    def encrypt(self, data: bytes) -> bytes:
+        """Return the sealed data."""
+
+    def decrypt(self, token: bytes) -> bytes:
+        """Return the data; raises for what was not sealed with the same key."""
+
+
+def file_checkpoints(
+    directory: str | os.PathLike[str] = ".checkpoints", *, cipher: Cipher | None = None
+) -> CheckpointStore:
+    """Return a store of files (UAP §12.4): DIRECTORY/SESSION/checkpoint.json and metadata.json.
+
+    Only their owner may read the files, and with a `cipher` they are sealed as well (UAP §15.3).
+    Session ids are 1-128 letters, digits, `.`, `_` and `-`, not beginning with a dot; another id
+    raises ValueError.
+    """
+    return _FileCheckpoints(Path(directory), cipher)
+
+
+class _FileCheckpoints:
+    def __init__(self, directory: Path, cipher: Cipher | None) -> None:
+        self._directory = directory
+        self._cipher = cipher
+
+    async def save(self, session_id: str, state: Mapping[str, Any]) -> None:
+        await asyncio.to_thread(self._save, session_id, dict(state))
+
+    async def load(self, session_id: str) -> dict[str, Any] | None:
+        path = self._folder(session_id) / "checkpoint.json"
+        return await asyncio.to_thread(self._read, path, dict[str, Any])
+
+    async def load_metadata(self, session_id: str) -> CheckpointMetadata | None:
+        path = self._folder(session_id) / "metadata.json"
+        return await asyncio.to_thread(self._read, path, CheckpointMetadata)
+
+    async def delete(self, session_id: str) -> None:
+        folder = self._folder(session_id)
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+    async def list(self) -> Sequence[str]:
+        paths = await asyncio.to_thread(sorted, self._directory.glob("*/checkpoint.json"))
+        return [path.parent.name for path in paths]
+
+    def _folder(self, session_id: str) -> Path:
+        if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}", session_id):
+            raise ValueError(f"This is no session id: {session_id!r}")
+        return self._directory / session_id
+
+    def _save(self, session_id: str, state: dict[str, Any]) -> None:
+        folder = self._folder(session_id)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._write(folder / "checkpoint.json", state)
+        self._write(folder / "metadata.json", metadata_of(session_id, state))
+
+    def _write(self, path: Path, value: Any) -> None:
+        text = msgspec.json.format(msgspec.json.encode(value), indent=2)
+        # Beside its goal and then in its place, so that a reader never sees half a file.
+        draft = path.with_name(f"{path.name}.{uuid4().hex}")
+        try:
+            with os.fdopen(
+                os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb"
+            ) as out:
+                out.write(self._cipher.encrypt(text) if self._cipher else text)
+                out.flush()
+                os.fsync(out.fileno())
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def _read(self, path: Path, kind: Any) -> Any:
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        try:
+            return msgspec.json.decode(
+                self._cipher.decrypt(data) if self._cipher else data, type=kind
+            )
+        except Exception:
+            logger.exception("%s cannot be read", path)
+            return None

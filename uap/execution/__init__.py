@@ -1,0 +1,18 @@
+"""How agents come to an answer: the strategies, and the parts to make others of (UAP §5)."""
+
+from uap.execution.context import ExecutionContext, ExecutionStrategy
+from uap.execution.loop import loop
+from uap.execution.react import react
+from uap.execution.steps import Steps, run_steps, stream_steps
+from uap.result import ExecutionResult
+
+__all__ = [
+    "ExecutionContext",
+    "ExecutionResult",
+    "ExecutionStrategy",
+    "Steps",
+    "loop",
+    "react",
+    "run_steps",
+    "stream_steps",
+]

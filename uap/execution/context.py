@@ -1,0 +1,53 @@
+"""What a strategy gets and what it must be (UAP §5.1).
+
+The law: an agent says what, a strategy says how; any object with these three members is one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from uap.agent import Agent
+    from uap.result import ExecutionResult
+    from uap.state import AgentState
+    from uap.strategy import AgentStrategy
+    from uap.stream import AgentStreamResult
+    from upp import LLMInstance, Message, Tool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutionContext:
+    """One run of an agent.
+
+    `state` does not hold `input` yet: a strategy appends it, and all that comes of it. `input` is
+    None when the run goes on where `state` ends. `llm` is the agent's model with its tools, which
+    runs them by itself without a limit of ours. `save` keeps a checkpoint (it never raises); a
+    strategy awaits it after each `step_end`, and the agent after the run. The built-in strategies
+    do all that through `uap.execution.Steps`, and so may others.
+    """
+
+    agent: Agent
+    llm: LLMInstance
+    input: Message | None
+    state: AgentState
+    tools: tuple[Tool, ...]
+    strategy: AgentStrategy
+    save: Callable[[AgentState], Awaitable[None]]
+
+
+class ExecutionStrategy(Protocol):
+    """How an agent comes to its answer (UAP §5.1)."""
+
+    @property
+    def name(self) -> str:
+        """The strategy's name, for logs."""
+
+    async def execute(self, context: ExecutionContext) -> ExecutionResult:
+        """Run to the end. Raises what the model, a hook or an approval raises."""
+
+    def stream(self, context: ExecutionContext) -> AgentStreamResult:
+        """Like `execute`, but live; the result is the same (UAP §11.3)."""

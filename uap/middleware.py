@@ -1,0 +1,165 @@
+"""Code around a run of an agent (UAP §9).
+
+The law: what goes in passes the middleware in order, what comes out in reverse order; an error
+comes out the same way, until one of them gives a result in its place.
+"""
+
+import logging as standard_logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from uap.result import GenerateResult
+from uap.state import AgentState
+from upp import Message
+
+if TYPE_CHECKING:
+    from uap.agent import Agent
+
+
+@dataclass(frozen=True, kw_only=True)
+class MiddlewareContext:
+    """A run on its way in; `dataclasses.replace` makes a changed one.
+
+    `input` is None when the run goes on where `state` ends. `metadata` belongs to this run: all
+    middleware shares it and may change it.
+    """
+
+    agent: "Agent"
+    input: Message | None
+    state: AgentState
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+class Middleware:
+    """Does nothing; override the hooks that you need (UAP §9.1)."""
+
+    name = "middleware"
+
+    async def before(self, context: MiddlewareContext) -> MiddlewareContext | None:  # noqa: ARG002 for subclasses
+        """Return the context to go on with, or None for the given one."""
+        return None
+
+    async def after(
+        self,
+        context: MiddlewareContext,  # noqa: ARG002 for subclasses
+        result: GenerateResult,
+    ) -> GenerateResult:
+        """Return the result to go on with."""
+        return result
+
+    async def on_error(
+        self,
+        context: MiddlewareContext,  # noqa: ARG002 for subclasses
+        error: Exception,  # noqa: ARG002 for subclasses
+    ) -> GenerateResult | None:
+        """Return a result in place of the error, or None to let it pass."""
+        return None
+
+
+async def run_through(
+    middleware: Sequence[Middleware],
+    context: MiddlewareContext,
+    execute: Callable[[MiddlewareContext], Awaitable[GenerateResult]],
+) -> GenerateResult:
+    """Run `execute` inside the middleware (UAP §9.2).
+
+    Each middleware sees the end of what is inside it: `after` a result, `on_error` an error, also
+    its own one. After a recovery those outside see a result. `after` and `on_error` get the context
+    as the last `before` left it. Raises the error that nobody gave a result for.
+    """
+    latest = context
+
+    async def enter(position: int) -> GenerateResult:
+        nonlocal latest
+        if position == len(middleware):
+            return await execute(latest)
+        one = middleware[position]
+        try:
+            latest = await one.before(latest) or latest
+            return await one.after(latest, await enter(position + 1))
+        except Exception as error:
+            recovered = await one.on_error(latest, error)
+            if recovered is None:
+                raise
+            return recovered
+
+    return await enter(0)
+
+
+LEVELS = ("debug", "info", "warning", "error")
+
+
+def logging(
+    *,
+    level: str = "info",
+    logger: Callable[[str], None] | None = None,
+    include_messages: bool = False,
+    include_timing: bool = True,
+) -> Middleware:
+    """Return middleware that writes a line when a run begins and when it ends (UAP §9.3).
+
+    `level` is debug, info, warning or error; failures are always errors. Lines go to `logger`, else
+    to the standard logger `uap`. With `include_messages` they hold what was said. Raises ValueError
+    for another level.
+    """
+    if level not in LEVELS:
+        raise ValueError(f"The level is one of {', '.join(LEVELS)}, and not {level!r}.")
+    return _Logging(level, logger, include_messages=include_messages, include_timing=include_timing)
+
+
+class _Logging(Middleware):
+    name = "logging"
+
+    def __init__(
+        self,
+        level: str,
+        logger: Callable[[str], None] | None,
+        *,
+        include_messages: bool,
+        include_timing: bool,
+    ) -> None:
+        self._level = level
+        self._logger = logger
+        self._include_messages = include_messages
+        self._include_timing = include_timing
+
+    async def before(self, context: MiddlewareContext) -> None:
+        # One middleware serves many runs, and one run may have two of them.
+        context.metadata[f"logging.{id(self)}"] = time.monotonic()
+        said = self._said("input", context.input)
+        self._write(self._level, f"Execution started: agent={context.agent.id}{said}")
+
+    async def after(self, context: MiddlewareContext, result: GenerateResult) -> GenerateResult:
+        usage, said = result.turn.usage, self._said("output", result.turn.response)
+        self._write(
+            self._level,
+            f"Execution completed{self._timing(context)}: steps={result.state.step} "
+            f"tools={len(result.turn.tool_executions)} tokens={usage.total_tokens}{said}",
+        )
+        return result
+
+    async def on_error(self, context: MiddlewareContext, error: Exception) -> None:
+        name = type(error).__name__
+        self._write("error", f"Execution failed{self._timing(context)}: {name}: {error}")
+
+    def _timing(self, context: MiddlewareContext) -> str:
+        if not self._include_timing:
+            return ""
+        passed = time.monotonic() - context.metadata[f"logging.{id(self)}"]
+        return f" in {passed * 1000:.0f}ms"
+
+    def _said(self, name: str, message: Message | None) -> str:
+        if not self._include_messages:
+            return ""
+        return f" {name}={msgspec.json.encode(message).decode()}"
+
+    def _write(self, level: str, text: str) -> None:
+        if self._logger is not None:
+            self._logger(f"[UAP:{level.upper()}] {text}")
+        else:
+            number = standard_logging.getLevelNamesMapping()[level.upper()]
+            standard_logging.getLogger("uap").log(number, "[UAP:%s] %s", level.upper(), text)

@@ -1,0 +1,18 @@
+"""What a run of an agent comes to (UAP §4.4)."""
+
+from dataclasses import dataclass
+
+from uap.state import AgentState
+from upp import Turn
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerateResult:
+    """The turn that was produced, and the state after it."""
+
+    turn: Turn
+    state: AgentState
+
+
+ExecutionResult = GenerateResult
+"""What an execution strategy returns (UAP §5.1)."""

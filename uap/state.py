@@ -1,0 +1,215 @@
+"""The state of an agent as a value (UAP §6, §12.1).
+
+The law: a state never changes. Each operation returns a new state with a new UUIDv4 id, and nothing
+that a state holds can be changed through it; what it holds is all that its JSON says.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, Self
+from uuid import uuid4
+
+import msgspec
+
+from upp import Message, TokenUsage
+
+VERSION = "1.1.0"
+"""The version of UAP that the JSON of a state names."""
+
+PlanStatus = Literal["pending", "in_progress", "completed", "failed"]
+
+
+class PlanStep(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One step of a plan (UAP §5.4); `depends_on` holds the ids of steps that come before it."""
+
+    id: str
+    description: str
+    depends_on: tuple[str, ...]
+    status: PlanStatus
+    tool: str | None = None
+
+
+class ToolExecutionTrace(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True
+):
+    """What one tool did inside a sub-agent; `result` is text, `duration` in milliseconds."""
+
+    tool_name: str
+    tool_call_id: str
+    arguments: dict[str, Any]
+    result: str
+    is_error: bool = False
+    duration: float | None = None
+
+
+class SubagentExecutionTrace(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True
+):
+    """What one run of a sub-agent did (UAP §8.5); times in milliseconds since 1970.
+
+    `subagent_type` is the name of the tool, `parent_tool_call_id` the call that started the run;
+    `subagent_id` is new for each run.
+    """
+
+    subagent_id: str
+    subagent_type: str
+    parent_tool_call_id: str
+    prompt: str
+    start_time: int
+    end_time: int
+    success: bool
+    result: str | None = None
+    error: str | None = None
+    tool_executions: tuple[ToolExecutionTrace, ...] = ()
+    usage: TokenUsage | None = None
+
+
+class InvalidState(ValueError):
+    """The JSON is no state of an agent, or of a version of UAP that is not understood."""
+
+
+class _Versioned(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
+    version: str
+
+
+class _StateJSON(_Versioned, kw_only=True):
+    id: Annotated[str, msgspec.Meta(min_length=1)]
+    messages: tuple[Message, ...]
+    step: Annotated[int, msgspec.Meta(ge=0)]
+    metadata: dict[str, Any]
+    reasoning: tuple[str, ...] = ()
+    plan: tuple[PlanStep, ...] | None = None
+    subagent_traces: tuple[SubagentExecutionTrace, ...] = ()
+
+
+def _new_id() -> str:
+    return str(uuid4())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentState:
+    """All that an agent knows between two calls (UAP §6.1).
+
+    `messages` is the conversation, `step` the number of the last step (it starts anew with each
+    call), `metadata` the developer's own JSON values: mappings and lists in it come back
+    unchangeable. Raises TypeError for metadata that JSON has no word for.
+    """
+
+    id: str
+    messages: tuple[Message, ...]
+    step: int
+    metadata: Mapping[str, Any]
+    reasoning: tuple[str, ...]
+    plan: tuple[PlanStep, ...] | None
+    subagent_traces: tuple[SubagentExecutionTrace, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "metadata", _frozen(self.metadata))
+
+    @classmethod
+    def initial(cls) -> Self:
+        """Return the state of an agent that has heard nothing (UAP §6.2)."""
+        return cls(
+            id=_new_id(),
+            messages=(),
+            step=0,
+            metadata={},
+            reasoning=(),
+            plan=None,
+            subagent_traces=(),
+        )
+
+    def with_message(self, message: Message) -> Self:
+        """Append a message."""
+        return self.with_messages((message,))
+
+    def with_messages(self, messages: Iterable[Message]) -> Self:
+        """Append messages."""
+        return replace(self, id=_new_id(), messages=(*self.messages, *messages))
+
+    def with_context(self, messages: Iterable[Message]) -> Self:
+        """Replace the whole conversation, for example by a shorter one (UAP §6.3)."""
+        return replace(self, id=_new_id(), messages=tuple(messages))
+
+    def with_step(self, step: int) -> Self:
+        """Set the number of the step."""
+        return replace(self, id=_new_id(), step=step)
+
+    def with_metadata(self, key: str, value: Any) -> Self:
+        """Set one value of the metadata; raises TypeError for what JSON has no word for."""
+        return replace(self, id=_new_id(), metadata={**self.metadata, key: value})
+
+    def with_reasoning(self, reasoning: str) -> Self:
+        """Append a trace of reasoning."""
+        return replace(self, id=_new_id(), reasoning=(*self.reasoning, reasoning))
+
+    def with_plan(self, plan: Sequence[PlanStep]) -> Self:
+        """Set the plan."""
+        return replace(self, id=_new_id(), plan=tuple(plan))
+
+    def with_subagent_traces(self, traces: Iterable[SubagentExecutionTrace]) -> Self:
+        """Append traces of sub-agents (UAP §8.5)."""
+        return replace(self, id=_new_id(), subagent_traces=(*self.subagent_traces, *traces))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON of the state (UAP §12.1); optional members that are empty are left out.
+
+        Nothing in it is shared with the state.
+        """
+        shape = _StateJSON(
+            version=VERSION,
+            id=self.id,
+            messages=self.messages,
+            step=self.step,
+            metadata=_thawed(self.metadata),
+            reasoning=self.reasoning,
+            plan=self.plan,
+            subagent_traces=self.subagent_traces,
+        )
+        # Through JSON text, so that what comes out is what a store gives back.
+        plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(shape))
+        return plain
+
+    @classmethod
+    def from_json(cls, given: Mapping[str, Any]) -> Self:
+        """Return the state that the JSON holds, under its old id (UAP §12.1, §15.3).
+
+        Any version of the same major number is read. Raises InvalidState.
+        """
+        try:
+            version = msgspec.convert(given, type=_Versioned).version
+            if version.partition(".")[0] != VERSION.partition(".")[0]:
+                raise InvalidState(f"Unsupported UAP version: {version!r}")
+            shape = msgspec.convert(given, type=_StateJSON)
+        except msgspec.ValidationError as error:
+            raise InvalidState(f"This is no agent state: {error}") from error
+        return cls(
+            id=shape.id,
+            messages=shape.messages,
+            step=shape.step,
+            metadata=shape.metadata,
+            reasoning=shape.reasoning,
+            plan=shape.plan,
+            subagent_traces=shape.subagent_traces,
+        )
+
+
+def _frozen(value: Any) -> Any:
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, Mapping):
+        if not all(isinstance(key, str) for key in value):
+            raise TypeError("The keys of metadata are text.")
+        return MappingProxyType({key: _frozen(inner) for key, inner in value.items()})
+    if isinstance(value, list | tuple):
+        return tuple(_frozen(inner) for inner in value)
+    raise TypeError(f"Metadata is JSON, and {type(value).__name__} is not.")
+
+
+def _thawed(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _thawed(inner) for key, inner in value.items()}
+    if isinstance(value, tuple):
+        return [_thawed(inner) for inner in value]
+    return value

@@ -1,0 +1,136 @@
+"""Sub-agents: agents that run inside a tool of another agent (UAP §8).
+
+The law: a sub-agent is a plain tool whose `run` calls an agent; nothing is made from an agent. An
+agent that runs inside a tool call finds its parent there, tells the parent's stream about itself
+and leaves a trace in the parent's state.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from uuid import uuid4
+
+import msgspec
+
+from uap.result import GenerateResult
+from uap.state import AgentState, SubagentExecutionTrace, ToolExecutionTrace
+from uap.stream import AgentStreamEvent, Emit, UAPEvent
+from upp import ToolExecution, current_tool_call
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolRound:
+    """A round of tool calls of an agent, as seen from inside its tools.
+
+    `traces` gets what sub-agents did, descendants before their parent.
+    """
+
+    agent_id: str
+    step: int
+    emit: Emit | None
+    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
+    traces: list[SubagentExecutionTrace] = field(default_factory=list)
+
+
+current_round: ContextVar[ToolRound | None] = ContextVar("current_round", default=None)
+"""The round that the running tool belongs to; None outside of tools."""
+
+
+async def run_as_subagent(
+    parent: ToolRound,
+    *,
+    prompt: str,
+    state: AgentState,
+    emit: Emit | None,
+    run: Callable[[Emit | None], Awaitable[GenerateResult]],
+) -> GenerateResult:
+    """Run an agent inside a parent's tool: its events also go to the parent (UAP §8.4).
+
+    `subagent_start` comes before the run and `subagent_end` after it, also when it failed. Raises
+    what `run` raises.
+    """
+    call = current_tool_call.get()
+    subagent_id, start = str(uuid4()), _now()
+    # A sync tool may run an agent on a loop of its own, and streams are not for other threads.
+    emit_to_parent = parent.emit if parent.loop is asyncio.get_running_loop() else None
+
+    async def tell(
+        kind: Literal["subagent_start", "subagent_event", "subagent_end"], **data: Any
+    ) -> None:
+        if emit_to_parent is None:
+            return
+        names = {
+            "subagentId": subagent_id,
+            "subagentType": call.tool_name,
+            "parentToolCallId": call.tool_call_id,
+        }
+        event = UAPEvent(
+            type=kind, step=parent.step, agent_id=parent.agent_id, data={**names, **data}
+        )
+        await emit_to_parent(AgentStreamEvent(source="uap", uap=event))
+
+    async def forward(event: AgentStreamEvent) -> None:
+        if emit is not None:
+            await emit(event)
+        await tell("subagent_event", innerEvent=event)
+
+    async def finish(*, success: bool, **outcome: Any) -> None:
+        trace = SubagentExecutionTrace(
+            subagent_id=subagent_id,
+            subagent_type=call.tool_name,
+            parent_tool_call_id=call.tool_call_id,
+            prompt=prompt,
+            start_time=start,
+            end_time=_now(),
+            success=success,
+            **outcome,
+        )
+        parent.traces.append(trace)
+        told = {_CAMEL.get(name, name): value for name, value in outcome.items()}
+        await tell("subagent_end", timestamp=trace.end_time, success=success, **told)
+
+    await tell("subagent_start", prompt=prompt, timestamp=start)
+    # Only tools start sub-agents, so an agent that a hook of the inner one runs is nobody's child.
+    token = current_round.set(None)
+    try:
+        result = await run(None if emit is None and emit_to_parent is None else forward)
+    except Exception as error:
+        await finish(success=False, error=str(error) or type(error).__name__)
+        raise
+    finally:
+        current_round.reset(token)
+    known = {trace.subagent_id for trace in state.subagent_traces}
+    parent.traces.extend(
+        trace for trace in result.state.subagent_traces if trace.subagent_id not in known
+    )
+    await finish(
+        success=True,
+        result=result.turn.response.text,
+        tool_executions=tuple(_traced(execution) for execution in result.turn.tool_executions),
+        usage=result.turn.usage,
+    )
+    return result
+
+
+_CAMEL = {"tool_executions": "toolExecutions"}
+
+
+def _traced(execution: ToolExecution) -> ToolExecutionTrace:
+    result = execution.result
+    return ToolExecutionTrace(
+        tool_name=execution.tool_name,
+        tool_call_id=execution.tool_call_id,
+        arguments=execution.arguments,
+        result=result
+        if isinstance(result, str)
+        else msgspec.json.encode(result, enc_hook=str).decode(),
+        is_error=execution.is_error,
+        duration=execution.duration,
+    )
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
