@@ -18,9 +18,9 @@ from django.db import DatabaseError, InterfaceError
 import uamp
 from chat_app import fanout
 from chat_app import selectors as chats
-from chat_app import services as chat_services
 from sessions_app import database, runner, selectors, services
-from sessions_app.frames import frame, new_event_id
+from sessions_app.chat_events import mark_read, relay_voice, take_typing
+from sessions_app.frames import new_event_id
 from sessions_app.opening import create_session, end_session, query_capabilities, update_session
 from sessions_app.runner import TurnRequest
 from uamp import ErrorCode, RemoteProtocolError
@@ -29,13 +29,11 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from sessions_app.auth import Principal
     from sessions_app.peer import Attached, Peer
     from sessions_app.rates import Bucket
 
 logger = logging.getLogger(__name__)
 
-TYPING_SECONDS: Final = 3.0
 RATE_LIMIT_WARNING: Final = 5
 # What a session may still do when its token has expired (notes/reliability.md §3.1).
 _WITHOUT_TOKEN: Final = (ev.SessionUpdate, ev.SessionEnd, ev.SessionCreate, ev.Ping)
@@ -125,20 +123,12 @@ def _check_token(peer: Peer, event: uamp.Event) -> None:
         )
 
 
-def attached_of(peer: Peer, event: uamp.Event) -> Attached:
-    """Return the session that an event belongs to; raises RemoteProtocolError for none."""
-    attached = peer.sessions.get(event.session_id or "")
-    if attached is None:
-        raise RemoteProtocolError(ErrorCode.UNKNOWN_SESSION, "no such session here")
-    return attached
-
-
 # --- Turns ---
 
 
 async def take_input(peer: Peer, event: ev.InputEvent) -> None:
     """Keep an input until its response.create (UAMP §8.5.1)."""
-    attached = attached_of(peer, event)
+    attached = peer.attached_to(event)
     limit = peer.limits.pending_inputs
     if peer.transport == "sse":
         # Two HTTP requests may meet two processes: between them the input is a row.
@@ -180,7 +170,7 @@ async def _auto_respond(peer: Peer, attached: Attached, create: ev.ResponseCreat
 
 async def create_response(peer: Peer, event: ev.ResponseCreate) -> None:
     """Start a turn from the inputs so far (UAMP §5.12)."""
-    attached = attached_of(peer, event)
+    attached = peer.attached_to(event)
     if attached.auto_respond is not None:
         attached.auto_respond.cancel()
         attached.auto_respond = None
@@ -275,7 +265,7 @@ def _rate_limit(bucket: Bucket) -> ev.RateLimit:
 
 async def cancel_response(peer: Peer, event: ev.ResponseCancel) -> None:
     """Cancel a response of the session, or one of the chat that it is in (UAMP §5.13)."""
-    attached = attached_of(peer, event)
+    attached = peer.attached_to(event)
     if event.response_id is not None:
         targets = [event.response_id]
         allowed = await database.run(selectors.may_cancel, event.response_id, attached.session)
@@ -290,100 +280,11 @@ async def cancel_response(peer: Peer, event: ev.ResponseCancel) -> None:
 
 async def take_tool_result(peer: Peer, event: ev.ToolResult) -> None:
     """Take the client's answer to a tool.call (UAMP §5.14)."""
-    attached = attached_of(peer, event)
+    attached = peer.attached_to(event)
     response_id, pk = await database.run(
         services.record_tool_result, session_id=attached.session.id, result=event
     )
     await runner.current().settle_call(response_id, pk)
-
-
-# --- The chat around it ---
-
-
-def _chat_of(attached: Attached, chat_id: str | None) -> str:
-    """Return the session's chat; a session speaks in no other one."""
-    if chat_id is not None and chat_id != attached.session.chat_id:
-        raise RemoteProtocolError(ErrorCode.CHAT_NOT_FOUND, "This session is not in that chat.")
-    return attached.session.chat_id
-
-
-async def take_typing(peer: Peer, event: ev.InputTyping) -> None:
-    """Tell the others that somebody types; kept by nobody, at most every TYPING_SECONDS."""
-    attached = attached_of(peer, event)
-    chat_id = _chat_of(attached, event.chat_id)
-    now = time.monotonic()
-    if event.is_typing and now - attached.typed_at < TYPING_SECONDS:
-        return
-    attached.typed_at = now if event.is_typing else 0.0
-    principal = attached.session.principal
-    await _signal(
-        principal,
-        chat_id,
-        ev.PresenceTyping(
-            user_id=str(principal.user_id),
-            username=principal.username,
-            is_typing=event.is_typing,
-            chat_id=chat_id,
-        ),
-    )
-
-
-async def _signal(
-    principal: Principal, chat_id: str, event: uamp.Event, *, to_user_id: int | None = None
-) -> None:
-    await fanout.send(
-        fanout.chat_group(chat_id),
-        fanout.signal_message(
-            chat_id=chat_id,
-            frame=frame(event),
-            user_id=principal.user_id,
-            to_user_id=to_user_id,
-        ),
-    )
-
-
-async def mark_read(peer: Peer, event: ev.MessageRead) -> None:
-    """Move the reader's marker and tell the chat (UAMP §7.1)."""
-    attached = attached_of(peer, event)
-    user_id = attached.session.principal.user_id
-    chat_id = _chat_of(attached, event.chat_id)
-    try:
-        await database.run(
-            chat_services.mark_read,
-            chat_id=chat_id,
-            user_id=user_id,
-            message_id=event.message_id,
-        )
-    except chat_services.NotAMember:
-        raise RemoteProtocolError(
-            ErrorCode.CHAT_NOT_FOUND, "There is no such message in this chat."
-        ) from None
-
-
-async def relay_voice(
-    peer: Peer, event: ev.VoiceInvite | ev.VoiceAccept | ev.VoiceDecline | ev.VoiceEnd
-) -> None:
-    """Pass a call event to the chat, or to the one member it names (UAMP §7.3, DESIGN D14)."""
-    attached = attached_of(peer, event)
-    principal = attached.session.principal
-    chat_id = _chat_of(attached, event.chat_id)
-    members = await database.run(chats.member_ids, chat_id)
-    to_user_id = None
-    if event.to is not None:
-        to_user_id = next((m for m in members if str(m) == event.to), None)
-    if principal.user_id not in members or (event.to is not None and to_user_id is None):
-        raise RemoteProtocolError(
-            ErrorCode.CHAT_NOT_FOUND, "Calls go to members of the session's chat."
-        )
-    relayed = msgspec.structs.replace(
-        event,
-        event_id=None,
-        timestamp=None,
-        session_id=None,
-        from_=str(principal.user_id),
-        chat_id=chat_id,
-    )
-    await _signal(principal, chat_id, relayed, to_user_id=to_user_id)
 
 
 # --- The connection ---
@@ -391,7 +292,7 @@ async def relay_voice(
 
 async def take_client_capabilities(peer: Peer, event: ev.ClientCapabilities) -> None:
     """Keep what the client can do (UAMP §5.5)."""
-    attached = attached_of(peer, event)
+    attached = peer.attached_to(event)
     await database.run(
         services.update_session, attached.session.id, client_capabilities=event.capabilities
     )
@@ -400,7 +301,7 @@ async def take_client_capabilities(peer: Peer, event: ev.ClientCapabilities) -> 
 
 async def take_payment(peer: Peer, event: ev.PaymentSubmit) -> None:
     """Refuse a payment that nothing asks for (UAMP §7.2): no agent here has a price yet."""
-    attached_of(peer, event)
+    peer.attached_to(event)
     raise RemoteProtocolError(
         ErrorCode.PAYMENT_NOT_DUE, "No payment is due in this session; nothing was charged."
     )

@@ -164,6 +164,13 @@ class Peer:
         )
         return attached
 
+    def attached_to(self, event: Event) -> Attached:
+        """Return the session that an event belongs to; raises RemoteProtocolError for none."""
+        attached = self.sessions.get(event.session_id or "")
+        if attached is None:
+            raise RemoteProtocolError(ErrorCode.UNKNOWN_SESSION, "no such session here")
+        return attached
+
     def detach(self, session_id: str) -> Attached | None:
         """Take a session off this connection; its responses go on without it."""
         attached = self.sessions.pop(session_id, None)
