@@ -5,22 +5,25 @@ may be cancelled there.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated
 
 import msgspec
 
 from agents_app.csv_table import Column, Table, decode, describe, parse
-from agents_app.tools import ServerTool, ToolContext, ToolError, ToolOutcome
+from agents_app.tools import ToolContext, ToolOutcome, tool
 from uamp.content import ImageContent
 
 _CELL_CHARS = 40
 
 
-def run(context: ToolContext, arguments: dict[str, Any]) -> ToolOutcome:
-    """Read the file `content_id` and return its summary and chart; raises ToolError."""
-    content_id = arguments.get("content_id")
-    if not isinstance(content_id, str) or not content_id:
-        raise ToolError("Say which file: content_id is the content_id of an attached CSV file.")
+@tool
+def csv_report(
+    context: ToolContext,
+    content_id: Annotated[
+        str, msgspec.Meta(description="content_id of the attached file", min_length=1)
+    ],
+) -> ToolOutcome:
+    """Summarise the columns of an attached CSV file as a Markdown table, with a chart."""
     context.progress(percent=0, step=1, stage="read", message="Reading the file")
     content = context.read_content(content_id)
     text = decode(content.data)
@@ -92,21 +95,3 @@ def _cell(text: str, limit: int = _CELL_CHARS) -> str:
     plain = " ".join(text.split())
     short = plain if len(plain) <= limit else f"{plain[: limit - 1]}…"
     return "".join(f"\\{c}" if c in r"\`*_{}[]<>()#|!~" else c for c in short)
-
-
-CSV_REPORT = ServerTool(
-    name="csv_report",
-    description=(
-        "Reads a CSV file that somebody attached and returns a summary of its columns as a Markdown"
-        " table, with a chart."
-    ),
-    parameters={
-        "type": "object",
-        "properties": {
-            "content_id": {"type": "string", "description": "content_id of the attached file"}
-        },
-        "required": ["content_id"],
-        "additionalProperties": False,
-    },
-    run=run,
-)

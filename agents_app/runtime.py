@@ -17,7 +17,14 @@ from agents_app.history import MediaLoader, to_conversation
 from agents_app.providers import build_model, vendor_params
 from agents_app.selectors import AgentSpec
 from agents_app.stream import Translator, usage_stats
-from agents_app.tools import ReadContent, ServerTool, ToolError, ToolOutcome, server_tools
+from agents_app.tools import (
+    FoundMessage,
+    ReadContent,
+    ServerTool,
+    ToolError,
+    ToolOutcome,
+    server_tools,
+)
 from uamp.content import ContentItem, Message, ToolCallContent, ToolCallData
 from uamp.errors import ErrorCode
 from uamp.events import Event
@@ -251,7 +258,7 @@ class _ToolFailedError(Exception):
 
 
 class _ShortToolContext:
-    """What a short tool may use: it has no progress, no worker and no content."""
+    """What a short tool may use: it has no progress, no worker, no content and no chat."""
 
     def __init__(self, call_id: str) -> None:
         self.call_id = call_id
@@ -275,6 +282,11 @@ class _ShortToolContext:
         """Refuse."""
         told = f"{filename}, {mime_type}, {len(data)} bytes"
         raise ToolError(f"A short tool cannot write content ({told}).")
+
+    def search_messages(self, words: Sequence[str], *, limit: int) -> Sequence[FoundMessage]:
+        """Refuse."""
+        told = f"{len(words)} words, {limit} messages"
+        raise ToolError(f"A short tool cannot search the chat ({told}).")
 
 
 _NO_PARAMETERS = {"type": "object", "properties": {}}

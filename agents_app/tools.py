@@ -2,14 +2,18 @@
 
 The law: a tool is a plain function of its arguments and a ToolContext. It knows neither the process
 that it runs in nor where content is kept, and what went wrong it says in words for a person.
+Arguments come from a model: a function that `tool` wraps sees only those that fit its annotations.
 """
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, get_type_hints, overload
 
+import msgspec
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import import_string
@@ -47,6 +51,16 @@ class ReadContent:
     filename: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class FoundMessage:
+    """A message of the chat that a search found; `name` is its sender's."""
+
+    at: datetime
+    role: str
+    name: str
+    text: str
+
+
 class ToolContext(Protocol):
     """What a running tool may use."""
 
@@ -72,6 +86,12 @@ class ToolContext(Protocol):
     def write_content(self, data: bytes, *, mime_type: str, filename: str) -> ContentItem:
         """Store a content for the chat and return the item that shows it; raises ToolCancelled."""
 
+    def search_messages(self, words: Sequence[str], *, limit: int) -> Sequence[FoundMessage]:
+        """Return messages of this chat whose text has every one of the words, the newest first.
+
+        Upper and lower case are the same. The message that is being answered is left out.
+        """
+
 
 @dataclass(frozen=True, kw_only=True)
 class ServerTool:
@@ -91,6 +111,111 @@ class ServerTool:
     run: Callable[[ToolContext, dict[str, Any]], ToolOutcome]
     long_running: bool = True
     idempotent: bool = True
+
+
+# --- Tools made of functions ---
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> ServerTool: ...
+
+
+@overload
+def tool(
+    *, name: str | None = None, long_running: bool = True, idempotent: bool = True
+) -> Callable[[Callable[..., Any]], ServerTool]: ...
+
+
+def tool(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    long_running: bool = True,
+    idempotent: bool = True,
+) -> ServerTool | Callable[[Callable[..., Any]], ServerTool]:
+    """Make a ServerTool of a function: its schema comes from the annotations.
+
+    The first line of the docstring is the description. A first parameter annotated `ToolContext` is
+    given the context, and every other one is an argument; `Annotated[..., msgspec.Meta(...)]`
+    describes and bounds it. Arguments that do not fit are answered with an error that names what
+    is wrong, and the function is not called. It returns text, a ToolOutcome, or what becomes JSON.
+
+    Raises TypeError for a function from which no schema can be made.
+    """
+
+    def make(function: Callable[..., Any]) -> ServerTool:
+        return _made(
+            function,
+            name or function.__name__,
+            long_running=long_running,
+            idempotent=idempotent,
+        )
+
+    return make if function is None else make(function)
+
+
+def _made(
+    function: Callable[..., Any], name: str, *, long_running: bool, idempotent: bool
+) -> ServerTool:
+    description = (inspect.getdoc(function) or "").partition("\n")[0]
+    if not description:
+        raise TypeError(f"The tool {name} needs a docstring: models read it.")
+    hints = get_type_hints(function, include_extras=True)
+    parameters = list(inspect.signature(function).parameters.values())
+    takes_context = bool(parameters) and hints.get(parameters[0].name) is ToolContext
+    expected = _arguments_type(name, parameters[takes_context:], hints)
+
+    def run(context: ToolContext, arguments: dict[str, Any]) -> ToolOutcome:
+        try:
+            given = msgspec.convert(arguments, expected)
+        except msgspec.ValidationError as error:
+            return ToolOutcome(result=f"{name} was not run. {error}.", is_error=True)
+        values = {field: getattr(given, field) for field in expected.__struct_fields__}
+        return _outcome(function(context, **values) if takes_context else function(**values))
+
+    return ServerTool(
+        name=name,
+        description=description,
+        parameters=_schema(expected),
+        run=run,
+        long_running=long_running,
+        idempotent=idempotent,
+    )
+
+
+def _arguments_type(
+    name: str, parameters: Sequence[inspect.Parameter], hints: Mapping[str, Any]
+) -> type[msgspec.Struct]:
+    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
+    for parameter in parameters:
+        if parameter.kind not in {parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY}:
+            raise TypeError(f"The tool {name} can take arguments by name only: {parameter}.")
+        if parameter.name not in hints:
+            raise TypeError(f"The tool {name} has to annotate its parameter {parameter.name}.")
+        field = (parameter.name, hints[parameter.name])
+        fields.append(
+            field if parameter.default is parameter.empty else (*field, parameter.default)
+        )
+    return msgspec.defstruct(name, fields, kw_only=True, forbid_unknown_fields=True)
+
+
+def _schema(expected: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return the JSON Schema of arguments; what it refers to is in its own `$defs`."""
+    _, parts = msgspec.json.schema_components([expected], ref_template="#/$defs/{name}")
+    schema = {key: value for key, value in parts.pop(expected.__name__).items() if key != "title"}
+    return {**schema, "$defs": parts} if parts else schema
+
+
+def _outcome(value: Any) -> ToolOutcome:
+    if isinstance(value, ToolOutcome):
+        return value
+    # What is no JSON either raises TypeError: the tool is broken, and its caller says so.
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return ToolOutcome(result=text)
+
+
+# --- The table ---
 
 
 def server_tools() -> Mapping[str, ServerTool]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from django.db.models import Q
 from django.utils import timezone
 
 import uamp
@@ -138,6 +141,18 @@ def history_until(chat_id: str, *, message_id: str | None, limit: int) -> list[H
     if message_id is not None:
         seq = Message.objects.filter(pk=message_id).values_list("seq", flat=True).first()
     return history(chat_id, limit=limit, before=None if seq is None else seq + 1)
+
+
+def search_messages(
+    chat_id: str, words: Iterable[str], *, limit: int, without: str | None = None
+) -> list[Message]:
+    """Return the newest messages of a chat that have every one of the words, in any case."""
+    rows = Message.objects.filter(chat_id=chat_id).exclude(pk=without)
+    for word in words:
+        # SQLite's LIKE knows the case of ASCII only: "ärger" would not find "Ärger".
+        cases = {word} if word.isascii() else {word, word.lower(), word.upper(), word.capitalize()}
+        rows = rows.filter(reduce(or_, (Q(content__icontains=case) for case in cases)))
+    return list(rows.order_by("-seq")[:limit])
 
 
 def agent_members(chat_id: str) -> list[AgentMember]:

@@ -125,7 +125,7 @@ def _run(claim: Claim) -> End:
         )
     try:
         arguments = msgspec.json.decode(claim.arguments or "{}", type=dict[str, Any])
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         return _failed(f"The arguments must be one JSON object: {error}.")
     with Work(claim) as work:
         return _run_tool(tool, work, arguments)

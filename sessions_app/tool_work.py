@@ -23,14 +23,16 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 import uamp
-from agents_app.tools import ReadContent, ToolCancelled, ToolError, ToolOutcome
+from agents_app.tools import FoundMessage, ReadContent, ToolCancelled, ToolError, ToolOutcome
 from chat_app import contents, fanout
+from chat_app import selectors as chat_selectors
 from sessions_app import database
 from sessions_app.frames import frame
 from sessions_app.models import Response, ToolCall
 from uamp import events as ev
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
     from types import TracebackType
 
@@ -53,6 +55,7 @@ class Claim:
     arguments: str
     response_id: str
     chat_id: str
+    message_id: str | None
     asker: contents.Owner
     deadline: datetime
     percent: int
@@ -95,6 +98,7 @@ def claim_call(pk: int) -> Claim | None:
         arguments=row.arguments,
         response_id=row.response_id,
         chat_id=row.response.chat_id,
+        message_id=row.response.message_id,
         asker=contents.Owner(
             user_id=session.user_id if session else None, key=session.principal if session else ""
         ),
@@ -217,6 +221,11 @@ class Work:
             _write_content, self._claim, data, mime_type=mime_type, filename=filename
         )
 
+    def search_messages(self, words: Sequence[str], *, limit: int) -> Sequence[FoundMessage]:
+        """See ToolContext: the chat of the response, and no other."""
+        self.check()
+        return database.scoped(_search_messages, self._claim, words, limit=limit)
+
     def check(self) -> None:
         """Raise ToolCancelled when the tool has to stop, as far as this process knows."""
         self.is_late = self.is_late or timezone.now() >= self._claim.deadline
@@ -314,6 +323,16 @@ def _readable(claim: Claim, content_id: str) -> ReadContent:
 
 def _chat_owner(claim: Claim) -> contents.Owner:
     return contents.Owner(key=f"chat:{claim.chat_id}")
+
+
+def _search_messages(claim: Claim, words: Sequence[str], *, limit: int) -> list[FoundMessage]:
+    found = chat_selectors.search_messages(
+        claim.chat_id, words, limit=limit, without=claim.message_id
+    )
+    return [
+        FoundMessage(at=row.created_at, role=row.role, name=row.name, text=row.content)
+        for row in found
+    ]
 
 
 @transaction.atomic

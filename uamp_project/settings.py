@@ -276,7 +276,7 @@ UAMP_DEFAULT_AGENT = os.environ.get("UAMP_DEFAULT_AGENT", "assistant")
 # Agents that are marked public may be used without signing in.
 UAMP_ALLOW_ANONYMOUS = os.environ.get("UAMP_ALLOW_ANONYMOUS", "1") == "1"
 # Tools that agents of this server may be given, as dotted paths to ServerTool objects.
-UAMP_SERVER_TOOLS = ["agents_app.csv_report.CSV_REPORT"]
+UAMP_SERVER_TOOLS = ["agents_app.csv_report.csv_report"]
 # On a socket with several sessions an input.text that no response.create follows within
 # this time starts its response (UAMP §10.4 prints no response.create); 0 turns it off.
 UAMP_AUTO_RESPOND_MS = int(os.environ.get("UAMP_AUTO_RESPOND_MS", "1000"))

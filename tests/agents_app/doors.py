@@ -1,10 +1,17 @@
 """The two doors of a run and a tool's context, as the tests open them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents_app.tools import ReadContent, ServerTool, ToolCancelled, ToolError, ToolOutcome
+from agents_app.tools import (
+    FoundMessage,
+    ReadContent,
+    ServerTool,
+    ToolCancelled,
+    ToolError,
+    ToolOutcome,
+)
 from uamp.content import ContentItem, ImageContent, MediaUrl, ToolCallData
 
 CSV_ID = "550e8400-e29b-41d4-a716-446655440000"
@@ -56,6 +63,8 @@ class Context:
     cancel_at: str | None = None
     told: list[dict[str, Any]] = field(default_factory=list)
     written: list[tuple[bytes, str, str]] = field(default_factory=list)
+    messages: Sequence[FoundMessage] = ()
+    searched: list[tuple[tuple[str, ...], int]] = field(default_factory=list)
 
     def progress(
         self,
@@ -89,3 +98,8 @@ class Context:
         """Keep it."""
         self.written.append((data, mime_type, filename))
         return ImageContent(image=MediaUrl(url="/api/content/x"), format="png", content_id="x")
+
+    def search_messages(self, words: Sequence[str], *, limit: int) -> Sequence[FoundMessage]:
+        """Keep what was looked for and return the messages that there are."""
+        self.searched.append((tuple(words), limit))
+        return self.messages[:limit]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from agents_app import csv_table
-from agents_app.csv_report import CSV_REPORT
+from agents_app.csv_report import csv_report
 from agents_app.csv_table import decode, describe, parse
 from agents_app.tools import ToolCancelled, ToolError, ToolOutcome
 from tests.agents_app.doors import CSV_ID, Context
@@ -34,7 +34,7 @@ The chart shows price over day."""
 
 
 def run(context: Context) -> ToolOutcome:
-    return CSV_REPORT.run(context, {"content_id": CSV_ID})
+    return csv_report.run(context, {"content_id": CSV_ID})
 
 
 def picture(context: Context) -> Image.Image:
@@ -162,13 +162,16 @@ def test_many_rows_give_signs_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("arguments", [{}, {"content_id": ""}, {"content_id": 7}])
 def test_a_call_without_a_file_is_refused(arguments: dict[str, Any]) -> None:
-    with pytest.raises(ToolError, match="content_id"):
-        CSV_REPORT.run(Context(data=SALES), arguments)
+    context = Context(data=SALES)
+    outcome = csv_report.run(context, arguments)
+    assert outcome.is_error
+    assert "`content_id`" in outcome.result or "`$.content_id`" in outcome.result
+    assert (context.told, context.written) == ([], [])
 
 
 def test_an_unknown_file_is_the_contexts_word() -> None:
     with pytest.raises(ToolError, match="no such content"):
-        CSV_REPORT.run(Context(), {"content_id": "another"})
+        csv_report.run(Context(), {"content_id": "another"})
 
 
 @pytest.mark.parametrize(

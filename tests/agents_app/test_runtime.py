@@ -59,6 +59,8 @@ def use_context(context: ToolContext, arguments: dict[str, Any]) -> ToolOutcome:
     context.progress(percent=50)
     if arguments["what"] == "read":
         context.read_content("id-1")
+    if arguments["what"] == "search":
+        context.search_messages(["a"], limit=1)
     context.write_content(b"", mime_type="text/plain", filename="a.txt")
     raise AssertionError
 
@@ -73,7 +75,7 @@ NO_TOOL = "not a tool"
 def _server_tools(settings: Settings) -> None:
     here = "tests.agents_app.test_runtime"
     settings.UAMP_SERVER_TOOLS = [
-        "agents_app.csv_report.CSV_REPORT",
+        "agents_app.csv_report.csv_report",
         f"{here}.SHORT",
         f"{here}.NOSY",
     ]
@@ -207,8 +209,11 @@ async def test_a_short_tool_runs_here(play: Callable[[Play], AgentSpec]) -> None
     assert output(events)[-1] == TextContent(text="failed: Say something else.")
 
 
-@pytest.mark.parametrize(("what", "said"), [("read", "read content"), ("write", "write content")])
-async def test_a_short_tool_has_no_content(
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [("read", "read content"), ("write", "write content"), ("search", "search the chat")],
+)
+async def test_a_short_tool_has_no_chat_and_no_content(
     play: Callable[[Play], AgentSpec], what: str, said: str
 ) -> None:
     events, _ = await run(with_tools(play(calling("nosy", what=what)), "nosy"), asked())

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agents_app.tools import ServerTool, ToolContext, ToolError, ToolOutcome
+from agents_app.tools import ServerTool, ToolContext, ToolError, ToolOutcome, tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,6 +79,12 @@ def _break(context: ToolContext, arguments: dict[str, Any]) -> ToolOutcome:
     raise RuntimeError("the password is hunter2")
 
 
+@tool
+def odd() -> object:
+    """Return what no JSON can say."""
+    return object()
+
+
 STEPS = _tool("steps", _steps)
 RAPID = _tool("rapid", _rapid)
 GATED = _tool("gated", _gated)
@@ -89,5 +95,5 @@ BREAK = _tool("break", _break)
 
 PATHS = [
     f"tests.sessions_app.long_tools.{name}"
-    for name in ("STEPS", "RAPID", "GATED", "ONCE", "REPEAT", "REFUSE", "BREAK")
+    for name in ("STEPS", "RAPID", "GATED", "ONCE", "REPEAT", "REFUSE", "BREAK", "odd")
 ]

@@ -27,13 +27,14 @@ from pytest_django.fixtures import Settings
 
 import uamp
 from agents_app.models import Agent
-from agents_app.tools import ToolCancelled, ToolError, ToolOutcome
+from agents_app.tools import FoundMessage, ToolCancelled, ToolError, ToolOutcome
 from chat_app import contents, fanout
 from chat_app.models import Chat, ContentUse, Participant
 from sessions_app import services
 from sessions_app.models import Response, Session, ToolCall
 from sessions_app.tasks import reap, ring, run_tool_call
 from sessions_app.tool_work import Claim, Work, claim_call, end_call
+from tests import factories
 from tests.sessions_app import long_tools
 from uamp_project.celery import app
 
@@ -254,13 +255,23 @@ def test_ringing_twice_runs_a_call_once(tmp_path: Path) -> None:
 # --- Answers that are errors ---
 
 
-@pytest.mark.parametrize("arguments", ["[1]", '{"a":', "null", '"text"'])
+@pytest.mark.parametrize(
+    "arguments", ["[1]", '{"a":', "null", '"text"', "NaN", '{"a":' * 5000 + "1" + "}" * 5000]
+)
 def test_bad_arguments_are_answered_and_no_tool_is_run(arguments: str) -> None:
     call = queued_call("break", arguments)
     run_tool_call(pk=call.pk)
     row = ended(call)
     assert (row.status, row.is_error) == ("failed", True)
     assert row.result.startswith("The arguments must be one JSON object: ")
+
+
+def test_arguments_that_do_not_fit_are_answered_and_the_tool_is_not_begun() -> None:
+    call = queued_call("csv_report", {"content_id": 7})
+    run_tool_call(pk=call.pk)
+    row = ended(call)
+    assert (row.status, row.is_error, row.progress) == ("failed", True, None)
+    assert row.result == "csv_report was not run. Expected `str`, got `int` - at `$.content_id`."
 
 
 def test_an_unknown_tool_is_answered() -> None:
@@ -308,6 +319,27 @@ def test_a_result_past_the_limit_becomes_a_file_of_the_chat() -> None:
     assert (item["type"], item["filename"]) == ("file", "repeat-result.txt")
     data, mime_type = contents.read_in_chat(item["content_id"], call.response.chat_id)
     assert (data, mime_type) == (b"x" * (LIMIT + 1), "text/plain")
+
+
+def test_a_result_that_no_file_may_hold_is_answered(settings: Settings) -> None:
+    settings.UAMP_UPLOAD_BYTES = LIMIT + 10
+    for times, status in ((LIMIT + 10, "done"), (LIMIT + 11, "failed")):
+        call = queued_call("repeat", {"text": "x", "times": times})
+        run_tool_call(pk=call.pk)
+        row = ended(call)
+        assert (row.status, row.is_error) == (status, status == "failed")
+        assert len(row.result) < 2500
+    assert row.result == f"The file is larger than {LIMIT + 10} bytes."
+    assert row.content_items == []
+
+
+def test_a_result_that_is_no_text_is_answered(caplog: pytest.LogCaptureFixture) -> None:
+    call = queued_call("odd")
+    run_tool_call(pk=call.pk)
+    row = ended(call)
+    assert (row.status, row.is_error) == ("failed", True)
+    assert row.result == "The tool failed. Its error is in the server's log."
+    assert "Encoding objects of type object is unsupported" in caplog.text
 
 
 def test_a_result_with_characters_that_no_database_takes_is_kept() -> None:
@@ -560,6 +592,29 @@ def test_what_may_not_be_stored_is_said() -> None:
     call = queued_call("steps")
     with Work(claimed(call)) as work, pytest.raises(ToolError, match="The file is empty"):
         work.write_content(b"", mime_type="text/csv", filename="r.csv")
+
+
+# --- The chat ---
+
+
+def test_a_tool_searches_its_own_chat_and_no_other() -> None:
+    asker = User.objects.create_user("asker")
+    call, elsewhere = (queued_call("steps", user=asker) for _ in range(2))
+    here = call.response.chat
+    texts = ("Die ÄRGER-Liste", "100% ärger, liste", "an_other liste", "Liste: Ärger?")
+    first, second, _, question = (factories.message(here, asker, text) for text in texts)
+    factories.message(elsewhere.response.chat, asker, "ärger liste elsewhere")
+    Response.objects.filter(pk=call.response_id).update(message=question)
+    with Work(claimed(call)) as work:
+        assert work.search_messages(["ärger", "LISTE"], limit=5) == [
+            FoundMessage(at=m.created_at, role="user", name="asker", text=m.content)
+            for m in (second, first)
+        ]
+        assert [m.text for m in work.search_messages(["liste"], limit=1)] == ["an_other liste"]
+        # What LIKE takes for a wildcard is a character here.
+        assert [m.text for m in work.search_messages(["%"], limit=5)] == ["100% ärger, liste"]
+        assert [m.text for m in work.search_messages(["n_o"], limit=5)] == ["an_other liste"]
+        assert work.search_messages(["elsewhere"], limit=5) == []
 
 
 @pytest.mark.usefixtures("celery_worker_thread")
