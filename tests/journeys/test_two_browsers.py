@@ -31,6 +31,10 @@ pytestmark = pytest.mark.browser
 
 WORDS = " ".join(f"word{number}" for number in range(1, 201))
 RELOADS = 10
+STEADY_AGENT = """
+from agents_app.models import Agent
+Agent.objects.create(name="steady", is_public=True, options={"script": "slow", "delay": 0.15})
+"""
 STREAM_MS = 20_000
 
 
@@ -77,13 +81,18 @@ async def test_a_refresh_at_ten_points_of_a_stream_loses_and_doubles_nothing(
 
 
 async def test_both_browsers_see_an_answer_grow(product: Product, chromium: str) -> None:
+    # So slow that no machine is too busy to look at it while it grows.
+    product.manage("shell", "-c", STEADY_AGENT)
+    with product.api("alice") as client:
+        path = f"/api/v1/chats/{product.chat_id}/participants"
+        client.post(path, json={"agent": "steady"}).raise_for_status()
     async with browser(chromium) as running:
         alice = await sign_in(await running.new_context(), product, "alice")
         bob = await sign_in(await running.new_context(), product, "bob")
-        await write(bob, "@slow again")
+        await write(bob, "@steady again")
         for page in (alice, bob):
             live = page.get_by_test_id("live-response").get_by_test_id("message-body")
-            await expect(live).to_contain_text("word20 ", timeout=STREAM_MS)
+            await expect(live).to_contain_text("word10 ", timeout=STREAM_MS)
             assert WORDS.startswith(await last_text(page))
 
         await bob.get_by_test_id("stop").click()
