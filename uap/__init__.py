@@ -24,6 +24,7 @@ from uap.state import (
 )
 from uap.strategy import AgentStrategy
 from uap.stream import AgentStreamEvent, AgentStreamResult, UAPEvent, UAPEventType
+from uap.thread_tree import ThreadNode, ThreadTree
 
 __all__ = [
     "VERSION",
@@ -42,6 +43,8 @@ __all__ = [
     "MiddlewareContext",
     "PlanStep",
     "SubagentExecutionTrace",
+    "ThreadNode",
+    "ThreadTree",
     "ToolExecutionTrace",
     "UAPEvent",
     "UAPEventType",

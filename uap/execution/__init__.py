@@ -2,16 +2,20 @@
 
 from uap.execution.context import ExecutionContext, ExecutionStrategy
 from uap.execution.loop import loop
+from uap.execution.plan import plan
+from uap.execution.planning import PLAN_SCHEMA
 from uap.execution.react import react
 from uap.execution.steps import Steps, run_steps, stream_steps
 from uap.result import ExecutionResult
 
 __all__ = [
+    "PLAN_SCHEMA",
     "ExecutionContext",
     "ExecutionResult",
     "ExecutionStrategy",
     "Steps",
     "loop",
+    "plan",
     "react",
     "run_steps",
     "stream_steps",

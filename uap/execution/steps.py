@@ -23,6 +23,7 @@ from upp import (
     StreamEvent,
     TextBlock,
     TokenUsage,
+    Tool,
     ToolCall,
     ToolExecution,
     ToolResult,
@@ -58,6 +59,11 @@ class Steps:
     def resumes(self) -> bool:
         """Whether the run goes on where an earlier one ended."""
         return self._context.input is None
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The agent's tools."""
+        return self._context.tools
 
     async def begin(self, **data: Any) -> None:
         """Begin a step; `data` is for its event. Calls left open before the run are run first."""
@@ -99,8 +105,8 @@ class Steps:
         await call_hook(self._hooks.on_reason, self.number, reasoning)
         await self._tell("reasoning", {"reasoning": reasoning})
 
-    async def act(self, *, tools: bool = True) -> bool:
-        """Ask the model and run the tools that it asks for; return whether there were any.
+    async def act(self, *, tools: bool = True) -> tuple[ToolExecution, ...]:
+        """Ask the model, run the tools that it asks for and return what was executed.
 
         Without `tools` the calls stay unanswered. Raises TooManyRoundsError for a round more than
         the tool strategy allows.
@@ -110,7 +116,7 @@ class Steps:
         self.state = self.state.with_messages((*turn.messages[:-1], turn.response))
         calls = turn.response.tool_calls
         if not tools or not self._llm.tools or turn.data is not None:
-            return False
+            return ()
         return await self._use_tools(calls)
 
     async def end(self, **data: Any) -> bool:
@@ -140,10 +146,10 @@ class Steps:
         self._step.add(turn)
         return turn
 
-    async def _use_tools(self, calls: Sequence[ToolCall]) -> bool:
+    async def _use_tools(self, calls: Sequence[ToolCall]) -> tuple[ToolExecution, ...]:
         limit = self._context.llm.max_iterations
         if not calls or limit == 0:
-            return False
+            return ()
         if self._rounds == limit:
             await call_hook(self._llm.tool_strategy.on_max_iterations, limit)
             raise TooManyRoundsError(
@@ -171,7 +177,7 @@ class Steps:
         self._step.executions += executions
         await call_hook(self._hooks.on_observe, self.number, executions)
         await self._tell("observation", {"observations": executions})
-        return True
+        return executions
 
     async def _tell(self, kind: UAPEventType, data: dict[str, Any]) -> None:
         if self._emit is not None:

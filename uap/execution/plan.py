@@ -1,0 +1,167 @@
+"""Plan first, then do one step after the other (UAP §5.4)."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from uap.execution.context import ExecutionContext, ExecutionStrategy
+from uap.execution.planning import (
+    PLAN_SCHEMA,
+    in_order,
+    planning_prompt,
+    read_plan,
+    replanning_prompt,
+    step_prompt,
+)
+from uap.execution.steps import Steps, run_steps, stream_steps
+from uap.result import ExecutionResult
+from uap.state import PlanStatus, PlanStep
+from uap.stream import AgentStreamResult
+from upp import ErrorCode, Model, ToolExecution, TooManyRoundsError, UPPError
+from upp.messages import unanswered_calls
+
+_HOPELESS = {
+    ErrorCode.AUTHENTICATION_FAILED,
+    ErrorCode.CANCELLED,
+    ErrorCode.INVALID_REQUEST,
+    ErrorCode.MODEL_NOT_FOUND,
+    ErrorCode.QUOTA_EXCEEDED,
+}
+"""What another plan cannot help against."""
+
+
+def plan(
+    *,
+    max_plan_steps: float = math.inf,
+    allow_replan: bool = True,
+    plan_schema: Mapping[str, Any] = PLAN_SCHEMA,
+) -> ExecutionStrategy:
+    """Return the strategy that lets the model write a plan and carries it out.
+
+    The first step makes the plan; each step of the plan then takes one step for each inference,
+    with its tools, until the model calls no more of them. A step of the plan fails when the
+    inference fails, or when the tool that it names was called and has only failed: with
+    `allow_replan` the model then makes a new plan for what is left, else the run fails. Only the
+    first `max_plan_steps` of a plan are kept. `plan_schema` describes an object with `steps` like
+    those of the default, and maybe more. A run without an input goes on with an unfinished plan.
+    """
+    return _Plan(max_plan_steps=max_plan_steps, allow_replan=allow_replan, plan_schema=plan_schema)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Plan:
+    max_plan_steps: float
+    allow_replan: bool
+    plan_schema: Mapping[str, Any]
+    name: str = "plan"
+
+    async def execute(self, context: ExecutionContext) -> ExecutionResult:
+        return await run_steps(context, self._body(context.llm.model), None)
+
+    def stream(self, context: ExecutionContext) -> AgentStreamResult:
+        return stream_steps(context, self._body(context.llm.model))
+
+    def _body(self, model: Model) -> Any:
+        return lambda steps: _Run(self, steps, model).go()
+
+
+@dataclass
+class _Run:
+    """One run of a plan; how far it has come is in the state."""
+
+    options: _Plan
+    steps: Steps
+    model: Model
+    reason: str = "it was not finished."
+    executed: list[ToolExecution] = field(default_factory=list)
+
+    @property
+    def plan(self) -> tuple[PlanStep, ...]:
+        return self.steps.state.plan or ()
+
+    async def go(self) -> None:
+        if self.steps.resumes and any(step.status != "completed" for step in self.plan):
+            in_order(self.plan, after=(), provider=self.model.provider)
+            stop = False
+        else:
+            stop = await self._make_plan(None)
+        while not stop:
+            failed = self._first("failed")
+            current = self._first("in_progress") or self._first("pending")
+            if failed is not None:
+                stop = await self._make_plan(failed)
+            elif current is not None:
+                stop = await self._do(current)
+            else:
+                return
+
+    async def _make_plan(self, failed: PlanStep | None) -> bool:
+        phase = "replanning" if failed else "planning"
+        await self.steps.begin(phase=phase)
+        able = self.model.capabilities.structured_output
+        schema, limit = self.options.plan_schema, self.options.max_plan_steps
+        prompt = planning_prompt(self.steps.tools, limit=limit, schema=None if able else schema)
+        completed: tuple[PlanStep, ...] = ()
+        if failed is not None:
+            prompt = f"{replanning_prompt(self.plan, failed, self.reason)}\n{prompt}"
+            completed = tuple(step for step in self.plan if step.status == "completed")
+        turn = await self.steps.consult(prompt, phase="plan", structure=schema if able else None)
+        made = read_plan(turn, completed=completed, limit=limit, provider=self.model.provider)
+        self.steps.state = self.steps.state.with_plan(made)
+        return await self.steps.end(phase=phase, plan=made)
+
+    async def _do(self, step: PlanStep) -> bool:
+        """Take one step for a step of the plan; return whether to stop."""
+        begins = step.status == "pending"
+        step = self._mark(step, "in_progress")
+        await self.steps.begin(phase="execute", planStep=step)
+        if begins:
+            self.executed.clear()
+            self.steps.say(step_prompt(step, last=step.id == self.plan[-1].id), phase="plan_step")
+        before = self.steps.state
+        try:
+            executed = await self.steps.act()
+        except UPPError as error:
+            self.steps.state = before
+            self._mark(step, "failed")
+            hopeless = isinstance(error, TooManyRoundsError) or error.code in _HOPELESS
+            if hopeless or not self.options.allow_replan:
+                raise
+            self.reason = f"the model could not be asked ({error.code})."
+            return False
+        self.executed += executed
+        if unanswered_calls(self.steps.state.messages):
+            # The developer wants to run the calls, so the step is not over.
+            await self.steps.end(phase="execute", plan=self.plan)
+            return True
+        if not executed:
+            failure = self._failure(step)
+            self._mark(step, "failed" if failure else "completed")
+            if failure and not self.options.allow_replan:
+                raise UPPError(
+                    f"Step {step.id} of the plan failed: {failure}",
+                    code=ErrorCode.INVALID_RESPONSE,
+                    provider=self.model.provider,
+                )
+            self.reason = failure or ""
+        return await self.steps.end(phase="execute", plan=self.plan)
+
+    def _failure(self, step: PlanStep) -> str | None:
+        """Return why a step has failed whose tool was called and never worked."""
+        tried = [done for done in self.executed if done.tool_name == step.tool]
+        if tried and all(done.is_error for done in tried):
+            return f"{step.tool}: {tried[-1].result}"
+        return None
+
+    def _first(self, status: PlanStatus) -> PlanStep | None:
+        return next((step for step in self.plan if step.status == status), None)
+
+    def _mark(self, step: PlanStep, status: PlanStatus) -> PlanStep:
+        marked = msgspec.structs.replace(step, status=status)
+        self.steps.state = self.steps.state.with_plan(
+            [marked if other.id == step.id else other for other in self.plan]
+        )
+        return marked

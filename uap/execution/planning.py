@@ -1,0 +1,177 @@
+"""What a model is told about plans, and how its plan is read (UAP §5.4).
+
+The law: a plan that cannot be carried out is refused as a whole; no step is left out in silence.
+"""
+
+import json
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+
+from uap.state import PlanStep
+from upp import ErrorCode, Tool, Turn, UPPError
+
+logger = logging.getLogger(__name__)
+
+PLAN_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "steps": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "id": {"type": "string", "description": "A short name, unique in the plan"},
+                    "description": {"type": "string", "description": "What is done in this step"},
+                    "tool": {"type": ["string", "null"], "description": "The tool it needs"},
+                    "dependsOn": {
+                        "type": "array",
+                        "items": {"type": "string"},
+                        "description": "The ids of the steps that have to be done before",
+                    },
+                },
+                "required": ["id", "description", "tool", "dependsOn"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["steps"],
+    "additionalProperties": False,
+}
+
+
+class _PlannedStep(msgspec.Struct, rename="camel"):
+    description: str
+    id: str | int | None = None
+    tool: str | None = None
+    depends_on: tuple[str | int, ...] = ()
+
+
+class _Planned(msgspec.Struct):
+    steps: tuple[_PlannedStep, ...]
+
+
+def planning_prompt(
+    tools: Sequence[Tool], *, limit: float, schema: Mapping[str, Any] | None
+) -> str:
+    """Return what asks for a plan; `schema` is told where the API cannot hold the model to it."""
+    asked = (
+        "Make a plan for what was asked, and do nothing else yet: call no tool and give no answer. "
+        "Reply with a JSON object whose `steps` are the steps, each with an `id`, a `description`, "
+        "the name of the `tool` that it needs, if any, and `dependsOn`, the ids of the steps that "
+        "have to be done before."
+    )
+    lines = [asked]
+    if tools:
+        lines.append("Tools: " + "; ".join(f"{tool.name}: {tool.description}" for tool in tools))
+    if limit != float("inf"):
+        lines.append(f"Use at most {limit} steps.")
+    if schema is not None:
+        lines.append(f"The JSON Schema of the reply: {json.dumps(schema)}")
+    return "\n".join(lines)
+
+
+def replanning_prompt(plan: Sequence[PlanStep], failed: PlanStep, reason: str) -> str:
+    """Return what is said before the prompt for a plan when a step has failed."""
+    done = [f"{step.id} ({step.description})" for step in plan if step.status == "completed"]
+    left = [f"{step.id} ({step.description})" for step in plan if step.status == "pending"]
+    return (
+        f"Step {failed.id} of the plan has failed: {reason}\n"
+        f"Done so far: {', '.join(done) or 'nothing'}. Not begun: {', '.join(left) or 'nothing'}.\n"
+        "Make a new plan with the steps that are left to do; they may depend on those done so far."
+    )
+
+
+def step_prompt(step: PlanStep, *, last: bool) -> str:
+    """Return what asks for one step of the plan."""
+    tool = f" Use the tool {step.tool}." if step.tool else ""
+    ending = (
+        "It is the last step: end with the whole answer to what was asked."
+        if last
+        else "Do this step only, and say in a few words what came of it."
+    )
+    return f"Now do step {step.id} of the plan: {step.description}.{tool} {ending}"
+
+
+def read_plan(
+    turn: Turn, *, completed: Sequence[PlanStep] = (), limit: float, provider: str
+) -> tuple[PlanStep, ...]:
+    """Return the plan in a reply: what is completed, then the new steps in an order that works.
+
+    A new step with the id of a completed one is that step when it is described alike, and takes its
+    place otherwise. Only the first `limit` new steps are kept. Raises UPPError INVALID_RESPONSE
+    when there is no plan in the reply or it cannot be carried out.
+    """
+    new = [_to_step(planned) for planned in _planned(turn, provider)]
+    done = {(step.id, step.description) for step in completed}
+    new = [step for step in new if (step.id, step.description) not in done]
+    ids = {step.id for step in new}
+    if len(ids) < len(new):
+        raise _invalid("Two steps have the same id.", provider)
+    kept = [step for step in completed if step.id not in ids]
+    ordered = in_order(new, after=(step.id for step in kept), provider=provider)
+    if len(ordered) > limit:
+        logger.warning("A plan of %d steps was cut to %s", len(ordered), limit)
+        ordered = ordered[: int(limit)]
+    return (*kept, *ordered)
+
+
+def in_order(
+    steps: Iterable[PlanStep], *, after: Iterable[str], provider: str
+) -> tuple[PlanStep, ...]:
+    """Return steps with each after those that it depends on; `after` are the ids of done ones.
+
+    Raises UPPError INVALID_RESPONSE when they depend on each other in a circle or on what is not
+    there.
+    """
+    waiting, known, ordered = list(steps), set(after), list[PlanStep]()
+    while waiting:
+        ready = next((step for step in waiting if known.issuperset(step.depends_on)), None)
+        if ready is None:
+            names = ", ".join(step.id for step in waiting)
+            raise _invalid(f"These steps wait for what is never done: {names}.", provider)
+        waiting.remove(ready)
+        ordered.append(ready)
+        known.add(ready.id)
+    return tuple(ordered)
+
+
+def _planned(turn: Turn, provider: str) -> tuple[_PlannedStep, ...]:
+    found = turn.data if turn.data is not None else _json_object(turn.response.text)
+    try:
+        return msgspec.convert(found, type=_Planned).steps
+    except msgspec.ValidationError as error:
+        raise _invalid(f"The reply holds no plan: {error}", provider) from error
+
+
+def _json_object(text: str) -> Any:
+    """Return the first JSON object in a text; None without one."""
+    decoder = json.JSONDecoder()
+    start = text.find("{")
+    while start >= 0:
+        try:
+            return decoder.raw_decode(text, start)[0]
+        except ValueError:
+            start = text.find("{", start + 1)
+    return None
+
+
+def _to_step(planned: _PlannedStep) -> PlanStep:
+    return PlanStep(
+        id=str(uuid4()) if planned.id is None else str(planned.id),
+        description=planned.description,
+        depends_on=tuple(str(name) for name in planned.depends_on),
+        status="pending",
+        tool=planned.tool,
+    )
+
+
+def _invalid(message: str, provider: str) -> UPPError:
+    return UPPError(
+        f"Failed to parse execution plan. {message}",
+        code=ErrorCode.INVALID_RESPONSE,
+        provider=provider,
+    )
