@@ -140,6 +140,7 @@ class Broker:
             wait = self._waits.get(row.pk)
             if wait is not None and not wait.done():
                 wait.set_result(outcome_of(row))
+                self._client_waits.discard(row.pk)
 
 
 def outcome_of(row: ToolCall) -> ToolOutcome:

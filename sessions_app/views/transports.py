@@ -152,6 +152,15 @@ class _Line:
         self.peer.connection.attach(session_id)
         self.peer.attach(session, cursor=session.last_seq)
 
+    def hear_running(self, session_id: str) -> None:
+        """Hear on, here, what runs for a session already: a tool.result lets it go on."""
+        attached = self.peer.sessions[session_id]
+        self.peer.put(attached.feed.catch_up_running)
+        for run in list(runner.current().runs.values()):
+            if run.context.session_id == session_id:
+                run.listen(attached.listener)
+                attached.listener.hear(run)
+
 
 def _url_agent(request: HttpRequest) -> str | None:
     match = request.resolver_match
@@ -329,6 +338,7 @@ async def _batch_of(request: HttpRequest) -> tuple[_Line, list[dict[str, Any]]]:
     named = {str(event["session_id"]) for event in events if event.get("session_id")}
     for session_id in named:
         await line.attach_known(session_id)
+        line.hear_running(session_id)
     return line, events
 
 
