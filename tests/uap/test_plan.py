@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.uap.agents import call, followed, kinds, model, requests, said, tool
+from tests.uap.agents import Answer, call, followed, kinds, model, requests, said, tool
 from uap import Agent, AgentState, AgentStrategy, AgentStreamEvent, PlanStep, agent
 from uap.execution import PLAN_SCHEMA, plan
 from upp import (
@@ -214,7 +214,7 @@ async def test_a_step_whose_tool_never_worked_has_failed() -> None:
 
 async def test_without_replanning_a_failure_ends_the_run() -> None:
     """UAP §5.4: allowReplan false."""
-    answers = [a_plan(step("a", tool="t")), call("t"), "could not"]
+    answers: list[Answer] = [a_plan(step("a", tool="t")), call("t"), "could not"]
     broken = tool("t", lambda _: 1 / 0)
     bot = agent(model=model(*answers), tools=[broken], execution=plan(allow_replan=False))
     with pytest.raises(UPPError, match="Step a of the plan failed: t: division by zero"):

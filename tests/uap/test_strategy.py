@@ -1,0 +1,237 @@
+"""Hooks: their order, the stop condition, recovery, and strategies of one's own."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from tests.uap.agents import call, followed, kinds, model, said, tool
+from uap import (
+    AgentState,
+    AgentStrategy,
+    AgentStreamResult,
+    ExecutionResult,
+    GenerateResult,
+    agent,
+    memory_checkpoints,
+)
+from uap.execution import (
+    ExecutionContext,
+    ExecutionStrategy,
+    Steps,
+    loop,
+    plan,
+    react,
+    run_steps,
+    stream_steps,
+)
+from upp import ErrorCode, TextBlock, UPPError, UserMessage
+from upp.providers.scripted import Fail
+
+START = AgentState.initial()
+DOWN = UPPError("down", code=ErrorCode.PROVIDER_ERROR)
+
+
+async def test_hooks_may_be_async() -> None:
+    """UAP §10.1: the hooks of a run."""
+    log: list[str] = []
+
+    async def started(step: int, _state: AgentState) -> None:
+        log.append(f"start {step}")
+
+    async def stops(_state: AgentState) -> bool:
+        return True
+
+    bot = agent(
+        model=model(call("t")),
+        tools=[tool("t")],
+        strategy=AgentStrategy(on_step_start=started, stop_condition=stops),
+    )
+    result = await bot.generate("go", START)
+
+    assert log == ["start 1"]
+    assert result.state.step == 1
+
+
+async def test_the_stop_condition_ends_the_run_after_a_step() -> None:
+    """UAP §10.2: stopCondition is the primary control of termination."""
+    completed: list[GenerateResult] = []
+    bot = agent(
+        model=model(call("t")),
+        tools=[tool("t")],
+        strategy=AgentStrategy(
+            stop_condition=lambda state: state.step == 2, on_complete=completed.append
+        ),
+    )
+    stream = bot.stream("go", START)
+
+    assert kinds(await followed(stream))[-1] == "step_end 2"
+    result = await stream
+    assert said(result.state.messages)[-1] == "results done"
+    assert result.turn.response.has_tool_calls
+    assert completed == [result]
+
+
+@pytest.mark.parametrize("execution", [react(), plan()])
+async def test_the_stop_condition_is_asked_after_every_step(execution: ExecutionStrategy) -> None:
+    """UAP §10.2: stopCondition, for every strategy."""
+    bot = agent(
+        model=model('{"steps": [{"description": "x"}, {"description": "y"}]}', call("t")),
+        tools=[tool("t")],
+        execution=execution,
+        strategy=AgentStrategy(stop_condition=lambda _: True),
+    )
+    assert (await bot.generate("go", START)).state.step == 1
+
+
+async def test_the_stop_condition_sees_the_metadata() -> None:
+    """UAP §10.2: the condition may look at state.metadata."""
+    bot = agent(
+        model=model(call("t")),
+        tools=[tool("t")],
+        strategy=AgentStrategy(stop_condition=lambda state: state.metadata["taskComplete"]),
+    )
+    result = await bot.generate("go", START.with_metadata("taskComplete", value=True))
+
+    assert result.state.step == 1
+
+
+async def test_the_end_of_a_step_gets_the_turn_of_that_step() -> None:
+    """UAP §10.1: onStepEnd(step, result)."""
+    turns: list[tuple[int, list[str], int]] = []
+
+    def ended(step: int, result: GenerateResult) -> None:
+        turns.append((step, said(result.turn.messages), len(result.turn.tool_executions)))
+
+    bot = agent(
+        model=model(call("t"), "bye"),
+        tools=[tool("t")],
+        strategy=AgentStrategy(on_step_end=ended),
+    )
+    await bot.generate("go", START)
+
+    assert turns == [(1, ["user go", "assistant", "results done"], 1), (2, ["assistant bye"], 0)]
+
+
+async def test_an_error_is_told_with_the_state_so_far() -> None:
+    """UAP §10.1: onError(error, state)."""
+    told: list[tuple[Exception, list[str]]] = []
+    bot = agent(
+        model=model(call("t"), [Fail(DOWN)]),
+        tools=[tool("t")],
+        strategy=AgentStrategy(
+            on_error=lambda error, state: told.append((error, said(state.messages)))
+        ),
+    )
+    with pytest.raises(UPPError):
+        await bot.generate("go", START)
+
+    assert told == [(DOWN, ["user go", "assistant", "results done"])]
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+async def test_the_error_hook_may_give_a_result(*, streaming: bool) -> None:
+    """UAP §10.1: onError is called on error, and may recover."""
+    spare = await agent(model=model("spare")).generate("x", START)
+    bot = agent(model=model([Fail(DOWN)]), strategy=AgentStrategy(on_error=lambda *_: spare))
+    result = await (bot.stream("go", START) if streaming else bot.generate("go", START))
+
+    assert result is spare
+
+
+async def test_what_a_hook_raises_ends_the_run() -> None:
+    def broken(*_: object) -> None:
+        raise ValueError("my hook")
+
+    bot = agent(model=model("x"), strategy=AgentStrategy(on_complete=broken))
+    with pytest.raises(ValueError, match="my hook"):
+        await bot.generate("go", START)
+
+
+@dataclass(frozen=True)
+class Shout:
+    """A strategy that knows nothing of steps: it asks once, in capitals."""
+
+    name: str = "shout"
+
+    async def execute(self, context: ExecutionContext) -> ExecutionResult:
+        """Ask."""
+        assert isinstance(context.input, UserMessage)
+        loud = UserMessage(content=(TextBlock(text=context.input.text.upper()),))
+        turn = await context.llm.generate(context.state.messages, loud)
+        return ExecutionResult(turn=turn, state=context.state.with_messages(turn.messages))
+
+    def stream(self, context: ExecutionContext) -> AgentStreamResult:
+        """Ask, without events."""
+        return AgentStreamResult(lambda _emit: self.execute(context))
+
+
+@dataclass(frozen=True)
+class Twice:
+    """A strategy made of steps: it asks two times, whatever is said."""
+
+    name: str = "twice"
+
+    async def execute(self, context: ExecutionContext) -> ExecutionResult:
+        """Ask twice."""
+        return await run_steps(context, self._body, None)
+
+    def stream(self, context: ExecutionContext) -> AgentStreamResult:
+        """Ask twice, live."""
+        return stream_steps(context, self._body)
+
+    async def _body(self, steps: Steps) -> None:
+        for part in ("first", "second"):
+            await steps.begin(part=part)
+            await steps.act()
+            await steps.end()
+
+
+async def test_any_object_with_the_members_of_a_strategy_is_one() -> None:
+    """UAP §5.5 MUST: custom strategies; §5.1: the members of ExecutionStrategy."""
+    store = memory_checkpoints()
+    bot = agent(
+        model=model(call("t"), "HELLO"),
+        tools=[tool("t")],
+        execution=Shout(),
+        checkpoints=store,
+        session_id="s",
+    )
+    result = await bot.generate("hi", START)
+    streamed = await bot.stream("hi", START)
+
+    assert said(result.state.messages) == [
+        "user HI",
+        "assistant",
+        "results done",
+        "assistant HELLO",
+    ]
+    assert said(streamed.state.messages) == ["user HI", "assistant HELLO"]
+    assert await store.load("s") == streamed.state.to_json()
+
+
+async def test_a_strategy_may_be_made_of_the_parts_of_the_others() -> None:
+    """UAP §5.5 MUST: custom strategies."""
+    store = memory_checkpoints()
+    bot = agent(model=model("one", "two"), execution=Twice(), checkpoints=store, session_id="s")
+    stream = bot.stream("hi", START)
+
+    assert kinds(await followed(stream)) == [
+        *("step_start 1", "step_end 1", "step_start 2", "step_end 2"),
+    ]
+    assert said((await stream).turn.messages) == ["user hi", "assistant one", "assistant two"]
+    assert await store.load("s") == (await stream).state.to_json()
+
+
+async def test_a_step_without_an_inference_is_refused() -> None:
+    class Idle(Twice):
+        async def _body(self, steps: Steps) -> None:
+            await steps.begin()
+            await steps.end()
+
+    with pytest.raises(RuntimeError, match="before it asked the model"):
+        await agent(model=model("x"), execution=Idle()).generate("hi", START)
+
+
+def test_strategies_have_names_and_are_interchangeable() -> None:
+    """UAP §2.3, §5.1: strategies are decoupled from agents, and have a name."""
+    assert [one.name for one in (loop(), react(), plan())] == ["loop", "react", "plan"]
