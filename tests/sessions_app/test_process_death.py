@@ -1,0 +1,260 @@
+"""What becomes of responses whose server process ends (DESIGN D3, notes G4, G6, G12).
+
+The server runs as a process of its own, with a short lease, on a database of its own; it is killed
+without a word, or told to end.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from websockets.exceptions import ConnectionClosed
+
+from tests import services
+from tests.client import Frame, UampClient, output_text, text_of, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[2]
+START_SECONDS = 30
+PREPARE = """
+import django
+django.setup()
+from django.core.management import call_command
+from agents_app.demo import prepare_agents
+from agents_app.models import Agent
+call_command("migrate", verbosity=0)
+prepare_agents()
+Agent.objects.create(
+    name="teller", is_public=True, options={"script": "echo", "delay": 0.05}
+)
+"""
+COUNTED = " ".join(f"word{number}" for number in range(1, 201))
+WORDS = " ".join(f"w{number}" for number in range(20))
+
+
+def environment(data_dir: Path) -> dict[str, str]:
+    """Return the environment of a server on a data directory."""
+    taken = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "LANG"}}
+    return {
+        **taken,
+        "DATA_DIR": str(data_dir),
+        "DJANGO_SETTINGS_MODULE": "uamp_project.settings",
+        "UAMP_LEASE_SECONDS": "1",
+        "UAMP_SWEEP_SECONDS": "0.2",
+        "UAMP_FLUSH_MS": "50",
+        "UAMP_GRACE_SECONDS": "2",
+        "PYTHONPATH": str(ROOT),
+    }
+
+
+@dataclass
+class Server:
+    """A server process that can be ended and started again on the same data."""
+
+    data_dir: Path
+    port: int = field(default_factory=services.free_port)
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self, *, uvicorn: bool = False) -> None:
+        """Start it and wait until it answers."""
+        command = (
+            ["-m", "uvicorn", "uamp_project.asgi:application", "--ws", "wsproto", "--port"]
+            if uvicorn
+            else ["manage.py", "serve", "--no-worker", "--port"]
+        )
+        self.process = subprocess.Popen(  # noqa: S603 our own server
+            [sys.executable, *command, str(self.port)],
+            cwd=ROOT,
+            env=environment(self.data_dir),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        wait_until(self._answers, START_SECONDS)
+
+    def _answers(self) -> bool:
+        try:
+            ready = httpx.get(f"http://127.0.0.1:{self.port}/readyz", trust_env=False)
+        except httpx.TransportError:
+            return False
+        return ready.status_code == httpx.codes.OK
+
+    def end(self, how: signal.Signals) -> int:
+        """Send a signal, wait for the end and return the exit status."""
+        assert self.process is not None
+        self.process.send_signal(how)
+        return self.process.wait(timeout=20)
+
+    def dial(self) -> UampClient:
+        """Return a socket of a visitor."""
+        return UampClient(f"ws://127.0.0.1:{self.port}/uamp")
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        """Return what the database has."""
+        database = sqlite3.connect(self.data_dir / "db.sqlite3")
+        try:
+            return database.execute(sql).fetchall()
+        finally:
+            database.close()
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a data directory with a migrated database and agents."""
+    folder = tmp_path_factory.mktemp("prepared")
+    subprocess.run(  # noqa: S603 our own code
+        [sys.executable, "-c", PREPARE], cwd=ROOT, env=environment(folder), check=True
+    )
+    return folder
+
+
+@pytest.fixture
+def killable(prepared: Path, tmp_path: Path) -> Iterator[Server]:
+    """Give a server that was not started."""
+    shutil.copytree(prepared, tmp_path / "data")
+    server = Server(tmp_path / "data")
+    yield server
+    if server.process is not None and server.process.poll() is None:
+        server.process.kill()
+        server.process.wait()
+
+
+def resumed(client: UampClient, created: Frame, after: int) -> None:
+    """Go on with a session."""
+    resume = {"session_id": created["session_id"], "epoch": created["epoch"], "after": after}
+    client.send("session.create", session={}, resume=resume)
+    assert client.expect("session.created")["resumed"] is True
+    client.expect("capabilities")
+
+
+def read_to_the_end(client: UampClient) -> tuple[list[Frame], int]:
+    """Return what comes until the server closes, and with which code."""
+    frames: list[Frame] = []
+    while True:
+        try:
+            frames.append(client.receive())
+        except ConnectionClosed as closed:
+            return frames, closed.rcvd.code if closed.rcvd else 1006
+
+
+def test_a_response_whose_process_was_killed_ends_once_with_its_text(killable: Server) -> None:
+    killable.start()
+    client = killable.dial()
+    created = client.create_session(agent="slow")
+    client.ask("Count")
+    begun = client.expect("response.created")
+    heard = [client.receive() for _ in range(12)]
+    killable.end(signal.SIGKILL)
+    client.close()
+    assert killable.query("SELECT status FROM sessions_app_response") == [("in_progress",)]
+    killable.start()
+    again = killable.dial()
+    resumed(again, created, begun["seq"])
+    failed = again.until("response.error")[-1]
+    assert failed["response_id"] == begun["response_id"]
+    assert failed["error"]["code"] == "interrupted"
+    assert again.during(0.5) == []
+    ((status, text),) = killable.query("SELECT status, text FROM sessions_app_response")
+    assert status == "failed"
+    # At most one flush behind what was heard; a prefix of what would have been said.
+    assert COUNTED.startswith(text)
+    assert len(text.split()) >= len(text_of(heard).split()) - 3
+    assert killable.query(
+        "SELECT content, status FROM chat_app_message WHERE role = 'assistant'"
+    ) == [(text, "failed")]
+    ends = killable.query(
+        "SELECT type FROM chat_app_chatevent WHERE type IN"
+        " ('response.done', 'response.error', 'response.cancelled')"
+    )
+    assert ends == [("response.error",)]
+    # The session is as good as before.
+    again.send("response.create")
+    again.until("response.delta")
+
+
+def test_a_response_that_waited_for_its_client_goes_on_in_another_process(
+    killable: Server,
+) -> None:
+    tool = {"type": "function", "function": {"name": "search"}}
+    killable.start()
+    client = killable.dial()
+    created = client.create_session(agent="tool-user", session={"tools": [tool]})
+    client.ask("Paris")
+    begun = client.expect("response.created")
+    call = client.expect("tool.call")
+    killable.end(signal.SIGKILL)
+    client.close()
+    killable.start()
+    again = killable.dial()
+    resumed(again, created, begun["seq"])
+    asked = next(f for f in again.until("tool.call") if f["type"] == "tool.call")
+    assert (asked["call_id"], asked["response_id"]) == (call["call_id"], begun["response_id"])
+    again.send("tool.result", call_id=call["call_id"], result="22")
+    done = again.until("response.done")[-1]
+    assert done["response_id"] == begun["response_id"]
+    assert output_text(done) == "The tool answered: 22"
+    assert killable.query("SELECT id, status FROM sessions_app_response") == [
+        (begun["response_id"], "completed")
+    ]
+    assert killable.query("SELECT status, result FROM sessions_app_toolcall") == [("done", "22")]
+
+
+def test_a_server_that_is_told_to_end_lets_its_responses_finish(killable: Server) -> None:
+    killable.start()
+    client = killable.dial()
+    client.create_session(agent="teller")
+    client.ask(WORDS)
+    client.until("response.delta")
+    assert killable.process is not None
+    killable.process.send_signal(signal.SIGTERM)
+    frames, code = read_to_the_end(client)
+    assert frames[-1]["type"] == "response.done"
+    assert output_text(frames[-1]) == WORDS
+    assert code == 1012
+    assert killable.process.wait(timeout=10) == 0
+
+
+def test_what_does_not_finish_in_time_is_ended_by_the_next_process(killable: Server) -> None:
+    killable.start()
+    client = killable.dial()
+    created = client.create_session(agent="slow")
+    client.ask("Count")
+    begun = client.expect("response.created")
+    client.until("response.delta")
+    assert killable.end(signal.SIGTERM) == 0
+    client.close()
+    # The whole of the grace time is kept, and the row says that it still runs.
+    ((status, text),) = killable.query("SELECT status, text FROM sessions_app_response")
+    assert status == "in_progress"
+    assert len(text.split()) > 25
+    killable.start()
+    again = killable.dial()
+    resumed(again, created, begun["seq"])
+    assert again.until("response.error")[-1]["error"]["code"] == "interrupted"
+    assert killable.query("SELECT status, text FROM sessions_app_response") == [("failed", text)]
+
+
+def test_a_response_outlives_its_sockets_under_uvicorn(killable: Server) -> None:
+    """Uvicorn closes the sockets first; what they asked for is finished all the same."""
+    killable.start(uvicorn=True)
+    client = killable.dial()
+    client.create_session(agent="teller")
+    client.ask(WORDS)
+    client.until("response.delta")
+    killable.end(signal.SIGTERM)
+    _, code = read_to_the_end(client)
+    assert code == 1012
+    assert killable.query("SELECT status, text FROM sessions_app_response") == [
+        ("completed", WORDS)
+    ]
