@@ -4,7 +4,6 @@ The law: a key is asked for anew for each request, and is never shown whole.
 """
 
 import inspect
-import os
 import random
 from bisect import bisect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -63,10 +62,8 @@ class DynamicKey:
         return self._get_key()
 
 
-async def resolve_key(key: Key | None, *, variable: str | None = None) -> str | None:
-    """Return the key for one request: the given one, else the environment variable's, else None."""
-    if key is None:
-        return (os.environ.get(variable) or None) if variable else None
+async def resolve_key(key: Key) -> str:
+    """Return the key for one request."""
     if isinstance(key, str):
         return key
     given = key() if callable(key) else key.get_key()

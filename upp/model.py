@@ -88,3 +88,8 @@ def structured_data(message: AssistantMessage, structure: Mapping[str, Any] | No
         return msgspec.json.decode(message.text)
     except msgspec.DecodeError:
         return None
+
+
+def wants_any_object(structure: Mapping[str, Any]) -> bool:
+    """Return whether a schema says no more than «an object»: the mode without a schema."""
+    return dict(structure) == {"type": "object"}

@@ -39,20 +39,10 @@ async def later() -> str:
         (later, "later"),
         (DynamicKey(later), "later"),
         (RoundRobinKeys(["first"]), "first"),
-        (None, "from-env"),
     ],
 )
-async def test_every_kind_of_key_is_resolved(
-    key: Key | None, resolved: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SOME_KEY", "from-env")
-    assert await resolve_key(key, variable="SOME_KEY") == resolved
-
-
-async def test_without_key_and_variable_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SOME_KEY", "")
-    assert await resolve_key(None, variable="SOME_KEY") is None
-    assert await resolve_key(None) is None
+async def test_every_kind_of_key_is_resolved(key: Key, resolved: str) -> None:
+    assert await resolve_key(key) == resolved
 
 
 def test_a_masked_key_shows_its_ends_only() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from contextlib import suppress
 from typing import Any
 
 import httpx
@@ -10,8 +11,12 @@ import pytest
 from tests.upp.wire_server import STREAM_HEAD, Answer, Exchange, serve
 from upp import (
     ErrorCode,
+    LinearBackoff,
     LLMRequest,
+    ProviderConfig,
     ReasoningBlock,
+    RetryAfterStrategy,
+    RoundRobinKeys,
     TextBlock,
     TokenUsage,
     Tool,
@@ -20,7 +25,7 @@ from upp import (
     UPPError,
     llm,
 )
-from upp.providers import openai_compat, sse
+from upp.providers import sse, transport
 from upp.providers.openai_compat import OpenAICompatProvider
 
 KEY = "sk-secret"
@@ -29,9 +34,8 @@ KEY = "sk-secret"
 async def ask(answer: Answer, **options: Any) -> Turn:
     """Return the turn of a model on a server that answers so."""
     async with serve(answer) as wire:
-        provider = OpenAICompatProvider(
-            base_url=wire.url, api_key=KEY, timeout=options.pop("timeout", openai_compat.TIMEOUT)
-        )
+        config = ProviderConfig(timeout=options.pop("timeout", None))
+        provider = OpenAICompatProvider(base_url=wire.url, api_key=KEY, config=config)
         try:
             return await asyncio.wait_for(
                 llm(model=provider("m1"), **options).generate([], "hi"), 5
@@ -327,14 +331,14 @@ async def test_silence_is_a_timeout() -> None:
         await exchange.delta(content="half")
         await exchange.gone.wait()
 
-    assert (await failure(answer, timeout=httpx.Timeout(0.1))).code == "TIMEOUT"
+    assert (await failure(answer, timeout=0.1)).code == "TIMEOUT"
 
 
 @pytest.mark.parametrize(
     ("sent", "code", "message"),
     [
-        (b"data: {not json\n\n", "INVALID_RESPONSE", "no completion chunk"),
-        (b'data: {"choices": 7}\n\n', "INVALID_RESPONSE", "no completion chunk"),
+        (b"data: {not json\n\n", "INVALID_RESPONSE", "no piece of an answer"),
+        (b'data: {"choices": 7}\n\n', "INVALID_RESPONSE", "no piece of an answer"),
         (b"<html>hello</html>", "NETWORK_ERROR", "cut off"),
         (
             b'data: {"error": {"message": "filtered sk-secret", "code": "content_filter"}}\n\n',
@@ -406,7 +410,7 @@ async def test_what_comes_after_done_is_not_read_as_an_answer() -> None:
 async def test_a_server_that_never_hangs_up_is_not_awaited_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(openai_compat, "DRAIN_SECONDS", 0.05)
+    monkeypatch.setattr(transport, "DRAIN_SECONDS", 0.05)
 
     async def answer(exchange: Exchange) -> None:
         await exchange.send(STREAM_HEAD)
@@ -466,25 +470,103 @@ async def test_stopping_closes_the_request(how: str) -> None:
         await provider.aclose()
 
 
-def test_without_arguments_the_environment_says_where(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "from-env")
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    assert OpenAICompatProvider().url == "https://api.openai.com/v1/chat/completions"
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1/")
-    assert OpenAICompatProvider().url == "http://localhost:1/v1/chat/completions"
+async def connection(**options: Any) -> tuple[str | None, str | None]:
+    """Return the address and the key of a request."""
+    config, key = await OpenAICompatProvider(**options).connection(None)
+    return config.base_url, key
 
 
-async def test_the_environments_key_stays_with_the_environments_server(
+async def test_without_an_address_the_environment_says_where(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "from-env")
-    other = OpenAICompatProvider(base_url="http://localhost:1/v1")
-    assert "Authorization" not in other.client().headers
-    assert OpenAICompatProvider().client().headers["Authorization"] == "Bearer from-env"
-    own = OpenAICompatProvider(base_url="http://x/v1", api_key="k", headers={"Authorization": "A"})
-    assert own.client().headers["Authorization"] == "A"
-    for provider in (other, own):
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    assert await connection() == ("https://api.openai.com/v1", "from-env")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1/")
+    assert await connection() == ("http://localhost:1/v1", "from-env")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    assert await connection() == ("http://localhost:1/v1", None)
+
+
+async def test_a_key_stays_with_its_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "from-env")
+    assert await connection(base_url="http://x/v1") == ("http://x/v1", None)
+    assert await connection(base_url="http://x/v1", api_key="k") == ("http://x/v1", "k")
+    provider = OpenAICompatProvider(api_key="own")
+    elsewhere = ProviderConfig(base_url="http://y/v1")
+    config, key = await provider.connection(elsewhere)
+    assert (config.base_url, key) == ("http://y/v1", None)
+    config, key = await provider.connection(ProviderConfig(base_url="http://y/v1", api_key="y"))
+    assert (config.base_url, key) == ("http://y/v1", "y")
+    config, key = await provider.connection(ProviderConfig(api_key="other"))
+    assert key == "other"
+
+
+async def test_headers_of_the_caller_win_and_a_transport_takes_the_place_of_the_network() -> None:
+    seen: list[httpx.Request] = []
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        return httpx.Response(200, content=b"data: [DONE]\n\n")
+
+    transport = httpx.MockTransport(handle)
+    provider = OpenAICompatProvider(
+        base_url="http://nowhere/v1",
+        api_key="k",
+        config=ProviderConfig(headers={"X-Mine": "1", "accept": "all"}),
+    )
+    over = ProviderConfig(transport=transport, headers={"authorization": "Mine"})
+    await llm(model=provider("m1"), config=over).generate("hi")
+    await provider.aclose()
+    assert str(seen[0].url) == "http://nowhere/v1/chat/completions"
+    assert {name: seen[0].headers[name] for name in ("x-mine", "accept", "authorization")} == {
+        "x-mine": "1",
+        "accept": "all",
+        "authorization": "Mine",
+    }
+
+
+@pytest.mark.parametrize(
+    ("failing", "events"),
+    [(0, 1), (2, 1), (3, 0)],
+)
+async def test_what_fails_before_its_first_event_is_sent_again(failing: int, events: int) -> None:
+    async def answer(exchange: Exchange) -> None:
+        if len(wire.exchanges) <= failing:
+            await exchange.refuse("429 Slow", b"{}", "Retry-After: 0")
+            return
+        await exchange.send(STREAM_HEAD)
+        await exchange.delta(content="a")
+        await exchange.finish()
+
+    keys = RoundRobinKeys(["k1", "k2"])
+    async with serve(answer) as wire:
+        config = ProviderConfig(retry=RetryAfterStrategy(max_attempts=2), api_key=keys)
+        provider = OpenAICompatProvider(base_url=wire.url, config=config)
+        result = llm(model=provider("m1")).stream("hi")
+        seen = []
+        with suppress(UPPError):
+            async for event in result:
+                seen.append(event.type)  # noqa: PERF401 what came before the error counts
         await provider.aclose()
+    sent = [exchange.head.split("Bearer ")[1][:2] for exchange in wire.exchanges]
+    assert sent == ["k1", "k2", "k1"][: min(failing, 2) + 1]
+    assert seen.count("message_start") == events
+
+
+async def test_an_answer_that_is_cut_after_its_first_event_is_not_asked_for_again() -> None:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        await exchange.delta(content="half")
+
+    async with serve(answer) as wire:
+        config = ProviderConfig(retry=LinearBackoff(delay=0))
+        provider = OpenAICompatProvider(base_url=wire.url, config=config)
+        with pytest.raises(UPPError) as caught:
+            await llm(model=provider("m1")).generate("hi")
+        await provider.aclose()
+    assert caught.value.code == ErrorCode.NETWORK_ERROR
+    assert len(wire.exchanges) == 1
 
 
 async def test_the_key_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -59,7 +59,7 @@ def test_the_callers_parameters_are_kept() -> None:
                 metadata={"openai": {"strict": True}},
             ),
         ),
-        structure={"type": "object"},
+        structure={"type": "array"},
     )
     assert sent == {
         "temperature": 0.5,
@@ -76,7 +76,7 @@ def test_the_callers_parameters_are_kept() -> None:
         ],
         "response_format": {
             "type": "json_schema",
-            "json_schema": {"name": "answer", "schema": {"type": "object"}},
+            "json_schema": {"name": "answer", "schema": {"type": "array"}},
         },
     }
 
@@ -164,3 +164,7 @@ def test_a_block_that_has_no_part_is_refused(block: UserContent) -> None:
     with pytest.raises(UPPError, match=type(block).__name__) as caught:
         part(block)
     assert caught.value.code == ErrorCode.INVALID_REQUEST
+
+
+def test_any_object_is_asked_for_without_a_schema() -> None:
+    assert body(structure={"type": "object"})["response_format"] == {"type": "json_object"}

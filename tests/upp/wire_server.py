@@ -29,6 +29,11 @@ class Exchange:
         """Send one completion chunk."""
         await self.send(b"data: " + json.dumps(members).encode() + b"\n\n")
 
+    async def event(self, kind: str, **members: Any) -> None:
+        """Send one event as Anthropic does: its name twice."""
+        data = json.dumps({"type": kind, **members}).encode()
+        await self.send(b"event: " + kind.encode() + b"\ndata: " + data + b"\n\n")
+
     async def delta(self, **delta: Any) -> None:
         """Send a chunk with a delta."""
         await self.chunk(id="chatcmpl-1", choices=[{"index": 0, "delta": delta}])

@@ -11,6 +11,7 @@ import msgspec
 
 from upp.messages import AssistantContent, AssistantMessage, ReasoningBlock, TextBlock
 from upp.model import LLMRequest, LLMResponse, structured_data
+from upp.providers.failures import Failures
 from upp.stream import StreamEvent, reasoning_delta, text_delta, tool_call_delta
 from upp.tools import parse_call
 from upp.turn import TokenUsage
@@ -58,13 +59,16 @@ class _Usage(msgspec.Struct):
     prompt_tokens_details: _CachedTokens | None = None
 
 
-class Chunk(msgspec.Struct):
+class _Chunk(msgspec.Struct):
     """One chunk of a streamed completion, with the members that are read."""
 
     id: str | None = None
     choices: list[_Choice] | None = None
     usage: _Usage | None = None
     error: Any = None
+
+
+_DECODER = msgspec.json.Decoder(_Chunk)
 
 
 @dataclass
@@ -74,12 +78,14 @@ class _CallSoFar:
     arguments: list[str] = field(default_factory=list)
 
 
-class Answer:
+class CompletionAnswer:
     """What a stream has said so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, request: LLMRequest, failures: Failures) -> None:
         self.done = False
-        self.stop_reason: str | None = None
+        self._request = request
+        self._failures = failures
+        self._stop_reason: str | None = None
         self._id: str | None = None
         self._usage: _Usage | None = None
         self._text: list[str] = []
@@ -90,21 +96,22 @@ class Answer:
     @property
     def complete(self) -> bool:
         """Whether the server said that this is all."""
-        return self.done or self.stop_reason is not None
+        return self.done or self._stop_reason is not None
 
-    @property
-    def empty(self) -> bool:
-        """Whether nothing was said."""
-        return not self._text and not self._calls
-
-    def add(self, chunk: Chunk) -> list[StreamEvent]:
-        """Keep a chunk and return its events."""
+    def add(self, data: bytes) -> list[StreamEvent]:
+        """Keep a chunk and return its events; raises UPPError, msgspec.DecodeError."""
+        if data == b"[DONE]":
+            self.done = True
+            return []
+        chunk = _DECODER.decode(data)
+        if chunk.error:
+            raise self._failures.told(chunk.error)
         self._id = self._id or chunk.id
         self._usage = chunk.usage or self._usage
         events: list[StreamEvent] = []
         for choice in (chunk.choices or ())[:1]:
             if choice.finish_reason:
-                self.stop_reason = _STOP_REASONS.get(choice.finish_reason, choice.finish_reason)
+                self._stop_reason = _STOP_REASONS.get(choice.finish_reason, choice.finish_reason)
             if choice.delta is None:
                 continue
             if thought := choice.delta.reasoning_content or choice.delta.reasoning:
@@ -134,7 +141,7 @@ class Answer:
             index=place,
         )
 
-    def response(self, request: LLMRequest) -> LLMResponse:
+    def response(self) -> LLMResponse:
         """Return the whole answer."""
         content: list[AssistantContent] = []
         if self._reasoning:
@@ -151,8 +158,8 @@ class Answer:
         return LLMResponse(
             message=message,
             usage=_token_usage(self._usage),
-            stop_reason=self.stop_reason or "end_turn",
-            data=structured_data(message, request.structure),
+            stop_reason=self._stop_reason or "end_turn",
+            data=structured_data(message, self._request.structure),
         )
 
 

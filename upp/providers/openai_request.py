@@ -5,7 +5,7 @@ members that make the protocol work (model, messages, stream) cannot be overridd
 """
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -25,7 +25,7 @@ from upp.messages import (
     UserContent,
     UserMessage,
 )
-from upp.model import LLMRequest
+from upp.model import LLMRequest, wants_any_object
 from upp.tools import Tool
 
 _AUDIO_FORMATS = {
@@ -54,9 +54,14 @@ def request_body(model_id: str, request: LLMRequest, *, provider: str) -> dict[s
     if tools:
         body["tools"] = tools
     if request.structure is not None:
-        answer = {"name": "answer", "schema": request.structure}
-        body.setdefault("response_format", {"type": "json_schema", "json_schema": answer})
+        body.setdefault("response_format", _response_format(request.structure))
     return body
+
+
+def _response_format(structure: Mapping[str, Any]) -> dict[str, Any]:
+    if wants_any_object(structure):
+        return {"type": "json_object"}
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": structure}}
 
 
 def _tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:

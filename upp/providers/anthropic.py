@@ -1,0 +1,45 @@
+"""Anthropic's Messages API: Claude, and gateways that speak the same.
+
+The law: thoughts are kept with their signatures and go back as they came. `config.api_version` is
+the header `anthropic-version`. It needs no package of the vendor's.
+"""
+
+import os
+
+from upp.config import ProviderConfig
+from upp.model import LLMCapabilities, LLMRequest
+from upp.providers.anthropic_answer import MessageAnswer
+from upp.providers.anthropic_request import request_body
+from upp.providers.failures import Failures
+from upp.providers.transport import HttpProvider, Post
+
+DEFAULT_API_VERSION = "2023-06-01"
+"""Later versions refuse temperature, top_p and top_k."""
+
+
+class AnthropicProvider(HttpProvider):
+    """ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY are read when no address is given."""
+
+    default_name = "anthropic"
+    default_base_url = "https://api.anthropic.com"
+    capabilities = LLMCapabilities(image_input=True, document_input=True, cached_in_input=False)
+
+    def environment(self) -> tuple[str | None, str | None]:
+        """Return the address and the key that the environment names."""
+        return os.environ.get("ANTHROPIC_BASE_URL"), os.environ.get("ANTHROPIC_API_KEY")
+
+    def post(
+        self, model_id: str, request: LLMRequest, config: ProviderConfig, key: str | None
+    ) -> Post:
+        """Return what is posted; raises UPPError INVALID_REQUEST for media it cannot carry."""
+        address = (config.base_url or "").removesuffix("/v1")
+        headers = {"anthropic-version": config.api_version or DEFAULT_API_VERSION}
+        return Post(
+            url=f"{address}/v1/messages",
+            body=request_body(model_id, request, provider=self.name),
+            headers=headers | ({"x-api-key": key} if key else {}),
+        )
+
+    def answer(self, request: LLMRequest, failures: Failures) -> MessageAnswer:
+        """Return the empty answer to a request."""
+        return MessageAnswer(request, failures)

@@ -1,0 +1,205 @@
+"""What Anthropic's Messages API streams, and the message that it adds up to.
+
+The law: pure; events in, events out. Input tokens do not hold the cached ones (UAMP §8.7). Thoughts
+keep their signatures and hidden thoughts their data in the message's metadata, so that they can be
+sent back; kinds of blocks and events that are not known are passed over.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from upp.messages import AssistantContent, AssistantMessage, ReasoningBlock, TextBlock
+from upp.model import LLMRequest, LLMResponse, structured_data
+from upp.providers.anthropic_request import ANSWER_TOOL, NAMESPACE
+from upp.providers.failures import Failures
+from upp.stream import StreamEvent, reasoning_delta, text_delta, tool_call_delta
+from upp.tools import ToolCall, parse_call
+from upp.turn import TokenUsage
+
+_STOP_REASONS = {
+    "end_turn": "end_turn",
+    "stop_sequence": "end_turn",
+    "max_tokens": "max_tokens",
+    "model_context_window_exceeded": "max_tokens",
+    "tool_use": "tool_use",
+    "refusal": "content_filter",
+}
+
+
+class _Usage(msgspec.Struct):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+
+
+class _Head(msgspec.Struct):
+    id: str | None = None
+    usage: _Usage | None = None
+
+
+class _Block(msgspec.Struct):
+    type: str = ""
+    data: str | None = None
+    id: str | None = None
+    name: str | None = None
+
+
+class _Delta(msgspec.Struct):
+    type: str = ""
+    text: str | None = None
+    thinking: str | None = None
+    signature: str | None = None
+    partial_json: str | None = None
+    stop_reason: str | None = None
+
+
+class _Event(msgspec.Struct):
+    type: str = ""
+    index: int = 0
+    message: _Head | None = None
+    content_block: _Block | None = None
+    delta: _Delta | None = None
+    usage: _Usage | None = None
+    error: Any = None
+
+
+_DECODER = msgspec.json.Decoder(_Event)
+
+
+@dataclass
+class _BlockSoFar:
+    start: _Block
+    pieces: list[str] = field(default_factory=list)
+    signature: str = ""
+
+    @property
+    def said(self) -> str:
+        return "".join(self.pieces)
+
+
+class MessageAnswer:
+    """What a stream has said so far."""
+
+    def __init__(self, request: LLMRequest, failures: Failures) -> None:
+        self.done = False
+        self._request = request
+        self._failures = failures
+        self._id: str | None = None
+        self._usage: dict[str, int] = {}
+        self._stop_reason: str | None = None
+        self._blocks: dict[int, _BlockSoFar] = {}
+
+    @property
+    def complete(self) -> bool:
+        """Whether the server said that this is all."""
+        return self.done
+
+    def add(self, data: bytes) -> list[StreamEvent]:
+        """Keep an event and return what it means; raises UPPError, msgspec.DecodeError."""
+        event = _DECODER.decode(data)
+        if event.type == "error":
+            raise self._failures.told(event.error)
+        if event.message is not None:
+            self._id = event.message.id
+            self._count(event.message.usage)
+        self._count(event.usage)
+        match event.type:
+            case "message_stop":
+                self.done = True
+            case "message_delta" if event.delta is not None:
+                self._stop_reason = event.delta.stop_reason or self._stop_reason
+            case "content_block_start" if event.content_block is not None:
+                self._blocks[event.index] = _BlockSoFar(event.content_block)
+                return [StreamEvent(type="content_block_start", index=event.index)]
+            case "content_block_delta" if event.delta is not None and event.index in self._blocks:
+                return self._piece(event.index, event.delta)
+            case "content_block_stop":
+                return [StreamEvent(type="content_block_stop", index=event.index)]
+        return []
+
+    def _piece(self, index: int, delta: _Delta) -> list[StreamEvent]:
+        block = self._blocks[index]
+        block.signature += delta.signature or ""
+        piece = delta.text or delta.thinking or delta.partial_json or ""
+        block.pieces.append(piece)
+        match delta.type:
+            case "text_delta":
+                return [text_delta(piece, index=index)]
+            case "thinking_delta":
+                return [reasoning_delta(piece, index=index)]
+            case "input_json_delta" if block.start.name == ANSWER_TOOL:
+                return [text_delta(piece, index=index)]
+            case "input_json_delta" if block.start.type == "tool_use":
+                start = block.start
+                event = tool_call_delta(
+                    call_id=start.id or "",
+                    name=start.name or "",
+                    arguments_json=piece,
+                    index=index,
+                )
+                return [event]
+        return []
+
+    def _count(self, usage: _Usage | None) -> None:
+        # The counts of later events are totals and take the place of earlier ones.
+        for name, count in msgspec.structs.asdict(usage).items() if usage is not None else ():
+            if count is not None:
+                self._usage[name] = count
+
+    def response(self) -> LLMResponse:
+        """Return the whole answer."""
+        content: list[AssistantContent] = []
+        calls: list[ToolCall] = []
+        layout: list[dict[str, str]] = []
+        answer: str | None = None
+        for index in sorted(self._blocks):
+            block = self._blocks[index]
+            start = block.start
+            match start.type:
+                case "text":
+                    content.append(TextBlock(text=block.said))
+                    layout.append({"type": "text"})
+                case "thinking":
+                    content.append(ReasoningBlock(text=block.said))
+                    layout.append({"type": "thinking", "signature": block.signature})
+                case "redacted_thinking":
+                    layout.append({"type": start.type, "data": start.data or ""})
+                case "tool_use" if start.name == ANSWER_TOOL:
+                    answer = block.said or "{}"
+                    content.append(TextBlock(text=answer))
+                    layout.append({"type": "text"})
+                case "tool_use":
+                    calls.append(parse_call(start.id or "", start.name or "", block.said))
+                    layout.append({"type": "tool_use"})
+        message = AssistantMessage(
+            content=tuple(content),
+            tool_calls=tuple(calls),
+            metadata={NAMESPACE: {"id": self._id, "layout": layout}},
+        )
+        stop = _STOP_REASONS.get(self._stop_reason or "end_turn", self._stop_reason or "")
+        return LLMResponse(
+            message=message,
+            usage=self._token_usage(),
+            stop_reason="end_turn" if answer and not calls and stop == "tool_use" else stop,
+            data=self._data(message, answer),
+        )
+
+    def _data(self, message: AssistantMessage, answer: str | None) -> Any:
+        # Words beside the answering call are no part of the object.
+        alone = (TextBlock(text=message.text if answer is None else answer),)
+        whole = msgspec.structs.replace(message, content=alone)
+        return structured_data(whole, self._request.structure)
+
+    def _token_usage(self) -> TokenUsage:
+        read = self._usage.get("input_tokens", 0)
+        written = self._usage.get("output_tokens", 0)
+        return TokenUsage(
+            input_tokens=read,
+            output_tokens=written,
+            total_tokens=read + written,
+            cache_read_tokens=self._usage.get("cache_read_input_tokens", 0),
+            cache_write_tokens=self._usage.get("cache_creation_input_tokens", 0),
+        )

@@ -1,0 +1,192 @@
+"""What Anthropic's Messages API is sent: upp messages as its body.
+
+The law: a pure function of the request; the caller's parameters are kept as they are. A schema
+becomes a tool that the model has to call, and its call becomes the answer's text again (UAMP §8.3).
+What only this API understands (signatures of thoughts, hidden thoughts) comes back out of the
+message's metadata, in the place that it had.
+"""
+
+import base64
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from upp.errors import ErrorCode, UPPError
+from upp.messages import (
+    AssistantMessage,
+    Base64Source,
+    BytesSource,
+    DocumentBlock,
+    ImageBlock,
+    Message,
+    ReasoningBlock,
+    TextBlock,
+    TextSource,
+    UrlSource,
+    UserContent,
+    UserMessage,
+)
+from upp.model import LLMRequest, wants_any_object
+from upp.tools import Tool, ToolCall
+
+DEFAULT_MAX_TOKENS = 8192
+"""The API wants a number; thinking comes on top of it."""
+ANSWER_TOOL = "json_answer"
+"""The tool that stands for structured output; it never leaves this provider."""
+NAMESPACE = "anthropic"
+_ANSWER_DESCRIPTION = "Gives the final answer. Call it once, with the whole answer."
+_ANY_OBJECT = "Answer with one valid JSON object and nothing else: no prose and no code fence."
+
+
+def request_body(model_id: str, request: LLMRequest, *, provider: str) -> dict[str, Any]:
+    """Return the JSON body; raises UPPError INVALID_REQUEST for media that it cannot carry."""
+    params = request.params
+    thinking = params.get("thinking") or {}
+    body: dict[str, Any] = {
+        "max_tokens": DEFAULT_MAX_TOKENS + (thinking.get("budget_tokens") or 0),
+        **params,
+        "model": model_id,
+        "messages": _turns(request.messages, provider),
+        "stream": True,
+    }
+    system = _system(request)
+    if system:
+        body["system"] = system
+    tools = [*params.get("tools", ()), *(_tool(tool) for tool in request.tools)]
+    if answers_by_tool(request):
+        schema = request.structure
+        answer = {"name": ANSWER_TOOL, "description": _ANSWER_DESCRIPTION, "input_schema": schema}
+        # Thinking and a forced tool exclude each other; other tools may have to run first.
+        forced = {"type": "any"} if tools else {"type": "tool", "name": ANSWER_TOOL}
+        thinks = thinking.get("type", "disabled") != "disabled"
+        body.setdefault("tool_choice", {"type": "auto"} if thinks else forced)
+        tools.append(answer)
+    if tools:
+        body["tools"] = tools
+    return body
+
+
+def answers_by_tool(request: LLMRequest) -> bool:
+    """Return whether the answer comes as a call of the tool that stands for the schema."""
+    return request.structure is not None and not wants_any_object(request.structure)
+
+
+def _system(request: LLMRequest) -> str | list[Any]:
+    given: str | list[Any] = request.system or request.params.get("system") or ""
+    if request.structure is None or answers_by_tool(request):
+        return given
+    if isinstance(given, list):
+        return [*given, {"type": "text", "text": _ANY_OBJECT}]
+    return f"{given}\n\n{_ANY_OBJECT}".lstrip()
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": tool.parameters,
+        **tool.metadata.get(NAMESPACE, {}),
+    }
+
+
+def _turns(messages: Sequence[Message], provider: str) -> list[dict[str, Any]]:
+    """Return messages whose roles alternate; results and the words after them are one turn."""
+    turns: list[dict[str, Any]] = []
+    for message in messages:
+        role = "assistant" if isinstance(message, AssistantMessage) else "user"
+        content = _content(message, provider)
+        if turns and turns[-1]["role"] == role:
+            turns[-1]["content"] += content
+        elif content:
+            turns.append({"role": role, "content": content})
+    return turns
+
+
+def _content(message: Message, provider: str) -> list[dict[str, Any]]:
+    if isinstance(message, UserMessage):
+        return _spoken(_block(block, provider) for block in message.content)
+    if isinstance(message, AssistantMessage):
+        return _said(message)
+    return [
+        {
+            "type": "tool_result",
+            "tool_use_id": result.tool_call_id,
+            "content": result.result if isinstance(result.result, str) else _json(result.result),
+            **({"is_error": True} if result.is_error else {}),
+        }
+        for result in message.results
+    ]
+
+
+def _said(message: AssistantMessage) -> list[dict[str, Any]]:
+    """Return what the model said, in the layout that it had when it is known."""
+    thoughts = iter([block for block in message.content if isinstance(block, ReasoningBlock)])
+    texts = iter([block for block in message.content if isinstance(block, TextBlock)])
+    calls = iter(message.tool_calls)
+    blocks: list[dict[str, Any]] = []
+    for kept in message.metadata.get(NAMESPACE, {}).get("layout", ()):
+        kind = kept["type"]
+        if kind == "thinking" and (thought := next(thoughts, None)):
+            # A thought without a signature is refused, and is worth nothing to the model.
+            if signature := kept.get("signature"):
+                blocks.append({"type": kind, "thinking": thought.text, "signature": signature})
+        elif kind == "redacted_thinking":
+            blocks.append({"type": kind, "data": kept["data"]})
+        elif kind == "text" and (text := next(texts, None)):
+            blocks.append({"type": kind, "text": text.text})
+        elif kind == "tool_use" and (call := next(calls, None)):
+            blocks.append(_call(call))
+    blocks += [{"type": "text", "text": text.text} for text in texts]
+    blocks += [_call(call) for call in calls]
+    return _spoken(blocks)
+
+
+def _spoken(blocks: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return blocks without empty texts, which the API refuses."""
+    return [block for block in blocks if block["type"] != "text" or block["text"].strip()]
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    return {
+        "type": "tool_use",
+        "id": call.tool_call_id,
+        "name": call.tool_name,
+        "input": call.arguments,
+    }
+
+
+def _block(block: UserContent, provider: str) -> dict[str, Any]:
+    match block:
+        case TextBlock(text=text):
+            return {"type": "text", "text": text}
+        case ImageBlock():
+            return {"type": "image", "source": _source(block.source, block.mime_type)}
+        case DocumentBlock():
+            document = {"type": "document", "source": _source(block.source, block.mime_type)}
+            return document | ({"title": block.title} if block.title else {})
+        case _:
+            raise UPPError(
+                f"A {type(block).__name__} of type {block.mime_type} cannot be sent this way.",
+                code=ErrorCode.INVALID_REQUEST,
+                provider=provider,
+            )
+
+
+def _source(
+    source: Base64Source | UrlSource | BytesSource | TextSource, mime_type: str
+) -> dict[str, Any]:
+    match source:
+        case UrlSource(url=url):
+            return {"type": "url", "url": url}
+        case TextSource(data=text):
+            return {"type": "text", "media_type": "text/plain", "data": text}
+        case BytesSource(data=data):
+            encoded = base64.b64encode(data).decode()
+            return {"type": "base64", "media_type": mime_type, "data": encoded}
+        case _:
+            return {"type": "base64", "media_type": mime_type, "data": source.data}
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

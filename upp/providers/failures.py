@@ -1,0 +1,166 @@
+"""What goes wrong between us and a model's server, as UPPError (UPP-1.3 §4.4).
+
+The law: a server's own word for a failure counts more than its HTTP status, and no message holds
+the key.
+"""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import httpx
+import msgspec
+
+from upp.errors import ErrorCode, UPPError, code_for_status
+from upp.providers.sse import EventTooLongError
+
+MAX_RETRY_AFTER = 3600.0
+_MESSAGE_CHARS = 500
+
+# The words of OpenAI (`code`), Anthropic (`type`) and Google (`status`, `reason`) do not collide.
+_CODES = {
+    "context_length_exceeded": ErrorCode.CONTEXT_LENGTH_EXCEEDED,
+    "insufficient_quota": ErrorCode.QUOTA_EXCEEDED,
+    "model_not_found": ErrorCode.MODEL_NOT_FOUND,
+    "content_filter": ErrorCode.CONTENT_FILTERED,
+    "content_policy_violation": ErrorCode.CONTENT_FILTERED,
+    "rate_limit_exceeded": ErrorCode.RATE_LIMITED,
+    "invalid_api_key": ErrorCode.AUTHENTICATION_FAILED,
+    "authentication_error": ErrorCode.AUTHENTICATION_FAILED,
+    "permission_error": ErrorCode.AUTHENTICATION_FAILED,
+    "billing_error": ErrorCode.QUOTA_EXCEEDED,
+    "not_found_error": ErrorCode.MODEL_NOT_FOUND,
+    "request_too_large": ErrorCode.CONTEXT_LENGTH_EXCEEDED,
+    "rate_limit_error": ErrorCode.RATE_LIMITED,
+    "timeout_error": ErrorCode.TIMEOUT,
+    "API_KEY_INVALID": ErrorCode.AUTHENTICATION_FAILED,
+    "UNAUTHENTICATED": ErrorCode.AUTHENTICATION_FAILED,
+    "PERMISSION_DENIED": ErrorCode.AUTHENTICATION_FAILED,
+    "NOT_FOUND": ErrorCode.MODEL_NOT_FOUND,
+    "RESOURCE_EXHAUSTED": ErrorCode.RATE_LIMITED,
+    "DEADLINE_EXCEEDED": ErrorCode.TIMEOUT,
+}
+# Servers without a word for it say in their text that a conversation is too long.
+_TOO_LONG = ("prompt is too long", "maximum context length", "exceeds the maximum number of tokens")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failures:
+    """Makes the errors of one request."""
+
+    provider: str
+    key: str | None = field(default=None, repr=False)
+
+    def error(
+        self,
+        message: str,
+        code: ErrorCode,
+        *,
+        status_code: int | None = None,
+        retry_after: float | None = None,
+    ) -> UPPError:
+        """Return an error without the key and at most 500 characters long."""
+        if self.key:
+            message = message.replace(self.key, "***")
+        return UPPError(
+            message[:_MESSAGE_CHARS],
+            code=code,
+            provider=self.provider,
+            status_code=status_code,
+            retry_after=retry_after,
+        )
+
+    def told(self, facts: Any) -> UPPError:
+        """Return the error that a server tells of in the middle of its stream."""
+        message, words, retry_after = _read(facts)
+        code = _code_of(words) or ErrorCode.PROVIDER_ERROR
+        return self.error(message, code, retry_after=retry_after)
+
+    def refused(self, response: httpx.Response, body: bytes) -> UPPError:
+        """Return the error of a response that is not a success; `retry_after` from Retry-After."""
+        try:
+            facts = msgspec.json.decode(body)
+        except msgspec.DecodeError:
+            facts = body.decode(errors="replace")
+        if isinstance(facts, list) and facts:
+            facts = facts[0]
+        if isinstance(facts, dict):
+            facts = facts.get("error") or facts
+        message, words, retry_after = _read(facts)
+        status = response.status_code
+        code = _code_of(words) or code_for_status(status)
+        if code == ErrorCode.INVALID_REQUEST and any(words in message for words in _TOO_LONG):
+            code = ErrorCode.CONTEXT_LENGTH_EXCEEDED
+        asked = _retry_after(response.headers)
+        return self.error(
+            f"HTTP {status}: {message}",
+            code,
+            status_code=status,
+            retry_after=retry_after if asked is None else asked,
+        )
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Turn what the transport and the decoders raise into UPPError."""
+        try:
+            yield
+        except httpx.TimeoutException as error:
+            message, code = f"The server was silent too long: {error!r}", ErrorCode.TIMEOUT
+            raise self.error(message, code) from error
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            message, code = f"The connection failed: {error!r}", ErrorCode.NETWORK_ERROR
+            raise self.error(message, code) from error
+        except EventTooLongError as error:
+            message = "The server sent an event without an end."
+            raise self.error(message, ErrorCode.INVALID_RESPONSE) from error
+        except msgspec.DecodeError as error:
+            message = f"The server sent no piece of an answer: {error}"
+            raise self.error(message, ErrorCode.INVALID_RESPONSE) from error
+
+
+def _read(facts: Any) -> tuple[str, list[str], float | None]:
+    """Return a failure's message, its words and its wait, in the shapes that servers use."""
+    if not isinstance(facts, dict):
+        return str(facts), [], None
+    message = str(facts.get("message") or facts.get("detail") or "no message")
+    words = [facts.get("code"), facts.get("type"), facts.get("status")]
+    retry_after = None
+    details = facts.get("details")
+    for detail in details if isinstance(details, list) else ():
+        if isinstance(detail, dict):
+            words.insert(0, detail.get("reason"))
+            delay = str(detail.get("retryDelay", ""))
+            if delay.endswith("s"):
+                retry_after = _seconds(delay[:-1])
+    return message, [word for word in words if isinstance(word, str)], retry_after
+
+
+def _code_of(words: list[str]) -> ErrorCode | None:
+    return next((_CODES[word] for word in words if word in _CODES), None)
+
+
+def _retry_after(headers: httpx.Headers) -> float | None:
+    """Return the seconds of Retry-After, which is a number or a date, within an hour."""
+    value = headers.get("retry-after")
+    if value is None:
+        return None
+    seconds = _seconds(value)
+    if seconds is not None:
+        return seconds
+    try:
+        at = parsedate_to_datetime(value)
+        now = parsedate_to_datetime(headers["date"])
+    except (ValueError, KeyError):
+        return None
+    return _seconds((at - now).total_seconds())
+
+
+def _seconds(value: str | float) -> float | None:
+    try:
+        seconds = float(value)
+    except ValueError:
+        return None
+    return min(max(seconds, 0.0), MAX_RETRY_AFTER) if math.isfinite(seconds) else None

@@ -1,0 +1,152 @@
+"""What Google's Gemini API is sent: upp messages as its body.
+
+The law: a pure function of the request; the caller's parameters (`generationConfig`, `toolConfig`,
+`safetySettings`) are kept as they are. Signatures of thoughts and the ids that the API gave to its
+calls come back out of the message's metadata, in the place that they had.
+"""
+
+import base64
+from collections.abc import Sequence
+from typing import Any
+
+from upp.errors import ErrorCode, UPPError
+from upp.messages import (
+    AssistantMessage,
+    AudioBlock,
+    Base64Source,
+    BytesSource,
+    DocumentBlock,
+    ImageBlock,
+    Message,
+    TextBlock,
+    TextSource,
+    ToolResultMessage,
+    UrlSource,
+    UserContent,
+    UserMessage,
+    VideoBlock,
+)
+from upp.model import LLMRequest, wants_any_object
+from upp.tools import Tool, ToolCall
+
+NAMESPACE = "google"
+
+
+def request_body(request: LLMRequest, *, provider: str) -> dict[str, Any]:
+    """Return the JSON body; raises UPPError INVALID_REQUEST for media that it cannot carry."""
+    params = request.params
+    body: dict[str, Any] = {**params, "contents": _contents(request.messages, provider)}
+    if request.system:
+        body["systemInstruction"] = {"parts": [{"text": request.system}]}
+    tools = list(params.get("tools", ()))
+    if request.tools:
+        tools.append({"functionDeclarations": [_tool(tool) for tool in request.tools]})
+    if tools:
+        body["tools"] = tools
+    if request.structure is not None:
+        wanted: dict[str, Any] = {"responseMimeType": "application/json"}
+        if not wants_any_object(request.structure):
+            wanted["responseJsonSchema"] = request.structure
+        body["generationConfig"] = wanted | params.get("generationConfig", {})
+    return body
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "parametersJsonSchema": tool.parameters,
+        **tool.metadata.get(NAMESPACE, {}),
+    }
+
+
+def _contents(messages: Sequence[Message], provider: str) -> list[dict[str, Any]]:
+    """Return contents whose roles alternate."""
+    contents: list[dict[str, Any]] = []
+    known: dict[str, _Known] = {}
+    for message in messages:
+        role = "model" if isinstance(message, AssistantMessage) else "user"
+        if isinstance(message, AssistantMessage):
+            parts = _said(message, known)
+        elif isinstance(message, UserMessage):
+            parts = [_part(block, provider) for block in message.content]
+        else:
+            parts = _results(message, known)
+        if contents and contents[-1]["role"] == role:
+            contents[-1]["parts"] += parts
+        elif parts:
+            contents.append({"role": role, "parts": parts})
+    return contents
+
+
+# A call's name, and the id that the API itself gave to it.
+_Known = tuple[str, str | None]
+
+
+def _results(message: ToolResultMessage, known: dict[str, _Known]) -> list[dict[str, Any]]:
+    parts = []
+    for result in message.results:
+        name, call_id = known.get(result.tool_call_id, ("unknown", None))
+        said = {"error" if result.is_error else "result": result.result}
+        parts.append({"functionResponse": _named(name, call_id) | {"response": said}})
+    return parts
+
+
+def _said(message: AssistantMessage, known: dict[str, _Known]) -> list[dict[str, Any]]:
+    """Return what the model said, in the layout that it had when it is known; no thoughts."""
+    texts = iter([block for block in message.content if isinstance(block, TextBlock)])
+    calls = iter(message.tool_calls)
+    parts: list[dict[str, Any]] = []
+    for kept in message.metadata.get(NAMESPACE, {}).get("layout", ()):
+        kind = kept["type"]
+        part: dict[str, Any] = {}
+        if kind == "text" and (text := next(texts, None)):
+            part = {"text": text.text}
+        elif kind == "call" and (call := next(calls, None)):
+            part = _call(call, kept.get("id"), known)
+        elif kind == "signature":
+            part = {"text": ""}
+        if part:
+            signature = kept.get("signature")
+            parts.append(part | ({"thoughtSignature": signature} if signature else {}))
+    parts += [{"text": text.text} for text in texts]
+    parts += [_call(call, None, known) for call in calls]
+    return parts
+
+
+def _call(call: ToolCall, call_id: str | None, known: dict[str, _Known]) -> dict[str, Any]:
+    known[call.tool_call_id] = (call.tool_name, call_id)
+    return {"functionCall": _named(call.tool_name, call_id) | {"args": call.arguments}}
+
+
+def _named(name: str, call_id: str | None) -> dict[str, Any]:
+    return {"name": name} | ({"id": call_id} if call_id else {})
+
+
+def _part(block: UserContent, provider: str) -> dict[str, Any]:
+    match block:
+        case TextBlock(text=text) | DocumentBlock(source=TextSource(data=text), title=None):
+            return {"text": text}
+        case DocumentBlock(source=TextSource(data=text), title=title):
+            return {"text": f"{title}:\n{text}"}
+        case ImageBlock(source=UrlSource(url=url)) | DocumentBlock(source=UrlSource(url=url)):
+            return {"fileData": {"mimeType": block.mime_type, "fileUri": url}}
+        case ImageBlock(source=BytesSource(data=data)):
+            return _inline(block.mime_type, base64.b64encode(data).decode())
+        case (
+            ImageBlock(source=Base64Source(data=text))
+            | DocumentBlock(source=Base64Source(data=text))
+        ):
+            return _inline(block.mime_type, text)
+        case AudioBlock() | VideoBlock():
+            return _inline(block.mime_type, base64.b64encode(block.data).decode())
+        case _:
+            raise UPPError(
+                f"A {type(block).__name__} of type {block.mime_type} cannot be sent this way.",
+                code=ErrorCode.INVALID_REQUEST,
+                provider=provider,
+            )
+
+
+def _inline(mime_type: str, data: str) -> dict[str, Any]:
+    return {"inlineData": {"mimeType": mime_type, "data": data}}

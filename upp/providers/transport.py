@@ -1,0 +1,249 @@
+"""What all providers over HTTP share: a request goes out, server-sent events come in.
+
+The law: a provider says what is posted and what an answer's pieces mean; connections, keys, time
+limits, retries and failures are handled here. Closing the stream closes the request. httpx is used
+directly, because vendors' kits check parameters and hide members that are new (UPP-1.3 §2.5); so no
+provider needs a package of its own.
+"""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
+from weakref import WeakKeyDictionary
+
+import httpx
+import msgspec
+
+from upp.config import ProviderConfig
+from upp.errors import ErrorCode
+from upp.keys import Key, resolve_key
+from upp.model import LLMCapabilities, LLMRequest, LLMResponse
+from upp.providers.failures import Failures
+from upp.providers.sse import EventReader
+from upp.retry import NoRetry, retrying
+from upp.stream import EventDelta, StreamEvent
+
+CONNECT_SECONDS = 5.0
+SILENT_SECONDS = 60.0
+"""How long a server may be silent, before the first piece and between two."""
+LIMITS = httpx.Limits(max_connections=2000, max_keepalive_connections=50)
+ERROR_BODY_BYTES = 64 * 1024
+DRAIN_SECONDS = 1.0
+"""How long the end of a finished stream is awaited, so that the connection can be used again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Post:
+    """What a provider posts for one inference."""
+
+    url: str
+    body: Mapping[str, Any]
+    headers: Mapping[str, str]
+
+
+class Answer(Protocol):
+    """What a server has said so far; pure."""
+
+    done: bool
+    """Whether nothing more is to be read."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether the server said that this is all."""
+
+    def add(self, data: bytes) -> list[StreamEvent]:
+        """Keep the data of an event and return what it means.
+
+        Raises UPPError for a failure that the server tells of, msgspec.DecodeError for nonsense.
+        """
+
+    def response(self) -> LLMResponse:
+        """Return the whole answer."""
+
+
+class HttpProvider(ABC):
+    """One server and one key; call it with a model's name to get the model.
+
+    Without an address the environment names the server and the key; a server of one's own gets no
+    key from the environment. Connections are kept per event loop and shared by all models.
+    """
+
+    default_name: ClassVar[str]
+    default_base_url: ClassVar[str]
+    needs_key: ClassVar[bool] = True
+    capabilities: ClassVar[LLMCapabilities]
+
+    def __init__(
+        self,
+        *,
+        base_url: str | None = None,
+        api_key: Key | None = None,
+        name: str | None = None,
+        config: ProviderConfig | None = None,
+    ) -> None:
+        given = ProviderConfig(base_url=base_url, api_key=api_key)
+        self.name = name or self.default_name
+        self.config = (config or ProviderConfig()).merged(given)
+        self._clients: WeakKeyDictionary[
+            asyncio.AbstractEventLoop, dict[httpx.AsyncBaseTransport | None, httpx.AsyncClient]
+        ] = WeakKeyDictionary()
+
+    def __call__(self, model_id: str) -> "HttpModel":
+        """Return a model of this server."""
+        return HttpModel(server=self, model_id=model_id)
+
+    @abstractmethod
+    def environment(self) -> tuple[str | None, str | None]:
+        """Return the address and the key that the environment names."""
+
+    @abstractmethod
+    def post(
+        self, model_id: str, request: LLMRequest, config: ProviderConfig, key: str | None
+    ) -> Post:
+        """Return what is posted; `config.base_url` is set. Raises UPPError INVALID_REQUEST."""
+
+    @abstractmethod
+    def answer(self, request: LLMRequest, failures: Failures) -> Answer:
+        """Return the empty answer to a request."""
+
+    async def aclose(self) -> None:
+        """Close the connections of the running loop."""
+        for client in self._clients.pop(asyncio.get_running_loop(), {}).values():
+            await client.aclose()
+
+    def client(self, transport: httpx.AsyncBaseTransport | None = None) -> httpx.AsyncClient:
+        """Return the running loop's client for a transport."""
+        clients = self._clients.setdefault(asyncio.get_running_loop(), {})
+        if transport not in clients:
+            clients[transport] = httpx.AsyncClient(limits=LIMITS, transport=transport)
+        return clients[transport]
+
+    async def connection(self, over: ProviderConfig | None) -> tuple[ProviderConfig, str | None]:
+        """Return the configuration of a request, with its address, and its key.
+
+        A key goes to the server that it was given for and to no other. Raises UPPError
+        AUTHENTICATION_FAILED when there is none and the server needs one.
+        """
+        config = self.config.merged(over)
+        if over is not None and over.base_url is not None and over.api_key is None:
+            config = replace(config, api_key=None)
+        key = None if config.api_key is None else await resolve_key(config.api_key)
+        if config.base_url is not None:
+            return replace(config, base_url=config.base_url.rstrip("/")), key
+        address, own_key = self.environment()
+        key = key or own_key or None
+        if key is None and self.needs_key:
+            message = f"The environment has no key for {self.name}."
+            raise Failures(provider=self.name).error(message, ErrorCode.AUTHENTICATION_FAILED)
+        address = (address or self.default_base_url).rstrip("/")
+        return replace(config, base_url=address), key
+
+
+@dataclass(frozen=True, kw_only=True)
+class HttpModel:
+    """A model behind such a server."""
+
+    server: HttpProvider
+    model_id: str
+
+    @property
+    def provider(self) -> str:
+        """The server's name."""
+        return self.server.name
+
+    @property
+    def capabilities(self) -> LLMCapabilities:
+        """What the API can do."""
+        return self.server.capabilities
+
+    async def stream(self, request: LLMRequest) -> AsyncGenerator[StreamEvent | LLMResponse, None]:
+        """Do one inference.
+
+        Raises UPPError: by the server's words and HTTP status (`retry_after` in seconds), TIMEOUT,
+        NETWORK_ERROR when the connection is refused or cut, INVALID_RESPONSE for what is no answer.
+        What the retry strategy wants is tried again, until the first event.
+        """
+        strategy = self.server.config.merged(request.config).retry or NoRetry()
+        items = retrying(lambda: self._attempt(request), strategy)
+        try:
+            async for item in items:
+                yield item
+        finally:
+            await items.aclose()
+
+    async def _attempt(
+        self, request: LLMRequest
+    ) -> AsyncGenerator[StreamEvent | LLMResponse, None]:
+        server = self.server
+        config, key = await server.connection(request.config)
+        failures = Failures(provider=server.name, key=key)
+        post = server.post(self.model_id, request, config, key)
+        answer = server.answer(request, failures)
+        began = False
+        with failures.translated():
+            async with server.client(config.transport).stream(
+                "POST",
+                post.url,
+                content=msgspec.json.encode(post.body),
+                headers=_headers(post, config),
+                timeout=_timeout(config),
+            ) as response:
+                if not response.is_success:
+                    raise failures.refused(response, await _error_body(response))
+                chunks = response.aiter_bytes()
+                async for data in _events(chunks):
+                    events = answer.add(data)
+                    if not began:
+                        began = True
+                        yield StreamEvent(type="message_start")
+                    for event in events:
+                        yield event
+                    if answer.done:
+                        break
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(DRAIN_SECONDS):
+                        async for _ in chunks:
+                            pass
+        if not answer.complete:
+            message = "The answer was cut off before its end."
+            raise failures.error(message, ErrorCode.NETWORK_ERROR)
+        finished = answer.response()
+        said = finished.message.text or finished.message.tool_calls
+        if finished.stop_reason == "content_filter" and not said:
+            raise failures.error("The answer was filtered out.", ErrorCode.CONTENT_FILTERED)
+        yield StreamEvent(type="message_stop", delta=EventDelta(usage=finished.usage))
+        yield finished
+
+
+def _headers(post: Post, config: ProviderConfig) -> httpx.Headers:
+    headers = httpx.Headers({"Accept": "text/event-stream", "Content-Type": "application/json"})
+    headers.update(post.headers)
+    headers.update(config.headers)
+    return headers
+
+
+def _timeout(config: ProviderConfig) -> httpx.Timeout:
+    silent = SILENT_SECONDS if config.timeout is None else config.timeout
+    return httpx.Timeout(silent, connect=min(silent, CONNECT_SECONDS), pool=CONNECT_SECONDS)
+
+
+async def _error_body(response: httpx.Response) -> bytes:
+    body = b""
+    async for piece in response.aiter_bytes():
+        body += piece
+        if len(body) > ERROR_BODY_BYTES:
+            break
+    return body
+
+
+async def _events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    reader = EventReader()
+    async for chunk in chunks:
+        for event in reader.feed(chunk):
+            yield event
+    # Not every server ends its last event with an empty line.
+    for event in reader.feed(b"\n\n"):
+        yield event
