@@ -53,7 +53,7 @@ class AgentForm(_AgentForm):
                 self.add_error(
                     "options", f'Name a script, as {{"script": "echo"}}: {", ".join(SCRIPTS)}.'
                 )
-        if values.get("provider") == Agent.Provider.OPENAI_COMPAT and not values.get("model"):
+        if values.get("provider") != Agent.Provider.SCRIPTED and not values.get("model"):
             self.add_error("model", "Name the model that answers.")
         return values
 

@@ -22,7 +22,7 @@ _CSV = FileCapabilities(supported_mime_types=("text/csv",), supports_structured_
 
 def agent_capabilities(spec: AgentSpec) -> Capabilities:
     """Return what an agent can do; `context_window` and `max_output_tokens` are its options."""
-    reads_media = spec.provider == "openai_compat"
+    reads_media = spec.provider != "scripted"
     reads_csv = "csv_report" in spec.tools
     if reads_media:
         modalities: tuple[str, ...] = ("text", "image", "file")

@@ -41,6 +41,8 @@ class Agent(models.Model):
 
         SCRIPTED = "scripted", "scripted (no model)"
         OPENAI_COMPAT = "openai_compat", "OpenAI-compatible server"
+        ANTHROPIC = "anthropic", "Anthropic"
+        GOOGLE = "google", "Google Gemini"
 
     class Trigger(models.TextChoices):
         """When the agent answers in a chat with others."""
@@ -113,7 +115,7 @@ class Agent(models.Model):
                 name="agent_kind_is_known",
             ),
             models.CheckConstraint(
-                condition=Q(provider__in=["scripted", "openai_compat"]),
+                condition=Q(provider__in=["scripted", "openai_compat", "anthropic", "google"]),
                 name="agent_provider_is_known",
             ),
             models.CheckConstraint(

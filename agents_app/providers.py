@@ -1,64 +1,85 @@
 """From an agent's row to the model that answers for it.
 
-The law: keys come from the environment, never from a row, and the default key goes to the default
+The law: keys come from the environment, never from a row, and a provider's own key goes to its own
 server only.
 """
 
 import os
+from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
+
+import msgspec
 
 from agents_app.scripts import SCRIPTS
 from agents_app.selectors import AgentSpec
-from upp import ErrorCode, Model, UPPError
+from uamp.session import ResponseFormat
+from upp import ErrorCode, ExponentialBackoff, Model, ProviderConfig, UPPError
+from upp.providers.anthropic import AnthropicProvider
+from upp.providers.google import GoogleProvider
 from upp.providers.openai_compat import OpenAICompatProvider
 from upp.providers.scripted import ScriptedModel
+from upp.providers.transport import HttpProvider
 
-_providers: dict[tuple[str, str | None], OpenAICompatProvider] = {}
+RETRY = ExponentialBackoff(max_attempts=2, base_delay=0.5, max_delay=3.0)
+"""Before the first piece of an answer; people who have to wait longer are told so."""
+
+_KINDS: Mapping[str, type[HttpProvider]] = {
+    "anthropic": AnthropicProvider,
+    "google": GoogleProvider,
+    "openai_compat": OpenAICompatProvider,
+}
+_providers: dict[tuple[str | None, ...], HttpProvider] = {}
 
 
 def build_model(spec: AgentSpec, *, model: str | None = None) -> Model:
     """Return the model of an agent; `model` is taken only when the agent's options allow it.
 
     Options of a scripted agent: `script` (its own name by default), `delay` (seconds before each
-    piece). Of an openai_compat agent: `base_url`, `api_key_env` (the name of an environment
-    variable; without it a `base_url` of its own gets no key), `models` (what a client may choose).
+    piece). Of the others: `base_url`, `api_key_env` (the name of an environment variable; without
+    it a `base_url` of its own gets no key), `api_version`, `models` (what a client may choose).
     Raises UPPError MODEL_NOT_FOUND for an unknown script or provider, INVALID_REQUEST for an agent
-    without a model.
+    without a model, AUTHENTICATION_FAILED when the named variable is not set.
     """
     if spec.provider == "scripted":
         name = str(spec.options.get("script", spec.name))
         script = SCRIPTS.get(name)
         if script is None:
-            raise UPPError(
-                f"Agent {spec.name}: there is no script named {name!r}.",
-                code=ErrorCode.MODEL_NOT_FOUND,
-                provider="scripted",
-            )
+            _refuse(spec, f"there is no script named {name!r}", ErrorCode.MODEL_NOT_FOUND)
         delay = float(spec.options.get("delay", 0.0))
         return ScriptedModel(script=partial(script, spec), delay=delay, model_id=name)
-    if spec.provider == "openai_compat":
-        chosen = model if model in spec.options.get("models", ()) else spec.model
-        if not chosen:
-            raise UPPError(
-                f"Agent {spec.name} names no model.",
-                code=ErrorCode.INVALID_REQUEST,
-                provider=spec.provider,
-            )
-        return _server(spec.options.get("base_url"), spec.options.get("api_key_env"))(chosen)
-    raise UPPError(
-        f"Agent {spec.name}: there is no provider named {spec.provider!r}.",
-        code=ErrorCode.MODEL_NOT_FOUND,
-        provider=spec.provider,
-    )
+    if spec.provider not in _KINDS:
+        message = f"there is no provider named {spec.provider!r}"
+        _refuse(spec, message, ErrorCode.MODEL_NOT_FOUND)
+    chosen = model if model in spec.options.get("models", ()) else spec.model
+    if not chosen:
+        _refuse(spec, "it names no model", ErrorCode.INVALID_REQUEST)
+    return _provider(spec)(chosen)
 
 
-def vendor_params(spec: AgentSpec, overrides: Any) -> dict[str, Any]:
-    """Return the vendor's parameters: the agent's `options.params`, then a request's overrides."""
+def vendor_params(
+    spec: AgentSpec, overrides: Any, response_format: ResponseFormat | None = None
+) -> dict[str, Any]:
+    """Return the vendor's parameters: the agent's `options.params`, then a request's overrides.
+
+    The overrides temperature and max_tokens get the vendor's names. A response format is OpenAI's
+    own; the other providers read the request's structure instead (UAMP §8.3).
+    """
     params = dict(spec.options.get("params", {}))
-    for name in ("temperature", "max_tokens"):
-        if overrides.get(name) is not None:
-            params[name] = overrides[name]
+    given = {
+        name: overrides[name]
+        for name in ("temperature", "max_tokens")
+        if overrides.get(name) is not None
+    }
+    if spec.provider == "google":
+        names = {"temperature": "temperature", "max_tokens": "maxOutputTokens"}
+        config = {names[name]: value for name, value in given.items()}
+        if config:
+            params["generationConfig"] = {**params.get("generationConfig", {}), **config}
+        return params
+    params |= given
+    if response_format is not None and spec.provider != "anthropic":
+        params["response_format"] = msgspec.to_builtins(response_format)
     return params
 
 
@@ -68,18 +89,22 @@ async def close_providers() -> None:
         await provider.aclose()
 
 
-def _server(base_url: str | None, api_key_env: str | None) -> OpenAICompatProvider:
-    if api_key_env is None and base_url is None:
-        api_key_env = "OPENAI_API_KEY"
-    key = os.environ.get(api_key_env) if api_key_env else None
-    default = os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
-    return _provider(base_url or default, key)
-
-
-def _provider(base_url: str, api_key: str | None) -> OpenAICompatProvider:
+def _provider(spec: AgentSpec) -> HttpProvider:
+    base_url, api_version = spec.options.get("base_url"), spec.options.get("api_version")
+    variable = spec.options.get("api_key_env")
+    api_key = os.environ.get(variable) if variable else None
+    if variable and not api_key:
+        message = f"the environment variable {variable} is not set"
+        _refuse(spec, message, ErrorCode.AUTHENTICATION_FAILED)
     # One provider keeps one pool of connections.
-    provider = _providers.get((base_url, api_key))
-    if provider is None:
-        provider = OpenAICompatProvider(base_url=base_url, api_key=api_key)
-        _providers[base_url, api_key] = provider
-    return provider
+    kept = (spec.provider, base_url, api_version, api_key)
+    if kept not in _providers:
+        config = ProviderConfig(
+            base_url=base_url, api_key=api_key, api_version=api_version, retry=RETRY
+        )
+        _providers[kept] = _KINDS[spec.provider](config=config)
+    return _providers[kept]
+
+
+def _refuse(spec: AgentSpec, message: str, code: ErrorCode) -> NoReturn:
+    raise UPPError(f"Agent {spec.name}: {message}.", code=code, provider=spec.provider)

@@ -194,13 +194,13 @@ class _Run:
     def instance(self, context: Sequence[str]) -> LLMInstance:
         """Return the agent's model, configured for this request; the client's tools come first."""
         spec, request = self._spec, self._request
-        params = vendor_params(spec, request.params)
-        structure = None
-        if request.response_format is not None and request.response_format.type != "text":
-            # UAMP's response formats are OpenAI's, and other providers read `structure`.
-            params["response_format"] = msgspec.to_builtins(request.response_format)
-            schema = request.response_format.json_schema
+        wanted, structure = request.response_format, None
+        if wanted is not None and wanted.type == "text":
+            wanted = None
+        if wanted is not None:
+            schema = wanted.json_schema
             structure = (schema.schema if schema is not None else None) or {"type": "object"}
+        params = vendor_params(spec, request.params, wanted)
         system = (spec.instructions, request.instructions or "", *context)
         return llm(
             model=build_model(spec, model=request.params.get("model")),

@@ -66,6 +66,8 @@ class Migration(migrations.Migration):
                         choices=[
                             ("scripted", "scripted (no model)"),
                             ("openai_compat", "OpenAI-compatible server"),
+                            ("anthropic", "Anthropic"),
+                            ("google", "Google Gemini"),
                         ],
                         default="scripted",
                         max_length=20,
@@ -162,7 +164,9 @@ class Migration(migrations.Migration):
                         name="agent_kind_is_known",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("provider__in", ["scripted", "openai_compat"])),
+                        condition=models.Q(
+                            ("provider__in", ["scripted", "openai_compat", "anthropic", "google"])
+                        ),
                         name="agent_provider_is_known",
                     ),
                     models.CheckConstraint(

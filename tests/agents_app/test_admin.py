@@ -66,6 +66,7 @@ def test_an_operator_changes_and_finds_an_agent(admin_client: Client) -> None:
         ({"options": '{"script": "absent"}'}, "options", "Name a script"),
         ({"options": "{}"}, "options", "Name a script"),
         ({"provider": "openai_compat", "options": "{}"}, "model", "Name the model"),
+        ({"provider": "google", "options": "{}"}, "model", "Name the model"),
         ({"max_steps": "33"}, "max_steps", "less than or equal to 32"),
     ],
 )

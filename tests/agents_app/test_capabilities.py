@@ -1,5 +1,7 @@
 """What the server and its agents say that they can do."""
 
+import pytest
+
 from agents_app.capabilities import agent_capabilities, models_list, server_capabilities
 from agents_app.selectors import AgentSpec
 
@@ -22,9 +24,10 @@ def test_an_agent_with_csv_report_takes_files() -> None:
     assert able.tools.built_in_tools == able.provides == ("csv_report",)
 
 
-def test_an_agent_with_a_model_takes_media() -> None:
+@pytest.mark.parametrize("provider", ["openai_compat", "anthropic", "google"])
+def test_an_agent_with_a_model_takes_media(provider: str) -> None:
     options = {"context_window": 128_000, "max_output_tokens": 4096}
-    spec = AgentSpec(id="a", name="gpt", provider="openai_compat", options=options)
+    spec = AgentSpec(id="a", name="gpt", provider=provider, options=options)
     able = agent_capabilities(spec)
     assert able.modalities == ("text", "image", "file")
     assert able.image is not None

@@ -6,20 +6,27 @@ import pytest
 
 from agents_app.providers import build_model, close_providers, vendor_params
 from agents_app.selectors import AgentSpec
+from uamp.session import ResponseFormat
 from upp import ErrorCode, UPPError
-from upp.providers.openai_compat import OpenAICompatModel
 from upp.providers.scripted import ScriptedModel
+from upp.providers.transport import HttpModel
 
 
 def spec(**values: Any) -> AgentSpec:
     return AgentSpec(**{"id": "a", "name": "echo", **values})
 
 
-def server_of(agent: AgentSpec, **more: Any) -> tuple[str, str, str | None]:
+async def server_of(agent: AgentSpec, **more: Any) -> tuple[str, str | None, str | None]:
     """Return the model's name, its server and the key that the server is sent."""
+    model = http_model(agent, **more)
+    config, key = await model.server.connection(None)
+    return model.model_id, config.base_url, key
+
+
+def http_model(agent: AgentSpec, **more: Any) -> HttpModel:
     model = build_model(agent, **more)
-    assert isinstance(model, OpenAICompatModel)
-    return model.model_id, model.server.url, model.server._api_key
+    assert isinstance(model, HttpModel)
+    return model
 
 
 def test_a_scripted_agent_plays_its_script() -> None:
@@ -30,56 +37,83 @@ def test_a_scripted_agent_plays_its_script() -> None:
 
 
 def test_an_agent_without_script_or_provider_has_no_model() -> None:
-    for agent in (spec(name="nobody"), spec(provider="other")):
+    for agent in (spec(name="nobody"), spec(provider="other", model="m")):
         with pytest.raises(UPPError) as caught:
             build_model(agent)
         assert caught.value.code == ErrorCode.MODEL_NOT_FOUND
 
 
-def test_the_environment_says_where_the_model_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "key")
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    agent = spec(provider="openai_compat", model="m1")
-    assert server_of(agent) == ("m1", "https://api.openai.com/v1/chat/completions", "key")
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
-    assert server_of(agent) == ("m1", "http://localhost:1/v1/chat/completions", "key")
+@pytest.mark.parametrize(
+    ("provider", "prefix", "address"),
+    [
+        ("openai_compat", "OPENAI", "https://api.openai.com/v1"),
+        ("anthropic", "ANTHROPIC", "https://api.anthropic.com"),
+        ("google", "GOOGLE", "https://generativelanguage.googleapis.com"),
+    ],
+)
+async def test_the_environment_says_where_the_model_is(
+    provider: str, prefix: str, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"{prefix}_API_KEY", "key")
+    monkeypatch.delenv(f"{prefix}_BASE_URL", raising=False)
+    agent = spec(provider=provider, model="m1")
+    assert await server_of(agent) == ("m1", address, "key")
+    monkeypatch.setenv(f"{prefix}_BASE_URL", "http://localhost:1/v1")
+    assert await server_of(agent) == ("m1", "http://localhost:1/v1", "key")
 
 
-def test_an_agents_own_server_gets_its_own_key_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "key")
+@pytest.mark.parametrize("provider", ["openai_compat", "anthropic", "google"])
+async def test_an_agents_own_server_gets_its_own_key_only(
+    provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for prefix in ("OPENAI", "ANTHROPIC", "GOOGLE"):
+        monkeypatch.setenv(f"{prefix}_API_KEY", "key")
     monkeypatch.setenv("OTHER_KEY", "other")
     options = {"base_url": "http://other/v1"}
-    agent = spec(provider="openai_compat", model="m1", options=options)
-    assert server_of(agent)[1:] == ("http://other/v1/chat/completions", None)
-    agent = spec(
-        provider="openai_compat", model="m1", options={**options, "api_key_env": "OTHER_KEY"}
-    )
-    assert server_of(agent)[1:] == ("http://other/v1/chat/completions", "other")
+    agent = spec(provider=provider, model="m1", options=options)
+    assert await server_of(agent) == ("m1", "http://other/v1", None)
+    agent = spec(provider=provider, model="m1", options={**options, "api_key_env": "OTHER_KEY"})
+    assert await server_of(agent) == ("m1", "http://other/v1", "other")
 
 
-def test_a_client_chooses_among_allowed_models_only() -> None:
+def test_a_key_that_is_missing_is_not_replaced_by_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    monkeypatch.delenv("OTHER_KEY", raising=False)
+    agent = spec(provider="openai_compat", model="m1", options={"api_key_env": "OTHER_KEY"})
+    with pytest.raises(UPPError, match="OTHER_KEY is not set") as caught:
+        build_model(agent)
+    assert caught.value.code == ErrorCode.AUTHENTICATION_FAILED
+
+
+async def test_a_client_chooses_among_allowed_models_only() -> None:
     agent = spec(provider="openai_compat", model="m1", options={"models": ["m2"]})
-    assert server_of(agent, model="m2")[0] == "m2"
-    assert server_of(agent, model="expensive")[0] == "m1"
-    assert server_of(agent)[0] == "m1"
+    assert http_model(agent, model="m2").model_id == "m2"
+    assert http_model(agent, model="expensive").model_id == "m1"
+    assert http_model(agent).model_id == "m1"
 
 
 def test_models_of_one_server_share_it() -> None:
-    one, two = (
-        build_model(spec(provider="openai_compat", model=name, options={"base_url": "http://b/v1"}))
-        for name in ("m1", "m2")
+    one, two, other = (
+        http_model(spec(provider=provider, model="m", options={"base_url": "http://b/v1"}))
+        for provider in ("openai_compat", "openai_compat", "anthropic")
     )
-    assert isinstance(one, OpenAICompatModel)
-    assert isinstance(two, OpenAICompatModel)
     assert one.server is two.server
+    assert other.server is not one.server
+
+
+def test_the_version_of_an_api_is_an_option_and_requests_are_retried() -> None:
+    agent = spec(provider="anthropic", model="m", options={"api_version": "2026-10-21"})
+    config = http_model(agent).server.config
+    assert config.api_version == "2026-10-21"
+    assert config.retry is not None
+    slow = UPPError("slow down", code=ErrorCode.RATE_LIMITED, retry_after=2)
+    assert config.retry.on_retry(slow, 1) == 2
+    assert config.retry.on_retry(slow, 3) is None
 
 
 async def test_the_end_of_the_process_closes_the_connections() -> None:
-    model = build_model(
-        spec(provider="openai_compat", model="m1", options={"base_url": "http://c/v1"})
-    )
-    assert isinstance(model, OpenAICompatModel)
-    client = model.server.client()
+    agent = spec(provider="openai_compat", model="m1", options={"base_url": "http://c/v1"})
+    client = http_model(agent).server.client()
     await close_providers()
     assert client.is_closed
     await close_providers()
@@ -97,3 +131,29 @@ def test_a_request_overrides_the_agents_parameters() -> None:
     assert vendor_params(agent, overrides) == {"temperature": 0, "top_p": 0.5, "max_tokens": 7}
     assert vendor_params(agent, {"temperature": None}) == {"temperature": 1, "top_p": 0.5}
     assert agent.options == {"params": {"temperature": 1, "top_p": 0.5}}
+
+
+def test_googles_parameters_have_googles_names() -> None:
+    params = {"safetySettings": [], "generationConfig": {"topP": 0.5, "temperature": 1}}
+    agent = spec(provider="google", options={"params": params})
+    assert vendor_params(agent, {"temperature": 0, "max_tokens": 7}) == {
+        "safetySettings": [],
+        "generationConfig": {"topP": 0.5, "temperature": 0, "maxOutputTokens": 7},
+    }
+    assert vendor_params(agent, {}) == params
+    assert vendor_params(spec(provider="google"), {}) == {}
+
+
+@pytest.mark.parametrize(
+    ("provider", "sent"),
+    [
+        ("openai_compat", {"response_format": {"type": "json_object"}}),
+        ("anthropic", {}),
+        ("google", {}),
+    ],
+)
+def test_a_response_format_is_a_parameter_of_openais_only(
+    provider: str, sent: dict[str, Any]
+) -> None:
+    wanted = ResponseFormat(type="json_object")
+    assert vendor_params(spec(provider=provider), {}, wanted) == sent
