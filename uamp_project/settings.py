@@ -277,6 +277,11 @@ UAMP_DEFAULT_AGENT = os.environ.get("UAMP_DEFAULT_AGENT", "assistant")
 UAMP_ALLOW_ANONYMOUS = os.environ.get("UAMP_ALLOW_ANONYMOUS", "1") == "1"
 # Tools that agents of this server may be given, as dotted paths to ServerTool objects.
 UAMP_SERVER_TOOLS = ["agents_app.csv_report.csv_report"]
+# Where tools may send requests besides the public internet: "host:port", also http and private.
+UAMP_FETCH_ALLOW_HOSTS = [h for h in os.environ.get("UAMP_FETCH_ALLOW_HOSTS", "").split(",") if h]
+# One request of a tool, with its redirects: how long it may take, and how much may come.
+UAMP_FETCH_SECONDS = float(os.environ.get("UAMP_FETCH_SECONDS", "10"))
+UAMP_FETCH_BYTES = int(os.environ.get("UAMP_FETCH_BYTES", str(5 * 1024 * 1024)))
 # On a socket with several sessions an input.text that no response.create follows within
 # this time starts its response (UAMP §10.4 prints no response.create); 0 turns it off.
 UAMP_AUTO_RESPOND_MS = int(os.environ.get("UAMP_AUTO_RESPOND_MS", "1000"))
