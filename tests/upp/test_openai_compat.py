@@ -122,6 +122,55 @@ async def test_thinking_is_kept_apart(name: str) -> None:
     assert turn.response.content == (ReasoningBlock(text="let me see"), TextBlock(text="yes"))
 
 
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
+async def test_thoughts_before_a_call_go_back_until_the_question_is_answered(name: str) -> None:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        if len(exchange.body["messages"]) == 1:
+            detail = {"type": "reasoning.encrypted", "data": "x=="}
+            await exchange.delta(**{name: "let me", "reasoning_details": [detail]})
+            await exchange.delta(**{name: " see"})
+            call = {"index": 0, "id": "c1", "function": {"name": "search", "arguments": '{"q":1}'}}
+            await exchange.delta(tool_calls=[call])
+            await exchange.finish("tool_calls")
+            return
+        await exchange.delta(content="yes")
+        await exchange.finish()
+
+    async with serve(answer) as wire:
+        provider = OpenAICompatProvider(base_url=wire.url)
+        model = llm(model=provider("m1"), tools=TOOLS)
+        turn = await model.generate("hi")
+        await model.generate(turn.messages, "and now?")
+        await provider.aclose()
+    asked, later = (exchange.body["messages"][1] for exchange in wire.exchanges[1:])
+    thoughts = {
+        name: "let me see",
+        "reasoning_details": [{"type": "reasoning.encrypted", "data": "x=="}],
+    }
+    assert asked == later | thoughts
+    assert not thoughts.keys() & later.keys()
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"usage": {"prompt_tokens": 9, "prompt_cache_hit_tokens": 4}},
+        {"usage": {"prompt_tokens": 9, "cached_tokens": 4, "prompt_tokens_details": {}}},
+        {"x_groq": {"usage": {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 4}}}},
+    ],
+)
+async def test_cached_tokens_are_found_where_servers_tell_of_them(usage: dict[str, Any]) -> None:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        await exchange.chunk(choices=[], x_groq={"id": "r"})
+        await exchange.chunk(**usage)
+        await exchange.finish()
+
+    turn = await ask(answer)
+    assert turn.usage == TokenUsage(input_tokens=9, total_tokens=9, cache_read_tokens=4)
+
+
 async def test_a_refusal_is_what_the_model_said() -> None:
     async def answer(exchange: Exchange) -> None:
         await exchange.send(STREAM_HEAD)

@@ -12,6 +12,7 @@ import msgspec
 from upp.messages import AssistantContent, AssistantMessage, ReasoningBlock, TextBlock
 from upp.model import LLMRequest, LLMResponse, structured_data
 from upp.providers.failures import Failures
+from upp.providers.openai_request import NAMESPACE
 from upp.stream import StreamEvent, reasoning_delta, text_delta, tool_call_delta
 from upp.tools import parse_call
 from upp.turn import TokenUsage
@@ -40,6 +41,7 @@ class _Delta(msgspec.Struct):
     refusal: str | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
+    reasoning_details: list[Any] | None = None
     tool_calls: list[_CallPiece] | None = None
 
 
@@ -48,15 +50,21 @@ class _Choice(msgspec.Struct):
     finish_reason: str | None = None
 
 
-class _CachedTokens(msgspec.Struct):
+class _Details(msgspec.Struct):
     cached_tokens: int | None = None
 
 
 class _Usage(msgspec.Struct):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
-    total_tokens: int | None = None
-    prompt_tokens_details: _CachedTokens | None = None
+    prompt_tokens_details: _Details | None = None
+    # DeepSeek and Moonshot tell of cached tokens here.
+    prompt_cache_hit_tokens: int | None = None
+    cached_tokens: int | None = None
+
+
+class _Groq(msgspec.Struct):
+    usage: _Usage | None = None
 
 
 class _Chunk(msgspec.Struct):
@@ -66,6 +74,7 @@ class _Chunk(msgspec.Struct):
     choices: list[_Choice] | None = None
     usage: _Usage | None = None
     error: Any = None
+    x_groq: _Groq | None = None
 
 
 _DECODER = msgspec.json.Decoder(_Chunk)
@@ -90,6 +99,9 @@ class CompletionAnswer:
         self._usage: _Usage | None = None
         self._text: list[str] = []
         self._reasoning: list[str] = []
+        self._reasoning_details: list[Any] = []
+        # What only servers of this kind understand, for the message's metadata.
+        self._kept: dict[str, Any] = {}
         self._calls: list[_CallSoFar] = []
         self._at_index: dict[int, int] = {}
 
@@ -107,21 +119,32 @@ class CompletionAnswer:
         if chunk.error:
             raise self._failures.told(chunk.error)
         self._id = self._id or chunk.id
-        self._usage = chunk.usage or self._usage
+        groq = chunk.x_groq.usage if chunk.x_groq is not None else None
+        self._usage = chunk.usage or groq or self._usage
         events: list[StreamEvent] = []
         for choice in (chunk.choices or ())[:1]:
             if choice.finish_reason:
                 self._stop_reason = _STOP_REASONS.get(choice.finish_reason, choice.finish_reason)
             if choice.delta is None:
                 continue
-            if thought := choice.delta.reasoning_content or choice.delta.reasoning:
-                self._reasoning.append(thought)
-                events.append(reasoning_delta(thought))
+            events.extend(self._thought(choice.delta))
             if text := choice.delta.content or choice.delta.refusal:
                 self._text.append(text)
                 events.append(text_delta(text))
             events.extend(self._call(piece) for piece in choice.delta.tool_calls or ())
         return events
+
+    def _thought(self, delta: _Delta) -> list[StreamEvent]:
+        self._reasoning_details += delta.reasoning_details or ()
+        for name, thought in (
+            ("reasoning_content", delta.reasoning_content),
+            ("reasoning", delta.reasoning),
+        ):
+            if thought:
+                self._reasoning.append(thought)
+                self._kept["reasoning_field"] = name
+                return [reasoning_delta(thought)]
+        return []
 
     def _call(self, piece: _CallPiece) -> StreamEvent:
         function = piece.function or _Function()
@@ -148,12 +171,14 @@ class CompletionAnswer:
             content.append(ReasoningBlock(text="".join(self._reasoning)))
         if self._text:
             content.append(TextBlock(text="".join(self._text)))
+        kept = {"id": self._id, **self._kept, "reasoning_details": self._reasoning_details}
+        kept = {name: value for name, value in kept.items() if value}
         message = AssistantMessage(
             content=tuple(content),
             tool_calls=tuple(
                 parse_call(call.call_id, call.name, "".join(call.arguments)) for call in self._calls
             ),
-            metadata={"openai": {"id": self._id}} if self._id else {},
+            metadata={NAMESPACE: kept} if kept else {},
         )
         return LLMResponse(
             message=message,
@@ -167,10 +192,11 @@ def _token_usage(usage: _Usage | None) -> TokenUsage:
     if usage is None:
         return TokenUsage()
     read, written = usage.prompt_tokens or 0, usage.completion_tokens or 0
-    details = usage.prompt_tokens_details
+    details = usage.prompt_tokens_details or _Details()
+    cached = details.cached_tokens or usage.prompt_cache_hit_tokens or usage.cached_tokens or 0
     return TokenUsage(
         input_tokens=read,
         output_tokens=written,
         total_tokens=read + written,
-        cache_read_tokens=(details.cached_tokens or 0) if details else 0,
+        cache_read_tokens=cached,
     )

@@ -28,6 +28,7 @@ from upp.messages import (
 from upp.model import LLMRequest, wants_any_object
 from upp.tools import Tool
 
+NAMESPACE = "openai"
 _AUDIO_FORMATS = {
     "audio/wav": "wav",
     "audio/x-wav": "wav",
@@ -41,8 +42,11 @@ def request_body(model_id: str, request: LLMRequest, *, provider: str) -> dict[s
     messages: list[dict[str, Any]] = []
     if request.system:
         messages.append({"role": "system", "content": request.system})
-    for message in request.messages:
-        messages.extend(_messages(message, provider))
+    asked = max(
+        (i for i, m in enumerate(request.messages) if isinstance(m, UserMessage)), default=-1
+    )
+    for index, message in enumerate(request.messages):
+        messages.extend(_messages(message, provider, thinking=index > asked))
     body: dict[str, Any] = {
         **request.params,
         "model": model_id,
@@ -72,14 +76,14 @@ def _tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:
                 "name": tool.name,
                 "description": tool.description,
                 "parameters": tool.parameters,
-                **tool.metadata.get("openai", {}),
+                **tool.metadata.get(NAMESPACE, {}),
             },
         }
         for tool in tools
     ]
 
 
-def _messages(message: Message, provider: str) -> list[dict[str, Any]]:
+def _messages(message: Message, provider: str, *, thinking: bool) -> list[dict[str, Any]]:
     if isinstance(message, UserMessage):
         return [{"role": "user", "content": _user_content(message.content, provider)}]
     if isinstance(message, AssistantMessage):
@@ -93,6 +97,8 @@ def _messages(message: Message, provider: str) -> list[dict[str, Any]]:
                 }
                 for call in message.tool_calls
             ]
+            if thinking:
+                shape |= _thoughts(message)
         # A message of thoughts alone is nothing to the server.
         return [shape] if message.text or message.tool_calls else []
     return [
@@ -103,6 +109,21 @@ def _messages(message: Message, provider: str) -> list[dict[str, Any]]:
         }
         for result in message.results
     ]
+
+
+def _thoughts(message: AssistantMessage) -> dict[str, Any]:
+    """Return the thoughts before a call as the server sent them.
+
+    Servers that think between calls want them back until the question is answered, and some refuse
+    them later.
+    """
+    kept = message.metadata.get(NAMESPACE, {})
+    thoughts: dict[str, Any] = {}
+    if name := kept.get("reasoning_field"):
+        thoughts[name] = "".join(block.text for block in message.reasoning)
+    if details := kept.get("reasoning_details"):
+        thoughts["reasoning_details"] = details
+    return thoughts
 
 
 def _user_content(content: Sequence[UserContent], provider: str) -> str | list[dict[str, Any]]:
