@@ -15,12 +15,13 @@ from agents_app.demo import prepare_agents
 from agents_app.models import Agent
 from chat_app.services import create_chat
 from sessions_app.auth import create_api_key
+from sessions_app.runner import keeper
 from tests.client import UampClient
 
 if TYPE_CHECKING:
-    from chat_app.models import Chat
     from pytest_django import Settings
 
+    from chat_app.models import Chat
     from tests.conftest import ServerAddress
 
 Dial = Callable[..., UampClient]
@@ -69,13 +70,15 @@ def counted_rows() -> dict[str, int]:
 
 
 @pytest.fixture
-def quick_end(settings: Settings) -> None:
-    """Let the server end without waiting for what still runs."""
+def impatience(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the server end without waiting for what runs, and do its rounds more often."""
     settings.UAMP_GRACE_SECONDS = 0
+    monkeypatch.setattr(keeper, "PRINCIPALS_SECONDS", 0.3)
+    monkeypatch.setattr(keeper, "POLL_LOGS_SECONDS", 0.3)
 
 
 @pytest.fixture
-def demo(quick_end: None, server: ServerAddress) -> ServerAddress:
+def demo(impatience: None, server: ServerAddress) -> ServerAddress:
     """Run the server with its demo agents."""
     prepare_agents()
     return server
@@ -136,10 +139,10 @@ __all__ = [
     "counted_rows",
     "demo",
     "dial",
+    "impatience",
     "mallory",
     "person",
     "quick_agent",
-    "quick_end",
     "shared_chat",
     "web",
 ]
