@@ -88,7 +88,7 @@ def _lasting(value: Any) -> Any:
 
 def plain(value: Any) -> Any:
     """Return a value of UAP or UPP as JSON values."""
-    return msgspec.to_builtins(value)
+    return msgspec.json.decode(msgspec.json.encode(value))
 
 
 async def settle() -> None:

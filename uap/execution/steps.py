@@ -47,6 +47,7 @@ class Steps:
     def __init__(self, context: ExecutionContext, emit: Emit | None) -> None:
         self._context = context
         self._emit = emit
+        self._emit_model = None if emit is None else _from_model(emit)
         self._hooks = context.strategy
         self._llm = context.llm.with_options(max_iterations=0)
         self._run = _Part(context.state.messages)
@@ -138,10 +139,10 @@ class Steps:
         return GenerateResult(turn=self._run.turn(self.state.messages), state=self.state)
 
     async def _infer(self, llm: LLMInstance, messages: Sequence[Message]) -> Turn:
-        if self._emit is None:
+        if self._emit_model is None:
             turn = await llm.generate(messages)
         else:
-            turn = await llm.stream(messages).relay(self._tell_of_model)
+            turn = await llm.stream(messages).relay(self._emit_model)
         self._run.add(turn)
         self._step.add(turn)
         return turn
@@ -166,7 +167,7 @@ class Steps:
             answer, executions = await self._llm.run_tools(
                 calls,
                 after=order_of_calls(self._llm.tools, calls),
-                emit=self._tell_of_model if self._emit else None,
+                emit=self._emit_model,
             )
         finally:
             current_round.reset(token)
@@ -185,10 +186,6 @@ class Steps:
                 type=kind, step=self.number, agent_id=self._context.agent.id, data=data
             )
             await self._emit(AgentStreamEvent(source="uap", uap=event))
-
-    async def _tell_of_model(self, event: StreamEvent) -> None:
-        if self._emit is not None:
-            await self._emit(AgentStreamEvent(source="upp", upp=event))
 
 
 async def run_steps(context: ExecutionContext, body: Body, emit: Emit | None) -> GenerateResult:
@@ -213,6 +210,15 @@ async def run_steps(context: ExecutionContext, body: Body, emit: Emit | None) ->
 def stream_steps(context: ExecutionContext, body: Body) -> AgentStreamResult:
     """Return the run of a strategy's body as a stream."""
     return AgentStreamResult(lambda emit: run_steps(context, body, emit))
+
+
+def _from_model(emit: Emit) -> Callable[[StreamEvent], Awaitable[None]]:
+    """Return an emit for events of the model."""
+
+    async def wrapped(event: StreamEvent) -> None:
+        await emit(AgentStreamEvent(source="upp", upp=event))
+
+    return wrapped
 
 
 class _Part:

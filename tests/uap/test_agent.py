@@ -1,0 +1,228 @@
+"""`agent()` and the four ways to use one; what the package exports."""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import sys
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+import uap
+import uap.execution
+import upp
+from tests.uap.agents import call, model, requests, said, tool
+from uap import Agent, AgentState, AgentStrategy, agent
+from upp import (
+    ErrorCode,
+    ImageBlock,
+    LLMCapabilities,
+    Middleware,
+    MiddlewareContext,
+    ProviderConfig,
+    TextBlock,
+    Turn,
+    UPPError,
+    UrlSource,
+    UserMessage,
+)
+from upp.llm import LLMOptions
+from upp.stream import Following
+
+START = AgentState.initial()
+MODULES = [
+    importlib.import_module(found.name)
+    for found in pkgutil.walk_packages(uap.__path__, prefix="uap.")
+]
+
+
+def test_an_agent_has_an_id_of_its_own_and_what_it_was_given() -> None:
+    """UAP §3.4, §14.2 MUST: UUIDv4; §4.2, §4.3: the members of an agent."""
+    given = model("x")
+    tools = [tool("t")]
+    bot = agent(model=given, system="be kind", tools=tools)
+    other = agent(model=given)
+
+    assert UUID(bot.id).version == 4
+    assert bot.id != other.id
+    assert (bot.model, bot.system, bot.tools) == (given, "be kind", tuple(tools))
+    assert (other.system, other.tools, other.execution.name) == (None, (), "loop")
+    with pytest.raises(FrozenInstanceError):
+        bot.id = "other"  # type: ignore[misc]  # that it cannot be is what is shown
+
+
+async def test_generate_returns_the_turn_and_the_new_state() -> None:
+    """UAP §4.4: generate(input, state) returns { turn, state }; §2.2: state in, state out."""
+    state = START.with_metadata("mine", 1)
+    bot = agent(model=model("hello"))
+    result = await bot.generate("hi", state)
+
+    assert isinstance(result.turn, Turn)
+    assert said(result.state.messages) == ["user hi", "assistant hello"]
+    assert result.state.metadata == {"mine": 1, "agentId": bot.id}
+    assert (state.messages, state.metadata) == ((), {"mine": 1})
+
+
+async def test_ask_keeps_the_conversation_and_repeats_nothing() -> None:
+    """UAP §4.6: history is preserved in state."""
+    bot = agent(model=model("one", "two"))
+    first = await bot.ask("a", START)
+    second = await bot.ask("b", first.state)
+
+    assert said(second.state.messages) == ["user a", "assistant one", "user b", "assistant two"]
+    assert [len(request.messages) for request in requests(bot)] == [1, 3]
+
+
+async def test_query_begins_with_nothing_and_keeps_nothing() -> None:
+    """UAP §4.7: stateless; §14.2 MUST NOT hide conversation history in implicit state."""
+    seen: list[AgentState] = []
+    bot = agent(
+        model=model("one", "two"),
+        strategy=AgentStrategy(on_step_start=lambda _, state: seen.append(state)),
+    )
+    first, second = await bot.query("a"), await bot.query("b")
+
+    assert isinstance(first, Turn)
+    assert second.response.text == "two"
+    assert [said(state.messages) for state in seen] == [["user a"], ["user b"]]
+
+
+async def test_blocks_are_inputs_too() -> None:
+    """UAP §1.4 MUST: UPP's inputs are used directly."""
+    block = ImageBlock(source=UrlSource(url="https://example.org/a.png"), mime_type="image/png")
+    bot = agent(model=model("nice"))
+    await bot.query(block)
+
+    message = requests(bot)[0].messages[0]
+    assert isinstance(message, UserMessage)
+    assert message.content == (block,)
+
+
+def test_the_options_of_the_model_are_those_of_the_agent() -> None:
+    """UAP §4.2, §14.2 MUST: extends LLMOptions for full passthrough."""
+    options = set(LLMOptions.__annotations__) - {"max_iterations", "middleware"}
+
+    assert options <= set(inspect.signature(agent).parameters)
+    # The two others have a name of UAP's: tool_strategy.max_iterations and llm_middleware.
+    assert {"tool_strategy", "llm_middleware"} <= set(inspect.signature(agent).parameters)
+
+
+async def test_options_reach_the_model_as_they_are() -> None:
+    """UAP §4.2: params, config, tools, system and structure pass through."""
+    config = ProviderConfig(timeout=3)
+    tools = [tool("t")]
+    bot = agent(
+        model=model("{}"),
+        system="be kind",
+        tools=tools,
+        structure={"type": "object"},
+        params={"temperature": 0},
+        config=config,
+    )
+    await bot.query("hi")
+    request = requests(bot)[0]
+
+    assert (request.system, request.tools) == ("be kind", tuple(tools))
+    assert (request.structure, request.params) == ({"type": "object"}, {"temperature": 0})
+    assert request.config is config
+
+
+async def test_middleware_of_the_model_sees_its_calls_and_may_add_to_the_conversation() -> None:
+    """UAP §4.2, §14.2 MUST: full UPP passthrough."""
+
+    class Notes(Middleware):
+        name = "notes"
+
+        def __init__(self) -> None:
+            self.tools: list[str] = []
+
+        def on_request(self, context: MiddlewareContext) -> None:
+            note = UserMessage(content=(TextBlock(text="by the way"),))
+            messages = (*context.request.messages, note)
+            context.request = type(context.request)(messages=messages, tools=context.request.tools)
+
+        def on_tool_call(self, call: upp.ToolCall, context: MiddlewareContext) -> None:
+            self.tools.append(f"{context.model_id} {call.tool_name}")
+
+    notes = Notes()
+    bot = agent(model=model(call("t"), "x"), tools=[tool("t")], llm_middleware=[notes])
+    result = await bot.generate("hi", START)
+
+    assert said(result.state.messages) == [
+        *("user hi", "user by the way", "assistant", "results done"),
+        *("user by the way", "assistant x"),
+    ]
+    assert notes.tools == ["scripted t"]
+
+
+def test_what_the_api_lacks_is_refused_when_the_agent_is_made() -> None:
+    api = LLMCapabilities(tools=False)
+
+    with pytest.raises(UPPError, match="no tools") as raised:
+        agent(model=model("x", capabilities=api), tools=[tool("t")])
+    assert raised.value.code is ErrorCode.INVALID_REQUEST
+
+
+def test_agents_make_no_tools() -> None:
+    """UAP §2.6, §8.1, §14.2 MUST NOT auto-generate tool schemas from agents."""
+    members = {name for name in dir(Agent) if not name.startswith("_")}
+
+    assert members | {*Agent.__dataclass_fields__} == {
+        *("id", "llm", "execution", "middleware", "strategy", "checkpoints", "session_id"),
+        *("model", "tools", "system", "generate", "stream", "ask", "query"),
+    }
+    made = [
+        node
+        for module in MODULES
+        for node in ast.walk(ast.parse(inspect.getsource(module)))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Tool"
+    ]
+    assert made == []
+
+
+@pytest.mark.parametrize("package", [uap, uap.execution])
+def test_nothing_of_upp_is_exported_again(package: object) -> None:
+    """UAP §1.4, §14.2 MUST NOT re-export UPP types."""
+    names: list[str] = package.__all__  # type: ignore[attr-defined]  # packages have one
+    exported = [getattr(package, name) for name in names]
+
+    assert names == sorted(names, key=lambda name: (name.upper() != name, name[0].islower(), name))
+    assert not [one for one in exported if any(one is getattr(upp, name) for name in upp.__all__)]
+
+
+def test_no_type_of_upp_is_wrapped() -> None:
+    """UAP §1.4, §2.1, §14.2 MUST NOT wrap or abstract UPP types: none is a base of ours.
+
+    `Following` is no type of UPP: it is what StreamResult and AgentStreamResult are made of.
+    """
+    types = {value for name in upp.__all__ if isinstance(value := getattr(upp, name), type)}
+    types -= {Following}
+    ours = [
+        value
+        for module in MODULES
+        for value in vars(module).values()
+        if isinstance(value, type) and value.__module__ == module.__name__
+    ]
+
+    assert ours
+    assert not [one for one in ours if types & set(one.__mro__[1:])]
+
+
+def test_the_package_needs_nothing_but_upp_msgspec_and_the_standard_library() -> None:
+    """UAP §3.1: UAP stands on UPP; it knows no framework and no provider."""
+    found = {
+        name.split(".")[0] if not name.startswith("upp.providers") else name
+        for path in Path(uap.__path__[0]).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        for name in (
+            [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else []
+        )
+    }
+    assert found - set(sys.stdlib_module_names) == {"msgspec", "uap", "upp"}

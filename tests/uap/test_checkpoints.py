@@ -1,0 +1,308 @@
+"""Checkpoints: when they are saved, and the stores."""
+
+import asyncio
+import json
+import stat
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from cryptography.fernet import Fernet
+
+from tests.uap.agents import call, model, said, settle, tool
+from uap import (
+    AgentState,
+    CheckpointMetadata,
+    CheckpointStore,
+    agent,
+    file_checkpoints,
+    memory_checkpoints,
+)
+from uap.execution import ExecutionStrategy, loop, plan, react
+from upp import UPPError
+
+START = AgentState.initial()
+
+
+class Saves:
+    """A store that keeps every state that it is given."""
+
+    def __init__(self, *, fail: bool = False, gate: asyncio.Event | None = None) -> None:
+        self.saved: list[tuple[str, Mapping[str, Any]]] = []
+        self.fail = fail
+        self.gate = gate
+
+    async def save(self, session_id: str, state: Mapping[str, Any]) -> None:
+        """Keep the state, when the gate is open."""
+        if self.gate is not None:
+            await self.gate.wait()
+        if self.fail:
+            raise OSError("disk full")
+        self.saved.append((session_id, state))
+
+    async def load(self, session_id: str) -> dict[str, Any] | None:
+        """Return the last state."""
+        return next((dict(state) for name, state in self.saved[::-1] if name == session_id), None)
+
+    async def load_metadata(self, session_id: str) -> CheckpointMetadata | None:
+        """Refuse; nobody asks here."""
+        raise LookupError(session_id)
+
+    async def delete(self, session_id: str) -> None:
+        """Forget everything."""
+        self.saved = [entry for entry in self.saved if entry[0] != session_id]
+
+    async def list(self) -> Sequence[str]:
+        """Return the ids."""
+        return [session_id for session_id, _ in self.saved]
+
+
+PLANNED = '{"steps": [{"id": "a", "description": "x"}]}'
+
+
+@pytest.mark.parametrize(
+    ("execution", "answers", "steps"),
+    [
+        (loop(), [call("t"), call("t"), "bye"], [1, 2, 3]),
+        (react(), ["hm", call("t"), "hm", "bye"], [1, 2]),
+        (plan(), [PLANNED, call("t"), "bye"], [1, 2, 3]),
+    ],
+)
+@pytest.mark.parametrize("streaming", [False, True])
+async def test_a_checkpoint_is_saved_after_each_step(
+    execution: ExecutionStrategy, answers: list[Any], steps: list[int], *, streaming: bool
+) -> None:
+    """UAP §12.3 MUST: checkpoints are saved after each step_end event, by every strategy."""
+    store = Saves()
+    bot = agent(model=model(*answers), tools=[tool("t")], execution=execution, checkpoints=store)
+    if streaming:
+        async with bot.stream("go", START) as stream:
+            async for event in stream:
+                if event.uap is not None and event.uap.type == "step_start":
+                    assert len(store.saved) >= event.uap.step - 1
+            result = await stream
+    else:
+        result = await bot.generate("go", START)
+
+    assert [state["step"] for _, state in store.saved] == steps
+    assert store.saved[-1][1] == result.state.to_json()
+    assert {session_id for session_id, _ in store.saved} == {bot.session_id}
+
+
+async def test_a_session_id_is_made_up_when_there_is_a_store() -> None:
+    """UAP §12.3 MUST: sessionId is generated if not provided (UUIDv4); §3.4."""
+    bot = agent(model=model("x"), checkpoints=memory_checkpoints())
+    result = await bot.generate("go", START)
+
+    assert UUID(bot.session_id).version == 4
+    assert result.state.metadata == {"agentId": bot.id, "sessionId": bot.session_id}
+    assert agent(model=model("x")).session_id is None
+    assert agent(model=model("x"), session_id="mine").session_id == "mine"
+
+
+async def test_a_save_that_fails_is_logged_and_nothing_else(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """UAP §12.3 SHOULD log failed saves, MUST NOT throw."""
+    bot = agent(
+        model=model(call("t"), "bye"),
+        tools=[tool("t")],
+        checkpoints=Saves(fail=True),
+        session_id="s",
+    )
+    result = await bot.generate("go", START)
+
+    assert result.turn.response.text == "bye"
+    assert caplog.messages == ["The checkpoint of session s was not saved"] * 2
+    assert "disk full" in caplog.text
+
+
+async def test_a_save_that_began_is_finished_when_the_run_is_aborted() -> None:
+    """UAP §12.3 MUST: checkpoints are saved after each step_end event."""
+    store = Saves(gate=asyncio.Event())
+    assert store.gate is not None
+    stream = agent(model=model("x"), checkpoints=store).stream("go", START)
+    async with stream:
+        async for event in stream:
+            if event.uap is not None and event.uap.type == "step_end":
+                break
+        await settle()
+        closing = asyncio.ensure_future(stream.aclose())
+        await settle()
+        assert not closing.done()
+        store.gate.set()
+        await closing
+    with pytest.raises(UPPError, match="aborted"):
+        await stream.result()
+
+    assert len(store.saved) == 1
+
+
+async def test_a_restored_state_goes_on_where_it_was() -> None:
+    """UAP §1.2, §12: serialisation and checkpointing; a session is resumed from its state."""
+    store = memory_checkpoints()
+    first = agent(
+        model=model(call("t"), "bye"), tools=[tool("t")], checkpoints=store, session_id="s"
+    )
+    await first.generate("go", START)
+    kept = await store.load("s")
+    assert kept is not None
+    state = AgentState.from_json(kept)
+    again = agent(model=model("still here"), checkpoints=store, session_id="s")
+    result = await again.ask("there?", state)
+
+    assert said(result.state.messages) == [
+        *("user go", "assistant", "results done", "assistant bye"),
+        *("user there?", "assistant still here"),
+    ]
+    assert result.state.metadata["sessionId"] == "s"
+
+
+@pytest.fixture(params=["memory", "files", "sealed files"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> CheckpointStore:
+    """Give each kind of store."""
+    if request.param == "memory":
+        return memory_checkpoints()
+    cipher = Fernet(Fernet.generate_key()) if request.param == "sealed files" else None
+    return file_checkpoints(tmp_path / "deep" / "kept", cipher=cipher)
+
+
+async def test_a_store_gives_back_the_newest_state(store: CheckpointStore) -> None:
+    """UAP §12.2: save and load."""
+    state = START.with_metadata("agentId", "a").with_step(1)
+    await store.save("s", state.to_json())
+    await store.save("s", state.with_step(2).to_json())
+    loaded = await store.load("s")
+
+    assert loaded is not None
+    assert AgentState.from_json(loaded).step == 2
+    loaded["metadata"]["agentId"] = "changed"
+    assert (await store.load("s") or {})["metadata"] == {"agentId": "a"}
+
+
+async def test_a_store_knows_what_it_keeps(store: CheckpointStore) -> None:
+    """UAP §12.2: loadMetadata; §3.4, §14.2 MUST: checkpoint ids are UUIDv4."""
+    await store.save("s", START.with_metadata("agentId", "a").with_step(4).to_json())
+    first = await store.load_metadata("s")
+    await store.save("s", START.to_json())
+    second = await store.load_metadata("s")
+
+    assert first is not None
+    assert second is not None
+    assert (first.session_id, first.step, first.agent_id) == ("s", 4, "a")
+    assert second.agent_id == "unknown"
+    assert UUID(first.checkpoint_id).version == 4
+    assert first.checkpoint_id != second.checkpoint_id
+    assert first.timestamp <= second.timestamp
+
+
+async def test_a_store_lists_and_forgets(store: CheckpointStore) -> None:
+    """UAP §12.2: delete and list."""
+    assert list(await store.list()) == []
+    for session_id in ("a", "b.c-d_e"):
+        await store.save(session_id, START.to_json())
+    assert sorted(await store.list()) == ["a", "b.c-d_e"]
+
+    await store.delete("a")
+    await store.delete("never-there")
+    assert list(await store.list()) == ["b.c-d_e"]
+    assert await store.load("a") is None
+    assert await store.load_metadata("a") is None
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+async def test_files_lie_where_they_are_expected(tmp_path: Path) -> None:
+    """UAP §12.4: fileCheckpoints(dir)."""
+    await file_checkpoints(tmp_path).save("s", START.to_json())
+    folder = tmp_path / "s"
+
+    assert names_in(folder) == ["checkpoint.json", "metadata.json"]
+    assert json.loads((folder / "checkpoint.json").read_text()) == START.to_json()
+    assert json.loads((folder / "metadata.json").read_text())["sessionId"] == "s"
+
+
+async def test_the_default_folder_is_the_one_of_the_specification(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """UAP §12.4: the default directory is .checkpoints."""
+    monkeypatch.chdir(tmp_path)
+    await file_checkpoints().save("s", START.to_json())
+
+    assert (tmp_path / ".checkpoints" / "s" / "checkpoint.json").exists()
+
+
+async def test_files_are_their_owners_and_may_be_sealed(tmp_path: Path) -> None:
+    """UAP §15.3 SHOULD: state is encrypted at rest."""
+    cipher = Fernet(Fernet.generate_key())
+    secret = START.with_metadata("secret", "hunter2").to_json()
+    await file_checkpoints(tmp_path, cipher=cipher).save("s", secret)
+    path = tmp_path / "s" / "checkpoint.json"
+
+    assert b"hunter2" not in path.read_bytes()
+    assert b"hunter2" in cipher.decrypt(path.read_bytes())
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff"])
+async def test_a_file_that_cannot_be_read_is_no_checkpoint(
+    tmp_path: Path, content: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """UAP §15.3 MUST: deserialization validates the structure."""
+    store = file_checkpoints(tmp_path)
+    await store.save("s", START.to_json())
+    (tmp_path / "s" / "checkpoint.json").write_bytes(content)
+
+    assert await store.load("s") is None
+    assert "checkpoint.json cannot be read" in caplog.text
+    assert await store.load_metadata("s") is not None
+
+
+async def test_a_file_sealed_with_another_key_is_no_checkpoint(tmp_path: Path) -> None:
+    await file_checkpoints(tmp_path, cipher=Fernet(Fernet.generate_key())).save(
+        "s", START.to_json()
+    )
+    other = file_checkpoints(tmp_path, cipher=Fernet(Fernet.generate_key()))
+
+    assert await other.load("s") is None
+
+
+@pytest.mark.parametrize("session_id", ["", ".", "..", "../x", "a/b", "a\\b", "a\n", "x" * 129])
+async def test_an_id_that_leads_elsewhere_is_refused(tmp_path: Path, session_id: str) -> None:
+    store = file_checkpoints(tmp_path / "kept")
+    for use in (store.load, store.load_metadata, store.delete):
+        with pytest.raises(ValueError, match="no session id"):
+            await use(session_id)
+    with pytest.raises(ValueError, match="no session id"):
+        await store.save(session_id, START.to_json())
+
+    assert names_in(tmp_path) == []
+
+
+async def test_a_save_that_fails_leaves_the_last_checkpoint(tmp_path: Path) -> None:
+    class Broken:
+        def encrypt(self, data: bytes) -> bytes:
+            raise OSError(f"no room for {len(data)} bytes")
+
+        def decrypt(self, token: bytes) -> bytes:
+            return token
+
+    await file_checkpoints(tmp_path).save("s", START.to_json())
+    with pytest.raises(OSError, match="no room"):
+        await file_checkpoints(tmp_path, cipher=Broken()).save("s", START.with_step(9).to_json())
+
+    assert await file_checkpoints(tmp_path).load("s") == START.to_json()
+    assert names_in(tmp_path / "s") == ["checkpoint.json", "metadata.json"]
+
+
+async def test_saves_at_the_same_time_leave_a_whole_state(tmp_path: Path) -> None:
+    store = file_checkpoints(tmp_path)
+    states = [START.with_metadata("n", "x" * n * 1000).to_json() for n in range(20)]
+    await asyncio.gather(*(store.save("s", state) for state in states))
+
+    assert await store.load("s") in states
