@@ -13,6 +13,7 @@ import pytest
 
 import uap
 import uap.execution
+import uap.middleware
 import upp
 from tests.uap.agents import call, model, requests, said, tool
 from uap import Agent, AgentState, AgentStrategy, agent
@@ -191,6 +192,29 @@ def test_nothing_of_upp_is_exported_again(package: object) -> None:
 
     assert names == sorted(names, key=lambda name: (name.upper() != name, name[0].islower(), name))
     assert not [one for one in exported if any(one is getattr(upp, name) for name in upp.__all__)]
+
+
+def test_names_are_where_the_specification_puts_them() -> None:
+    """UAP §3.2, §13.2: what is imported from where.
+
+    AgentOptions, LoopOptions, ReactOptions and PlanOptions are keyword parameters here, and the
+    JSON of a state is a dict.
+    """
+    agents = {"agent", "Agent", "GenerateResult", "AgentState", "PlanStep", "AgentStrategy"}
+    streams = {"AgentStreamResult", "AgentStreamEvent", "UAPEventType"}
+    kept = {"CheckpointStore", "CheckpointMetadata", "ThreadTree", "ThreadNode"}
+    around = {"Middleware", "MiddlewareContext", "SubagentExecutionTrace", "ToolExecutionTrace"}
+    strategies = {"loop", "react", "plan", "ExecutionStrategy", "ExecutionContext"}
+
+    assert agents | streams | kept | around <= set(uap.__all__)
+    assert strategies | {"ExecutionResult"} <= set(uap.execution.__all__)
+    assert callable(uap.middleware.logging)
+    for factory, option in (
+        (uap.execution.loop, {"max_iterations"}),
+        (uap.execution.react, {"max_steps", "reasoning_prompt"}),
+        (uap.execution.plan, {"max_plan_steps", "allow_replan", "plan_schema"}),
+    ):
+        assert set(inspect.signature(factory).parameters) == option
 
 
 def test_no_type_of_upp_is_wrapped() -> None:
