@@ -28,6 +28,8 @@ from upp.messages import (
 )
 from upp.middleware import Middleware, MiddlewareContext
 from upp.model import LLMCapabilities, LLMRequest, LLMResponse, Model
+from upp.pricing import Cost, Prices, cost
+from upp.ready_middleware import LoggingMiddleware, ParsedObjectMiddleware
 from upp.retry import (
     ExponentialBackoff,
     LinearBackoff,
@@ -58,6 +60,7 @@ __all__ = [
     "BeforeCallResult",
     "BinaryBlock",
     "BytesSource",
+    "Cost",
     "DocumentBlock",
     "DynamicKey",
     "ErrorCode",
@@ -73,11 +76,14 @@ __all__ = [
     "LLMRequest",
     "LLMResponse",
     "LinearBackoff",
+    "LoggingMiddleware",
     "Message",
     "Middleware",
     "MiddlewareContext",
     "Model",
     "NoRetry",
+    "ParsedObjectMiddleware",
+    "Prices",
     "ProviderConfig",
     "ReasoningBlock",
     "RetryAfterStrategy",
@@ -103,6 +109,7 @@ __all__ = [
     "UserMessage",
     "VideoBlock",
     "WeightedKeys",
+    "cost",
     "current_tool_call",
     "llm",
     "mask_key",

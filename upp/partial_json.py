@@ -1,0 +1,56 @@
+"""What an unfinished JSON text says so far (UPP-1.3 §10.5).
+
+The law: a name without its value is left out; a text, a number and what is around them are told as
+far as they go. One pass over the text.
+"""
+
+import re
+from typing import Any
+
+import msgspec
+
+_TOKEN = re.compile(
+    r'(?P<text>"(?:[^"\\]|\\.)*")|(?P<cut_text>".*)|(?P<begin>[{\[])|(?P<end>[}\]])'
+    r'|(?P<scalar>[^\s,:"{}\[\]]+)|[,:]',
+    re.DOTALL,
+)
+_CUT_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?\Z")
+_LITERALS = frozenset({"true", "false", "null"})
+_CLOSERS = {"{": "}", "[": "]"}
+
+
+def parse_partial(text: str) -> Any:
+    """Return the value of a JSON text that may end anywhere; None when it says nothing yet."""
+    try:
+        return msgspec.json.decode(_closed(text))
+    except msgspec.DecodeError:
+        return None
+
+
+def _closed(text: str) -> str:
+    """Return the longest beginning that can be closed, closed."""
+    closers: list[str] = []
+    whole = (0, "", list[str]())
+    last = ""
+    for token in _TOKEN.finditer(text):
+        kind, said = token.lastgroup, token[0]
+        is_name = closers[-1:] == ["}"] and last in "{,"
+        last = said
+        if kind == "begin":
+            closers.append(_CLOSERS[said])
+        elif kind == "end" and closers:
+            closers.pop()
+        elif kind == "scalar" and token.end() == len(text):
+            said = _cut_scalar(said)
+        elif kind == "cut_text":
+            said = _CUT_ESCAPE.sub(r"\1", said) + '"'
+        if kind and said and not (is_name and kind.endswith("text")):
+            whole = (token.start(), said, closers[:])
+    start, said, open_then = whole
+    return text[:start] + said + "".join(reversed(open_then))
+
+
+def _cut_scalar(said: str) -> str:
+    """Return what of the last word can be told."""
+    number = said.rstrip("+-.eE")
+    return number if number[-1:].isdigit() else said * (said in _LITERALS)

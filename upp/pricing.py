@@ -1,0 +1,49 @@
+"""What tokens cost (UAMP §8.7).
+
+The law: money is Decimal and prices are per 1,000 tokens. Cached tokens without a price of their
+own cost what other input costs, and no token is paid twice, whether input counts hold the cached
+ones (OpenAI, Google) or not (Anthropic).
+"""
+
+from decimal import Decimal
+
+import msgspec
+
+from upp.turn import TokenUsage
+
+
+class Prices(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What 1,000 tokens of a model cost."""
+
+    input_per_1k: Decimal = msgspec.field(name="inputPer1k")
+    output_per_1k: Decimal = msgspec.field(name="outputPer1k")
+    cache_read_per_1k: Decimal | None = msgspec.field(name="cacheReadPer1k", default=None)
+    cache_write_per_1k: Decimal | None = msgspec.field(name="cacheWritePer1k", default=None)
+
+
+class Cost(msgspec.Struct, frozen=True, kw_only=True):
+    """What a usage costs, in the currency of the prices; nothing is rounded."""
+
+    input_cost: Decimal
+    output_cost: Decimal
+
+    @property
+    def total_cost(self) -> Decimal:
+        """Both together."""
+        return self.input_cost + self.output_cost
+
+
+def cost(usage: TokenUsage, prices: Prices, *, cached_in_input: bool) -> Cost:
+    """Return what a usage costs; `cached_in_input` is the one of the provider's capabilities."""
+    read, written = usage.cache_read_tokens, usage.cache_write_tokens
+    fresh = usage.input_tokens - (read + written if cached_in_input else 0)
+    per_read = _or(prices.cache_read_per_1k, prices.input_per_1k)
+    per_write = _or(prices.cache_write_per_1k, prices.input_per_1k)
+    spent = max(fresh, 0) * prices.input_per_1k + read * per_read + written * per_write
+    return Cost(
+        input_cost=spent / 1000, output_cost=usage.output_tokens * prices.output_per_1k / 1000
+    )
+
+
+def _or(price: Decimal | None, otherwise: Decimal) -> Decimal:
+    return otherwise if price is None else price
