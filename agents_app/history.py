@@ -200,6 +200,7 @@ def _tool_message(message: Message) -> list[ModelMessage]:
 def _complete(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
     """Return the messages with each call answered once and each answer called for."""
     complete: list[ModelMessage] = []
+    is_open = False
 
     def close() -> None:
         missing = unanswered_calls(complete)
@@ -221,8 +222,11 @@ def _complete(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
             if results:
                 complete.append(ToolResultMessage(results=results))
         else:
-            close()
+            if is_open:
+                close()
             complete.append(message)
+            # Plain words, most of a conversation, leave nothing open.
+            is_open = isinstance(message, AssistantMessage) and bool(message.tool_calls)
     close()
     return complete
 

@@ -114,9 +114,10 @@ class UampConsumer(AsyncWebsocketConsumer):
 
     async def _send_frames(self) -> None:
         try:
-            async for outgoing in self.peer.frames():
+            while (batch := await self.peer.batch()) is not None:
                 async with asyncio.timeout(SEND_SECONDS):
-                    await self.base_send({"type": "websocket.send", "text": outgoing.text})
+                    for outgoing in batch:
+                        await self.base_send({"type": "websocket.send", "text": outgoing.text})
             await self.close(self.peer.closed_with)
         except TimeoutError:
             # A reader that stopped: what it misses it can resume (notes G10).

@@ -8,7 +8,7 @@ so that a lost layer message, a new socket and a slow one are all the same case 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 import msgspec
 
@@ -17,9 +17,12 @@ from sessions_app.frames import frame
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
     from chat_app.selectors import LoggedEvent
+
+# What must be awaited before the feed goes on.
+Reading: TypeAlias = "Coroutine[Any, Any, None]"
 
 PAGE: Final = 256
 TERMINAL: Final = frozenset({"response.done", "response.error", "response.cancelled"})
@@ -78,25 +81,38 @@ class Feed:
 
     # --- Live ---
 
-    async def event(self, seq: int, event_type: str, response_id: str, text: str) -> None:
-        """Take a durable event as a frame, from the group or from a runner."""
-        if seq <= self.cursor:
-            return
-        if seq > self.cursor + 1:
-            await self.catch_up()
-            return
-        self._deliver(seq, event_type, response_id, text)
+    def event(self, seq: int, event_type: str, response_id: str, text: str) -> Reading | None:
+        """Take a durable event as a frame, from the group or from a runner.
 
-    async def text(self, response_id: str, offset: int, text: str, encoded: str = "") -> None:
-        """Take text of a running response, from its runner (then also as a frame) or the group."""
+        Returns a coroutine to be awaited when the log must be read first.
+        """
+        if seq > self.cursor + 1:
+            return self.catch_up()
+        if seq > self.cursor:
+            self._deliver(seq, event_type, response_id, text)
+        return None
+
+    def joins(self, response_id: str, offset: int) -> bool:
+        """Return whether text of a response goes on exactly where this feed is."""
+        return self._sent.get(response_id) == offset
+
+    def text(self, response_id: str, offset: int, text: str, encoded: str = "") -> Reading | None:
+        """Take text of a running response, from its runner (then also as a frame) or the group.
+
+        Returns a coroutine to be awaited when something must be read first.
+        """
+        if encoded and self.joins(response_id, offset):
+            self._sent[response_id] = offset + len(text)
+            self._emit(encoded, None)
+            return None
+        return self._join(response_id, offset, text)
+
+    async def _join(self, response_id: str, offset: int, text: str) -> None:
+        """Send the part of a text that is new, after what is missing before it."""
         if response_id not in self._sent:
             await self.catch_up()
         sent = self._sent.get(response_id)
         if sent is None:
-            return
-        if offset == sent and encoded:
-            self._sent[response_id] = offset + len(text)
-            self._emit(encoded, None)
             return
         if offset > sent:
             await self.repair()

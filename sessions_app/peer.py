@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from uamp.events import Event, InputEvent
 
 QUEUE_ITEMS: Final = 4096
+BATCH_FRAMES: Final = 256
 TOKEN_GRACE_SECONDS: Final = 60.0
 CLOSE_UNAUTHORIZED: Final = 4401
 
@@ -67,8 +68,13 @@ class SessionListener:
         self.runs[run.response_id] = run
 
     def text(self, response_id: str, offset: int, text: str, frame: str) -> None:
-        """See runner.Listener."""
-        self._peer.put(partial(self._feed.text, response_id, offset, text, frame))
+        """See runner.Listener. Most text joins on and needs no turn in the queue."""
+        peer, feed = self._peer, self._feed
+        if peer.is_idle and feed.joins(response_id, offset):
+            feed.text(response_id, offset, text, frame)
+            peer.wake()
+        else:
+            peer.put(partial(feed.text, response_id, offset, text, frame))
 
     def frame(self, response_id: str, frame: str) -> None:
         """See runner.Listener."""
@@ -132,7 +138,8 @@ class Peer:
         self.ends_when_idle = False
         self._source = source
         self._items: deque[Outgoing | Work] = deque()
-        self._ready: deque[Outgoing] = deque()
+        self._ready: list[Outgoing] = []
+        self._reading = False
         self._woken = asyncio.Event()
         self._behind = False
 
@@ -301,24 +308,46 @@ class Peer:
         self.ends_when_idle = True
         self.wake()
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether a feed may say something at once, without overtaking anybody."""
+        return not (
+            self._items or self._reading or self._behind or len(self._ready) >= BATCH_FRAMES
+        )
+
     async def frames(self) -> AsyncIterator[Outgoing]:
         """Yield frames in order until the connection is closed."""
+        while (batch := await self.batch()) is not None:
+            for outgoing in batch:
+                yield outgoing
+
+    async def batch(self) -> list[Outgoing] | None:
+        """Wait for the next frames, in order; None when the connection is closed."""
+        ready = self._ready
         while True:
-            while self._ready:
-                yield self._ready.popleft()
-            if self._items:
+            while self._items and len(ready) < BATCH_FRAMES:
                 item = self._items.popleft()
                 if isinstance(item, Outgoing):
-                    yield item
+                    ready.append(item)
                 elif (reading := item()) is not None:
-                    await reading
-            elif self._behind:
-                await self._catch_up_all()
+                    await self._read(reading)
+            if ready:
+                self._ready = []
+                return ready
+            if self._behind:
+                await self._read(self._catch_up_all())
             elif self.closed_with is not None or (self.ends_when_idle and not self.is_busy()):
-                return
+                return None
             else:
                 self._woken.clear()
                 await self._woken.wait()
+
+    async def _read(self, reading: Coroutine[Any, Any, None]) -> None:
+        self._reading = True
+        try:
+            await reading
+        finally:
+            self._reading = False
 
     async def _catch_up_all(self) -> None:
         self._behind = False

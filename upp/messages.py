@@ -6,8 +6,8 @@ members are left out. The system prompt is configuration, never a message.
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from random import getrandbits
 from typing import Any
-from uuid import uuid4
 
 import msgspec
 
@@ -108,8 +108,15 @@ UserContent = TextBlock | ImageBlock | DocumentBlock | AudioBlock | VideoBlock |
 AssistantContent = TextBlock | ReasoningBlock | ImageBlock | AudioBlock | VideoBlock
 
 
+# A UUID of version 4 has 122 free bits; these are the others.
+_FREE_BITS = 0xFFFFFFFF_FFFF_0FFF_3FFF_FFFFFFFFFFFF
+_VERSION_4 = 0x00000000_0000_4000_8000_000000000000
+
+
 def _new_id() -> str:
-    return str(uuid4())
+    # A long history makes many messages at once: no system call for the id of each.
+    digits = f"{getrandbits(128) & _FREE_BITS | _VERSION_4:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def _now() -> datetime:

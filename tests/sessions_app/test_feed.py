@@ -29,8 +29,10 @@ CHAT = "chat_1"
 Told = tuple[str, tuple[Any, ...]]
 
 
-def finish(coroutine: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine that never really waits."""
+def finish(coroutine: Coroutine[Any, Any, None] | None) -> None:
+    """Run a coroutine that never really waits; None has nothing to wait for."""
+    if coroutine is None:
+        return
     try:
         coroutine.send(None)
     except StopIteration:
