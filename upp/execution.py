@@ -5,6 +5,7 @@ told to the model; only a UPPError and an approval that raises end the generatio
 """
 
 import asyncio
+import copy
 import inspect
 import time
 from collections.abc import Awaitable, Collection, Mapping, Sequence
@@ -119,10 +120,12 @@ class ToolRunner:
     async def _run(self, tool: Tool, attempt: "_Attempt") -> Any:
         arguments = attempt.arguments
         current_tool_call.set(msgspec.structs.replace(attempt.call, arguments=arguments))
+        # A tool may change what it is given, and the call is part of the conversation.
+        own = copy.deepcopy(arguments)
         if inspect.iscoroutinefunction(tool.run):
-            result = await tool.run(arguments)
+            result = await tool.run(own)
         else:
-            result = await maybe_await(await asyncio.to_thread(tool.run, arguments))
+            result = await maybe_await(await asyncio.to_thread(tool.run, own))
         if self.strategy.on_after_call is not None:
             changed = await maybe_await(self.strategy.on_after_call(tool, arguments, result))
             if changed is not None:

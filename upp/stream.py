@@ -207,6 +207,9 @@ class Following(Generic[EventT, OutcomeT]):
         raise self._end or _cancelled()
 
     async def _emit(self, event: EventT) -> None:
+        if self._end is not None:
+            # Nobody reads on, and work that is being cancelled must not wait for room.
+            return
         self._events.append(event)
         self._news.set()
         while len(self._events) >= _WINDOW and not self._unbounded:

@@ -495,3 +495,15 @@ async def test_structured_output_streams_as_an_object_beside_its_text() -> None:
         ("object_delta", ": 1}"),
     ]
     assert (await result).data == {"a": 1}
+
+
+async def test_a_tool_that_changes_its_arguments_does_not_change_the_conversation() -> None:
+    script = calls_then_answers(Call(name="t", arguments={"list": [1]}))
+    eats = tool("t", lambda arguments: arguments.pop("list").pop())
+    turn = await llm(model=ScriptedModel(script=script), tools=[eats]).generate([], "go")
+    asked = turn.messages[1]
+
+    assert isinstance(asked, AssistantMessage)
+    assert asked.tool_calls[0].arguments == {"list": [1]}
+    assert turn.tool_executions[0].arguments == {"list": [1]}
+    assert turn.response.text == "1"

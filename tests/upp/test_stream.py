@@ -1,13 +1,13 @@
 """Following a generation, and leaving it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import msgspec
 import pytest
 
-from upp import ErrorCode, LLMRequest, StreamEvent, StreamResult, Tool, UPPError, llm
+from upp import ErrorCode, LLMRequest, StreamEvent, StreamResult, Tool, Turn, UPPError, llm
 from upp.providers.scripted import Call, Fail, ScriptedModel, Step, StepGate, Text
 from upp.stream import _WINDOW, EventDelta, text_delta
 
@@ -335,3 +335,24 @@ async def test_relayed_work_gives_its_events_to_another_and_its_turn_to_the_call
     turn = await streamed(three_words).relay(keep)
     assert texts(events) == ["a", "b", "c"]
     assert turn.response.text == "abc"
+
+
+async def test_work_that_tells_of_its_own_end_does_not_wait_for_a_reader_who_left() -> None:
+    told = asyncio.Event()
+
+    async def work(emit: Callable[[StreamEvent], Awaitable[None]]) -> Turn:
+        try:
+            await emit(text_delta("x"))
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(_WINDOW + 1):
+                await emit(text_delta("bye"))
+            told.set()
+        raise AssertionError
+
+    stream = StreamResult(work)
+    async with asyncio.timeout(5), stream:
+        async for _ in stream:
+            break
+        await stream.aclose()
+    assert told.is_set()
