@@ -8,6 +8,7 @@ from upp.config import ProviderConfig
 from upp.errors import ErrorCode, TooManyRoundsError, UPPError
 from upp.keys import DynamicKey, KeyStrategy, RoundRobinKeys, WeightedKeys, mask_key
 from upp.llm import LLMInstance, LLMOptions, llm
+from upp.media import Audio, Document, Image, Video
 from upp.messages import (
     AssistantMessage,
     AudioBlock,
@@ -55,18 +56,21 @@ from upp.turn import TokenUsage, Turn
 __all__ = [
     "AfterCallResult",
     "AssistantMessage",
+    "Audio",
     "AudioBlock",
     "Base64Source",
     "BeforeCallResult",
     "BinaryBlock",
     "BytesSource",
     "Cost",
+    "Document",
     "DocumentBlock",
     "DynamicKey",
     "ErrorCode",
     "EventDelta",
     "ExponentialBackoff",
     "Following",
+    "Image",
     "ImageBlock",
     "InferenceInput",
     "KeyStrategy",
@@ -107,6 +111,7 @@ __all__ = [
     "UPPError",
     "UrlSource",
     "UserMessage",
+    "Video",
     "VideoBlock",
     "WeightedKeys",
     "cost",
