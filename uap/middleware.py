@@ -80,7 +80,8 @@ async def run_through(
         one = middleware[position]
         try:
             latest = await one.before(latest) or latest
-            return await one.after(latest, await enter(position + 1))
+            result = await enter(position + 1)
+            return await one.after(latest, result)
         except Exception as error:
             recovered = await one.on_error(latest, error)
             if recovered is None:
@@ -147,10 +148,10 @@ class _Logging(Middleware):
         self._write("error", f"Execution failed{self._timing(context)}: {name}: {error}")
 
     def _timing(self, context: MiddlewareContext) -> str:
-        if not self._include_timing:
+        started = context.metadata.get(f"logging.{id(self)}")
+        if not self._include_timing or started is None:
             return ""
-        passed = time.monotonic() - context.metadata[f"logging.{id(self)}"]
-        return f" in {passed * 1000:.0f}ms"
+        return f" in {(time.monotonic() - started) * 1000:.0f}ms"
 
     def _said(self, name: str, message: Message | None) -> str:
         if not self._include_messages:

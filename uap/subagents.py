@@ -97,6 +97,10 @@ async def run_as_subagent(
     token = current_round.set(None)
     try:
         result = await run(None if emit is None and emit_to_parent is None else forward)
+    except asyncio.CancelledError:
+        # A tool may give its sub-agent a time limit, and go on.
+        await finish(success=False, error="The run was cancelled.")
+        raise
     except Exception as error:
         await finish(success=False, error=str(error) or type(error).__name__)
         raise

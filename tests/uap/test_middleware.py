@@ -185,6 +185,18 @@ async def test_the_log_tells_failures_and_lets_them_pass(
     ]
 
 
+async def test_the_log_goes_without_times_when_other_middleware_drops_the_metadata() -> None:
+    class Forgets(Middleware):
+        async def before(self, context: MiddlewareContext) -> MiddlewareContext | None:
+            return replace(context, metadata={})
+
+    lines: list[str] = []
+    middleware = [logging(logger=lines.append), Forgets()]
+    await agent(model=model("x"), middleware=middleware).generate("go", START)
+
+    assert lines[1] == "[UAP:INFO] Execution completed: steps=1 tools=0 tokens=2"
+
+
 def test_a_level_that_does_not_exist_is_refused() -> None:
     with pytest.raises(ValueError, match="'loud'"):
         logging(level="loud")

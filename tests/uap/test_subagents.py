@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.uap.agents import call, content, followed, kinds, model, plain, said, tool
+from tests.uap.agents import call, content, followed, kinds, model, plain, said, settle, tool
 from uap import (
     Agent,
     AgentState,
@@ -17,7 +17,7 @@ from uap import (
     agent,
 )
 from upp import ErrorCode, Tool, UPPError
-from upp.providers.scripted import Fail
+from upp.providers.scripted import Fail, Pause
 
 START = AgentState.initial()
 
@@ -275,3 +275,43 @@ async def test_results_that_are_no_text_are_traced_as_json() -> None:
     result = await parent(explorer_tool(inner)).generate("go", START)
 
     assert result.state.subagent_traces[0].tool_executions[0].result == '{"n":1}'
+
+
+async def test_a_sub_agent_that_its_tool_gives_up_ends_all_the_same() -> None:
+    """UAP §8.4, §8.5: subagent_end and a trace, also for a run that was cancelled."""
+
+    async def run(_arguments: object) -> str:
+        try:
+            async with asyncio.timeout(0.02):
+                await agent(model=model([Pause(60)])).query("where?")
+        except TimeoutError:
+            return "no answer in time"
+        return "an answer"
+
+    stream = parent(tool("explore", run)).stream("go", START)
+    last = of_subagents(await followed(stream))[-1]
+
+    assert said((await stream).state.messages)[2] == "results no answer in time"
+    assert last.uap is not None
+    assert (last.uap.type, last.uap.data["success"]) == ("subagent_end", False)
+    (trace,) = (await stream).state.subagent_traces
+    assert (trace.success, trace.error) == (False, "The run was cancelled.")
+
+
+async def test_an_abort_of_the_parent_ends_the_sub_agent() -> None:
+    started = asyncio.Event()
+
+    async def waits(_arguments: object) -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    inner = agent(model=model(call("t")), tools=[tool("t", waits)])
+    async with parent(explorer_tool(inner)).stream("go", START) as stream:
+        waiting = asyncio.ensure_future(stream.result())
+        await asyncio.wait_for(started.wait(), 1)
+        stream.abort()
+        with pytest.raises(UPPError, match="aborted"):
+            await waiting
+    await settle()
+
+    assert asyncio.all_tasks() == {asyncio.current_task()}
