@@ -276,7 +276,11 @@ UAMP_DEFAULT_AGENT = os.environ.get("UAMP_DEFAULT_AGENT", "assistant")
 # Agents that are marked public may be used without signing in.
 UAMP_ALLOW_ANONYMOUS = os.environ.get("UAMP_ALLOW_ANONYMOUS", "1") == "1"
 # Tools that agents of this server may be given, as dotted paths to ServerTool objects.
-UAMP_SERVER_TOOLS = ["agents_app.csv_report.csv_report"]
+UAMP_SERVER_TOOLS = [
+    "agents_app.csv_report.csv_report",
+    "agents_app.fetch_page.fetch_page",
+    "agents_app.chat_search.search_chat",
+]
 # Where tools may send requests besides the public internet: "host:port", also http and private.
 UAMP_FETCH_ALLOW_HOSTS = [h for h in os.environ.get("UAMP_FETCH_ALLOW_HOSTS", "").split(",") if h]
 # One request of a tool, with its redirects: how long it may take, and how much may come.

@@ -57,7 +57,11 @@ def test_an_operator_changes_and_finds_an_agent(admin_client: Client) -> None:
     ("values", "field", "said"),
     [
         ({"name": "a b"}, "name", "Use letters"),
-        ({"tools": '["absent"]'}, "tools", "No such tool: absent. This server has: csv_report."),
+        (
+            {"tools": '["absent"]'},
+            "tools",
+            "No such tool: absent. This server has: csv_report, fetch_page, search_chat.",
+        ),
         ({"tools": "[7]"}, "tools", "No such tool: 7"),
         ({"tools": "{}"}, "tools", "JSON list"),
         ({"options": "[]"}, "options", "JSON object"),

@@ -53,7 +53,8 @@ def test_the_assistant_takes_a_model_when_there_is_one(monkeypatch: pytest.Monke
     monkeypatch.setenv("OPENAI_MODEL", "llama")
     assert prepare_agents() == []
     assert (assistant().provider, assistant().model) == ("openai_compat", "llama")
-    assert assistant().tools == ["csv_report"]
+    assert assistant().tools == ["csv_report", "fetch_page", "search_chat"]
+    assert set(assistant().tools) <= set(server_tools())
     assistant().full_clean()
     monkeypatch.delenv("OPENAI_MODEL")
     prepare_agents()

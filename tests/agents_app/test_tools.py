@@ -7,7 +7,9 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from pytest_django import Settings
 
+from agents_app.chat_search import search_chat
 from agents_app.csv_report import csv_report
+from agents_app.fetch_page import fetch_page
 from agents_app.tools import ServerTool, ToolContext, ToolOutcome, server_tools, tool
 from tests.agents_app.doors import Context
 
@@ -160,7 +162,11 @@ def test_a_function_without_a_schema_is_no_tool(function: Any, problem: str) -> 
 
 
 def test_the_settings_name_the_tools() -> None:
-    assert dict(server_tools()) == {"csv_report": csv_report}
+    assert dict(server_tools()) == {
+        "csv_report": csv_report,
+        "fetch_page": fetch_page,
+        "search_chat": search_chat,
+    }
 
 
 def test_no_tools_are_no_tools(settings: Settings) -> None:

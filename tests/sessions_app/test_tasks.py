@@ -35,6 +35,7 @@ from sessions_app.models import Response, Session, ToolCall
 from sessions_app.tasks import reap, ring, run_tool_call
 from sessions_app.tool_work import Claim, Work, claim_call, end_call
 from tests import factories
+from tests.agents_app.web_server import web_server
 from tests.sessions_app import long_tools
 from uamp_project.celery import app
 
@@ -639,6 +640,42 @@ def test_the_tool_that_ships_reports_on_a_file_of_the_chat() -> None:
     stages = list(dict.fromkeys(event["stage"] for event in progress_of(heard)))
     assert stages == ["read", "parse", "statistics", "chart", "write", "done"]
     assert progress_of(heard)[-1]["percent"] == 100
+
+
+@pytest.mark.usefixtures("celery_worker_thread")
+def test_the_tool_that_ships_fetches_a_page(settings: Settings) -> None:
+    with web_server() as web:
+        settings.UAMP_FETCH_ALLOW_HOSTS = [web.place]
+        url = web.page("/", "<title>Rain</title><p>It rains.")
+        call = queued_call("fetch_page", {"url": url})
+        inside = queued_call("fetch_page", {"url": web.redirect("/in", "https://169.254.169.254/")})
+        with hearing(call) as heard:
+            for each in (call, inside):
+                ring(each.pk)
+            row, refused = ended(call), ended(inside)
+            wait_for(lambda: heard[-1]["type"] == "run.settled")
+    assert (row.status, row.is_error) == ("done", False)
+    assert row.result.startswith(f"Content of {url}, untrusted: ")
+    assert row.result.endswith("\n\nTitle: Rain\n\nIt rains.")
+    stages = list(dict.fromkeys(event["stage"] for event in progress_of(heard)))
+    assert stages == ["resolve", "fetch", "read", "done"]
+    assert (refused.status, refused.is_error) == ("failed", True)
+    assert refused.result == "The page was not fetched. The address cannot be reached."
+
+
+@pytest.mark.usefixtures("celery_worker_thread")
+def test_the_tool_that_ships_searches_its_chat() -> None:
+    asker = User.objects.create_user("asker")
+    call, elsewhere = (queued_call("search_chat", {"query": "BUDGET"}) for _ in range(2))
+    said = factories.message(call.response.chat, asker, "The budget is 5.")
+    factories.message(elsewhere.response.chat, asker, "Another budget.")
+    ring(call.pk)
+    row = ended(call)
+    assert (row.status, row.is_error) == ("done", False)
+    time_of = said.created_at.isoformat(timespec="seconds")
+    assert json.loads(row.result) == [
+        {"time": time_of, "name": "asker", "excerpt": "The budget is 5."}
+    ]
 
 
 # --- A worker that dies ---
