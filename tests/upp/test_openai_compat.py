@@ -17,6 +17,7 @@ from upp import (
     ReasoningBlock,
     RetryAfterStrategy,
     RoundRobinKeys,
+    StreamEvent,
     TextBlock,
     TokenUsage,
     Tool,
@@ -516,6 +517,23 @@ async def test_stopping_closes_the_request(how: str) -> None:
         await asyncio.wait_for(wire.exchanges[0].gone.wait(), 2)
         assert reader.cancelled() is (how == "cancel")
         assert reader.exception() is not None if how == "abort" else True
+        await provider.aclose()
+
+
+async def test_a_stream_that_is_closed_has_closed_its_connection() -> None:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        await exchange.delta(content="a")
+        await exchange.gone.wait()
+
+    async with serve(answer) as wire:
+        provider = OpenAICompatProvider(base_url=wire.url)
+        stream = provider("m1").stream(LLMRequest(messages=()))
+        assert isinstance(await anext(stream), StreamEvent)
+        pool = provider.client()._transport._pool  # type: ignore[attr-defined] # httpx shows it nowhere else
+        assert len(pool.connections) == 1
+        await stream.aclose()
+        assert pool.connections == []
         await provider.aclose()
 
 
