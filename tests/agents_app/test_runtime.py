@@ -501,3 +501,40 @@ async def test_an_agent_with_a_model_sends_its_media_and_streams_its_answer() ->
     assert [type(event) for event in events] == [Thinking, ResponseDelta, UsageDelta]
     assert end.usage.total_tokens == 7
     assert end.model == "m1"
+
+
+async def test_an_anthropic_agent_answers_in_a_schema_and_counts_cached_tokens_apart() -> None:
+    async def answer(exchange: Exchange) -> None:
+        assert exchange.body["tool_choice"] == {"type": "tool", "name": "json_answer"}
+        assert "response_format" not in exchange.body
+        await exchange.send(STREAM_HEAD)
+        usage = {"input_tokens": 5, "cache_read_input_tokens": 100, "output_tokens": 1}
+        await exchange.event(
+            "message_start",
+            message={"id": "msg_1", "usage": {**usage, "cache_creation_input_tokens": 20}},
+        )
+        thinking = {"type": "thinking_delta", "thinking": "hm"}
+        await exchange.event("content_block_start", index=0, content_block={"type": "thinking"})
+        await exchange.event("content_block_delta", index=0, delta=thinking)
+        call = {"type": "tool_use", "id": "t1", "name": "json_answer"}
+        await exchange.event("content_block_start", index=1, content_block=call)
+        piece = {"type": "input_json_delta", "partial_json": '{"a": 1}'}
+        await exchange.event("content_block_delta", index=1, delta=piece)
+        await exchange.event(
+            "message_delta", delta={"stop_reason": "tool_use"}, usage={"output_tokens": 9}
+        )
+        await exchange.event("message_stop")
+
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    wanted = ResponseFormat(
+        type="json_schema", json_schema=JsonSchemaFormat(name="n", schema=schema)
+    )
+    async with serve(answer) as wire, aclosing_providers():
+        options = {"base_url": wire.url}
+        spec = AgentSpec(id="a", name="claude", provider="anthropic", model="m", options=options)
+        events, end = await run(spec, asked(response_format=wanted))
+    assert [type(event) for event in events] == [Thinking, ResponseDelta, UsageDelta]
+    assert (end.finish_reason, end.steps) == ("stop", 1)
+    assert end.usage == UsageStats(
+        input_tokens=5, output_tokens=9, total_tokens=14, cached_tokens=120
+    )
