@@ -4,6 +4,7 @@ import gzip
 import socket
 import threading
 import time
+import tracemalloc
 from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -203,6 +204,18 @@ def test_a_body_at_the_limit_comes_and_one_past_it_does_not(web: WebServer) -> N
         fetch(web.page("/", b"x" * (LIMIT + 1)), policy(web))
 
 
+def test_a_body_that_says_it_is_too_large_is_not_waited_for(web: WebServer) -> None:
+    def silent(request: BaseHTTPRequestHandler) -> None:
+        request.send_response(200)
+        request.send_header("Content-Length", str(LIMIT + 1))
+        request.end_headers()
+        web.stop.wait(5)
+
+    web.pages["/"] = silent
+    with pytest.raises(TooLarge):
+        fetch(web.url("/"), policy(web, seconds=1))
+
+
 def test_a_body_that_never_ends_is_cut_off(web: WebServer) -> None:
     def endless(request: BaseHTTPRequestHandler) -> None:
         request.send_response(200)
@@ -220,8 +233,13 @@ def test_a_packed_body_is_unpacked_up_to_the_limit(web: WebServer) -> None:
     assert got.data == b"y" * LIMIT
     bomb = gzip.compress(b"y" * (50 * 1024 * 1024))
     assert len(bomb) < LIMIT
-    with pytest.raises(TooLarge):
-        fetch(web.page("/", bomb, Content_Encoding="gzip"), policy(web))
+    tracemalloc.start()
+    try:
+        with pytest.raises(TooLarge):
+            fetch(web.page("/", bomb, Content_Encoding="gzip"), policy(web))
+        assert tracemalloc.get_traced_memory()[1] < 10 * 1024 * 1024
+    finally:
+        tracemalloc.stop()
     broken = web.page("/", b"\x1f\x8bno", Content_Encoding="gzip")
     assert "error" in refusal(broken, policy(web))
     assert "encoding is b'br'" in refusal(web.page("/", b"x", Content_Encoding="br"), policy(web))
