@@ -376,6 +376,7 @@ def close_presence(*, presence_id: str, user_id: int, now: datetime) -> bool:
 
 def renew_presence(*, process: str, now: datetime) -> None:
     """Say that a process still holds its sockets; also forgets those of dead processes."""
-    Presence.objects.filter(process=process).update(seen_at=now)
+    # A socket that opened since `now` was read is fresh anyway.
+    Presence.objects.filter(process=process, connected_at__lte=now).update(seen_at=now)
     stale = now - timedelta(seconds=2 * Presence.FRESH_SECONDS)
     Presence.objects.filter(seen_at__lt=stale).delete()

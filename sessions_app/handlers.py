@@ -61,7 +61,7 @@ async def handle(peer: Peer, event: uamp.Event) -> None:
             for reply in event.replies:
                 peer.send_frame(reply, event.event.session_id or "")
             return
-        event = _in_its_session(peer, event.event)  # its row knows what it led to
+        event = event.event  # its row knows what it led to
     if isinstance(event, uamp.UnknownEvent):
         # UAMP §14.3: logged, never an error.
         logger.info("ignored an event of the unknown type %.100r", event.type_name)
@@ -79,13 +79,6 @@ async def handle(peer: Peer, event: uamp.Event) -> None:
         # The socket lives on, and its client is told (DESIGN §5).
         logger.exception("%s failed", uamp.type_of(event))
         refuse(peer, _internal(event, ErrorCode.INTERNAL_ERROR, "The server has a defect."))
-
-
-def _in_its_session(peer: Peer, event: uamp.Event) -> uamp.Event:
-    """Return a repeated event with the session that it may leave out (UAMP §10.1)."""
-    if event.session_id is None and len(peer.sessions) == 1:
-        return msgspec.structs.replace(event, session_id=next(iter(peer.sessions)))
-    return event
 
 
 def _internal(event: uamp.Event, code: ErrorCode, message: str) -> RemoteProtocolError:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import uamp
 from agents_app import selectors as agents
 from agents_app.capabilities import agent_capabilities, server_capabilities
-from sessions_app import auth, database, selectors, services
+from sessions_app import auth, database, runner, selectors, services
 from sessions_app.frames import frame
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
@@ -107,6 +107,8 @@ async def attach_session(
     )
     # Heard before it is read: what comes in between is found twice, never missed.
     await peer.follow(session.chat_id)
+    if not session.is_shared and (resume is not None or session.chat_scoped):
+        await runner.current().watch_chat(session.chat_id)
     name = asked_agent or session.agent_name
     peer.reply(
         session_created(session, agent=name, resumed=goes_on if resume is not None else None),

@@ -8,7 +8,7 @@ because its feeds read the log and the running texts again (notes G10).
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 QUEUE_ITEMS: Final = 4096
 BATCH_FRAMES: Final = 256
+TOLD_REMEMBERED: Final = 256
 TOKEN_GRACE_SECONDS: Final = 60.0
 CLOSE_UNAUTHORIZED: Final = 4401
 
@@ -62,6 +63,12 @@ class SessionListener:
         self._peer = peer
         self._feed = feed
         self.runs: dict[str, Run] = {}
+        # What was heard straight from its runner is not heard again from the group.
+        self._told: OrderedDict[str, None] = OrderedDict()
+
+    def was_told(self, response_id: str) -> bool:
+        """Return whether a response's frames came to this session straight from its runner."""
+        return response_id in self._told
 
     def hear(self, run: Run) -> None:
         """Keep a run that this session listens to, until it ends."""
@@ -83,6 +90,10 @@ class SessionListener:
 
     def event(self, seq: int, event_type: str, response_id: str, frame: str) -> None:
         """See runner.Listener."""
+        if event_type == "response.created":
+            self._told[response_id] = None
+            if len(self._told) > TOLD_REMEMBERED:
+                self._told.popitem(last=False)
         self._peer.put(partial(self._feed.event, seq, event_type, response_id, frame))
 
     def ended(self, response_id: str) -> None:
@@ -375,12 +386,14 @@ class Peer:
             elif kind == "chat.delta":
                 fields = (message[name] for name in ("response", "offset", "text"))
                 self.put(partial(feed.text, *fields))
-            elif self._is_for(attached.session.principal, message):
+            elif self._is_for(attached, message):
                 self.put(partial(feed.signal, message["frame"], message["response"]))
 
-    def _is_for(self, principal: Principal, signal: dict[str, Any]) -> bool:
-        """Leave out what its runner told this connection itself, and what is about its person."""
-        user_id = principal.user_id
-        was_told = bool(signal["origin"]) and signal["origin"] == self.origin
+    def _is_for(self, attached: Attached, signal: dict[str, Any]) -> bool:
+        """Leave out what its runner told this session itself, and what is about its person."""
+        user_id = attached.session.principal.user_id
+        was_told = signal["origin"] == self.origin and attached.listener.was_told(
+            signal["response"]
+        )
         is_theirs = signal["user"] is not None and signal["user"] == user_id
         return not was_told and not is_theirs and signal["to"] in {None, user_id}

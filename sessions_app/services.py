@@ -312,9 +312,15 @@ def set_running(response_id: str, *, fence: int) -> None:
 def renew_leases(process: str, response_ids: Sequence[str]) -> None:
     """Say that a process still runs its responses."""
     until = timezone.now() + timedelta(seconds=settings.UAMP_LEASE_SECONDS)
-    Response.objects.filter(pk__in=response_ids, process=process, status__in=Response.LIVE).update(
-        lease_until=until
-    )
+    with transaction.atomic():
+        # In the order of the turn writes, and past those that are being ended right now.
+        held = (
+            Response.objects.select_for_update(skip_locked=True)
+            .filter(pk__in=response_ids, process=process, status__in=Response.LIVE)
+            .order_by("pk")
+            .values_list("pk", flat=True)
+        )
+        Response.objects.filter(pk__in=list(held)).update(lease_until=until)
 
 
 def release_lease(response_id: str, *, fence: int) -> None:

@@ -228,7 +228,9 @@ class Connection:
             raise self._refusal(
                 event, ErrorCode.EVENT_ID_CONFLICT, "this event_id was used with another body"
             )
-        return Repeated(event=event, replies=memory.replies_to(event.event_id))
+        if scope is not None and event.session_id is None:
+            event = msgspec.structs.replace(event, session_id=scope)
+        return Repeated(event=event, replies=memory.replies_to(str(event.event_id)))
 
     def _remember(self, event: Event, scope: str | None, digest: bytes) -> None:
         if scope not in self._memory:

@@ -12,7 +12,8 @@ import socket
 import time
 import uuid
 import weakref
-from typing import TYPE_CHECKING, Any, Protocol
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from channels.layers import get_channel_layer
 from django.conf import settings
@@ -33,8 +34,12 @@ if TYPE_CHECKING:
     from chat_app.selectors import LoggedEvent
     from sessions_app.auth import Principal
     from sessions_app.runner.run import Listener, RunContext
+    from sessions_app.selectors import OpenSession
 
 logger = logging.getLogger(__name__)
+
+# The oldest is forgotten; its listeners then hear of new turns from the tick.
+WATCHED_CHATS: Final = 10_000
 
 
 class Follower(Protocol):
@@ -76,6 +81,7 @@ class Process:
         self.runs: dict[str, Run] = {}
         self.followers: weakref.WeakSet[Follower] = weakref.WeakSet()
         self.draining = False
+        self._watched_chats: OrderedDict[str, None] = OrderedDict()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._channel: str | None = None
 
@@ -97,6 +103,25 @@ class Process:
 
     def _written(self, run: Run, first_seq: int, count: int, message: Any) -> None:
         self.history.append(run.context.chat_id, first_seq, count, message)
+
+    def is_heard_by_others(self, session: OpenSession) -> bool:
+        """Return whether more than the asker may listen to a turn of a session."""
+        return session.is_shared or session.chat_id in self._watched_chats
+
+    async def watch_chat(self, chat_id: str) -> None:
+        """Have every process tell a private chat's group of its turns: a second one listens."""
+        self._watch(chat_id)
+        await fanout.send(
+            fanout.PROCESSES_GROUP, {"type": "chat.watch", "response": "", "chat": chat_id}
+        )
+
+    def _watch(self, chat_id: str) -> None:
+        self._watched_chats[chat_id] = None
+        if len(self._watched_chats) > WATCHED_CHATS:
+            self._watched_chats.popitem(last=False)
+        for run in self.runs.values():
+            if run.context.chat_id == chat_id:
+                run.watch()
 
     @property
     def is_full(self) -> bool:
@@ -179,6 +204,9 @@ class Process:
                 await get_channel_layer().group_add(fanout.PROCESSES_GROUP, self._channel)
 
     async def _hear(self, message: dict[str, Any]) -> None:
+        if message["type"] == "chat.watch":
+            self._watch(message["chat"])
+            return
         run = self.runs.get(message["response"])
         if run is None:
             return

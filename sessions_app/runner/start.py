@@ -284,10 +284,14 @@ async def _launch(
     if listener is not None:
         for told in messages:
             listener.event(told["seq"], told["event"], told["response"], told["frame"])
-    fan_out = session.is_shared or listener is None
+    fan_out = listener is None or process.is_heard_by_others(session)
     if fan_out:
         await fanout.publish(session.chat_id, messages)
     spoken = [*before, *([process.history.of(start.message)] if start.message else [])]
+    if start.message is None:
+        # An answer is made again to what was said before the last one.
+        while spoken and spoken[-1].role == "assistant":
+            spoken.pop()
     runs = []
     for new in start.responses:
         given = turn.overrides.context
