@@ -2,6 +2,18 @@
 
 The law: UAP says when a model is asked and what is kept; what is said, called and streamed are the
 types of `upp`, used as they are and imported from there.
+
+    bot = agent(model=provider("a-model"), tools=[search], execution=react(max_steps=20))
+    result = await bot.ask("Where is the key?", AgentState.initial())
+    result = await bot.ask("And the spare one?", result.state)
+
+    async with bot.stream("Where else?", result.state) as stream:
+        async for event in stream:
+            ...
+        result = await stream.result()
+
+Strategies are in `uap.execution`, `logging()` is in `uap.middleware`. A sub-agent is a tool of the
+developer's whose `run` calls another agent.
 """
 
 from uap.agent import Agent, agent

@@ -107,6 +107,10 @@ class AgentState:
     def __post_init__(self) -> None:
         object.__setattr__(self, "metadata", _frozen(self.metadata))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What keeps metadata from being changed cannot be pickled, and JSON says it all.
+        return _restored, (self.to_json(),)
+
     @classmethod
     def initial(cls) -> Self:
         """Return the state of an agent that has heard nothing (UAP §6.2)."""
@@ -193,6 +197,10 @@ class AgentState:
             plan=shape.plan,
             subagent_traces=shape.subagent_traces,
         )
+
+
+def _restored(given: dict[str, Any]) -> AgentState:
+    return AgentState.from_json(given)
 
 
 def _frozen(value: Any) -> Any:

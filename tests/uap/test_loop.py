@@ -1,12 +1,18 @@
 """The loop, and what holds for the steps of every strategy."""
 
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, replace
+
 import pytest
 
-from tests.uap.agents import call, followed, kinds, model, requests, said, tool
+from tests.uap.agents import Answers, call, followed, kinds, model, requests, said, tool
 from uap import AgentState, AgentStrategy, GenerateResult, agent
 from uap.execution import loop
 from upp import (
     ErrorCode,
+    LLMRequest,
+    LLMResponse,
+    StreamEvent,
     TextBlock,
     TokenUsage,
     ToolCall,
@@ -17,7 +23,7 @@ from upp import (
     UPPError,
     UserMessage,
 )
-from upp.providers.scripted import Fail, Step, Text, Usage
+from upp.providers.scripted import Fail, ScriptedModel, Step, Text, Usage
 
 START = AgentState.initial()
 
@@ -161,6 +167,23 @@ async def test_structured_data_end_the_run() -> None:
 
     assert result.turn.data == {"a": 1}
     assert requests(bot)[0].structure == structure
+
+
+async def test_calls_beside_structured_data_are_not_run() -> None:
+    @dataclass(frozen=True)
+    class Both(ScriptedModel):
+        async def stream(
+            self, request: LLMRequest
+        ) -> AsyncGenerator[StreamEvent | LLMResponse, None]:
+            async for event in super().stream(request):
+                yield event if isinstance(event, StreamEvent) else replace(event, data={"a": 1})
+
+    ran: list[object] = []
+    structured = Both(script=Answers(call("t")))
+    bot = agent(model=structured, tools=[tool("t", ran.append)], structure={"type": "object"})
+    result = await bot.generate("go", START)
+
+    assert (ran, result.turn.data) == ([], {"a": 1})
 
 
 async def test_a_new_input_answers_interrupted_calls_with_errors() -> None:

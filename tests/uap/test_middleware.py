@@ -139,7 +139,9 @@ async def test_the_error_hook_gets_the_context_that_before_made() -> None:
             return await super().on_error(context, error)
 
     with pytest.raises(UPPError):
-        await agent(model=model([Fail(DOWN)]), middleware=[Marks()]).generate("go", START)
+        await agent(model=model([Fail(DOWN)]), middleware=[Marks(), Told("", [])]).generate(
+            "go", START
+        )
     assert seen[0].metadata == {"x": 1}
 
 

@@ -311,10 +311,26 @@ async def test_a_plan_has_no_limit_of_its_own() -> None:
     assert len(statuses(result.state)) == 40
 
 
-async def test_an_empty_plan_makes_its_reply_the_answer() -> None:
-    result = await agent(model=model(a_plan()), execution=plan()).generate("go", START)
+async def test_when_a_plan_leaves_nothing_to_do_the_model_answers() -> None:
+    bot = agent(model=model(a_plan(), call("t"), "no need"), tools=[tool("t")], execution=plan())
+    stream = bot.stream("go", START)
 
-    assert (result.state.plan, result.turn.response.text) == ((), '{"steps": []}')
+    assert details(await followed(stream)) == [
+        *("start 1 planning", "end 1", "start 2 execute", "end 2", "start 3 execute", "end 3"),
+    ]
+    assert (await stream).turn.response.text == "no need"
+    assert prompts(bot)[1].startswith("There is nothing left to do")
+
+
+async def test_when_a_new_plan_leaves_nothing_to_do_the_model_answers() -> None:
+    bot = agent(
+        model=model(a_plan(step("a"), step("b")), "did a", [Fail(DOWN)], a_plan(), "so it is"),
+        execution=plan(),
+    )
+    result = await bot.generate("go", START)
+
+    assert statuses(result.state) == {"a": "completed"}
+    assert result.turn.response.text == "so it is"
 
 
 async def test_missing_ids_are_made_up_and_numbers_are_read_as_names() -> None:
@@ -406,3 +422,55 @@ async def test_a_kept_plan_that_cannot_be_carried_out_is_refused() -> None:
 
     with pytest.raises(UPPError, match="never done: a"):
         await bot.generate(None, START.with_plan([lost]))
+
+
+async def test_a_new_input_makes_a_new_plan_whatever_was_left_of_the_old_one() -> None:
+    waits = PlanStep(id="old", description="x", depends_on=(), status="pending")
+    bot = agent(model=model(a_plan(step("new")), "did new"), execution=plan())
+
+    assert statuses((await bot.generate("go", START.with_plan([waits]))).state) == {
+        "new": "completed"
+    }
+
+
+async def test_a_call_that_ends_a_step_is_not_left_without_a_result() -> None:
+    def broken(_arguments: object) -> None:
+        raise UPPError("slow", code=ErrorCode.TIMEOUT)
+
+    bot = agent(
+        model=model(a_plan(step("a")), call("t"), a_plan(step("b")), "did b"),
+        tools=[tool("t", broken)],
+        execution=plan(),
+    )
+    result = await bot.generate("go", START)
+
+    assert not any(getattr(message, "tool_calls", ()) for message in result.state.messages)
+    assert statuses(result.state) == {"b": "completed"}
+    assert result.turn.cycles == 4
+
+
+async def test_what_a_tool_did_in_another_step_does_not_count() -> None:
+    outcomes = iter(["worked", None, "worked"])
+
+    def run(_arguments: object) -> str:
+        if (outcome := next(outcomes)) is None:
+            raise ValueError("locked")
+        return outcome
+
+    bot = agent(
+        model=model(
+            a_plan(step("a", tool="t"), step("b", "a", tool="t")),
+            call("t"),
+            "did a",
+            call("t"),
+            "could not",
+            a_plan(step("c", tool="t")),
+            call("t"),
+            "did c",
+        ),
+        tools=[tool("t", run)],
+        execution=plan(),
+    )
+    result = await bot.generate("go", START)
+
+    assert statuses(result.state) == {"a": "completed", "c": "completed"}

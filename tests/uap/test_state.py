@@ -1,5 +1,7 @@
 """The state as a value, and its JSON."""
 
+import copy
+import pickle
 from dataclasses import FrozenInstanceError
 from typing import Any
 from uuid import UUID
@@ -143,6 +145,13 @@ def test_the_json_of_a_state_comes_back_as_the_same_state() -> None:
     text = msgspec.json.encode(state.to_json())
 
     assert AgentState.from_json(msgspec.json.decode(text)) == state
+
+
+def test_a_state_can_be_copied_and_pickled() -> None:
+    state = AgentState.initial().with_message(ONE).with_metadata("k", {"a": [1]})
+
+    assert copy.deepcopy(state) == state
+    assert pickle.loads(pickle.dumps(state)) == state  # noqa: S301  # our own bytes
 
 
 def test_the_json_of_a_state_has_the_members_of_the_specification() -> None:

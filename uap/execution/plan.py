@@ -9,6 +9,7 @@ import msgspec
 
 from uap.execution.context import ExecutionContext, ExecutionStrategy
 from uap.execution.planning import (
+    ANSWER_PROMPT,
     PLAN_SCHEMA,
     in_order,
     planning_prompt,
@@ -20,7 +21,7 @@ from uap.execution.steps import Steps, run_steps, stream_steps
 from uap.result import ExecutionResult
 from uap.state import PlanStatus, PlanStep
 from uap.stream import AgentStreamResult
-from upp import ErrorCode, Model, ToolExecution, TooManyRoundsError, UPPError
+from upp import ErrorCode, Model, ToolExecution, UPPError
 from upp.messages import unanswered_calls
 
 _HOPELESS = {
@@ -42,7 +43,8 @@ def plan(
     """Return the strategy that lets the model write a plan and carries it out.
 
     The first step makes the plan; each step of the plan then takes one step for each inference,
-    with its tools, until the model calls no more of them. A step of the plan fails when the
+    with its tools, until the model calls no more of them. When a plan leaves nothing to do, the
+    model is asked for the answer. A step of the plan fails when the
     inference fails, or when the tool that it names was called and has only failed: with
     `allow_replan` the model then makes a new plan for what is left, else the run fails. Only the
     first `max_plan_steps` of a plan are kept. `plan_schema` describes an object with `steps` like
@@ -76,6 +78,7 @@ class _Run:
     steps: Steps
     model: Model
     reason: str = "it was not finished."
+    answered: bool = True
     executed: list[ToolExecution] = field(default_factory=list)
 
     @property
@@ -95,6 +98,8 @@ class _Run:
                 stop = await self._make_plan(failed)
             elif current is not None:
                 stop = await self._do(current)
+            elif not self.answered:
+                stop = await self._answer()
             else:
                 return
 
@@ -111,6 +116,7 @@ class _Run:
         turn = await self.steps.consult(prompt, phase="plan", structure=schema if able else None)
         made = read_plan(turn, completed=completed, limit=limit, provider=self.model.provider)
         self.steps.state = self.steps.state.with_plan(made)
+        self.answered = False
         return await self.steps.end(phase=phase, plan=made)
 
     async def _do(self, step: PlanStep) -> bool:
@@ -127,11 +133,11 @@ class _Run:
         except UPPError as error:
             self.steps.state = before
             self._mark(step, "failed")
-            hopeless = isinstance(error, TooManyRoundsError) or error.code in _HOPELESS
-            if hopeless or not self.options.allow_replan:
+            if error.code in _HOPELESS or not self.options.allow_replan:
                 raise
             self.reason = f"the model could not be asked ({error.code})."
             return False
+        self.answered = True
         self.executed += executed
         if unanswered_calls(self.steps.state.messages):
             # The developer wants to run the calls, so the step is not over.
@@ -148,6 +154,16 @@ class _Run:
                 )
             self.reason = failure or ""
         return await self.steps.end(phase="execute", plan=self.plan)
+
+    async def _answer(self) -> bool:
+        """Let the model answer when its plan leaves nothing to do; return whether to stop."""
+        self.steps.say(ANSWER_PROMPT, phase="plan_step")
+        self.answered = True
+        while True:
+            await self.steps.begin(phase="execute")
+            executed = await self.steps.act()
+            if await self.steps.end(phase="execute", plan=self.plan) or not executed:
+                return True
 
     def _failure(self, step: PlanStep) -> str | None:
         """Return why a step has failed whose tool was called and never worked."""

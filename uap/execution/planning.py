@@ -43,6 +43,9 @@ PLAN_SCHEMA: Mapping[str, Any] = {
 }
 
 
+ANSWER_PROMPT = "There is nothing left to do: give the whole answer to what was asked."
+
+
 class _PlannedStep(msgspec.Struct, rename="camel"):
     description: str
     id: str | int | None = None
