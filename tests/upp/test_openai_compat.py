@@ -258,6 +258,26 @@ async def test_calls_that_a_server_numbers_alike_or_not_at_all_are_told_apart() 
     assert len({call.tool_call_id for call in calls}) == 4
 
 
+async def test_an_id_that_a_server_uses_again_in_the_next_answer_becomes_another() -> None:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        if len(exchange.body["messages"]) < 5:
+            call = {"index": 0, "id": "c1", "function": {"name": "search", "arguments": '{"q":1}'}}
+            await exchange.delta(tool_calls=[call])
+            await exchange.finish("tool_calls")
+            return
+        await exchange.delta(content="yes")
+        await exchange.finish()
+
+    async with serve(answer) as wire:
+        provider = OpenAICompatProvider(base_url=wire.url)
+        turn = await llm(model=provider("m1"), tools=TOOLS).generate("hi")
+        await provider.aclose()
+    first, second = (execution.tool_call_id for execution in turn.tool_executions)
+    assert first == "c1"
+    assert second != "c1"
+
+
 async def test_malformed_arguments_are_told_to_the_model() -> None:
     async def answer(exchange: Exchange) -> None:
         await exchange.send(STREAM_HEAD)

@@ -6,6 +6,7 @@ out, send as null or number in their own way are taken as they come.
 
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 
@@ -83,6 +84,7 @@ _DECODER = msgspec.json.Decoder(_Chunk)
 @dataclass
 class _CallSoFar:
     call_id: str
+    vendor_id: str
     name: str
     arguments: list[str] = field(default_factory=list)
 
@@ -151,10 +153,10 @@ class CompletionAnswer:
         at = piece.index if piece.index is not None else len(self._at_index)
         place = self._at_index.get(at)
         # Some servers number every call 0 and tell them apart by id.
-        if place is None or (piece.id and self._calls[place].call_id != piece.id):
+        if place is None or (piece.id and self._calls[place].vendor_id != piece.id):
             place = self._at_index[at] = len(self._calls)
-            call_id = piece.id or f"call_{at}_{self._id or id(self)}"
-            self._calls.append(_CallSoFar(call_id, function.name or ""))
+            vendor_id = piece.id or ""
+            self._calls.append(_CallSoFar(self._call_id(vendor_id), vendor_id, function.name or ""))
         call = self._calls[place]
         call.arguments.append(function.arguments or "")
         return tool_call_delta(
@@ -163,6 +165,16 @@ class CompletionAnswer:
             arguments_json=function.arguments or "",
             index=place,
         )
+
+    def _call_id(self, vendor_id: str) -> str:
+        """Return an id that no call of this conversation has: some servers count anew each time."""
+        used = {
+            call.tool_call_id
+            for message in self._request.messages
+            if isinstance(message, AssistantMessage)
+            for call in message.tool_calls
+        }
+        return vendor_id if vendor_id and vendor_id not in used else f"call_{uuid4().hex}"
 
     def response(self) -> LLMResponse:
         """Return the whole answer."""
