@@ -8,7 +8,7 @@ run started, down to the provider's request.
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, Protocol
 
 import msgspec
@@ -24,10 +24,12 @@ from agents_app.tools import (
     ToolError,
     ToolOutcome,
     server_tools,
+    storable,
 )
 from uamp.content import ContentItem, Message, ToolCallContent, ToolCallData
 from uamp.errors import ErrorCode
 from uamp.events import Event
+from uamp.limits import DEFAULT_LIMITS
 from uamp.session import ResponseFormat, ToolDefinition, UsageStats
 from upp import ErrorCode as ProviderErrorCode
 from upp import LLMInstance, Tool, TooManyRoundsError, UPPError, current_tool_call, llm
@@ -292,11 +294,37 @@ class _ShortToolContext:
 _NO_PARAMETERS = {"type": "object", "properties": {}}
 
 
+SHORT_TOOL_SECONDS = 30.0
+"""A tool that may take longer has to be a long one."""
+
+_EXCERPT_CHARS = 2000
+
+
 async def _run_here(tool: ServerTool, call_id: str, arguments: dict[str, Any]) -> ToolOutcome:
+    limit = asyncio.timeout(SHORT_TOOL_SECONDS)
     try:
-        return await asyncio.to_thread(tool.run, _ShortToolContext(call_id), arguments)
+        async with limit:
+            outcome = await asyncio.to_thread(tool.run, _ShortToolContext(call_id), arguments)
     except ToolError as error:
-        return ToolOutcome(result=str(error), is_error=True)
+        outcome = ToolOutcome(result=str(error), is_error=True)
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        # A thread cannot be ended; what it may still return is nobody's result.
+        logger.warning("the tool %s is left behind after %s s", tool.name, SHORT_TOOL_SECONDS)
+        outcome = ToolOutcome(result="The tool took too long.", is_error=True)
+    return _fit(outcome)
+
+
+def _fit(outcome: ToolOutcome) -> ToolOutcome:
+    """Return an outcome that a response can carry; a short tool has no file for the rest."""
+    text = storable(outcome.result)
+    size = len(text.encode())
+    if size > DEFAULT_LIMITS.tool_result_bytes:
+        text = (
+            f"The result has {size} bytes, too many to show. It begins:\n\n{text[:_EXCERPT_CHARS]}"
+        )
+    return replace(outcome, result=text)
 
 
 def _current_call() -> ToolCallData:

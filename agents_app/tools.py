@@ -113,6 +113,11 @@ class ServerTool:
     idempotent: bool = True
 
 
+def storable(text: str) -> str:
+    """Return text that every database and codec takes: no NUL, no half characters."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
 # --- Tools made of functions ---
 
 

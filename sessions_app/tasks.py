@@ -20,11 +20,11 @@ from django.db.models import Q
 from django.utils import timezone
 
 import uamp
-from agents_app.tools import ToolCancelled, ToolError, ToolOutcome, server_tools
+from agents_app.tools import ToolCancelled, ToolError, ToolOutcome, server_tools, storable
 from chat_app import fanout
 from sessions_app import database
 from sessions_app.models import ToolCall
-from sessions_app.tool_work import Claim, Work, claim_call, end_call, storable
+from sessions_app.tool_work import Claim, Work, claim_call, end_call
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -23,7 +23,14 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 import uamp
-from agents_app.tools import FoundMessage, ReadContent, ToolCancelled, ToolError, ToolOutcome
+from agents_app.tools import (
+    FoundMessage,
+    ReadContent,
+    ToolCancelled,
+    ToolError,
+    ToolOutcome,
+    storable,
+)
 from chat_app import contents, fanout
 from chat_app import selectors as chat_selectors
 from sessions_app import database
@@ -286,11 +293,6 @@ def _publish(claim: Claim, event: ev.Event) -> None:
         chat_id=claim.chat_id, frame=frame(event), response_id=claim.response_id
     )
     async_to_sync(fanout.send)(fanout.chat_group(claim.chat_id), message)
-
-
-def storable(text: str) -> str:
-    """Return text that every database and codec takes: no NUL, no half characters."""
-    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def _read_content(claim: Claim, content_id: str) -> ReadContent:

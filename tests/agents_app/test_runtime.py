@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
@@ -10,11 +11,11 @@ import pytest
 from pytest_django import Settings
 
 import uamp
-from agents_app import scripts
+from agents_app import runtime, scripts
 from agents_app.providers import close_providers
 from agents_app.runtime import AgentError, RunFinished, RunRequest, run_agent
 from agents_app.selectors import AgentSpec
-from agents_app.tools import ServerTool, ToolContext, ToolError, ToolOutcome
+from agents_app.tools import ServerTool, ToolContext, ToolError, ToolOutcome, tool
 from tests.agents_app.doors import CSV_ID, Broker, Context, Media
 from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
 from uamp.content import (
@@ -68,6 +69,24 @@ def use_context(context: ToolContext, arguments: dict[str, Any]) -> ToolOutcome:
 NOSY = ServerTool(
     name="nosy", description="", parameters={"type": "object"}, run=use_context, long_running=False
 )
+HANG = threading.Event()
+
+
+@tool(long_running=False)
+def odd(how: str) -> object:
+    """Misbehave."""
+    match how:
+        case "hang":
+            HANG.wait(10)
+        case "time out":
+            raise TimeoutError("secret host")
+        case "no json":
+            return object()
+        case "nul":
+            return "a\0b\ud800"
+    return "x" * int(how)
+
+
 NO_TOOL = "not a tool"
 
 
@@ -78,6 +97,7 @@ def _server_tools(settings: Settings) -> None:
         "agents_app.csv_report.csv_report",
         f"{here}.SHORT",
         f"{here}.NOSY",
+        f"{here}.odd",
     ]
 
 
@@ -220,6 +240,44 @@ async def test_a_short_tool_has_no_chat_and_no_content(
     text = output(events)[-1]
     assert isinstance(text, TextContent)
     assert text.text.startswith(f"failed: A short tool cannot {said}")
+
+
+LIMIT = uamp.DEFAULT_LIMITS.tool_result_bytes
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        (1, "failed: odd was not run. Expected `str`, got `int` - at `$.how`."),
+        ("time out", "failed: The tool broke inside the server."),
+        ("no json", "failed: The tool broke inside the server."),
+        ("nul", "a\N{REPLACEMENT CHARACTER}b?"),
+        (str(LIMIT), "x" * LIMIT),
+        (
+            str(50 * 1024 * 1024),
+            "The result has 52428800 bytes, too many to show. It begins:\n\n" + "x" * 2000,
+        ),
+    ],
+)
+async def test_a_short_tool_that_misbehaves_is_answered(
+    play: Callable[[Play], AgentSpec], how: object, said: str
+) -> None:
+    events, _ = await run(with_tools(play(calling("odd", how=how)), "odd"), asked())
+    assert output(events)[-1] == TextContent(text=said)
+
+
+async def test_a_short_tool_that_hangs_is_left_behind(
+    play: Callable[[Play], AgentSpec],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(runtime, "SHORT_TOOL_SECONDS", 0.1)
+    try:
+        events, _ = await run(with_tools(play(calling("odd", how="hang")), "odd"), asked())
+    finally:
+        HANG.set()
+    assert output(events)[-1] == TextContent(text="failed: The tool took too long.")
+    assert "the tool odd is left behind" in caplog.text
 
 
 async def test_a_tool_that_breaks_is_logged_and_tells_nothing_of_its_inside(
