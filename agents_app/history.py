@@ -100,6 +100,12 @@ async def to_conversation(
     messages: list[ModelMessage] = []
     system: list[str] = []
     for message in history:
+        if not message.content_items and not message.tool_calls and not several:
+            # Most of a long conversation is plain words.
+            plain = _plain(message, agent_name)
+            if plain is not None:
+                messages.append(plain)
+                continue
         if message.role == "system":
             system.append(message.content or "")
         elif message.role == "tool":
@@ -113,6 +119,18 @@ async def to_conversation(
     if resume and media is not None and isinstance(last, AssistantMessage) and not last.tool_calls:
         messages.append(UserMessage(content=(TextBlock(text=CONTINUE),)))
     return Conversation(messages=tuple(messages), system=tuple(system))
+
+
+def _plain(message: Message, agent_name: str) -> ModelMessage | None:
+    """Return a message that is one text of the user's or of the agent's own; None for others."""
+    if not message.content:
+        return None
+    content = (TextBlock(text=message.content),)
+    if message.role == "user":
+        return UserMessage(content=content)
+    if message.role == "assistant" and message.name in (None, agent_name):
+        return AssistantMessage(content=content)
+    return None
 
 
 def output_messages(items: Sequence[ContentItem]) -> list[ModelMessage]:

@@ -165,7 +165,7 @@ class OutputBuilder:
 
     def _add_delta(self, delta: Delta, offset: int | None) -> None:
         if delta.type == "text" and delta.text is not None:
-            self._add_text(delta.text, offset)
+            self.add_text(delta.text, offset)
         elif delta.type == "audio" and isinstance(delta.audio, str):
             self._add_sound(delta.audio)
         elif delta.type == "tool_call" and delta.tool_call is not None:
@@ -177,8 +177,11 @@ class OutputBuilder:
         elif (item := _medium(delta)) is not None:
             self._parts.append(_Whole(item))
 
-    def _add_text(self, text: str, offset: int | None) -> None:
-        """Append ``text``, or the part of it that is new."""
+    def add_text(self, text: str, offset: int | None = None) -> None:
+        """Append ``text``, or the part of it that is new, as a text delta does.
+
+        Raises RemoteProtocolError (resync) for an ``offset`` that leaves a gap.
+        """
         if offset is not None and offset != self._offset:
             if offset == 0:
                 self._replace_text(text)

@@ -207,7 +207,8 @@ class Run:
     def publish(self, event: ev.Event) -> None:
         """Add an event to the answer and tell it to everybody who hears this response."""
         if isinstance(event, ev.ResponseDelta) and event.delta.type == "text":
-            self._publish_text(event.delta.text or "")
+            if event.delta.text:
+                self._publish_text(event.delta, event.delta.text)
             return
         if isinstance(event, ev.UsageDelta) and not self.context.usage_deltas:
             return
@@ -226,13 +227,21 @@ class Run:
                 )
             )
 
-    def _publish_text(self, text: str) -> None:
+    def _publish_text(self, delta: ev.Delta, text: str) -> None:
+        # The hottest path: one event is made, with all that it has, and encoded once.
         offset = self.builder.offset
-        event = ev.text_delta(self.response_id, text, offset)
-        self.builder.add(event)
+        self.builder.add_text(text)
         self.dirty = True
         if self._listeners:
-            encoded = frame(event)
+            encoded = uamp.encode(
+                ev.ResponseDelta(
+                    event_id=new_event_id(),
+                    timestamp=now_ms(),
+                    response_id=self.response_id,
+                    delta=delta,
+                    offset=offset,
+                )
+            )
             for listener in self._listeners:
                 listener.text(self.response_id, offset, text, encoded)
         if self._fan_out:
