@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from agents_app.tools import ToolOutcome
+from agents_app.tools import ToolOutcome, storable
 from uamp.content import ToolCallData, ToolResultData
 from uamp.events import Delta, Event, ResponseDelta, Thinking, ToolCallDone, UsageDelta, text_delta
 from uamp.session import UsageStats
@@ -41,9 +41,11 @@ class Translator:
         delta = event.delta
         match event.type:
             case "text_delta" if delta.text:
-                return (text_delta(self._response_id, delta.text),)
+                return (text_delta(self._response_id, storable(delta.text)),)
             case "reasoning_delta" if delta.text:
-                thought = Thinking(content=delta.text, is_delta=True, response_id=self._response_id)
+                thought = Thinking(
+                    content=storable(delta.text), is_delta=True, response_id=self._response_id
+                )
                 return (thought,)
             case "message_stop" if delta.usage is not None:
                 return (UsageDelta(response_id=self._response_id, delta=usage_stats(delta.usage)),)

@@ -113,7 +113,7 @@ def parse_call(call_id: str, name: str, arguments_json: str) -> ToolCall:
     """Return the call with its arguments parsed; no text at all stands for no arguments."""
     try:
         arguments = msgspec.json.decode(arguments_json or "{}")
-    except (msgspec.DecodeError, UnicodeError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         arguments = None
     if isinstance(arguments, dict):
         return ToolCall(tool_call_id=call_id, tool_name=name, arguments=arguments)

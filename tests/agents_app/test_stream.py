@@ -112,3 +112,10 @@ def test_cached_tokens_are_reads_and_writes() -> None:
     usage = TokenUsage(input_tokens=1, cache_read_tokens=2, cache_write_tokens=3)
     assert usage_stats(usage).cached_tokens == 5
     assert usage_stats(TokenUsage()).cached_tokens is None
+
+
+def test_what_no_database_takes_is_replaced_in_a_models_words() -> None:
+    said = StreamEvent(type="text_delta", index=0, delta=EventDelta(text="a\0b\ud800c"))
+    (event,) = TRANSLATOR.translate(said)
+    assert isinstance(event, ResponseDelta)
+    assert event.delta.text == "a\ufffdb?c"

@@ -133,6 +133,7 @@ def test_unanswered_calls_are_those_at_the_end_without_result() -> None:
         ("[1]", {}, "[1]"),
         ("null", {}, "null"),
         ('{"a": "\udc80"}', {}, '{"a": "\udc80"}'),
+        ("[" * 5000, {}, "[" * 5000),
     ],
 )
 def test_arguments_that_are_no_object_are_kept_as_malformed(
