@@ -543,3 +543,27 @@ def test_given_values_fill_a_sent_frame() -> None:
         "seq": 9,
         "message_id": "m",
     }
+
+
+def test_an_event_that_is_forgotten_counts_as_never_received() -> None:
+    server = serving("s")
+    said = {"type": "input.text", "text": "a", "event_id": "e"}
+    event = hear(server, **said)
+    assert isinstance(hear(server, **said), uamp.Repeated)
+    server.forget(event)
+    assert isinstance(hear(server, **said | {"text": "b"}), uamp.InputText)
+
+
+def test_a_repeat_names_the_session_that_it_left_out() -> None:
+    server = serving("s")
+    hear(server, type="input.text", text="a", event_id="e")
+    again = hear(server, type="input.text", text="a", event_id="e")
+    assert isinstance(again, uamp.Repeated)
+    assert again.event.session_id == "s"
+
+
+@pytest.mark.parametrize("event_id", [None, "unknown"])
+def test_what_was_not_remembered_can_be_forgotten(event_id: str | None) -> None:
+    server = serving("s")
+    server.forget(uamp.InputText(text="a", event_id=event_id, session_id="s"))
+    assert server.sessions == ("s",)
