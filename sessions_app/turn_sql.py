@@ -1,7 +1,7 @@
 """The two writes of a turn in SQL: the same outcomes and rows as `turn_writes`, for less.
 
 The law: `turn_writes` says what is written, and a test compares every field of every row
-(docs/adr/0020-turn-store.md). What is rare (contents, kept inputs, tool calls) stays with the ORM,
+(docs/adr/0008-turn-store.md). What is rare (contents, kept inputs, tool calls) stays with the ORM,
 in the same transaction. SQL takes no part in `save()`, signals and Python defaults.
 """
 
