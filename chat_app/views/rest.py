@@ -12,7 +12,7 @@ from rest_framework.serializers import ValidationError
 
 from agents_app import selectors as agents
 from chat_app import markdown, overview, services
-from chat_app.models import ReadReceipt
+from chat_app.models import Participant, ReadReceipt
 from chat_app.paging import list_of, list_response, read_query, time_page
 from chat_app.problems import responses
 from chat_app.selectors import chats_of, online_user_ids
@@ -117,11 +117,16 @@ class ChatsView(RestView):
         body.is_valid(raise_exception=True)
         user = caller(request)
         names = body.validated_data
+        others = _user_ids(names["users"])
+        invited = _agents(names["agents"], user)
+        if not others and len(invited) == 1:
+            # Alone with one agent, everything that is said is said to it.
+            invited = [(invited[0][0], Participant.Trigger.ALWAYS)]
         chat = services.create_chat(
             title=names["title"],
             created_by_id=user.pk,
-            user_ids=[user.pk, *_user_ids(names["users"])],
-            agents=_agents(names["agents"], user),
+            user_ids=[user.pk, *others],
+            agents=invited,
         )
         location = f"{request.path}/{chat.pk}"
         return Response(_chat_data(request, chat.pk), status=201, headers={"Location": location})

@@ -714,3 +714,16 @@ def test_every_problem_has_its_place_on_the_reference_page() -> None:
     page = Client().get("/docs/problems").content.decode()
     for code in (*PROBLEMS, *uamp.ERROR_CODES):
         assert page.count(f'<dt id="{code}">') == 1
+
+
+@pytest.mark.parametrize(
+    ("users", "trigger"), [([], "always"), (["bob"], "mention")], ids=["alone", "with bob"]
+)
+def test_an_agent_alone_with_one_person_answers_always(users: list[str], trigger: str) -> None:
+    factories.user("bob")
+    factories.agent("echo")
+    client = signed_in(factories.user("alice"))
+    body = {"users": users, "agents": ["echo"]}
+    made = client.post("/api/v1/chats", body, content_type="application/json").json()
+    (agent,) = (member for member in made["participants"] if member["kind"] == "agent")
+    assert agent["trigger"] == trigger
