@@ -12,7 +12,7 @@ import socket
 import time
 import uuid
 import weakref
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from channels.layers import get_channel_layer
@@ -79,6 +79,7 @@ class Process:
         self.history = History()
         self.rates = Rates()
         self.runs: dict[str, Run] = {}
+        self.runs_of_session: Counter[str | None] = Counter()
         self.followers: weakref.WeakSet[Follower] = weakref.WeakSet()
         self.draining = False
         self._watched_chats: OrderedDict[str, None] = OrderedDict()
@@ -93,6 +94,7 @@ class Process:
         if listener is not None:
             run.listen(listener)
         self.runs[context.response_id] = run
+        self.runs_of_session[context.session_id] += 1
         task = run.start()
         task.add_done_callback(lambda _: self._forget(run))
         return run
@@ -100,6 +102,10 @@ class Process:
     def _forget(self, run: Run) -> None:
         if self.runs.get(run.response_id) is run:
             del self.runs[run.response_id]
+        session_id = run.context.session_id
+        self.runs_of_session[session_id] -= 1
+        if not self.runs_of_session[session_id]:
+            del self.runs_of_session[session_id]
 
     def _written(self, run: Run, first_seq: int, count: int, message: Any) -> None:
         self.history.append(run.context.chat_id, first_seq, count, message)

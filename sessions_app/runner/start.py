@@ -115,7 +115,7 @@ def _busy() -> RemoteProtocolError:
 def _check_room(process: Process, session: OpenSession) -> None:
     if process.is_full:
         raise _busy()
-    running = sum(run.context.session_id == session.id for run in process.runs.values())
+    running = process.runs_of_session[session.id]
     if running >= RESPONSES_PER_SESSION:
         raise RemoteProtocolError(
             ErrorCode.QUEUE_FULL,
