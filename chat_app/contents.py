@@ -23,6 +23,7 @@ from django.conf import settings
 from django.core.files.base import ContentFile
 from django.core.signing import BadSignature, TimestampSigner
 from django.db import transaction
+from django.utils import timezone
 from PIL import Image, UnidentifiedImageError
 
 import uamp
@@ -30,6 +31,7 @@ from chat_app.models import Content, ContentUse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from datetime import datetime
 
 IMAGE_FORMATS: Final = {
     "jpeg": "image/jpeg",
@@ -61,7 +63,7 @@ class InvalidMedia(Exception):
     """The medium is not what it says, or cannot be read; the message is for its sender."""
 
 
-class ContentNotFound(Exception):
+class ContentNotFound(LookupError):
     """There is no such content, or it is not for this caller: the answer is the same."""
 
 
@@ -254,12 +256,24 @@ def ingest(items: Sequence[uamp.ContentItem], *, owner: Owner) -> list[uamp.Cont
     """Store the base64 media of a message and return its items with references instead.
 
     References to our own content are checked for access; other URLs are kept and never fetched.
-    Raises InvalidMedia and ContentNotFound; then nothing is kept of the message.
+    What a tool result carries is treated alike. Raises InvalidMedia and ContentNotFound; then
+    nothing is kept of the message.
     """
-    return [_ingest_item(item, owner) for item in items]
+    began = timezone.now()
+    ingested: list[uamp.ContentItem] = []
+    try:
+        ingested.extend(_ingest_item(item, owner) for item in items)
+    except (InvalidMedia, ContentNotFound):
+        discard(content_ids(ingested), since=began)
+        raise
+    return ingested
 
 
 def _ingest_item(item: uamp.ContentItem, owner: Owner) -> uamp.ContentItem:
+    if isinstance(item, uamp.ToolResultContent) and item.tool_result.content_items:
+        inner = tuple(ingest(item.tool_result.content_items, owner=owner))
+        result = msgspec.structs.replace(item.tool_result, content_items=inner)
+        return msgspec.structs.replace(item, tool_result=result)
     medium = media_of(item)
     if medium is None:
         return item
@@ -354,20 +368,41 @@ def may_read(content: Content, *, reader: Owner) -> bool:
     )
 
 
+def discard(stored: Iterable[str], *, since: datetime) -> None:
+    """Forget contents that were stored since a time for something that was not written."""
+    unused = Content.objects.filter(pk__in=list(stored), created_at__gte=since, uses__isnull=True)
+    for content in unused:
+        content.delete()
+        content.blob.delete(save=False)
+
+
 def use(chat_id: str, used: Iterable[str]) -> None:
-    """Let the members of a chat read contents that a message of it carries."""
+    """Let the members of a chat read contents that a message of it carries.
+
+    What was deleted meanwhile is left out: the message must be written all the same.
+    """
+    kept = Content.objects.filter(pk__in=list(used)).values_list("pk", flat=True)
     ContentUse.objects.bulk_create(
-        [ContentUse(chat_id=chat_id, content_id=content_id) for content_id in used],
+        [ContentUse(chat_id=chat_id, content_id=content_id) for content_id in kept],
         ignore_conflicts=True,
     )
 
 
 def read_in_chat(content_id: str, chat_id: str) -> tuple[bytes, str]:
-    """Return the bytes and type of a content that appears in a chat; raises ContentNotFound."""
-    content = Content.objects.filter(pk=content_id, uses__chat_id=chat_id).first()
+    """Return the bytes and type of a content that appears in a chat; raises ContentNotFound.
+
+    An id may come from a client's own history: it need not be one of ours.
+    """
+    try:
+        content = Content.objects.filter(pk=uuid.UUID(content_id), uses__chat_id=chat_id).first()
+    except ValueError:
+        content = None
     if content is None:
         raise ContentNotFound
-    return read(content), content.mime_type
+    try:
+        return read(content), content.mime_type
+    except FileNotFoundError as error:
+        raise ContentNotFound from error
 
 
 def content_ids(items: Sequence[uamp.ContentItem]) -> list[str]:

@@ -274,9 +274,7 @@ async def cancel_response(peer: Peer, event: ev.ResponseCancel) -> None:
 async def take_tool_result(peer: Peer, event: ev.ToolResult) -> None:
     """Take the client's answer to a tool.call (UAMP §5.14)."""
     attached = peer.attached_to(event)
-    response_id, pk = await database.run(
-        services.record_tool_result, session_id=attached.session.id, result=event
-    )
+    response_id, pk = await database.run(services.record_tool_result, attached.session, event)
     await runner.current().settle_call(response_id, pk)
 
 

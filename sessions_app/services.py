@@ -16,6 +16,7 @@ from django.utils import timezone
 
 import uamp
 from agents_app import selectors as agents
+from chat_app import contents
 from chat_app import selectors as chat_selectors
 from chat_app import services as chats
 from sessions_app.models import (
@@ -241,18 +242,36 @@ def open_call(
     return row.pk
 
 
-def record_tool_result(*, session_id: str, result: ev.ToolResult) -> tuple[str, int]:
+def take_media(
+    items: Sequence[uamp.ContentItem], principal: Principal
+) -> tuple[uamp.ContentItem, ...]:
+    """Store the media that somebody sent and return the items that refer to them.
+
+    Raises RemoteProtocolError: invalid_media, content_not_found.
+    """
+    owner = contents.Owner(user_id=principal.user_id, key=principal.key)
+    try:
+        return tuple(contents.ingest(items, owner=owner))
+    except contents.InvalidMedia as error:
+        raise RemoteProtocolError(ErrorCode.INVALID_MEDIA, str(error)) from error
+    except contents.ContentNotFound as error:
+        raise RemoteProtocolError(
+            ErrorCode.CONTENT_NOT_FOUND,
+            "There is no such content, or it is not yours. Upload it first.",
+        ) from error
+
+
+def record_tool_result(session: OpenSession, result: ev.ToolResult) -> tuple[str, int]:
     """Take the client's answer to a `tool.call` and return its response and row (UAMP §5.14).
 
     The same answer again is fine; anything else for a call that does not wait raises
-    RemoteProtocolError unknown_call.
+    RemoteProtocolError unknown_call. Its media are a message's: invalid_media, content_not_found.
     """
-    items = msgspec.to_builtins(result.content_items or ())
     with transaction.atomic():
         row = (
             ToolCall.objects.select_for_update()
             .filter(
-                response__session_id=session_id,
+                response__session_id=session.id,
                 call_id=result.call_id,
                 kind=ToolCall.Kind.CLIENT,
             )
@@ -261,7 +280,9 @@ def record_tool_result(*, session_id: str, result: ev.ToolResult) -> tuple[str, 
         )
         if row is not None and row.status == ToolCall.Status.WAITING:
             row.status = ToolCall.Status.FAILED if result.is_error else ToolCall.Status.DONE
-            row.result, row.is_error, row.content_items = result.result, result.is_error, items
+            row.result, row.is_error = result.result, result.is_error
+            items = take_media(result.content_items or (), session.principal)
+            row.content_items = msgspec.to_builtins(items)
             row.finished_at = timezone.now()
             row.save()
         elif row is None or (row.result, row.is_error) != (result.result, result.is_error):

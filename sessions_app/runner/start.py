@@ -21,7 +21,7 @@ from agents_app import selectors as agents
 from chat_app import contents, fanout
 from chat_app import selectors as chats
 from chat_app.services import Append, NewEvent, NewMessage, layer_messages, message_event
-from sessions_app import database
+from sessions_app import database, services
 from sessions_app.frames import new_event_id, now_ms
 from sessions_app.models import new_response_id
 from sessions_app.runner import process as processes
@@ -29,7 +29,7 @@ from sessions_app.runner.request import ResponseRequest, run_request
 from sessions_app.runner.run import RunContext
 from sessions_app.turn_store import StoreBusy
 from sessions_app.turn_writes import start_events
-from sessions_app.turns import NewResponse, Refused, Repeated, Start
+from sessions_app.turns import NewResponse, Refused, Repeated, Start, Started
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
@@ -89,19 +89,24 @@ async def start_response(request: TurnRequest, listener: Listener | None) -> Sta
     """
     process = processes.current()
     _check_room(process, request.session)
+    began = timezone.now()
     turn = await _assemble(request)
     turn.targets = await _targets(request.session, turn)
     start = _start_of(process, request, turn)
     try:
         outcome = await process.store.start(start)
     except StoreBusy:
-        raise _busy() from None
-    if isinstance(outcome, Refused):
-        code = ErrorCode(outcome.code)
-        raise RemoteProtocolError(code, REFUSALS[code], event_id=request.event_id)
+        outcome = Refused(ErrorCode.BUSY)
+    if isinstance(outcome, Started):
+        return await _launch(process, request, turn, start, outcome.first_seq, listener)
+    if start.content_ids:
+        await database.run(contents.discard, start.content_ids, since=began)
     if isinstance(outcome, Repeated):
         return StartedTurn(response_ids=outcome.response_ids, repeated=True)
-    return await _launch(process, request, turn, start, outcome.first_seq, listener)
+    if outcome.code == ErrorCode.BUSY:
+        raise _busy()
+    code = ErrorCode(outcome.code)
+    raise RemoteProtocolError(code, REFUSALS[code], event_id=request.event_id)
 
 
 def _busy() -> RemoteProtocolError:
@@ -166,18 +171,9 @@ async def _new_message(
 ) -> NewMessage:
     items = message.content_items or ()
     principal = session.principal
-    if any(contents.media_of(item) is not None for item in items):
-        owner = contents.Owner(user_id=principal.user_id, key=principal.key)
-        try:
-            items = tuple(await database.run(contents.ingest, items, owner=owner))
-        except contents.InvalidMedia as error:
-            raise RemoteProtocolError(ErrorCode.INVALID_MEDIA, str(error)) from error
-        except contents.ContentNotFound as error:
-            raise RemoteProtocolError(
-                ErrorCode.CONTENT_NOT_FOUND,
-                "There is no such content, or it is not yours. Upload it first.",
-            ) from error
     text_only = all(isinstance(item, uamp.TextContent) for item in items)
+    if not text_only:
+        items = await database.run(services.take_media, items, principal)
     content = message.content if message.content is not None else uamp.text_of(items)
     return NewMessage(
         id=f"msg_{uuid.uuid4().hex}",
@@ -185,7 +181,7 @@ async def _new_message(
         at=timezone.now(),
         name=principal.username,
         content=content,
-        content_items=() if text_only else tuple(items),
+        content_items=() if text_only else items,
         sender_user_id=principal.user_id,
         client_event_id=client_event_id,
     )
