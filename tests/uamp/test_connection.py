@@ -547,7 +547,7 @@ def test_given_values_fill_a_sent_frame() -> None:
 
 def test_an_event_that_is_forgotten_counts_as_never_received() -> None:
     server = serving("s")
-    said = {"type": "input.text", "text": "a", "event_id": "e"}
+    said: dict[str, Any] = {"type": "input.text", "text": "a", "event_id": "e"}
     event = hear(server, **said)
     assert isinstance(hear(server, **said), uamp.Repeated)
     server.forget(event)
