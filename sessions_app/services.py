@@ -351,16 +351,19 @@ def release_lease(response_id: str, *, fence: int) -> None:
     )
 
 
-def claim_orphans(process: str, *, limit: int = 50) -> list[Response]:
+def claim_orphans(process: str, *, running: Sequence[str] = (), limit: int = 50) -> list[Response]:
     """Take over responses whose process fell silent: those that ran, and those whose wait is over.
 
-    A response that waits for an open tool call stays parked: its answer may still come.
+    A response that waits for an open tool call stays parked, since its answer may still come,
+    unless somebody asked to cancel it. What is `running` in this very process is late only.
     """
     now = timezone.now()
     parked = ToolCall.objects.filter(status__in=ToolCall.OPEN).values("response_id")
+    waits = Q(status=Response.Status.WAITING, cancel_requested_at__isnull=True)
     orphans = list(
         Response.objects.filter(status__in=Response.LIVE, lease_until__lt=now)
-        .exclude(Q(status=Response.Status.WAITING) & Q(pk__in=parked))
+        .exclude(waits & Q(pk__in=parked))
+        .exclude(pk__in=running)
         .order_by("lease_until")[:limit]
     )
     until = now + timedelta(seconds=settings.UAMP_LEASE_SECONDS)

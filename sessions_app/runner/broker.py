@@ -116,6 +116,8 @@ class Broker:
         if pk is None:
             # Whoever holds the response now goes on; this run's end will be fenced off.
             raise AgentError("Another process goes on with it.", code=ErrorCode.INTERRUPTED)
+        # A flush that was under way may have put an older output over the one with this call.
+        self._run.dirty = True
         return pk
 
     def _wait(self, pk: int) -> asyncio.Future[ToolOutcome]:

@@ -1,13 +1,14 @@
 """What becomes of responses whose process died (DESIGN D3, notes G4, G6).
 
 A response that waited for a tool goes on, under the same id, from its kept output, once its call
-has ended. One that was in the middle of an answer ends as failed, with the text so far.
+has ended. One that was in the middle of an answer ends as failed, with the text so far; one that
+somebody asked to cancel meanwhile ends as cancelled.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from django.conf import settings
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _ITEMS = tuple[uamp.ContentItem, ...]
+_INTERRUPTED: Final = ev.ErrorDetail(
+    code=ErrorCode.INTERRUPTED,
+    message="The server stopped while it answered. What it had said is kept; ask again.",
+)
 
 
 async def sweep(process: Process) -> None:
@@ -42,19 +47,20 @@ async def sweep(process: Process) -> None:
         await process.settle_call(response_id, pk)
     if process.draining:
         return
-    for row in await database.run(services.claim_orphans, process.id):
+    running = list(process.runs)
+    for row in await database.run(services.claim_orphans, process.id, running=running):
         try:
-            if row.status == Response.Status.WAITING:
+            if row.status == Response.Status.WAITING and row.cancel_requested_at is None:
                 process.launch(await database.run(_continued, row))
             else:
-                await _interrupt(process, row)
+                await _end(process, row)
         except Exception:
             # One response that cannot be read must not keep the others waiting; the lease that
             # was just taken runs out, and the next sweep tries it again.
             logger.exception("response %s could not be taken over", row.pk)
 
 
-async def _interrupt(process: Process, row: Response) -> None:
+async def _end(process: Process, row: Response) -> None:
     builder = uamp.OutputBuilder()
     output = msgspec.convert(row.output, _ITEMS)
     if output:
@@ -63,11 +69,8 @@ async def _interrupt(process: Process, row: Response) -> None:
         )
     finish = finish_of(
         await database.run(_context, row, RunRequest(response_id=row.pk, history=())),
-        status="failed",
-        error=ev.ErrorDetail(
-            code=ErrorCode.INTERRUPTED,
-            message="The server stopped while it answered. What it had said is kept; ask again.",
-        ),
+        status="failed" if row.cancel_requested_at is None else "cancelled",
+        error=None if row.cancel_requested_at else _INTERRUPTED,
         finish_reason=None,
         builder=builder,
         usage=None,

@@ -102,6 +102,7 @@ class Run:
         self._fan_out = context.fan_out
         self._cancelled = False
         self._parked = False
+        self._is_ending = False
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -117,8 +118,11 @@ class Run:
         return self._task
 
     def cancel(self) -> None:
-        """Stop for the user: the provider's request is closed, what was said is kept."""
-        if self._task is not None and not self._cancelled and not self._task.done():
+        """Stop for the user: the provider's request is closed, what was said is kept.
+
+        A run that is writing its end has ended already.
+        """
+        if self._task is not None and not self._cancelled and not self._is_ending:
             self._cancelled = True
             self._task.cancel()
 
@@ -182,7 +186,13 @@ class Run:
             # Whatever went wrong, the response must end, and its reader must hear of it (G4).
             logger.exception("response %s failed", self.response_id)
             ending = _failed(ErrorCode.INTERNAL_ERROR, "The server could not finish the answer.")
-        await self._finish(ending)
+        finally:
+            self._is_ending = True
+        try:
+            await self._finish(ending)
+        finally:
+            for listener in list(self._listeners):
+                listener.ended(self.response_id)
 
     async def _stream(self) -> _Ending:
         context = self.context
@@ -264,8 +274,6 @@ class Run:
             self._fan_out = True
         else:
             await self._tell_end(finish, outcome.first_seq)
-        for listener in list(self._listeners):
-            listener.ended(self.response_id)
 
     async def _write(self, finish: Finish) -> FinishOutcome | None:
         for pause in (*FINISH_RETRY_SECONDS, None):

@@ -1,0 +1,230 @@
+"""The edges of a run's life: cancelled too late, a lease that ran out, nobody left to wait."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from channels.layers import channel_layers
+from django.db import connections, transaction
+from django.utils import timezone
+
+import uamp
+from chat_app.models import Chat, ChatEvent
+from sessions_app import auth, database, runner, services
+from sessions_app.models import Response, ToolCall
+from sessions_app.runner import recovery
+from tests import factories
+from tests.client import wait_until
+from tests.house import quick_agent
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from pytest_django import Settings
+
+    from sessions_app.runner import Process, Run
+    from sessions_app.selectors import OpenSession
+
+WAIT_SECONDS = 10.0
+
+
+@dataclass
+class Hearer:
+    """A runner.Listener that remembers."""
+
+    texts: list[str] = field(default_factory=list)
+    events: list[str] = field(default_factory=list)
+    frames: list[str] = field(default_factory=list)
+    is_over: asyncio.Event = field(default_factory=asyncio.Event)
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        """Wait for what is heard to make something true."""
+        async with asyncio.timeout(WAIT_SECONDS):
+            while not holds():
+                self.news.clear()
+                await self.news.wait()
+
+    def text(self, response_id: str, offset: int, text: str, frame: str) -> None:
+        """See runner.Listener."""
+        del response_id, offset, frame
+        self.texts.append(text)
+        self.news.set()
+
+    def frame(self, response_id: str, frame: str) -> None:
+        """See runner.Listener."""
+        del response_id
+        self.frames.append(frame)
+        self.news.set()
+
+    def event(self, seq: int, event_type: str, response_id: str, frame: str) -> None:
+        """See runner.Listener."""
+        del seq, response_id, frame
+        self.events.append(event_type)
+
+    def ended(self, response_id: str) -> None:
+        """See runner.Listener."""
+        del response_id
+        self.is_over.set()
+
+
+@pytest.fixture
+async def process(database_threads: None, settings: Settings) -> AsyncIterator[Process]:
+    """Give the runner's process of this loop."""
+    settings.UAMP_GRACE_SECONDS = 0
+    channel_layers.set("default", None)
+    channel_layers.backends.clear()
+    yield runner.current()
+    await runner.drain()
+
+
+def open_session(script: str, **options: object) -> OpenSession:
+    """Open a visitor's session with an agent of its own."""
+    agent = quick_agent("quick", script, **options)
+    return services.open_session(
+        principal=auth.anonymous(),
+        transport="websocket",
+        create=ev.SessionCreate(),
+        agent_name=agent.name,
+        chat_id=None,
+    )
+
+
+async def ask(session: OpenSession, text: str, hearer: Hearer) -> Run:
+    """Start a turn and return its run."""
+    request = runner.TurnRequest(
+        session=session,
+        event_id="evt_1",
+        sha256="0",
+        inputs=[ev.InputText(text=text)],
+        create=ev.ResponseCreate(event_id="evt_1"),
+    )
+    started = await runner.start_response(request, hearer)
+    return started.runs[0]
+
+
+@asynccontextmanager
+async def locked(chat_id: str) -> AsyncIterator[None]:
+    """Keep everybody from writing to a chat (on SQLite to anything)."""
+    held, released = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with transaction.atomic():
+            Chat.objects.select_for_update().get(pk=chat_id)
+            held.set()
+            released.wait(WAIT_SECONDS)
+        connections.close_all()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    try:
+        await asyncio.to_thread(held.wait)
+        yield
+    finally:
+        released.set()
+        await asyncio.to_thread(thread.join)
+
+
+def get_response(response_id: str) -> Response:
+    """Return a response as its row has it."""
+    return Response.objects.get(pk=response_id)
+
+
+async def test_a_cancel_that_comes_while_the_end_is_written_takes_nothing_back(
+    process: Process,
+) -> None:
+    session = await database.run(open_session, "echo", delay=0.1)
+    hearer = Hearer()
+    run = await ask(session, "one two three", hearer)
+    async with locked(session.chat_id):
+        await hearer.until(lambda: "".join(hearer.texts) == "one two three")
+        await asyncio.sleep(0.2)
+        run.cancel()
+    async with asyncio.timeout(WAIT_SECONDS):
+        await hearer.is_over.wait()
+    assert hearer.events == [
+        "message.created",
+        "response.created",
+        "response.done",
+        "message.created",
+    ]
+    assert (await database.run(get_response, run.response_id)).status == "completed"
+    assert process.runs == {}
+
+
+async def test_a_process_does_not_take_its_own_running_responses_from_itself(
+    process: Process,
+) -> None:
+    session = await database.run(open_session, "echo", delay=0.1)
+    hearer = Hearer()
+    run = await ask(session, "one two three four", hearer)
+    # As after a database that was away for longer than a lease.
+    late = timezone.now() - timedelta(seconds=1)
+    await database.run(Response.objects.update, lease_until=late)
+    await recovery.sweep(process)
+    async with asyncio.timeout(WAIT_SECONDS):
+        await hearer.is_over.wait()
+    response = await database.run(get_response, run.response_id)
+    assert (response.status, response.fence) == ("completed", 1)
+
+
+@transaction.atomic
+def left_behind(**fields: object) -> Response:
+    """Return a response whose process died while it waited for its client."""
+    agent = quick_agent("quick", "tool-user")
+    person = factories.user()
+    chat = factories.chat(person, agent)
+    response = factories.response(
+        agent,
+        chat,
+        session=factories.session(person, chat),
+        status=Response.Status.WAITING,
+        process="gone",
+        lease_until=timezone.now() - timedelta(seconds=1),
+        **fields,
+    )
+    factories.tool_call(response, kind=ToolCall.Kind.CLIENT, status=ToolCall.Status.WAITING)
+    return response
+
+
+def log_of(chat_id: str) -> list[str]:
+    """Return the types of a chat's log."""
+    return list(
+        ChatEvent.objects.filter(chat_id=chat_id).order_by("seq").values_list("type", flat=True)
+    )
+
+
+async def test_a_response_that_waits_without_a_process_can_be_cancelled(process: Process) -> None:
+    response = await database.run(
+        left_behind, text="So far", output=[{"type": "text", "text": "So far"}]
+    )
+    await recovery.sweep(process)
+    assert (await database.run(get_response, response.pk)).status == "waiting"
+    await process.cancel(response.pk)
+    await recovery.sweep(process)
+    ended = await database.run(get_response, response.pk)
+    assert (ended.status, ended.text) == ("cancelled", "So far")
+    calls = await database.run(services.tool_calls_of, response.pk)
+    assert [call.status for call in calls] == ["cancelled"]
+    assert await database.run(log_of, response.chat_id) == ["response.cancelled", "message.created"]
+
+
+async def test_what_a_run_waits_for_is_kept_again_after_the_call_is_open(process: Process) -> None:
+    """A flush that began before the call may be written after it, and take the call away."""
+    search = uamp.ToolDefinition(type="function", function=uamp.FunctionDefinition(name="search"))
+    session = await database.run(open_session, "tool-user")
+    session.config = uamp.SessionConfig(tools=(search,))
+    hearer = Hearer()
+    run = await ask(session, "Paris", hearer)
+    await hearer.until(lambda: hearer.frames)
+    # This is what such a flush leaves.
+    await database.run(Response.objects.update, output=[])
+    await database.run(wait_until, lambda: get_response(run.response_id).output != [])
+    assert process.runs == {run.response_id: run}
