@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import weakref
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -93,13 +94,14 @@ class _Line:
 
     def __init__(self, request: HttpRequest, principal: Principal, transport: str) -> None:
         self._layer = get_channel_layer()
+        self._process = runner.current()
         self._groups: set[str] = set()
         self.channel = ""
         self._listening: asyncio.Task[None] | None = None
         self.peer = Peer(
             principal=principal,
             transport=transport,
-            source=runner.current(),
+            source=self._process,
             origin="",
             follow=self.follow_chat,
             defaults=Defaults(
@@ -117,8 +119,8 @@ class _Line:
         if self._listening is None:
             self.channel = await self._layer.new_channel()
             self.peer.origin = self.channel
-            self._listening = runner.current().spawn(self._listen(), name="listen")
-            runner.current().followers.add(self.peer)
+            self._listening = self._process.spawn(self._listen(), name="listen")
+            self._process.followers.add(self.peer)
         self._groups.add(group)
         async with asyncio.timeout(fanout.SEND_TIMEOUT_SECONDS):
             await self._layer.group_add(group, self.channel)
@@ -131,16 +133,43 @@ class _Line:
             else:
                 self.peer.take_layer_message(message)
 
+    async def take(self, raw: bytes) -> None:
+        """Do what an event says, to its end: a client that goes leaves no turn half begun."""
+        taking = self._process.spawn(handlers.receive(self.peer, raw), name="take")
+        try:
+            await asyncio.shield(taking)
+        finally:
+            await asyncio.wait([taking])
+
     async def close(self) -> None:
-        """Hear nothing more; the sessions' responses go on."""
+        """Hear nothing more; the sessions' responses go on. A second time does nothing."""
         for session_id in list(self.peer.sessions):
             self.peer.detach(session_id)
-        runner.current().followers.discard(self.peer)
-        if self._listening is not None:
-            self._listening.cancel()
-            await asyncio.wait([self._listening])
-        for group in self._groups:
-            await self._layer.group_discard(group, self.channel)
+        self._process.followers.discard(self.peer)
+        listening, self._listening = self._listening, None
+        if listening is not None:
+            listening.cancel()
+            await asyncio.wait([listening])
+        while self._groups:
+            await self._layer.group_discard(self._groups.pop(), self.channel)
+
+    def answer(self, frames: AsyncIterator[bytes]) -> StreamingHttpResponse:
+        """Return a streamed answer, with which the line is closed.
+
+        A client may go before the first frame: then nobody ever starts or closes the iterator.
+        """
+        response = StreamingHttpResponse(
+            frames, content_type="text/event-stream", headers=STREAM_HEADERS
+        )
+        loop = asyncio.get_running_loop()
+        weakref.finalize(response, self._leave, loop)
+        return response
+
+    def _leave(self, loop: asyncio.AbstractEventLoop) -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(
+                lambda: self._process.spawn(self.close(), name="close a line")
+            )
 
     async def attach_known(self, session_id: str) -> None:
         """Put a session that stands on this line; raises RemoteProtocolError unknown_session."""
@@ -195,7 +224,7 @@ async def post_event(request: HttpRequest, name: str = "") -> HttpResponseBase:
             await line.attach_known(session_id)
         errors: list[RemoteProtocolError] = []
         line.peer.on_error = errors.append
-        await handlers.receive(line.peer, request.body)
+        await line.take(request.body)
         if errors:
             return problem(errors[0])
         replies = line.peer.take_replies()
@@ -243,11 +272,13 @@ async def stream_events(request: HttpRequest, name: str = "") -> HttpResponseBas
         epoch=epoch or session.epoch,
         after=session.opened_seq if after is None else after,
     )
-    await line.follow(fanout.session_group(session_id))
-    await attach_session(line.peer, session, ev.SessionCreate(resume=resume))
-    return StreamingHttpResponse(
-        _sse(line, session.epoch), content_type="text/event-stream", headers=STREAM_HEADERS
-    )
+    try:
+        await line.follow(fanout.session_group(session_id))
+        await attach_session(line.peer, session, ev.SessionCreate(resume=resume))
+    except BaseException:
+        await line.close()
+        raise
+    return line.answer(_sse(line, session.epoch))
 
 
 def _last_event_id(value: str) -> tuple[str, int | None]:
@@ -290,6 +321,7 @@ async def _with_heartbeat(frames: AsyncIterator[Outgoing]) -> AsyncIterator[Outg
     finally:
         if following is not None:
             following.cancel()
+            await asyncio.wait([following])
 
 
 # --- Batches ---
@@ -303,7 +335,7 @@ async def batch(request: HttpRequest, name: str = "") -> HttpResponseBase:
         return HttpResponse(status=405, headers={"Allow": "POST"})
     line, events = await _batch_of(request)
     try:
-        frames = [outgoing.text async for outgoing in _batch_frames(line.peer, events)]
+        frames = [outgoing.text async for outgoing in _batch_frames(line, events)]
     finally:
         await line.close()
     return HttpResponse(f"[{','.join(frames)}]", content_type="application/json")
@@ -319,7 +351,7 @@ async def batch_stream(request: HttpRequest, name: str = "") -> HttpResponseBase
 
     async def stream() -> AsyncIterator[bytes]:
         try:
-            async for outgoing in _with_heartbeat(_batch_frames(line.peer, events)):
+            async for outgoing in _with_heartbeat(_batch_frames(line, events)):
                 if outgoing is None:
                     yield b": keep-alive\n\n"
                 else:
@@ -328,7 +360,7 @@ async def batch_stream(request: HttpRequest, name: str = "") -> HttpResponseBase
         finally:
             await line.close()
 
-    return StreamingHttpResponse(stream(), content_type="text/event-stream", headers=STREAM_HEADERS)
+    return line.answer(stream())
 
 
 async def _batch_of(request: HttpRequest) -> tuple[_Line, list[dict[str, Any]]]:
@@ -336,9 +368,13 @@ async def _batch_of(request: HttpRequest) -> tuple[_Line, list[dict[str, Any]]]:
     line = _Line(request, await _principal(request), "batch")
     events = _events_of(request.body, line.peer.limits)
     named = {str(event["session_id"]) for event in events if event.get("session_id")}
-    for session_id in named:
-        await line.attach_known(session_id)
-        line.hear_running(session_id)
+    try:
+        for session_id in named:
+            await line.attach_known(session_id)
+            line.hear_running(session_id)
+    except BaseException:
+        await line.close()
+        raise
     return line, events
 
 
@@ -355,9 +391,9 @@ def _events_of(body: bytes, limits: uamp.Limits) -> list[dict[str, Any]]:
     return events
 
 
-async def _batch_frames(peer: Peer, events: list[dict[str, Any]]) -> AsyncIterator[Outgoing]:
+async def _batch_frames(line: _Line, events: list[dict[str, Any]]) -> AsyncIterator[Outgoing]:
     for event in events:
-        await handlers.receive(peer, msgspec.json.encode(event))
-    peer.end_when_idle()
-    async for outgoing in peer.frames():
+        await line.take(msgspec.json.encode(event))
+    line.peer.end_when_idle()
+    async for outgoing in line.peer.frames():
         yield outgoing
