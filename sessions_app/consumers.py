@@ -38,6 +38,7 @@ class UampConsumer(AsyncWebsocketConsumer):
     """One socket. The URL may name an agent or a chat for its sessions."""
 
     peer: Peer
+    process: runner.Process
 
     async def dispatch(self, message: Mapping[str, Any]) -> None:
         """Call the method that the ASGI or layer message names."""
@@ -51,7 +52,7 @@ class UampConsumer(AsyncWebsocketConsumer):
         self._pump: asyncio.Task[None] | None = None
         self._presence: str | None = None
         self._groups: set[str] = set()
-        process = runner.current()
+        process = self.process = runner.current()
         if process.draining:
             await self.close(CLOSE_RESTART)
             raise StopConsumer
@@ -105,7 +106,7 @@ class UampConsumer(AsyncWebsocketConsumer):
             await asyncio.wait([self._pump])
             for session_id in list(self.peer.sessions):
                 self.peer.detach(session_id)
-            runner.current().followers.discard(self.peer)
+            self.process.followers.discard(self.peer)
         for group in self._groups:
             await self.channel_layer.group_discard(group, self.channel_name)
         if self._presence is not None:

@@ -40,6 +40,7 @@ logger = logging.getLogger(__name__)
 
 # The oldest is forgotten; its listeners then hear of new turns from the tick.
 WATCHED_CHATS: Final = 10_000
+LISTEN_AGAIN_SECONDS: Final = 2.0
 
 
 class Follower(Protocol):
@@ -192,6 +193,15 @@ class Process:
 
     async def listen(self) -> None:
         """Hear what other processes say of responses that run here; ends when cancelled."""
+        while True:
+            try:
+                await self._listen()
+            except Exception:
+                # The layer is away; until it is back the rows are read every second.
+                logger.exception("the channel layer cannot be heard")
+            await asyncio.sleep(LISTEN_AGAIN_SECONDS)
+
+    async def _listen(self) -> None:
         layer = get_channel_layer()
         self._channel = await layer.new_channel()
         await self.join()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from channels.layers import channel_layers
+from channels.testing import WebsocketCommunicator
 from django.db import connections, transaction
 from django.utils import timezone
 
@@ -18,11 +19,14 @@ import uamp
 from chat_app.models import Chat, ChatEvent
 from sessions_app import auth, database, runner, services
 from sessions_app.models import Response, ToolCall
+from sessions_app.runner import process as processes
 from sessions_app.runner import recovery
 from tests import factories
+from tests import services as services_of_tests
 from tests.client import wait_until
 from tests.house import quick_agent
 from uamp import events as ev
+from uamp_project.asgi import application
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -159,6 +163,18 @@ async def test_a_cancel_that_comes_while_the_end_is_written_takes_nothing_back(
     assert process.runs == {}
 
 
+async def test_a_socket_that_closes_after_the_end_of_the_server_starts_nothing_anew(
+    process: Process,
+) -> None:
+    socket = WebsocketCommunicator(application, "/uamp")
+    connected, _ = await socket.connect()
+    assert connected
+    assert len(process.followers) == 1
+    await runner.drain()
+    await socket.disconnect()
+    assert processes.known() is None
+
+
 async def test_a_process_does_not_take_its_own_running_responses_from_itself(
     process: Process,
 ) -> None:
@@ -228,3 +244,24 @@ async def test_what_a_run_waits_for_is_kept_again_after_the_call_is_open(process
     await database.run(Response.objects.update, output=[])
     await database.run(wait_until, lambda: get_response(run.response_id).output != [])
     assert process.runs == {run.response_id: run}
+
+
+async def test_a_process_that_begins_without_its_layer_hears_the_others_later(
+    database_threads: None, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "LISTEN_AGAIN_SECONDS", 0.05)
+    settings.UAMP_GRACE_SECONDS = 0
+    port = services_of_tests.free_port()
+    layer = {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [f"redis://127.0.0.1:{port}"]},
+    }
+    settings.CHANNEL_LAYERS = {"default": layer}
+    channel_layers.backends.clear()
+    process = runner.current()
+    await asyncio.sleep(0.2)
+    names = {task.get_name() for task in asyncio.all_tasks()}
+    assert "listen" in names
+    assert process.runs == {}
+    await runner.drain()
+    channel_layers.backends.clear()
