@@ -49,6 +49,11 @@ class Principal:
         """Whether nobody signed in."""
         return self.user_id is None
 
+    @property
+    def is_expired(self) -> bool:
+        """Whether the token that was shown is good no longer."""
+        return self.expires_at is not None and self.expires_at <= timezone.now()
+
 
 class AuthenticationError(Exception):
     """A credential was shown and is not good; `code` is a UAMP error code."""

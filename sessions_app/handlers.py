@@ -109,8 +109,7 @@ def _check_token(peer: Peer, event: uamp.Event) -> None:
     attached = peer.sessions.get(event.session_id or "")
     if attached is None or isinstance(event, _WITHOUT_TOKEN):
         return
-    expires_at = attached.session.principal.expires_at
-    if expires_at is not None and expires_at.timestamp() <= time.time():
+    if attached.session.principal.is_expired:
         raise RemoteProtocolError(
             ErrorCode.TOKEN_EXPIRED, "The token of this session has expired. Send a new one."
         )

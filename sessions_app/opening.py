@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from django.conf import settings
+
 import uamp
 from agents_app import selectors as agents
 from agents_app.capabilities import agent_capabilities, server_capabilities
@@ -46,6 +48,10 @@ async def create_session(peer: Peer, event: ev.SessionCreate) -> None:
 
 async def _principal_of(peer: Peer, token: str | None) -> Principal:
     if token is None:
+        if peer.principal.is_expired:
+            raise RemoteProtocolError(
+                ErrorCode.TOKEN_EXPIRED, "The token of this connection has expired. Send a new one."
+            )
         return peer.principal
     principal = await verified(token, address=peer.principal.address)
     peer.connection.authenticated = True
@@ -80,6 +86,8 @@ async def _resumed_session(principal: Principal, event: ev.SessionCreate) -> Ope
 async def find_session(session_id: str, principal: Principal) -> OpenSession | None:
     """Return a session of this principal, or an anonymous one by its id."""
     if principal.is_anonymous:
+        if not settings.UAMP_ALLOW_ANONYMOUS:
+            return None
         key = await database.run(selectors.anonymous_session_principal, session_id)
         if key is None:
             return None
@@ -202,6 +210,9 @@ async def update_session(peer: Peer, event: ev.SessionUpdate) -> None:
             )
         for attached in targets:
             attached.session.principal = principal
+        if principal.key == peer.principal.key:
+            # The connection itself shall not end with the token that it was opened with.
+            peer.principal = principal
     for attached in targets:
         session = attached.session
         if event.session is not None:

@@ -5,8 +5,9 @@ The two writes of a turn are in `turn_writes`; everything rarer is here.
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from django.conf import settings
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from sessions_app.auth import Principal
     from uamp import events as ev
 
+SESSION_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
 
 @transaction.atomic
 def open_session(
@@ -50,10 +53,11 @@ def open_session(
 ) -> OpenSession:
     """Open a session, with a private chat of its own where the client names none (DESIGN D2).
 
-    Raises RemoteProtocolError: chat_not_found, agent_not_found, unauthorized, session_exists.
+    Raises RemoteProtocolError: chat_not_found, agent_not_found, unauthorized, session_exists,
+    invalid_event.
     """
     agent = _agent_of_session(principal, agent_name, chat_id)
-    session_id = create.session.id or new_session_id()
+    session_id = _session_id(principal, create.session.id)
     if create.session.id and Session.objects.filter(pk=session_id).exists():
         raise RemoteProtocolError(
             ErrorCode.SESSION_EXISTS, "This session id was used before. Leave it out."
@@ -67,7 +71,7 @@ def open_session(
         chat_id=_chat_of_session(principal, chat_id, agent),
         chat_scoped=chat_id is not None,
         transport=transport,
-        uamp_version=create.uamp_version,
+        uamp_version=create.uamp_version[:10],
         config=msgspec.to_builtins(msgspec.structs.replace(create.session, id=None)),
         client_capabilities=(
             msgspec.to_builtins(create.client_capabilities) if create.client_capabilities else None
@@ -76,6 +80,20 @@ def open_session(
     row.opened_seq = row.chat.last_seq
     row.save(force_insert=True)
     return open_session_of(row, principal)
+
+
+def _session_id(principal: Principal, suggested: str | None) -> str:
+    """Return the id of a new session: the client's suggestion, or one that nobody can guess.
+
+    A visitor's session is open to whoever knows its id, so that it is always the latter.
+    """
+    if not suggested or principal.is_anonymous:
+        return new_session_id()
+    if not SESSION_ID.fullmatch(suggested):
+        raise RemoteProtocolError(
+            ErrorCode.INVALID_EVENT, "A session id has at most 64 letters, digits, '-', '_', '.'."
+        )
+    return suggested
 
 
 def _agent_of_session(

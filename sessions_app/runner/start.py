@@ -190,6 +190,10 @@ async def _new_message(
 async def _targets(session: OpenSession, turn: _Turn) -> list[chats.AgentMember]:
     """Return who answers: the session's agent, or the members whose trigger rule says so."""
     if session.agent_id is not None and session.agent_name is not None:
+        if not await _may_answer(session, session.agent_id):
+            raise RemoteProtocolError(
+                ErrorCode.AGENT_NOT_FOUND, "The agent of this session is not there any more."
+            )
         return [chats.AgentMember(session.agent_id, session.agent_name, "always")]
     members = await database.run(chats.agent_members, session.chat_id)
     if turn.message is None:
@@ -200,6 +204,21 @@ async def _targets(session: OpenSession, turn: _Turn) -> list[chats.AgentMember]
             )
         return targets
     return triggered(turn.message.content, members)
+
+
+async def _may_answer(session: OpenSession, agent_id: str) -> bool:
+    """Return whether the session's agent is still in its chat, and still for its person."""
+    if session.chat_scoped:
+        members = await database.run(chats.agent_members, session.chat_id)
+        return agent_id in {member.agent_id for member in members}
+    try:
+        spec = await _spec(agent_id)
+    except agents.AgentNotFoundError:
+        return False
+    viewer = session.principal.user_id
+    if spec.is_public or (viewer is not None and spec.owner_id == viewer):
+        return spec.is_enabled
+    return await database.run(agents.get_agent, spec.name, viewer=viewer) is not None
 
 
 def triggered(text: str, members: Sequence[chats.AgentMember]) -> list[chats.AgentMember]:
