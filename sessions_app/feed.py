@@ -8,6 +8,7 @@ so that a lost layer message, a new socket and a slow one are all the same case 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 import msgspec
@@ -55,7 +56,8 @@ class Feed:
     """One session's view of one chat. All methods must be called one after another.
 
     `emit` takes a frame without `session_id`, and the `seq` of a durable event or None. That the
-    person of the session leaves the chat is the last that it says; `on_left` is called then.
+    person of the session leaves the chat is the last that it says; `on_left` is called then. With
+    `later` a long log is read a page at a time: it takes what goes on when the page was sent.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class Feed:
         chat_scoped: bool,
         user_id: int | None = None,
         on_left: Callable[[], None] | None = None,
+        later: Callable[[Callable[[], Reading]], None] | None = None,
     ) -> None:
         self.chat_id = chat_id
         self.cursor = cursor
@@ -76,6 +79,7 @@ class Feed:
         self._emit = emit
         self._user_id = user_id
         self._on_left = on_left
+        self._later = later
         # Running responses, and how many code points of each were sent.
         self._sent: dict[str, int] = {}
 
@@ -138,6 +142,9 @@ class Feed:
                 text = fanout.frame_of(entry.payload, entry.seq)
                 self._deliver(entry.seq, entry.type, entry.response_id, text, replay=replay)
             if len(page) < PAGE:
+                return
+            if self._later is not None:
+                self._later(partial(self.catch_up, replay=replay))
                 return
 
     async def catch_up_running(self) -> None:

@@ -8,10 +8,13 @@ because its feeds read the log and the running texts again (notes G10).
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+from django.db import InterfaceError, OperationalError
 
 import uamp
 from sessions_app.feed import Feed
@@ -29,8 +32,11 @@ if TYPE_CHECKING:
     from sessions_app.selectors import OpenSession
     from uamp.events import Event, InputEvent
 
+logger = logging.getLogger(__name__)
+
 QUEUE_ITEMS: Final = 4096
 BATCH_FRAMES: Final = 256
+READ_AGAIN_SECONDS: Final = 1.0
 TOLD_REMEMBERED: Final = 256
 TOKEN_GRACE_SECONDS: Final = 60.0
 CLOSE_UNAUTHORIZED: Final = 4401
@@ -163,6 +169,10 @@ class Peer:
         def emit(text: str, seq: int | None) -> None:
             self._ready.append(Outgoing(uamp.stamp_session(text, session_id), session_id, seq))
 
+        def later(work: Work) -> None:
+            if session_id in self.sessions:
+                self._items.appendleft(work)
+
         feed = Feed(
             chat_id=session.chat_id,
             cursor=cursor,
@@ -176,6 +186,7 @@ class Peer:
                 ErrorCode.CHAT_NOT_FOUND,
                 "You are not in this chat any more.",
             ),
+            later=later,
         )
         attached = self.sessions[session_id] = Attached(
             session=session, feed=feed, listener=SessionListener(self, feed)
@@ -298,12 +309,15 @@ class Peer:
     def put(self, work: Work) -> None:
         """Let a feed do something in its turn, before what comes later."""
         if len(self._items) >= QUEUE_ITEMS:
-            # Replies stay; what feeds would say they read again.
-            self._items = deque(i for i in self._items if isinstance(i, Outgoing))
-            self._behind = True
+            self._fall_behind()
         if not self._behind:
             self._items.append(work)
         self.wake()
+
+    def _fall_behind(self) -> None:
+        """Keep the replies that wait; what feeds would say they read again."""
+        self._items = deque(i for i in self._items if isinstance(i, Outgoing))
+        self._behind = True
 
     def close(self, code: int) -> None:
         """End the connection with a WebSocket close code, after what waits."""
@@ -346,7 +360,7 @@ class Peer:
                 self._ready = []
                 return ready
             if self._behind:
-                await self._read(self._catch_up_all())
+                self._catch_up_all()
             elif self.closed_with is not None or (self.ends_when_idle and not self.is_busy()):
                 return None
             else:
@@ -357,14 +371,17 @@ class Peer:
         self._reading = True
         try:
             await reading
+        except (OperationalError, InterfaceError):
+            logger.warning("what a client missed cannot be read now", exc_info=True)
+            self._fall_behind()
+            await asyncio.sleep(READ_AGAIN_SECONDS)
         finally:
             self._reading = False
 
-    async def _catch_up_all(self) -> None:
+    def _catch_up_all(self) -> None:
         self._behind = False
-        for attached in list(self.sessions.values()):
-            await attached.feed.catch_up()
-            await attached.feed.catch_up_running()
+        for attached in self.sessions.values():
+            self._items += (attached.feed.catch_up, attached.feed.catch_up_running)
 
     def is_busy(self) -> bool:
         """Return whether a response of this connection goes on by itself."""
