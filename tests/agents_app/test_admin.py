@@ -26,6 +26,8 @@ def form(**values: Any) -> dict[str, Any]:
         "instructions": "",
         "options": '{"script": "echo"}',
         "tools": '["csv_report"]',
+        "strategy": "loop",
+        "strategy_options": "{}",
         "max_steps": "10",
         **values,
     }
