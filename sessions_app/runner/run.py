@@ -22,8 +22,9 @@ from chat_app.services import NewEvent, NewMessage, message_event
 from sessions_app import database, services
 from sessions_app.frames import frame, new_event_id, now_ms
 from sessions_app.runner.broker import Broker
+from sessions_app.runner.checkpoints import Checkpoints
 from sessions_app.runner.courier import Courier
-from sessions_app.turns import Fenced, Finish, FinishOutcome
+from sessions_app.turns import Fenced, Finish, Finished, FinishOutcome
 from uamp import ErrorCode
 from uamp import events as ev
 
@@ -96,6 +97,7 @@ class Run:
         self.usage: uamp.UsageStats | None = None
         self.dirty = False
         self.broker = Broker(self)
+        self._checkpoints = Checkpoints(self)
         self._store = store
         self._listeners: list[Listener] = []
         self._courier = Courier(context.chat_id, settings.UAMP_COALESCE_MS / 1000)
@@ -187,8 +189,18 @@ class Run:
     async def _stream(self) -> _Ending:
         context = self.context
         finish_reason: str | None = None
+        if context.request.checkpoint is not None:
+            # What its last process said after the checkpoint is said anew.
+            self.dirty = True
+            self._courier.replace(self.response_id, self.builder.text)
         async with asyncio.timeout(settings.UAMP_RESPONSE_SECONDS):
-            agent = run_agent(context.spec, context.request, broker=self.broker, media=self)
+            agent = run_agent(
+                context.spec,
+                context.request,
+                broker=self.broker,
+                media=self,
+                checkpoints=self._checkpoints,
+            )
             try:
                 async for event in agent:
                     if isinstance(event, RunFinished):
@@ -266,6 +278,8 @@ class Run:
             await self._tell_end(finish, outcome.first_seq)
         for listener in list(self._listeners):
             listener.ended(self.response_id)
+        if isinstance(outcome, Finished):
+            await self._checkpoints.forget()
 
     async def _write(self, finish: Finish) -> FinishOutcome | None:
         for pause in (*FINISH_RETRY_SECONDS, None):
