@@ -158,6 +158,13 @@ def _opening(conversation: Sequence[ModelMessage], request: RunRequest) -> Agent
     return kept.state.with_context((*conversation, *kept.state.messages, *added))
 
 
+def _ended_in_text(request: RunRequest) -> bool:
+    """Return whether the last thing that was shown is the text of a step that is over."""
+    plan = (request.checkpoint.state.plan if request.checkpoint else None) or ()
+    under_way = any(step.status == "in_progress" for step in plan)
+    return not under_way and isinstance([None, *request.resume][-1], TextContent)
+
+
 class _Run:
     """The parts of one run that its tools share."""
 
@@ -175,7 +182,7 @@ class _Run:
                 item.tool_call.id for item in request.resume if isinstance(item, ToolCallContent)
             ),
             outcomes=self._outcomes,
-            goes_on=bool(request.resume) and isinstance(request.resume[-1], TextContent),
+            goes_on=_ended_in_text(request),
         )
 
     def agent(self, context: Sequence[str], hooks: AgentStrategy) -> Agent:

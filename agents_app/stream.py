@@ -37,7 +37,7 @@ class Translator:
 
     `client_tools` are the names that the broker answers for, `known_calls` the ids of calls that an
     earlier part of this response showed already, and `outcomes` fills up while tools run. `goes_on`
-    says that the response ends in a text already.
+    says that the response ends in the text of a step that is over.
     """
 
     def __init__(
@@ -56,6 +56,7 @@ class Translator:
         self._stage = ""
         self._spoke = goes_on
         self._break = ""
+        self._doing: str | None = None
 
     def follow(self, event: AgentStreamEvent) -> tuple[Event, ...]:
         """Return the UAMP events for an event of an agent."""
@@ -97,9 +98,10 @@ class Translator:
             case "step_start":
                 self._stage = _STAGES.get(data.get("phase", ""), "")
                 step: PlanStep | None = data.get("planStep")
-                if step is not None and self._spoke:
+                if step is not None and self._spoke and step.id != self._doing:
                     # The texts of two steps of a plan are two paragraphs.
                     self._spoke, self._break = False, "\n\n"
+                self._doing = None if step is None else step.id
                 return () if step is None else (self._plan_step(step),)
             case "reasoning":
                 self._stage = ""
