@@ -24,8 +24,9 @@ from chat_app import services as chat_services
 from chat_app.services import Append
 from sessions_app import database, services
 from sessions_app.models import Response, Session, ToolCall
+from sessions_app.runner.ending import finish_of
 from sessions_app.runner.request import ResponseRequest, run_request
-from sessions_app.runner.run import RunContext, finish_of
+from sessions_app.runner.run import RunContext
 from sessions_app.turn_writes import finish_events
 from sessions_app.turns import Finished
 from uamp import ErrorCode

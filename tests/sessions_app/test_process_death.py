@@ -267,11 +267,19 @@ def test_a_response_goes_on_from_its_checkpoint(killable: Server, tmp_path: Path
     wait_until(lambda: not killable.query("SELECT * FROM agents_app_checkpoint"), 5)
 
 
-def test_a_checkpoint_that_cannot_be_read_ends_its_response_with_the_text(
-    killable: Server, tmp_path: Path
+@pytest.mark.parametrize(
+    "change",
+    [
+        # A version of UAP that this server does not know; a fourth process to be ended by it.
+        """UPDATE agents_app_checkpoint SET state = '{"version": "2.0.0"}'""",
+        "UPDATE sessions_app_response SET fence = 4",
+    ],
+)
+def test_a_response_that_cannot_go_on_ends_with_its_text(
+    killable: Server, tmp_path: Path, change: str
 ) -> None:
     created, begun = killed_in_the_second_step(killable, tmp_path / "journal")
-    killable.execute("""UPDATE agents_app_checkpoint SET state = '{"version": "2.0.0"}'""")
+    killable.execute(change)
     killable.start()
     again = killable.dial()
     resumed(again, created, begun["seq"])
