@@ -91,6 +91,8 @@ class AgentAdmin(_AgentAdmin):
                     "instructions",
                     "options",
                     "tools",
+                    "strategy",
+                    "strategy_options",
                     "max_steps",
                 ]
             },

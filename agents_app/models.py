@@ -17,6 +17,8 @@ from django.db.models import Q
 from django.db.models.functions import Lower
 from django.utils import timezone
 
+from agents_app.strategies import MAX_STEPS, make_strategy
+
 NAME_PATTERN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?")
 """An agent's name: at most 64 letters, digits and . _ -, with no dot at either end."""
 
@@ -43,6 +45,13 @@ class Agent(models.Model):
         OPENAI_COMPAT = "openai_compat", "OpenAI-compatible server"
         ANTHROPIC = "anthropic", "Anthropic"
         GOOGLE = "google", "Google Gemini"
+
+    class Strategy(models.TextChoices):
+        """How a hosted agent comes to its answer (UAP §5)."""
+
+        LOOP = "loop", "loop (call tools until the answer is there)"
+        REACT = "react", "react (think before each action)"
+        PLAN = "plan", "plan (make a plan, then carry it out)"
 
     class Trigger(models.TextChoices):
         """When the agent answers in a chat with others."""
@@ -79,6 +88,13 @@ class Agent(models.Model):
     tools = models.JSONField(
         default=list, blank=True, help_text='Names of server tools, such as ["csv_report"].'
     )
+    strategy = models.CharField(max_length=10, choices=Strategy, default=Strategy.LOOP)
+    strategy_options = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text='Of react: {"reasoning_prompt": "…"}. Of plan: {"max_plan_steps": 5,'
+        ' "allow_replan": false}.',
+    )
     is_public = models.BooleanField(
         default=False, help_text="Everybody may use it; otherwise only its owner and staff."
     )
@@ -93,8 +109,8 @@ class Agent(models.Model):
     trigger = models.CharField(max_length=10, choices=Trigger, default=Trigger.MENTION)
     max_steps = models.PositiveIntegerField(
         default=10,
-        validators=[MinValueValidator(1), MaxValueValidator(32)],
-        help_text="Tool rounds in one answer, at most 32.",
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_STEPS)],
+        help_text="Tool rounds in one answer, at most 32; a plan has at most as many steps.",
     )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(auto_now=True)
@@ -119,6 +135,10 @@ class Agent(models.Model):
                 name="agent_provider_is_known",
             ),
             models.CheckConstraint(
+                condition=Q(strategy__in=["loop", "react", "plan"]),
+                name="agent_strategy_is_known",
+            ),
+            models.CheckConstraint(
                 condition=Q(trigger__in=["mention", "always", "never"]),
                 name="agent_trigger_is_known",
             ),
@@ -134,12 +154,37 @@ class Agent(models.Model):
     def clean(self) -> None:
         """Check what one field alone cannot say.
 
-        Raises ValidationError for options that are no object and tools that are no list of names.
+        Raises ValidationError for options that are no object, options that the strategy does not
+        have, and tools that are no list of names.
         """
         errors: dict[str, Any] = {}
         if not isinstance(self.options, dict):
             errors["options"] = "Write a JSON object."
         if not isinstance(self.tools, list) or not all(isinstance(t, str) for t in self.tools):
             errors["tools"] = "Write a JSON list of tool names."
+        if self.strategy in self.Strategy.values:
+            try:
+                make_strategy(self.strategy, self.strategy_options, max_steps=self.max_steps or 1)
+            except ValueError as error:
+                errors["strategy_options"] = str(error)
         if errors:
             raise ValidationError(errors)
+
+
+class Checkpoint(models.Model):
+    """How far a response has come that is not done (UAP §12.2); it is deleted with its end.
+
+    `state` is the JSON of an agent's state, with the messages of this response only, `output` what
+    was shown of it, `step` the number of steps so far and `fence` the takeover that saved it.
+    """
+
+    response_id = models.CharField(primary_key=True, max_length=40)
+    state = models.JSONField()
+    output = models.JSONField(default=list)
+    step = models.PositiveIntegerField()
+    version = models.CharField(max_length=20)
+    fence = models.PositiveIntegerField()
+    updated_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.response_id} after step {self.step}"

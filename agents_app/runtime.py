@@ -1,21 +1,26 @@
 """One run of an agent: a request in, UAMP events out (DESIGN D5).
 
-The law: a run knows the agent, the conversation and two doors (the broker for tools that run
-elsewhere, the loader for media) and nothing else. Leaving the generator cancels everything that the
-run started, down to the provider's request.
+The law: a run knows the agent, the conversation and three doors (the broker for tools that run
+elsewhere, the loader for media, the keeper of checkpoints) and nothing else. Limits are set here,
+around a library that has none. Leaving the generator cancels everything that the run started, down
+to the provider's request.
 """
 
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
-from agents_app.history import MediaLoader, to_conversation
+from agents_app.borders import Border, CheckpointKeeper
+from agents_app.checkpoints import Checkpoint
+from agents_app.failures import AgentError, fail
+from agents_app.history import MediaLoader, output_messages, to_conversation
 from agents_app.providers import build_model, vendor_params
 from agents_app.selectors import AgentSpec
+from agents_app.strategies import make_strategy
 from agents_app.stream import Translator, usage_stats
 from agents_app.tools import (
     FoundMessage,
@@ -26,16 +31,20 @@ from agents_app.tools import (
     server_tools,
     storable,
 )
-from uamp.content import ContentItem, Message, ToolCallContent, ToolCallData
+from uamp.content import ContentItem, Message, TextContent, ToolCallContent, ToolCallData
 from uamp.errors import ErrorCode
 from uamp.events import Event
 from uamp.limits import DEFAULT_LIMITS
 from uamp.session import ResponseFormat, ToolDefinition, UsageStats
+from uap import Agent, AgentState, AgentStrategy, agent
+from uap.execution import ExecutionStrategy
 from upp import ErrorCode as ProviderErrorCode
-from upp import LLMInstance, Tool, TooManyRoundsError, UPPError, current_tool_call, llm
+from upp import Message as ModelMessage
+from upp import Tool, ToolUseStrategy, UPPError, current_tool_call
 
 __all__ = [
     "AgentError",
+    "CheckpointKeeper",
     "MediaLoader",
     "RunFinished",
     "RunRequest",
@@ -52,7 +61,8 @@ class RunRequest:
 
     `tools` are those that the client declared, `params` may hold model, temperature and max_tokens,
     and `resume` is what this response said before its process died: texts, thoughts, calls and
-    results. Calls in `resume` without a result are run again, under their old ids.
+    results. Calls in `resume` without a result are run again, under their old ids. With a
+    `checkpoint` the agent goes on from there, and `resume` is its output and what was added to it.
     """
 
     response_id: str
@@ -62,6 +72,7 @@ class RunRequest:
     response_format: ResponseFormat | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     resume: Sequence[ContentItem] = ()
+    checkpoint: Checkpoint | None = None
 
 
 class ToolBroker(Protocol):
@@ -88,90 +99,70 @@ class RunFinished:
     model: str
 
 
-class AgentError(Exception):
-    """A run failed; `message` is for users, `retry_after` in seconds."""
-
-    def __init__(self, message: str, *, code: ErrorCode, retry_after: float | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.code = code
-        self.retry_after = retry_after
-
-
 _FINISH_REASONS = {"end_turn": "stop", "max_tokens": "length", "tool_use": "tool_calls"}
-
-# Provider texts may hold keys, prompts and addresses: users get these words instead.
-_FAILURES = {
-    ProviderErrorCode.AUTHENTICATION_FAILED: (
-        ErrorCode.PROVIDER_ERROR,
-        "The model does not accept this server's key. Its operator has to check it.",
-    ),
-    ProviderErrorCode.RATE_LIMITED: (
-        ErrorCode.RATE_LIMIT_EXCEEDED,
-        "The model gets too many requests. Try again later.",
-    ),
-    ProviderErrorCode.CONTEXT_LENGTH_EXCEEDED: (
-        ErrorCode.CONTEXT_LENGTH_EXCEEDED,
-        "The conversation is too long for the model. Start a new one or send less.",
-    ),
-    ProviderErrorCode.MODEL_NOT_FOUND: (
-        ErrorCode.PROVIDER_ERROR,
-        "The agent's model does not exist. The server's operator has to choose another one.",
-    ),
-    ProviderErrorCode.INVALID_REQUEST: (
-        ErrorCode.PROVIDER_ERROR,
-        "The model refused the request.",
-    ),
-    ProviderErrorCode.CONTENT_FILTERED: (
-        ErrorCode.CONTENT_FILTERED,
-        "The model's provider filtered the answer out.",
-    ),
-    ProviderErrorCode.QUOTA_EXCEEDED: (
-        ErrorCode.PROVIDER_ERROR,
-        "The server's quota at the model's provider is used up.",
-    ),
-    ProviderErrorCode.NETWORK_ERROR: (
-        ErrorCode.PROVIDER_ERROR,
-        "The connection to the model was lost. Try again.",
-    ),
-    ProviderErrorCode.TIMEOUT: (ErrorCode.TIMEOUT, "The model did not answer in time. Try again."),
-    ProviderErrorCode.CANCELLED: (ErrorCode.INTERRUPTED, "The answer was interrupted."),
-}
-_FAILURE = (ErrorCode.PROVIDER_ERROR, "The model failed. Try again.")
 
 
 async def run_agent(
-    spec: AgentSpec, request: RunRequest, *, broker: ToolBroker, media: MediaLoader
+    spec: AgentSpec,
+    request: RunRequest,
+    *,
+    broker: ToolBroker,
+    media: MediaLoader,
+    checkpoints: CheckpointKeeper | None = None,
 ) -> AsyncGenerator[Event | RunFinished, None]:
     """Answer a request: yield the response's events, and last a RunFinished.
 
-    Text deltas carry no offset: the caller knows what was sent before. Raises AgentError. Close the
+    Text deltas carry no offset: the caller knows what was sent before. After each step but the last
+    one the state goes to `checkpoints`, before the next step begins. Raises AgentError. Close the
     generator (`contextlib.aclosing`) or cancel its task to stop the run.
     """
     if spec.kind != "hosted":
         raise AgentError(f"{spec.name} does not run on this server.", code=ErrorCode.AGENT_OFFLINE)
     run = _Run(spec, request, broker)
+    kept = request.checkpoint
     try:
         conversation = await to_conversation(
             request.history,
             agent_name=spec.name,
-            resume=request.resume,
+            resume=request.resume if kept is None else (),
             media=None if spec.provider == "scripted" else media,
         )
-        instance = run.instance(conversation.system)
-        async with instance.stream(conversation.messages) as stream:
+        state = _opening(conversation.messages, request)
+        border = Border(spec, checkpoints, kept, before=len(conversation.messages))
+        bot = run.agent(conversation.system, border.hooks())
+        async with bot.stream(None, state) as stream:
             async for event in stream:
-                for translated in run.translator.translate(event):
+                for translated in run.translator.follow(event):
                     yield translated
-            turn = await stream.turn()
+                border.saw(event)
+            result = await stream.result()
     except UPPError as error:
-        _fail(spec, error)
+        fail(spec, error)
+    turn = result.turn
+    traces = result.state.subagent_traces[len(state.subagent_traces) :]
+    usage = sum((trace.usage for trace in traces if trace.usage is not None), turn.usage)
     yield RunFinished(
-        usage=usage_stats(turn.usage),
+        usage=usage_stats(usage),
         finish_reason=_FINISH_REASONS.get(turn.stop_reason, turn.stop_reason),
         steps=turn.cycles,
-        model=instance.model.model_id,
+        model=bot.model.model_id,
     )
+
+
+def _opening(conversation: Sequence[ModelMessage], request: RunRequest) -> AgentState:
+    """Return the state in which a run begins: it goes on where its messages end."""
+    kept = request.checkpoint
+    if kept is None:
+        return AgentState.initial().with_context(conversation)
+    added = output_messages(kept.shown_after(request.resume))
+    return kept.state.with_context((*conversation, *kept.state.messages, *added))
+
+
+def _ended_in_text(request: RunRequest) -> bool:
+    """Return whether the last thing that was shown is the text of a step that is over."""
+    plan = (request.checkpoint.state.plan if request.checkpoint else None) or ()
+    under_way = any(step.status == "in_progress" for step in plan)
+    return not under_way and isinstance([None, *request.resume][-1], TextContent)
 
 
 class _Run:
@@ -191,10 +182,11 @@ class _Run:
                 item.tool_call.id for item in request.resume if isinstance(item, ToolCallContent)
             ),
             outcomes=self._outcomes,
+            goes_on=_ended_in_text(request),
         )
 
-    def instance(self, context: Sequence[str]) -> LLMInstance:
-        """Return the agent's model, configured for this request; the client's tools come first."""
+    def agent(self, context: Sequence[str], hooks: AgentStrategy) -> Agent:
+        """Return the agent, configured for this request; the client's tools come first."""
         spec, request = self._spec, self._request
         wanted, structure = request.response_format, None
         if wanted is not None and wanted.type == "text":
@@ -204,8 +196,11 @@ class _Run:
             structure = (schema.schema if schema is not None else None) or {"type": "object"}
         params = vendor_params(spec, request.params, wanted)
         system = (spec.instructions, request.instructions or "", *context)
-        return llm(
+        had = request.checkpoint.tool_rounds if request.checkpoint else 0
+        return agent(
             model=build_model(spec, model=request.params.get("model")),
+            execution=_strategy(spec),
+            strategy=hooks,
             system="\n\n".join(text for text in system if text) or None,
             tools=[
                 *(self._client_tool(tool) for tool in self._client_tools.values()),
@@ -213,7 +208,8 @@ class _Run:
             ],
             structure=structure,
             params=params,
-            max_iterations=spec.max_steps,
+            # Whoever goes on after the last round has one more: none would mean no calls at all.
+            tool_strategy=ToolUseStrategy(max_iterations=max(spec.max_steps - had, 1)),
         )
 
     def _client_tool(self, definition: ToolDefinition) -> Tool:
@@ -333,6 +329,16 @@ def _current_call() -> ToolCallData:
     return ToolCallData(id=call.tool_call_id, name=call.tool_name, arguments=arguments)
 
 
+def _strategy(spec: AgentSpec) -> ExecutionStrategy:
+    try:
+        return make_strategy(spec.strategy, spec.strategy_options, max_steps=spec.max_steps)
+    except ValueError as error:
+        # The row was written past the form that checks it.
+        raise UPPError(
+            str(error), code=ProviderErrorCode.INVALID_REQUEST, provider=spec.provider
+        ) from error
+
+
 def _server_tools(spec: AgentSpec) -> dict[str, ServerTool]:
     known = server_tools()
     for name in spec.tools:
@@ -350,16 +356,3 @@ def _client_tools(
         if tool.function is not None and tool.name not in taken:
             found.setdefault(tool.name, tool)
     return found
-
-
-def _fail(spec: AgentSpec, error: UPPError) -> NoReturn:
-    if isinstance(error.__cause__, AgentError):
-        raise error.__cause__
-    logger.warning("Agent %s: %s %s: %s", spec.name, error.provider, error.code, error.message)
-    if isinstance(error, TooManyRoundsError):
-        raise AgentError(
-            f"{spec.name} used its {spec.max_steps} tool rounds without coming to an answer.",
-            code=ErrorCode.TOO_MANY_STEPS,
-        ) from error
-    code, message = _FAILURES.get(error.code, _FAILURE)
-    raise AgentError(message, code=code, retry_after=error.retry_after) from error

@@ -33,6 +33,8 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
     instructions: str = ""
     options: dict[str, Any] = {}
     tools: tuple[str, ...] = ()
+    strategy: str = "loop"
+    strategy_options: dict[str, Any] = {}
     is_public: bool = False
     is_enabled: bool = True
     owner_id: int | None = None
@@ -121,6 +123,8 @@ def _spec(agent: Agent) -> AgentSpec:
         instructions=agent.instructions,
         options=agent.options,
         tools=tuple(agent.tools),
+        strategy=agent.strategy,
+        strategy_options=agent.strategy_options,
         is_public=agent.is_public,
         is_enabled=agent.is_enabled,
         owner_id=agent.owner_id,

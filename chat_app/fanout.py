@@ -67,6 +67,11 @@ def delta_message(
     }
 
 
+def text_message(*, chat_id: str, response_id: str, text: str) -> dict[str, Any]:
+    """Return the layer message for the whole text of a running response: it replaces all text."""
+    return {"type": "chat.text", "chat": chat_id, "response": response_id, "text": text}
+
+
 def signal_message(
     *,
     chat_id: str,

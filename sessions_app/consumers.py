@@ -143,4 +143,5 @@ class UampConsumer(AsyncWebsocketConsumer):
         self.peer.take_layer_message(message)
 
     chat_delta = chat_event
+    chat_text = chat_event
     chat_signal = chat_event

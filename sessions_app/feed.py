@@ -111,6 +111,14 @@ class Feed:
             return None
         return self._join(response_id, offset, text)
 
+    def replace(self, response_id: str, text: str) -> None:
+        """Take the text of a response that another process goes on with, from its checkpoint.
+
+        What was sent beyond that is not said again: offset 0 replaces all text (D2).
+        """
+        if response_id in self._sent:
+            self._emit_text(response_id, 0, text)
+
     async def _join(self, response_id: str, offset: int, text: str) -> None:
         """Send the part of a text that is new, after what is missing before it."""
         if response_id not in self._sent:

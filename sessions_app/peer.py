@@ -403,6 +403,8 @@ class Peer:
             elif kind == "chat.delta":
                 fields = (message[name] for name in ("response", "offset", "text"))
                 self.put(partial(feed.text, *fields))
+            elif kind == "chat.text":
+                self.put(partial(feed.replace, message["response"], message["text"]))
             elif self._is_for(attached, message):
                 self.put(partial(feed.signal, message["frame"], message["response"]))
 

@@ -16,6 +16,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 import uamp
+from agents_app import checkpoints
 from agents_app import selectors as agents
 from chat_app import contents
 from chat_app import selectors as chat_selectors
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from agents_app.selectors import AgentSpec
     from sessions_app.auth import Principal
     from uamp import events as ev
+    from uap import AgentState
 
 SESSION_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -339,6 +341,39 @@ def flush_response(
     Response.objects.filter(pk=response_id, fence=fence, status__in=Response.LIVE).update(
         text=text, output=msgspec.to_builtins(tuple(output))
     )
+
+
+def save_checkpoint(
+    response_id: str,
+    *,
+    fence: int,
+    text: str,
+    output: Sequence[uamp.ContentItem],
+    state: AgentState,
+    step: int,
+) -> None:
+    """Keep a running response's state, with the answer that it led to; unless it was taken over."""
+    with transaction.atomic():
+        held = Response.objects.filter(
+            pk=response_id, fence=fence, status__in=Response.LIVE
+        ).update(text=text, output=msgspec.to_builtins(tuple(output)))
+        if held:
+            checkpoints.save(
+                response_id,
+                state=state,
+                output=output,
+                step=step,
+                fence=fence,
+                at=timezone.now(),
+            )
+
+
+def forget_old_checkpoints() -> None:
+    """Delete checkpoints whose response ended, or is gone, without deleting its own."""
+    before = timezone.now() - timedelta(seconds=settings.UAMP_LEASE_SECONDS)
+    old = set(checkpoints.saved_before(before))
+    live = Response.objects.filter(pk__in=old, status__in=Response.LIVE)
+    checkpoints.delete(old.difference(live.values_list("pk", flat=True)))
 
 
 def set_running(response_id: str, *, fence: int) -> None:

@@ -102,6 +102,26 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "strategy",
+                    models.CharField(
+                        choices=[
+                            ("loop", "loop (call tools until the answer is there)"),
+                            ("react", "react (think before each action)"),
+                            ("plan", "plan (make a plan, then carry it out)"),
+                        ],
+                        default="loop",
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "strategy_options",
+                    models.JSONField(
+                        blank=True,
+                        default=dict,
+                        help_text='Of react: {"reasoning_prompt": "…"}. Of plan: {"max_plan_steps": 5, "allow_replan": false}.',
+                    ),
+                ),
+                (
                     "is_public",
                     models.BooleanField(
                         default=False,
@@ -125,7 +145,7 @@ class Migration(migrations.Migration):
                     "max_steps",
                     models.PositiveIntegerField(
                         default=10,
-                        help_text="Tool rounds in one answer, at most 32.",
+                        help_text="Tool rounds in one answer, at most 32; a plan has at most as many steps.",
                         validators=[
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(32),
@@ -170,6 +190,10 @@ class Migration(migrations.Migration):
                         name="agent_provider_is_known",
                     ),
                     models.CheckConstraint(
+                        condition=models.Q(("strategy__in", ["loop", "react", "plan"])),
+                        name="agent_strategy_is_known",
+                    ),
+                    models.CheckConstraint(
                         condition=models.Q(("trigger__in", ["mention", "always", "never"])),
                         name="agent_trigger_is_known",
                     ),
@@ -179,5 +203,20 @@ class Migration(migrations.Migration):
                     ),
                 ],
             },
+        ),
+        migrations.CreateModel(
+            name="Checkpoint",
+            fields=[
+                (
+                    "response_id",
+                    models.CharField(max_length=40, primary_key=True, serialize=False),
+                ),
+                ("state", models.JSONField()),
+                ("output", models.JSONField(default=list)),
+                ("step", models.PositiveIntegerField()),
+                ("version", models.CharField(max_length=20)),
+                ("fence", models.PositiveIntegerField()),
+                ("updated_at", models.DateTimeField()),
+            ],
         ),
     ]

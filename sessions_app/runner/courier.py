@@ -38,6 +38,10 @@ class Courier:
         self._queue.append(message)
         self._wake()
 
+    def replace(self, response_id: str, text: str) -> None:
+        """Say that this is all of the response's text; nobody may miss that."""
+        self.signal(fanout.text_message(chat_id=self._chat_id, response_id=response_id, text=text))
+
     def _close_text(self) -> None:
         if self._head is not None:
             self._head["text"] = "".join(self._parts)

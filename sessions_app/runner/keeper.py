@@ -46,6 +46,10 @@ def keep(process: Process) -> None:
     async def presence() -> None:
         await database.run(chats.renew_presence, process=process.id, now=timezone.now())
 
+    async def touch() -> None:
+        await process.touch_sessions()
+        await database.run(services.forget_old_checkpoints)
+
     beats: list[tuple[str, float, Callable[[], Awaitable[None]]]] = [
         ("renew", settings.UAMP_LEASE_SECONDS / 3, renew),
         ("flush", settings.UAMP_FLUSH_MS / 1000, process.flush),
@@ -54,7 +58,7 @@ def keep(process: Process) -> None:
         ("sweep", settings.UAMP_SWEEP_SECONDS, sweep),
         ("presence", PRESENCE_SECONDS, presence),
         ("principals", PRINCIPALS_SECONDS, process.check_principals),
-        ("touch", TOUCH_SECONDS, process.touch_sessions),
+        ("touch", TOUCH_SECONDS, touch),
         ("rejoin", REJOIN_SECONDS, process.join),
     ]
     for name, seconds, beat in beats:

@@ -1,7 +1,8 @@
 """What becomes of responses whose process died (DESIGN D3, notes G4, G6).
 
 A response that waited for a tool goes on, under the same id, from its kept output, once its call
-has ended. One that was in the middle of an answer ends as failed, with the text so far; one that
+has ended. One that was in the middle of an answer goes on from its last checkpoint, the end of a
+step; in the first step there is none, and it ends as failed, with the text so far. One that
 somebody asked to cancel meanwhile ends as cancelled.
 """
 
@@ -14,7 +15,9 @@ import msgspec
 from django.conf import settings
 
 import uamp
+from agents_app import checkpoints
 from agents_app import selectors as agents
+from agents_app.checkpoints import UnreadableCheckpointError
 from agents_app.runtime import RunRequest
 from chat_app import fanout
 from chat_app import selectors as chats
@@ -22,17 +25,22 @@ from chat_app import services as chat_services
 from chat_app.services import Append
 from sessions_app import database, services
 from sessions_app.models import Response, Session, ToolCall
+from sessions_app.runner.ending import finish_of
 from sessions_app.runner.request import ResponseRequest, run_request
-from sessions_app.runner.run import RunContext, finish_of
+from sessions_app.runner.run import RunContext
 from sessions_app.turn_writes import finish_events
 from sessions_app.turns import Finished
 from uamp import ErrorCode
 from uamp import events as ev
 
 if TYPE_CHECKING:
+    from agents_app.checkpoints import Checkpoint
     from sessions_app.runner.process import Process
 
 logger = logging.getLogger(__name__)
+
+TAKEOVERS: Final = 3
+"""How often a response goes on from the same checkpoint."""
 
 _ITEMS = tuple[uamp.ContentItem, ...]
 _INTERRUPTED: Final = ev.ErrorDetail(
@@ -50,14 +58,31 @@ async def sweep(process: Process) -> None:
     running = list(process.runs)
     for row in await database.run(services.claim_orphans, process.id, running=running):
         try:
-            if row.status == Response.Status.WAITING and row.cancel_requested_at is None:
-                process.launch(await database.run(_continued, row))
-            else:
-                await _end(process, row)
+            await _take_over(process, row)
         except Exception:
             # One response that cannot be read must not keep the others waiting; the lease that
             # was just taken runs out, and the next sweep tries it again.
             logger.exception("response %s could not be taken over", row.pk)
+
+
+async def _take_over(process: Process, row: Response) -> None:
+    if row.cancel_requested_at is not None:
+        await _end(process, row)
+        return
+    try:
+        kept = await database.run(checkpoints.load, row.pk)
+    except UnreadableCheckpointError:
+        logger.exception("response %s cannot go on", row.pk)
+        await _end(process, row)
+        return
+    goes_on = row.status == Response.Status.WAITING or (
+        # An answer that ends its process each time must not be tried for ever.
+        kept is not None and row.session_id is not None and row.fence - kept.fence <= TAKEOVERS
+    )
+    if goes_on:
+        process.launch(await database.run(_continued, row, kept))
+    else:
+        await _end(process, row)
 
 
 async def _end(process: Process, row: Response) -> None:
@@ -80,6 +105,7 @@ async def _end(process: Process, row: Response) -> None:
     if isinstance(outcome, Finished):
         append = Append(chat_id=row.chat_id, events=finish_events(finish), at=finish.at)
         await fanout.publish(row.chat_id, chat_services.layer_messages(append, outcome.first_seq))
+        await database.run(checkpoints.delete, [row.pk])
 
 
 def _context(row: Response, request: RunRequest) -> RunContext:
@@ -94,8 +120,10 @@ def _context(row: Response, request: RunRequest) -> RunContext:
     )
 
 
-def _continued(row: Response) -> RunContext:
+def _continued(row: Response, kept: Checkpoint | None) -> RunContext:
     """Return the run that goes on where its process died: same id, kept output, same tools."""
+    waited = row.status == Response.Status.WAITING
+    resume = _with_results(row) if waited or kept is None else kept.output
     session = Session.objects.select_related("chat").get(pk=row.session_id)
     config = msgspec.convert(session.config, uamp.SessionConfig)
     overrides = msgspec.convert(row.request, ResponseRequest)
@@ -108,7 +136,7 @@ def _continued(row: Response) -> RunContext:
     )
     return _context(
         row,
-        run_request(row.pk, config, overrides, history, resume=_with_results(row)),
+        run_request(row.pk, config, overrides, history, resume=resume, checkpoint=kept),
     )
 
 

@@ -12,6 +12,8 @@ from agents_app.runtime import RunRequest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from agents_app.checkpoints import Checkpoint
+
 
 class ResponseRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a response overrides of its session, as its row keeps it (UAMP §5.12).
@@ -38,6 +40,7 @@ def run_request(
     history: Sequence[uamp.Message],
     *,
     resume: Sequence[uamp.ContentItem] = (),
+    checkpoint: Checkpoint | None = None,
 ) -> RunRequest:
     """Return what an agent is asked, from its session and what this response overrides."""
     params: dict[str, Any] = {
@@ -53,4 +56,5 @@ def run_request(
         response_format=overrides.response_format or config.response_format,
         params=params,
         resume=resume,
+        checkpoint=checkpoint,
     )

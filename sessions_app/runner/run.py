@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 from django.conf import settings
-from django.utils import timezone
 
 import uamp
 from agents_app.runtime import AgentError, RunFinished, run_agent
 from chat_app import contents, fanout
-from chat_app.services import NewEvent, NewMessage, message_event
 from sessions_app import database, services
 from sessions_app.frames import frame, new_event_id, now_ms
 from sessions_app.runner.broker import Broker
+from sessions_app.runner.checkpoints import Checkpoints
 from sessions_app.runner.courier import Courier
-from sessions_app.turns import Fenced, Finish, FinishOutcome
+from sessions_app.runner.ending import finish_of
+from sessions_app.turns import Fenced, Finish, Finished, FinishOutcome
 from uamp import ErrorCode
 from uamp import events as ev
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from agents_app.runtime import RunRequest
     from agents_app.selectors import AgentSpec
+    from chat_app.services import NewMessage
     from sessions_app.turn_store import TurnStore
 
 logger = logging.getLogger(__name__)
@@ -96,6 +97,7 @@ class Run:
         self.usage: uamp.UsageStats | None = None
         self.dirty = False
         self.broker = Broker(self)
+        self._checkpoints = Checkpoints(self)
         self._store = store
         self._listeners: list[Listener] = []
         self._courier = Courier(context.chat_id, settings.UAMP_COALESCE_MS / 1000)
@@ -197,8 +199,18 @@ class Run:
     async def _stream(self) -> _Ending:
         context = self.context
         finish_reason: str | None = None
+        if context.request.checkpoint is not None:
+            # What its last process said after the checkpoint is said anew.
+            self.dirty = True
+            self._courier.replace(self.response_id, self.builder.text)
         async with asyncio.timeout(settings.UAMP_RESPONSE_SECONDS):
-            agent = run_agent(context.spec, context.request, broker=self.broker, media=self)
+            agent = run_agent(
+                context.spec,
+                context.request,
+                broker=self.broker,
+                media=self,
+                checkpoints=self._checkpoints,
+            )
             try:
                 async for event in agent:
                     if isinstance(event, RunFinished):
@@ -274,6 +286,8 @@ class Run:
             self._fan_out = True
         else:
             await self._tell_end(finish, outcome.first_seq)
+        if isinstance(outcome, Finished):
+            await self._checkpoints.forget()
 
     async def _write(self, finish: Finish) -> FinishOutcome | None:
         for pause in (*FINISH_RETRY_SECONDS, None):
@@ -330,74 +344,3 @@ def _so_far(context: RunContext) -> ev.ResponseDone:
 def _failed(code: str, message: str, retry_after: float | None = None) -> _Ending:
     details = None if retry_after is None else {"retry_after": retry_after}
     return _Ending("failed", error=ev.ErrorDetail(code=code, message=message, details=details))
-
-
-def finish_of(
-    context: RunContext,
-    *,
-    status: str,
-    error: ev.ErrorDetail | None,
-    finish_reason: str | None,
-    builder: uamp.OutputBuilder,
-    usage: uamp.UsageStats | None,
-    has_tool_calls: bool,
-) -> Finish:
-    """Return the write that ends a response: exactly one terminal event (notes G4)."""
-    at = timezone.now()
-    output = tuple(builder.output)
-    terminal = _terminal_event(context.response_id, status, error, finish_reason, output, usage)
-    message = None
-    if output:
-        text_only = len(output) == 1 and isinstance(output[0], uamp.TextContent)
-        message = NewMessage(
-            id=f"msg_{new_event_id().replace('-', '')}",
-            role="assistant",
-            at=at,
-            name=context.spec.name,
-            content=builder.text,
-            content_items=() if text_only else output,
-            sender_agent_id=context.spec.id,
-            response_id=context.response_id,
-            status=status,
-        )
-    return Finish(
-        chat_id=context.chat_id,
-        response_id=context.response_id,
-        fence=context.fence,
-        status=status,
-        event=NewEvent(
-            type=uamp.type_of(terminal),
-            payload=uamp.to_dict(terminal),
-            response_id=context.response_id,
-        ),
-        message=message,
-        message_event=message_event(context.chat_id, message) if message else None,
-        text=builder.text,
-        output=msgspec.to_builtins(output),
-        usage=msgspec.to_builtins(usage),
-        error=msgspec.to_builtins(error),
-        content_ids=contents.content_ids(output) if message and message.content_items else (),
-        has_tool_calls=has_tool_calls,
-        at=at,
-    )
-
-
-def _terminal_event(
-    response_id: str,
-    status: str,
-    error: ev.ErrorDetail | None,
-    finish_reason: str | None,
-    output: tuple[uamp.ContentItem, ...],
-    usage: uamp.UsageStats | None,
-) -> ev.Event:
-    event: ev.Event
-    if error is not None:
-        event = ev.ResponseError(response_id=response_id, error=error)
-    elif status == "cancelled":
-        event = ev.ResponseCancelled(response_id=response_id, partial_output=output)
-    else:
-        response = ev.ResponseOutput(
-            id=response_id, status=status, output=output, usage=usage, finish_reason=finish_reason
-        )
-        event = ev.ResponseDone(response_id=response_id, response=response)
-    return msgspec.structs.replace(event, event_id=new_event_id(), timestamp=now_ms())

@@ -26,6 +26,8 @@ def form(**values: Any) -> dict[str, Any]:
         "instructions": "",
         "options": '{"script": "echo"}',
         "tools": '["csv_report"]',
+        "strategy": "loop",
+        "strategy_options": "{}",
         "max_steps": "10",
         **values,
     }
@@ -71,6 +73,8 @@ def test_an_operator_changes_and_finds_an_agent(admin_client: Client) -> None:
         ({"options": "{}"}, "options", "Name a script"),
         ({"provider": "openai_compat", "options": "{}"}, "model", "Name the model"),
         ({"provider": "google", "options": "{}"}, "model", "Name the model"),
+        ({"strategy": "dream"}, "strategy", "valid choice"),
+        ({"strategy_options": '{"steps": 3}'}, "strategy_options", "does not take this"),
         ({"max_steps": "33"}, "max_steps", "less than or equal to 32"),
     ],
 )

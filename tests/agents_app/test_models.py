@@ -52,6 +52,7 @@ def test_a_name_is_taken_whatever_its_case() -> None:
         {"name": ""},
         {"kind": "alien"},
         {"provider": "alien"},
+        {"strategy": "dream"},
         {"trigger": "sometimes"},
         {"max_steps": 0},
         {"max_steps": 33},
@@ -64,7 +65,14 @@ def test_the_database_keeps_nonsense_out(values: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("values", "field"),
-    [({"options": []}, "options"), ({"tools": {}}, "tools"), ({"tools": [1]}, "tools")],
+    [
+        ({"options": []}, "options"),
+        ({"tools": {}}, "tools"),
+        ({"tools": [1]}, "tools"),
+        ({"strategy_options": []}, "strategy_options"),
+        ({"strategy_options": {"max_plan_steps": 2}}, "strategy_options"),
+        ({"strategy": "plan", "strategy_options": {"max_plan_steps": 99}}, "strategy_options"),
+    ],
 )
 def test_json_of_another_shape_is_refused(values: dict[str, Any], field: str) -> None:
     with pytest.raises(ValidationError) as caught:
@@ -125,6 +133,8 @@ def test_a_spec_has_what_a_run_needs() -> None:
         instructions="i",
         options={"a": 1},
         tools=["csv_report"],
+        strategy="plan",
+        strategy_options={"max_plan_steps": 2},
         owner=owner,
         trigger="always",
         max_steps=5,
@@ -140,6 +150,8 @@ def test_a_spec_has_what_a_run_needs() -> None:
         instructions="i",
         options={"a": 1},
         tools=("csv_report",),
+        strategy="plan",
+        strategy_options={"max_plan_steps": 2},
         is_public=False,
         is_enabled=True,
         owner_id=owner.pk,

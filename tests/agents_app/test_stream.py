@@ -1,12 +1,24 @@
 """From a model's stream to UAMP events."""
 
+from typing import Any
+
 import pytest
 
 from agents_app.stream import Translator, usage_stats
 from agents_app.tools import ToolOutcome
 from uamp.content import ImageContent, ToolCallData, ToolResultData
-from uamp.events import Delta, Event, ResponseDelta, Thinking, ToolCallDone, UsageDelta
+from uamp.events import (
+    Delta,
+    Event,
+    Progress,
+    ResponseDelta,
+    Thinking,
+    ToolCallDone,
+    ToolProgress,
+    UsageDelta,
+)
 from uamp.session import UsageStats
+from uap import AgentStreamEvent, UAPEvent, UAPEventType
 from upp import EventDelta, StreamEvent, TokenUsage
 from upp.stream import StreamEventType, reasoning_delta, text_delta, tool_call_delta
 
@@ -119,3 +131,62 @@ def test_what_no_database_takes_is_replaced_in_a_models_words() -> None:
     (event,) = TRANSLATOR.translate(said)
     assert isinstance(event, ResponseDelta)
     assert event.delta.text == "a\ufffdb?c"
+
+
+def uap(kind: UAPEventType, **data: Any) -> AgentStreamEvent:
+    event = UAPEvent(type=kind, step=1, agent_id="a", data=data)
+    return AgentStreamEvent(source="uap", uap=event)
+
+
+def upp(event: StreamEvent) -> AgentStreamEvent:
+    return AgentStreamEvent(source="upp", upp=event)
+
+
+def inside(event: AgentStreamEvent, call_id: str = "c1") -> AgentStreamEvent:
+    return uap("subagent_event", parentToolCallId=call_id, innerEvent=event)
+
+
+def progress(**values: Any) -> tuple[Event, ...]:
+    return (Progress(target="tool", target_id="c1", response_id="r1", **values),)
+
+
+def tool_progress(text: str) -> tuple[Event, ...]:
+    told = ToolProgress(call_id="c1", text=text)
+    delta = Delta(type="tool_progress", tool_progress=told)
+    return (ResponseDelta(response_id="r1", delta=delta),)
+
+
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        (uap("subagent_start", parentToolCallId="c1"), progress(stage="delegating")),
+        (
+            uap("subagent_end", parentToolCallId="c1", success=True),
+            progress(stage="done", percent=100),
+        ),
+        (
+            uap("subagent_end", parentToolCallId="c1", success=False),
+            progress(stage="failed", percent=100),
+        ),
+        (inside(upp(text_delta("hi"))), tool_progress("hi")),
+        (inside(inside(upp(text_delta("deep")), "c9")), tool_progress("deep")),
+        (inside(upp(reasoning_delta("hm"))), ()),
+        (inside(uap("step_start")), ()),
+        (uap("action", toolCalls=()), ()),
+    ],
+)
+def test_what_a_sub_agent_says_is_progress_of_its_call(
+    event: AgentStreamEvent, expected: tuple[Event, ...]
+) -> None:
+    assert Translator("r1", outcomes={}).follow(event) == expected
+
+
+def test_texts_of_a_reasoning_phase_are_thoughts_until_it_ends() -> None:
+    translator = Translator("r1", outcomes={})
+    said = upp(text_delta("x"))
+    assert translator.follow(uap("step_start", phase="reasoning")) == ()
+    (thought,) = translator.follow(said)
+    assert thought == Thinking(content="x", stage="analyzing", is_delta=True, response_id="r1")
+    translator.follow(uap("reasoning", reasoning="x"))
+    (text,) = translator.follow(said)
+    assert isinstance(text, ResponseDelta)

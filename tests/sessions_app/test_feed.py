@@ -335,3 +335,20 @@ def test_a_long_log_is_read_page_by_page() -> None:
         world.message()
     reader = replayed(world, cursor=0)
     assert list(reader.story.log) == list(range(1, 2 * PAGE + 2))
+
+
+def test_a_response_that_goes_on_from_a_checkpoint_replaces_its_text() -> None:
+    world, reader = begun("kept ", "lost")
+    for told in world.told:
+        reader.hear(told)
+    assert reader.story.texts == {"resp_1": "kept lost"}
+    reader.feed.replace("resp_1", "kept ")
+    assert reader.story.texts == {"resp_1": "kept "}
+    finish(reader.feed.text("resp_1", len("kept "), "new"))
+    assert reader.story.texts == {"resp_1": "kept new"}
+
+
+def test_the_text_of_a_response_that_nobody_follows_is_not_replaced() -> None:
+    _, reader = begun()
+    reader.feed.replace("resp_9", "text")
+    assert reader.story.texts == {}

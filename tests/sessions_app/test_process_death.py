@@ -21,7 +21,9 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from tests import services
-from tests.client import Frame, UampClient, output_text, text_of, wait_until
+from tests.client import Frame, Story, UampClient, output_text, text_of, wait_until
+from tests.sessions_app.step_tools import FIRST
+from tests.sessions_app.step_tools import WORDS as STEP_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,6 +41,7 @@ prepare_agents()
 Agent.objects.create(
     name="teller", is_public=True, options={"script": "echo", "delay": 0.05}
 )
+Agent.objects.create(name="noter", is_public=True, tools=["note"])
 """
 COUNTED = " ".join(f"word{number}" for number in range(1, 201))
 WORDS = " ".join(f"w{number}" for number in range(20))
@@ -64,6 +67,7 @@ class Server:
     """A server process that can be ended and started again on the same data."""
 
     data_dir: Path
+    settings: str = "uamp_project.settings"
     port: int = field(default_factory=services.free_port)
     process: subprocess.Popen[bytes] | None = None
 
@@ -77,7 +81,7 @@ class Server:
         self.process = subprocess.Popen(  # noqa: S603 our own server
             [sys.executable, *command, str(self.port)],
             cwd=ROOT,
-            env=environment(self.data_dir),
+            env={**environment(self.data_dir), "DJANGO_SETTINGS_MODULE": self.settings},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -105,6 +109,15 @@ class Server:
         database = sqlite3.connect(self.data_dir / "db.sqlite3")
         try:
             return database.execute(sql).fetchall()
+        finally:
+            database.close()
+
+    def execute(self, sql: str) -> None:
+        """Change the database while no server runs."""
+        database = sqlite3.connect(self.data_dir / "db.sqlite3")
+        try:
+            database.execute(sql)
+            database.commit()
         finally:
             database.close()
 
@@ -208,6 +221,75 @@ def test_a_response_that_waited_for_its_client_goes_on_in_another_process(
         (begun["response_id"], "completed")
     ]
     assert killable.query("SELECT status, result FROM sessions_app_toolcall") == [("done", "22")]
+
+
+def killed_in_the_second_step(server: Server, journal: Path) -> tuple[Frame, Frame]:
+    """Kill a server that has run a tool and is telling of it; return how the turn had begun."""
+    server.settings = "tests.sessions_app.step_settings"
+    server.start()
+    client = server.dial()
+    created = client.create_session(agent="noter")
+    client.ask(str(journal))
+    begun = client.expect("response.created")
+    heard: list[Frame] = []
+    while len(text_of(heard)) < 50:
+        heard.append(client.receive())
+    server.end(signal.SIGKILL)
+    client.close()
+    assert server.query("SELECT status FROM sessions_app_response") == [("in_progress",)]
+    assert server.query("SELECT step, fence FROM agents_app_checkpoint") == [(1, 1)]
+    return created, begun
+
+
+def test_a_response_goes_on_from_its_checkpoint(killable: Server, tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    created, begun = killed_in_the_second_step(killable, journal)
+    killable.start()
+    again = killable.dial()
+    resumed(again, created, begun["seq"])
+    frames = again.until("response.done")
+    done = frames[-1]
+    assert done["response_id"] == begun["response_id"]
+    assert output_text(done) == FIRST + "".join(STEP_WORDS)
+    assert [item["type"] for item in done["response"]["output"]] == [
+        "text",
+        "tool_call",
+        "tool_result",
+        "text",
+    ]
+    # What was heard adds up to the output, and the tool ran once.
+    story = Story(after=begun["seq"]).take_all(frames)
+    assert story.texts == {begun["response_id"]: output_text(done)}
+    assert journal.read_text() == "noted\n"
+    assert killable.query("SELECT id, status, fence FROM sessions_app_response") == [
+        (begun["response_id"], "completed", 2)
+    ]
+    wait_until(lambda: not killable.query("SELECT * FROM agents_app_checkpoint"), 5)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        # A version of UAP that this server does not know; a fourth process to be ended by it.
+        """UPDATE agents_app_checkpoint SET state = '{"version": "2.0.0"}'""",
+        "UPDATE sessions_app_response SET fence = 4",
+    ],
+)
+def test_a_response_that_cannot_go_on_ends_with_its_text(
+    killable: Server, tmp_path: Path, change: str
+) -> None:
+    created, begun = killed_in_the_second_step(killable, tmp_path / "journal")
+    killable.execute(change)
+    killable.start()
+    again = killable.dial()
+    resumed(again, created, begun["seq"])
+    failed = again.until("response.error")[-1]
+    assert failed["response_id"] == begun["response_id"]
+    assert failed["error"]["code"] == "interrupted"
+    ((status, text),) = killable.query("SELECT status, text FROM sessions_app_response")
+    assert status == "failed"
+    assert text.startswith(FIRST + "word0 ")
+    wait_until(lambda: not killable.query("SELECT * FROM agents_app_checkpoint"), 5)
 
 
 def test_a_server_that_is_told_to_end_lets_its_responses_finish(killable: Server) -> None:

@@ -9,7 +9,7 @@ import pytest
 from pytest_django import Settings
 
 from agents_app.models import Agent
-from chat_app import contents
+from chat_app import contents, fanout
 from chat_app.models import Content, Message
 from sessions_app.models import Response, ToolCall
 from tests import factories
@@ -283,6 +283,26 @@ def test_a_member_cancels_a_response_of_the_chat(dial: Dial, alice: Person, bob:
     ends = [client.until(*TERMINAL)[-1] for client in (asker, member)]
     assert [end["type"] for end in ends] == ["response.cancelled"] * 2
     assert ends[0]["partial_output"] == ends[1]["partial_output"]
+
+
+def test_a_member_hears_that_the_text_of_a_response_is_replaced(
+    dial: Dial, alice: Person, bob: Person
+) -> None:
+    """As a process says that takes a response over from its checkpoint."""
+    chat = shared_chat(alice, bob, agents=("slow",), trigger="always")
+    asker, member = dial(alice), dial(bob)
+    asker.create_session(chat=chat.pk)
+    member.create_session(chat=chat.pk)
+    asker.ask("Count")
+    begun = member.until("response.delta")[-1]
+    response_id = begun["response_id"]
+    text = fanout.text_message(chat_id=chat.pk, response_id=response_id, text="kept ")
+    fanout.publish_from_thread(chat.pk, [text])
+    while (heard := member.until("response.delta")[-1])["offset"] != 0:
+        pass
+    assert (heard["response_id"], heard["delta"]["text"]) == (response_id, "kept ")
+    asker.send("response.cancel", response_id=response_id)
+    asker.until(*TERMINAL)
 
 
 # --- Shared chats: who answers ---

@@ -1,0 +1,122 @@
+"""How far responses have come, as rows, so that another process can go on (DESIGN D3, UAP §12).
+
+The law: a checkpoint holds what a response added to its conversation and what it had shown, never
+the conversation itself: that is in the chat. It is replaced after each step and gone with the end.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from agents_app.models import Checkpoint as CheckpointRow
+from agents_app.tools import storable
+from uamp.content import ContentItem, TextContent, ThinkingContent
+from uap import VERSION, AgentState, InvalidState
+from upp import ToolResultMessage
+
+
+class UnreadableCheckpointError(ValueError):
+    """A checkpoint was not written by this version of the server, or not by the server at all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """What is known of a response after its last whole step.
+
+    The messages of `state` are those of the response alone; `output` is what was shown of it until
+    then, `step` the number of its steps and `fence` the takeover in which it was saved.
+    """
+
+    state: AgentState
+    output: tuple[ContentItem, ...]
+    step: int
+    fence: int
+
+    @property
+    def tool_rounds(self) -> int:
+        """The rounds of tools that the response has had."""
+        return sum(isinstance(message, ToolResultMessage) for message in self.state.messages)
+
+    def shown_after(self, output: Sequence[ContentItem]) -> tuple[ContentItem, ...]:
+        """Return what an output has more than this checkpoint's, to which it was added."""
+        whole = len(self.output)
+        rest = tuple(output[whole:])
+        if not whole or len(output) < whole:
+            return rest
+        # Only the last item can have grown.
+        match self.output[-1], output[whole - 1]:
+            case TextContent(text=before), TextContent(text=now) if len(now) > len(before):
+                return (TextContent(text=now[len(before) :]), *rest)
+            case ThinkingContent(thinking=before), ThinkingContent(thinking=now) if len(now) > len(
+                before
+            ):
+                return (ThinkingContent(thinking=now[len(before) :]), *rest)
+        return rest
+
+
+# --- Rows; synchronous ---
+
+
+def save(
+    response_id: str,
+    *,
+    state: AgentState,
+    output: Sequence[ContentItem],
+    step: int,
+    fence: int,
+    at: datetime,
+) -> None:
+    """Put a checkpoint in the place of the response's last one."""
+    CheckpointRow.objects.update_or_create(
+        response_id=response_id,
+        defaults={
+            "state": _storable(state.to_json()),
+            "output": msgspec.to_builtins(tuple(output)),
+            "step": step,
+            "version": VERSION,
+            "fence": fence,
+            "updated_at": at,
+        },
+    )
+
+
+def load(response_id: str) -> Checkpoint | None:
+    """Return a response's checkpoint, if it has one; raises UnreadableCheckpointError."""
+    row = CheckpointRow.objects.filter(pk=response_id).first()
+    if row is None:
+        return None
+    try:
+        state = AgentState.from_json(row.state)
+        output = msgspec.convert(row.output, tuple[ContentItem, ...])
+    except (InvalidState, msgspec.ValidationError) as error:
+        raise UnreadableCheckpointError(f"{response_id}, version {row.version}") from error
+    return Checkpoint(state=state, output=output, step=row.step, fence=row.fence)
+
+
+def delete(response_ids: Collection[str]) -> None:
+    """Forget the checkpoints of responses that have ended; one without a checkpoint is no error."""
+    CheckpointRow.objects.filter(pk__in=response_ids).delete()
+
+
+def saved_before(at: datetime) -> list[str]:
+    """Return the responses whose checkpoints are older than that."""
+    return list(CheckpointRow.objects.filter(updated_at__lt=at).values_list("pk", flat=True))
+
+
+def of_response(state: AgentState, *, after: int) -> AgentState:
+    """Return a state without the messages of the conversation that came before the response."""
+    return replace(state, messages=state.messages[after:])
+
+
+def _storable(value: Any) -> Any:
+    """Return JSON with texts that every database takes."""
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, Mapping):
+        return {storable(key): _storable(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_storable(inner) for inner in value]
+    return value

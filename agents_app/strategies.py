@@ -1,0 +1,55 @@
+"""How an agent's row says which way its model works: loop, react or plan (UAP §5, DESIGN D5).
+
+The law: a strategy's options are checked where they are written and where they are used, by the
+same types; an option that no strategy has is refused.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+
+from uap.execution import ExecutionStrategy, loop, plan, react
+from uap.execution.react import REASONING_PROMPT
+
+MAX_STEPS = 32
+"""The most tool rounds, and the most steps of a plan, that one answer may have."""
+
+
+class _Loop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    def strategy(self, _max_steps: int) -> ExecutionStrategy:
+        return loop()
+
+
+class _React(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    reasoning_prompt: Annotated[str, msgspec.Meta(min_length=1)] = REASONING_PROMPT
+
+    def strategy(self, _max_steps: int) -> ExecutionStrategy:
+        return react(reasoning_prompt=self.reasoning_prompt)
+
+
+class _Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    max_plan_steps: Annotated[int, msgspec.Meta(ge=1, le=MAX_STEPS)] | None = None
+    allow_replan: bool = True
+
+    def strategy(self, max_steps: int) -> ExecutionStrategy:
+        return plan(max_plan_steps=self.max_plan_steps or max_steps, allow_replan=self.allow_replan)
+
+
+_KINDS: Mapping[str, type[_Loop | _React | _Plan]] = {"loop": _Loop, "react": _React, "plan": _Plan}
+
+
+def make_strategy(name: str, options: Mapping[str, Any], *, max_steps: int) -> ExecutionStrategy:
+    """Return the strategy of that name.
+
+    Options of react: `reasoning_prompt`. Of plan: `max_plan_steps` (1-32, `max_steps` by default)
+    and `allow_replan`. loop has none. Raises ValueError for an unknown name, and for options that
+    do not fit, in words for an operator.
+    """
+    kind = _KINDS.get(name)
+    if kind is None:
+        raise ValueError(f"There is no strategy named {name!r}.")
+    try:
+        return msgspec.convert(options, kind).strategy(max_steps)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"The strategy {name} does not take this: {error}.") from error

@@ -1,0 +1,276 @@
+"""Runs of more than one step: strategies, checkpoints between steps, and going on from one."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from agents_app import scripts
+from agents_app.checkpoints import Checkpoint
+from agents_app.runtime import AgentError, RunFinished, RunRequest, run_agent
+from agents_app.selectors import AgentSpec
+from agents_app.tools import ToolOutcome
+from tests.agents_app.doors import Broker, Media
+from uamp.content import (
+    ContentItem,
+    Message,
+    TextContent,
+    ThinkingContent,
+    ToolCallContent,
+    ToolCallData,
+    ToolResultContent,
+    ToolResultData,
+)
+from uamp.events import Event, Progress
+from uamp.output import OutputBuilder
+from uamp.session import FunctionDefinition, ToolDefinition
+from uap import AgentState
+from upp import AssistantMessage, ErrorCode, LLMRequest, ToolResultMessage, UPPError, UserMessage
+from upp.providers.scripted import Call, Fail, Step, Text
+
+Play = Callable[[LLMRequest], AsyncIterator[Step]]
+LOOK = ToolDefinition(function=FunctionDefinition(name="look", description="d"))
+PLAN = json.dumps(
+    {
+        "steps": [
+            {"id": "a", "description": "Look", "tool": "look", "dependsOn": []},
+            {"id": "b", "description": "Say", "tool": None, "dependsOn": ["a"]},
+        ]
+    }
+)
+
+
+@pytest.fixture
+def play(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AgentSpec]:
+    """Return a function that makes an agent of what its model says to each request in turn."""
+
+    def agent(*turns: list[Step], seen: list[LLMRequest] | None = None, **values: Any) -> AgentSpec:
+        left = list(turns)
+
+        async def script(request: LLMRequest) -> AsyncIterator[Step]:
+            if seen is not None:
+                seen.append(request)
+            for step in left.pop(0) if len(left) > 1 else left[0]:
+                yield step
+
+        monkeypatch.setitem(scripts.SCRIPTS, "played", lambda _spec, request: script(request))
+        return AgentSpec(id="a", name="bot", options={"script": "played"}, **values)
+
+    return agent
+
+
+@dataclass
+class Keeper:
+    """Keeps each checkpoint with what had been shown when it was saved."""
+
+    builder: OutputBuilder = field(default_factory=OutputBuilder)
+    kept: list[Checkpoint] = field(default_factory=list)
+    broken: bool = False
+
+    async def save(self, state: AgentState, *, step: int) -> None:
+        """Keep it, through JSON as a row does."""
+        if self.broken:
+            raise OSError("the disk is full")
+        state = AgentState.from_json(state.to_json())
+        output = tuple(self.builder.output)
+        self.kept.append(Checkpoint(state=state, output=output, step=step, fence=1))
+
+
+def request(**values: Any) -> RunRequest:
+    history = [Message(role="user", content="hello")]
+    return RunRequest(response_id="r1", history=history, tools=[LOOK], **values)
+
+
+async def run(
+    spec: AgentSpec, given: RunRequest, keeper: Keeper | None = None
+) -> tuple[list[Event], RunFinished, Broker]:
+    broker = Broker(answer=lambda _: ToolOutcome(result="seen"))
+    keeper = keeper or Keeper()
+    events: list[Event] = []
+    async for item in run_agent(spec, given, broker=broker, media=Media(), checkpoints=keeper):
+        if isinstance(item, RunFinished):
+            return events, item, broker
+        keeper.builder.add(item)
+        events.append(item)
+    raise AssertionError
+
+
+def shown(events: list[Event]) -> list[ContentItem]:
+    builder = OutputBuilder()
+    for event in events:
+        builder.add(event)
+    return builder.output
+
+
+CALL: list[Step] = [Text("I look. "), Call(name="look", arguments={"at": 1}, call_id="c1")]
+
+
+async def test_a_turn_of_one_step_has_no_checkpoint(play: Callable[..., AgentSpec]) -> None:
+    keeper = Keeper()
+    await run(play([Text("hi")]), request(), keeper)
+    assert keeper.kept == []
+
+
+async def test_a_checkpoint_is_saved_after_each_step_but_the_last(
+    play: Callable[..., AgentSpec],
+) -> None:
+    keeper = Keeper()
+    again: list[Step] = [Text("More. "), Call(name="look", arguments={}, call_id="c2")]
+    await run(play(CALL, again, [Text("done")]), request(), keeper)
+    first, second = keeper.kept
+    assert (first.step, second.step) == (1, 2)
+    assert (first.output, second.output) == (
+        (TextContent(text="I look. "),),
+        (TextContent(text="I look. More. "),),
+    )
+    # The question is in the chat, and not in the checkpoint.
+    assert [type(message) for message in first.state.messages] == [
+        AssistantMessage,
+        ToolResultMessage,
+    ]
+    assert [len(kept.state.messages) for kept in keeper.kept] == [2, 4]
+
+
+async def test_a_checkpoint_that_is_not_saved_does_not_end_the_run(
+    play: Callable[..., AgentSpec], caplog: pytest.LogCaptureFixture
+) -> None:
+    events, _, _ = await run(play(CALL, [Text("done")]), request(), Keeper(broken=True))
+    assert shown(events) == [TextContent(text="I look. done")]
+    assert "a checkpoint was not saved" in caplog.text
+
+
+async def test_a_run_goes_on_from_its_checkpoint(play: Callable[..., AgentSpec]) -> None:
+    keeper = Keeper()
+    await run(play(CALL, [Text("lost")]), request(), keeper)
+    (kept,) = keeper.kept
+    seen: list[LLMRequest] = []
+    spec = play([Text("done")], seen=seen)
+    after = Keeper()
+    events, end, broker = await run(spec, request(resume=kept.output, checkpoint=kept), after)
+    assert shown(events) == [TextContent(text="done")]
+    assert (broker.calls, end.steps, after.kept) == ([], 1, [])
+    (asked,) = seen
+    assert [type(message) for message in asked.messages] == [
+        UserMessage,
+        AssistantMessage,
+        ToolResultMessage,
+    ]
+
+
+async def test_a_run_that_waited_goes_on_from_its_checkpoint_and_its_new_call(
+    play: Callable[..., AgentSpec],
+) -> None:
+    keeper = Keeper()
+    await run(play(CALL, [Text("lost")]), request(), keeper)
+    (kept,) = keeper.kept
+    added = (
+        TextContent(text="I look. Again."),
+        ToolCallContent(tool_call=ToolCallData(id="c2", name="look", arguments="{}")),
+        ToolResultContent(tool_result=ToolResultData(call_id="c2", result="dark")),
+    )
+    seen: list[LLMRequest] = []
+    _, _, broker = await run(
+        play([Text("done")], seen=seen), request(resume=added, checkpoint=kept)
+    )
+    assert broker.calls == []
+    *_, said, result = seen[0].messages
+    assert (said.text, len(seen[0].messages)) == ("Again.", 5)
+    assert isinstance(result, ToolResultMessage)
+    assert result.results[0].result == "dark"
+
+
+async def test_rounds_before_the_checkpoint_count(play: Callable[..., AgentSpec]) -> None:
+    keeper = Keeper()
+    await run(play(CALL, CALL, [Text("lost")]), request(), keeper)
+    kept = keeper.kept[-1]
+    spec = play([Call(name="look", arguments={})], max_steps=4)
+    broker = Broker(answer=lambda _: ToolOutcome(result="seen"))
+    given = request(resume=kept.output, checkpoint=kept)
+    with pytest.raises(AgentError) as caught:
+        [item async for item in run_agent(spec, given, broker=broker, media=Media())]
+    assert caught.value.code == "too_many_steps"
+    assert len(broker.calls) == 2
+
+
+async def test_react_shows_its_reasoning_as_thinking(play: Callable[..., AgentSpec]) -> None:
+    seen: list[LLMRequest] = []
+    spec = play(
+        [Text("I have to look.")],
+        CALL,
+        [Text("I know.")],
+        [Text("It is blue.")],
+        seen=seen,
+        strategy="react",
+        strategy_options={"reasoning_prompt": "Think!"},
+    )
+    keeper = Keeper()
+    events, end, broker = await run(spec, request(), keeper)
+    assert shown(events) == [
+        ThinkingContent(thinking="I have to look.", stage="analyzing"),
+        TextContent(text="I look. "),
+        ThinkingContent(thinking="I know.", stage="analyzing"),
+        TextContent(text="It is blue."),
+    ]
+    assert (end.steps, len(broker.calls), len(keeper.kept)) == (4, 1, 1)
+    assert seen[0].messages[-1].text == "Think!"
+
+
+async def test_a_plan_is_shown_as_thinking_and_its_steps_as_progress(
+    play: Callable[..., AgentSpec],
+) -> None:
+    keeper = Keeper()
+    spec = play([Text(PLAN)], CALL, [Text("I saw it.")], [Text("Blue.")], strategy="plan")
+    events, end, _ = await run(spec, request(), keeper)
+    assert shown(events) == [
+        ThinkingContent(thinking="1. Look\n2. Say\n", stage="planning"),
+        TextContent(text="I look. I saw it.\n\nBlue."),
+    ]
+    told = [event.message for event in events if isinstance(event, Progress)]
+    assert (told, end.steps) == (["Look", "Look", "Say"], 4)
+    assert [kept.step for kept in keeper.kept] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("at", "left", "said"),
+    [
+        (0, [CALL, [Text("I saw it.")], [Text("Blue.")]], "I look. I saw it.\n\nBlue."),
+        (1, [[Text("I saw it.")], [Text("Blue.")]], "I saw it.\n\nBlue."),
+        (2, [[Text("Blue.")]], "\n\nBlue."),
+    ],
+)
+async def test_a_plan_goes_on_where_it_was(
+    play: Callable[..., AgentSpec], at: int, left: list[list[Step]], said: str
+) -> None:
+    keeper = Keeper()
+    spec = play([Text(PLAN)], CALL, [Text("I saw it.")], [Text("Blue.")], strategy="plan")
+    await run(spec, request(), keeper)
+    kept = keeper.kept[at]
+    after = Keeper()
+    events, end, _ = await run(
+        play(*left, strategy="plan"), request(resume=kept.output, checkpoint=kept), after
+    )
+    assert "".join(item.text for item in shown(events) if isinstance(item, TextContent)) == said
+    assert end.steps == len(left)
+    assert [later.step for later in after.kept] == list(range(at + 2, 4))
+
+
+async def test_a_model_that_plans_for_ever_is_stopped(play: Callable[..., AgentSpec]) -> None:
+    turns: list[list[Step]] = []
+    error = UPPError("away", code=ErrorCode.PROVIDER_ERROR)
+    for _ in range(20):
+        turns += [[Text(PLAN)], [Fail(error)]]
+    spec = play(*turns, strategy="plan", max_steps=2)
+    with pytest.raises(AgentError) as caught:
+        await run(spec, request())
+    assert caught.value.code == "too_many_steps"
+    assert caught.value.message == "bot took 6 steps without coming to an answer."
+
+
+async def test_a_strategy_that_cannot_be_made_is_told_in_safe_words(
+    play: Callable[..., AgentSpec],
+) -> None:
+    with pytest.raises(AgentError) as caught:
+        await run(play([Text("x")], strategy="plan", strategy_options={"secret": 1}), request())
+    assert (caught.value.code, "secret" in caught.value.message) == ("provider_error", False)
