@@ -1,0 +1,53 @@
+"""Checkpoints of responses: who may save one, and which are forgotten."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from agents_app import checkpoints
+from agents_app.models import Checkpoint as CheckpointRow
+from sessions_app import services
+from sessions_app.models import Response
+from tests import factories
+from uamp.content import TextContent
+from uap import AgentState
+
+SAID = [TextContent(text="one")]
+
+
+def running(**fields: object) -> Response:
+    agent = factories.agent(f"agent{Response.objects.count()}")
+    return factories.response(agent, factories.chat(agent), **fields)
+
+
+def save(response: Response, *, fence: int) -> None:
+    state = AgentState.initial()
+    services.save_checkpoint(response.pk, fence=fence, text="one", output=SAID, state=state, step=1)
+
+
+@pytest.mark.django_db
+def test_only_who_runs_a_response_saves_its_checkpoint() -> None:
+    response = running(fence=2)
+    save(response, fence=1)
+    assert checkpoints.load(response.pk) is None
+    save(response, fence=2)
+    kept = checkpoints.load(response.pk)
+    assert kept is not None
+    assert (kept.output, kept.fence) == (tuple(SAID), 2)
+    response.refresh_from_db()
+    assert response.text == "one"
+
+
+@pytest.mark.django_db
+def test_old_checkpoints_of_what_has_ended_are_forgotten() -> None:
+    live, ended, fresh = running(), running(), running()
+    for response in (live, ended, fresh):
+        save(response, fence=1)
+    Response.objects.filter(pk__in=[ended.pk, fresh.pk]).update(
+        status="completed", finished_at=timezone.now()
+    )
+    old = timezone.now() - timedelta(days=1)
+    CheckpointRow.objects.filter(pk__in=[live.pk, ended.pk]).update(updated_at=old)
+    services.forget_old_checkpoints()
+    assert set(CheckpointRow.objects.values_list("pk", flat=True)) == {live.pk, fresh.pk}
