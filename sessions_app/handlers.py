@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import logging
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 from django.conf import settings
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+Handler: TypeAlias = "Callable[[Peer, Any], Awaitable[None]]"
+
 RATE_LIMIT_WARNING: Final = 5
 # What a session may still do when its token has expired (notes/reliability.md §3.1).
 _WITHOUT_TOKEN: Final = (ev.SessionUpdate, ev.SessionEnd, ev.SessionCreate, ev.Ping)
@@ -56,19 +58,21 @@ async def receive(peer: Peer, raw: str | bytes) -> None:
 
 async def handle(peer: Peer, event: uamp.Event) -> None:
     """Do what one event says."""
+    is_repeated = isinstance(event, uamp.Repeated)
     if isinstance(event, uamp.Repeated):
         if not isinstance(event.event, ev.ResponseCreate):
             for reply in event.replies:
                 peer.send_frame(reply, event.event.session_id or "")
             return
-        event = event.event  # its row knows what it led to
+        event = event.event
     if isinstance(event, uamp.UnknownEvent):
         # UAMP §14.3: logged, never an error.
         logger.info("ignored an event of the unknown type %.100r", event.type_name)
         return
     try:
         _check_token(peer, event)
-        await HANDLERS[type(event)](peer, event)
+        handler: Handler = repeat_response if is_repeated else HANDLERS[type(event)]
+        await handler(peer, event)
     except RemoteProtocolError as error:
         _name(error, event)
         refuse(peer, error)
@@ -180,6 +184,15 @@ async def create_response(peer: Peer, event: ev.ResponseCreate) -> None:
         for given in inputs:
             peer.connection.forget(given)
         raise
+
+
+async def repeat_response(peer: Peer, event: ev.ResponseCreate) -> None:
+    """Answer a response.create that came before; inputs that wait are the next one's."""
+    attached = peer.attached_to(event)
+    response_ids = await database.run(
+        selectors.responses_started_by, attached.session.id, event.event_id or ""
+    )
+    await _tell_again(peer, event, attached, response_ids)
 
 
 async def _start(
@@ -304,7 +317,7 @@ async def answer_ping(peer: Peer, event: ev.Ping) -> None:
     )
 
 
-HANDLERS: Final[dict[type[uamp.Event], Callable[[Peer, Any], Awaitable[None]]]] = {
+HANDLERS: Final[dict[type[uamp.Event], Handler]] = {
     ev.SessionCreate: create_session,
     ev.SessionUpdate: update_session,
     ev.SessionEnd: end_session,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 import uamp
-from sessions_app.models import Response, Session, ToolCall
+from sessions_app.models import InboundEvent, Response, Session, ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -127,6 +127,16 @@ def response_ids_of(session_id: str, *, live_only: bool = False) -> list[str]:
     if live_only:
         rows = rows.filter(status__in=Response.LIVE)
     return list(rows.order_by("created_at").values_list("id", flat=True))
+
+
+def responses_started_by(session_id: str, event_id: str) -> list[str]:
+    """Return the responses that a client event of a session led to."""
+    outcome: dict[str, Any] | None = (
+        InboundEvent.objects.filter(session_id=session_id, event_id=event_id)
+        .values_list("outcome", flat=True)
+        .first()
+    )
+    return [] if outcome is None else list(outcome["response_ids"])
 
 
 def waiting_calls(session_id: str) -> list[ToolCall]:

@@ -34,6 +34,8 @@ class Broker:
         self._run = run
         self._waits: dict[int, asyncio.Future[ToolOutcome]] = {}
         self._client_waits: set[int] = set()
+        # Calls for the client that are being written: it was not told of all of them yet.
+        self._opening = 0
         self.used = bool(run.context.request.resume)
 
     @property
@@ -44,7 +46,7 @@ class Broker:
     @property
     def waits_for_client(self) -> bool:
         """Whether only a `tool.result` lets this run go on."""
-        return bool(self._client_waits)
+        return bool(self._client_waits) and not self._opening
 
     async def client_tool(self, call: uamp.ToolCallData) -> ToolOutcome:
         """Ask the session's client (UAMP §3.2): `tool.call`, then its `tool.result`."""
@@ -56,7 +58,11 @@ class Broker:
             response_id=run.response_id,
         )
         run.builder.add(asked)
-        pk = await self._open(ToolCall.Kind.CLIENT, call)
+        self._opening += 1
+        try:
+            pk = await self._open(ToolCall.Kind.CLIENT, call)
+        finally:
+            self._opening -= 1
         wait = self._wait(pk)
         self._client_waits.add(pk)
         run.tell_asker(asked)

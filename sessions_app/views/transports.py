@@ -368,6 +368,7 @@ async def _batch_of(request: HttpRequest) -> tuple[_Line, list[dict[str, Any]]]:
     line = _Line(request, await _principal(request), "batch")
     events = _events_of(request.body, line.peer.limits)
     named = {str(event["session_id"]) for event in events if event.get("session_id")}
+    named -= {_opened_by(event) for event in events}
     try:
         for session_id in named:
             await line.attach_known(session_id)
@@ -376,6 +377,17 @@ async def _batch_of(request: HttpRequest) -> tuple[_Line, list[dict[str, Any]]]:
         await line.close()
         raise
     return line, events
+
+
+def _opened_by(event: dict[str, Any]) -> str:
+    """Return the id of the session that a session.create opens, or ''."""
+    resume, session = event.get("resume"), event.get("session")
+    if event.get("type") == "session.create":
+        if isinstance(resume, dict) and resume.get("session_id"):
+            return str(resume["session_id"])
+        if isinstance(session, dict) and session.get("id"):
+            return str(session["id"])
+    return ""
 
 
 def _events_of(body: bytes, limits: uamp.Limits) -> list[dict[str, Any]]:
