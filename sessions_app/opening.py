@@ -114,7 +114,7 @@ async def attach_session(
         session, cursor=resume.after if resume is not None and goes_on else session.last_seq
     )
     # Heard before it is read: what comes in between is found twice, never missed.
-    await peer.follow(session.chat_id)
+    await peer.hear(session.chat_id)
     if not session.is_shared and (resume is not None or session.chat_scoped):
         await runner.current().watch_chat(session.chat_id)
     name = asked_agent or session.agent_name

@@ -224,9 +224,18 @@ class Peer:
 
     def nudge(self, chat_id: str) -> None:
         """Read the log of a chat: a message about it was lost (runner.Follower)."""
+        self.put(partial(self.hear, chat_id))
         for attached in self.followers_of(chat_id):
             self.put(attached.feed.catch_up)
             self.put(attached.feed.repair)
+
+    async def hear(self, chat_id: str) -> None:
+        """Enter a chat's group; while the layer is away the tick finds what it would say (D2)."""
+        try:
+            await self.follow(chat_id)
+        except Exception:
+            # Whatever a layer raises: what happens in the chat is in its log.
+            logger.warning("the group of chat %s is not heard", chat_id, exc_info=True)
 
     @property
     def session_ids(self) -> list[str]:

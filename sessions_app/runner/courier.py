@@ -18,6 +18,8 @@ class Courier:
         self._parts: list[str] = []
         self._head: dict[str, Any] | None = None
         self._task: asyncio.Task[None] | None = None
+        self._is_sending = False
+        self._is_over = False
 
     def text(self, response_id: str, offset: int, text: str, origin: str) -> None:
         """Take text; it leaves after the delay, with what came meanwhile."""
@@ -53,9 +55,11 @@ class Courier:
             self._task = asyncio.create_task(self._later())
 
     async def _later(self) -> None:
-        while self._head is not None or self._queue:
+        while not self._is_over and (self._head is not None or self._queue):
             await asyncio.sleep(self._delay)
+            self._is_sending = True
             await self._send_all()
+            self._is_sending = False
 
     async def _send_all(self) -> None:
         self._close_text()
@@ -67,8 +71,10 @@ class Courier:
 
         Text that nobody got yet may be left out, since the terminal event has it all.
         """
+        self._is_over = True
         if self._task is not None and not self._task.done():
-            self._task.cancel()
+            if not self._is_sending:
+                self._task.cancel()
             await asyncio.wait([self._task])
         self._head, self._parts = None, []
         queue, self._queue = self._queue, []

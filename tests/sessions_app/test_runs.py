@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from channels.layers import channel_layers
+from channels.layers import channel_layers, get_channel_layer
 from channels.testing import WebsocketCommunicator
 from django.db import connections, transaction
 from django.utils import timezone
 
 import uamp
+from chat_app import fanout
 from chat_app.models import Chat, ChatEvent
 from sessions_app import auth, database, runner, services
 from sessions_app.models import Response, ToolCall
+from sessions_app.runner import keeper, recovery
 from sessions_app.runner import process as processes
-from sessions_app.runner import recovery
+from sessions_app.runner.courier import Courier
 from tests import factories
 from tests import services as services_of_tests
 from tests.client import wait_until
 from tests.house import quick_agent
 from uamp import events as ev
 from uamp_project.asgi import application
+from uamp_project.embedded.layer import EmbeddedChannelLayer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -161,6 +165,77 @@ async def test_a_cancel_that_comes_while_the_end_is_written_takes_nothing_back(
     ]
     assert (await database.run(get_response, run.response_id)).status == "completed"
     assert process.runs == {}
+
+
+class SlowLayer(EmbeddedChannelLayer):
+    """A layer that takes its time with groups of chats, and may be away for new members."""
+
+    is_away = False
+
+    async def group_add(self, group: str, channel: str) -> None:
+        """Enter a group, unless the layer is away."""
+        if self.is_away and group.startswith("chat."):
+            raise ConnectionError("the layer is away")
+        await super().group_add(group, channel)
+
+    async def group_send(self, group: str, message: dict[str, Any]) -> None:
+        """Send to a group, a moment later."""
+        if group.startswith("chat."):
+            await asyncio.sleep(0.02)
+        await super().group_send(group, message)
+
+
+@pytest.fixture
+def slow_layer(settings: Settings) -> None:
+    """Let the layer be slow."""
+    settings.CHANNEL_LAYERS = {"default": {"BACKEND": f"{__name__}.SlowLayer", "CONFIG": {}}}
+    channel_layers.set("default", None)
+    channel_layers.backends.clear()
+
+
+async def test_the_end_of_a_run_loses_nothing_that_waits_for_the_layer(
+    database_threads: None, slow_layer: None
+) -> None:
+    layer = get_channel_layer()
+    channel = await layer.new_channel()
+    await layer.group_add(fanout.chat_group("chat_1"), channel)
+    courier = Courier("chat_1", 0.001)
+    for number in range(4):
+        courier.signal(fanout.signal_message(chat_id="chat_1", frame=str(number)))
+    await asyncio.sleep(0.03)  # the second one is on its way
+    await courier.drain()
+    frames = [(await layer.receive(channel))["frame"] for _ in range(4)]
+    assert frames == ["0", "1", "2", "3"]
+
+
+async def test_a_session_opens_while_the_layer_is_away_and_is_heard_when_it_is_back(
+    database_threads: None,
+    slow_layer: None,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(keeper, "POLL_LOGS_SECONDS", 0.1)
+    settings.UAMP_GRACE_SECONDS = 0
+    layer = get_channel_layer()
+    layer.is_away = True
+    session = await database.run(open_session, "echo")
+    chat = await database.run(Chat.objects.get, pk=session.chat_id)
+    socket = WebsocketCommunicator(application, "/uamp")
+    await socket.connect()
+    resume = {"session_id": session.id}
+    create = {"type": "session.create", "session": {}, "resume": resume}
+    await socket.send_to(text_data=json.dumps(create))
+    created = json.loads(await socket.receive_from())
+    assert (created["type"], created["chat"]) == ("session.created", chat.pk)
+    layer.is_away = False
+    hearer = Hearer()
+    await ask(session, "one", hearer)
+    group = fanout.chat_group(chat.pk)
+    async with asyncio.timeout(WAIT_SECONDS):
+        while group not in layer._groups:
+            assert json.loads(await socket.receive_from())["type"] != "session.error"
+    await socket.disconnect()
+    await runner.drain()
 
 
 async def test_a_socket_that_closes_after_the_end_of_the_server_starts_nothing_anew(
