@@ -167,6 +167,9 @@ async def sign_in(context: BrowserContext, product: Product, username: str) -> P
     await page.wait_for_url(f"{product.url}/")
     await page.goto(f"{product.url}/chats/{product.chat_id}")
     await page.get_by_test_id("composer").wait_for()
+    # The chat is open when its history, or its absence, is on the page.
+    said = page.get_by_test_id("message").or_(page.get_by_text("Nothing said yet"))
+    await said.first.wait_for()
     return page
 
 
