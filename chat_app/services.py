@@ -374,9 +374,9 @@ def close_presence(*, presence_id: str, user_id: int, now: datetime) -> bool:
         return not Presence.objects.filter(user_id=user_id, seen_at__gte=fresh).exists()
 
 
-def renew_presence(*, process: str, now: datetime) -> None:
-    """Say that a process still holds its sockets; also forgets those of dead processes."""
+def renew_presence(presence_ids: Sequence[str], *, now: datetime) -> None:
+    """Say that a process still holds these sockets; also forgets those that nobody holds."""
     # A socket that opened since `now` was read is fresh anyway.
-    Presence.objects.filter(process=process, connected_at__lte=now).update(seen_at=now)
+    Presence.objects.filter(pk__in=presence_ids, connected_at__lte=now).update(seen_at=now)
     stale = now - timedelta(seconds=2 * Presence.FRESH_SECONDS)
     Presence.objects.filter(seen_at__lt=stale).delete()

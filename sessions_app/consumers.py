@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
+from django.db import DatabaseError, InterfaceError
 
 from chat_app import fanout
 from sessions_app import auth, database, handlers, presence, runner
@@ -50,7 +51,6 @@ class UampConsumer(AsyncWebsocketConsumer):
         """Find out who is there; refuse a foreign page and a bad token before accepting."""
         del message
         self._pump: asyncio.Task[None] | None = None
-        self._presence: str | None = None
         self._groups: set[str] = set()
         process = self.process = runner.current()
         if process.draining:
@@ -89,7 +89,11 @@ class UampConsumer(AsyncWebsocketConsumer):
         await self.accept()
         process.followers.add(self.peer)
         self._pump = process.spawn(self._send_frames(), name="pump")
-        self._presence = await presence.arrive(principal, process=process.id)
+        try:
+            self.peer.presence_id = await presence.arrive(principal, process=process.id)
+        except (DatabaseError, InterfaceError):
+            # Who is online is less than the socket itself.
+            logger.warning("nobody was told that %s is online", principal.key, exc_info=True)
 
     async def websocket_receive(self, message: Mapping[str, Any]) -> None:
         """Take one frame. A flooding client is read more slowly, not buffered (notes G11)."""
@@ -107,10 +111,12 @@ class UampConsumer(AsyncWebsocketConsumer):
             for session_id in list(self.peer.sessions):
                 self.peer.detach(session_id)
             self.process.followers.discard(self.peer)
-        for group in self._groups:
-            await self.channel_layer.group_discard(group, self.channel_name)
-        if self._presence is not None:
-            await presence.leave(self.peer.principal, self._presence)
+        try:
+            for group in self._groups:
+                await self.channel_layer.group_discard(group, self.channel_name)
+        finally:
+            if self._pump is not None and self.peer.presence_id is not None:
+                await presence.leave(self.peer.principal, self.peer.presence_id)
         raise StopConsumer
 
     async def _send_frames(self) -> None:

@@ -150,6 +150,7 @@ class Peer:
         )
         self.sessions: dict[str, Attached] = {}
         self.closed_with: int | None = None
+        self.presence_id: str | None = None
         self.on_error: Callable[[uamp.RemoteProtocolError], None] | None = None
         # A batch is over when nothing goes on by itself any more.
         self.ends_when_idle = False

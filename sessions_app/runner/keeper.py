@@ -44,7 +44,7 @@ def keep(process: Process) -> None:
         await database.run(reap)
 
     async def presence() -> None:
-        await database.run(chats.renew_presence, process=process.id, now=timezone.now())
+        await renew_presence(process)
 
     async def touch() -> None:
         await process.touch_sessions()
@@ -63,6 +63,12 @@ def keep(process: Process) -> None:
     ]
     for name, seconds, beat in beats:
         process.spawn(_beat(name, seconds, beat), name=name)
+
+
+async def renew_presence(process: Process) -> None:
+    """Say that the sockets of people are open: those that are, not those whose end was lost."""
+    held = [f.presence_id for f in list(process.followers) if f.presence_id is not None]
+    await database.run(chats.renew_presence, held, now=timezone.now())
 
 
 async def _beat(name: str, seconds: float, beat: Callable[[], Awaitable[None]]) -> None:

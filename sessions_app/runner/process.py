@@ -47,6 +47,8 @@ class Follower(Protocol):
     """A socket or stream that follows chats, for the tick that finds what the layer lost."""
 
     principal: Principal
+    # The row that says that its person is online, if there is one.
+    presence_id: str | None
 
     def cursors(self) -> dict[str, int]:
         """Return the chats that it follows and how far it is."""

@@ -18,7 +18,7 @@ from django.utils import timezone
 
 import uamp
 from chat_app import fanout
-from chat_app.models import Chat, ChatEvent
+from chat_app.models import Chat, ChatEvent, Presence
 from sessions_app import auth, database, runner, services
 from sessions_app.models import Response, ToolCall
 from sessions_app.runner import keeper, recovery
@@ -236,6 +236,27 @@ async def test_a_session_opens_while_the_layer_is_away_and_is_heard_when_it_is_b
             assert json.loads(await socket.receive_from())["type"] != "session.error"
     await socket.disconnect()
     await runner.drain()
+
+
+async def test_a_socket_that_is_gone_does_not_keep_its_person_online(process: Process) -> None:
+    person = await database.run(factories.user)
+    ghost = await database.run(factories.presence, person)
+    seen = timezone.now() - timedelta(seconds=100)
+    # Its socket closed while the database was away: only the row is left.
+    await database.run(Presence.objects.update, process=process.id, connected_at=seen, seen_at=seen)
+    key = await database.run(auth.create_api_key, person, name="tests")
+    headers = [(b"authorization", f"Bearer {key}".encode())]
+    socket = WebsocketCommunicator(application, "/uamp", headers=headers)
+    await socket.connect()
+    await database.run(wait_until, lambda: Presence.objects.count() == 2)
+    await database.run(Presence.objects.update, connected_at=seen, seen_at=seen)
+    await keeper.renew_presence(process)
+    fresh = await database.run(
+        lambda: list(Presence.objects.filter(seen_at__gt=seen).values_list("pk", flat=True))
+    )
+    assert len(fresh) == 1
+    assert ghost.pk not in fresh
+    await socket.disconnect()
 
 
 async def test_a_socket_that_closes_after_the_end_of_the_server_starts_nothing_anew(
