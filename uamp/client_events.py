@@ -156,6 +156,15 @@ class ToolResult(Event, frozen=True, kw_only=True, tag="tool.result"):
     content_items: tuple[ContentItem, ...] | None = None
 
 
+class ToolApprove(Event, frozen=True, kw_only=True, tag="tool.approve"):
+    """A person's answer to ``tool.approval_required``, an addition; ``reason`` is for the model."""
+
+    call_id: str
+    response_id: str | None = None
+    approved: bool = True
+    reason: str | None = None
+
+
 class Payment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A payment token or proof; ``amount`` is a decimal string (UAMP §5.15)."""
 

@@ -25,6 +25,7 @@ from uamp.client_events import (
     SessionDescription,
     SessionEnd,
     SessionUpdate,
+    ToolApprove,
     ToolResult,
     VoiceAccept,
     VoiceDecline,
@@ -61,6 +62,8 @@ from uamp.server_events import (
     SessionError,
     SessionUpdated,
     Thinking,
+    ToolApprovalDone,
+    ToolApprovalRequired,
     ToolCall,
     ToolCallDone,
     ToolProgress,
@@ -95,6 +98,7 @@ ClientEvent = (
     | ResponseCreate
     | ResponseCancel
     | ToolResult
+    | ToolApprove
     | PaymentSubmit
     | VoiceInvite
     | VoiceAccept
@@ -117,6 +121,8 @@ ServerEvent = (
     | ResponseCancelled
     | ToolCall
     | ToolCallDone
+    | ToolApprovalRequired
+    | ToolApprovalDone
     | Progress
     | Thinking
     | AudioDelta
@@ -218,6 +224,9 @@ __all__ = [
     "SystemStop",
     "SystemUnroutable",
     "Thinking",
+    "ToolApprovalDone",
+    "ToolApprovalRequired",
+    "ToolApprove",
     "ToolCall",
     "ToolCallDone",
     "ToolProgress",

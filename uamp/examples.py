@@ -135,6 +135,9 @@ _CLIENT: tuple[Event, ...] = (
         result='{"temperature": 22, "unit": "celsius"}',
         content_items=(ImageContent(image=_PICTURE, content_id=_PICTURE_ID),),
     ),
+    e.ToolApprove(
+        event_id="evt_302", session_id=_SESSION, call_id=_CALL, response_id=_RESPONSE, approved=True
+    ),
     e.PaymentSubmit(
         event_id="evt_400",
         session_id=_SESSION,
@@ -261,6 +264,26 @@ _SERVER: tuple[Event, ...] = (
         response_id=_RESPONSE,
     ),
     e.ToolCallDone(event_id="evt_311", session_id=_SESSION, call_id=_CALL, response_id=_RESPONSE),
+    e.ToolApprovalRequired(
+        event_id="evt_312",
+        session_id=_SESSION,
+        call_id=_CALL,
+        name="delete_file",
+        arguments='{"path": "report.csv"}',
+        response_id=_RESPONSE,
+        agent="files",
+        user_id="7",
+        expires_at=1704153600,
+    ),
+    e.ToolApprovalDone(
+        event_id="evt_313",
+        session_id=_SESSION,
+        call_id=_CALL,
+        response_id=_RESPONSE,
+        approved=True,
+        user_id="7",
+        username="alice",
+    ),
     e.Progress(
         event_id="evt_500",
         session_id=_SESSION,

@@ -175,6 +175,35 @@ class ToolCallDone(Event, frozen=True, kw_only=True, tag="tool.call_done"):
     response_id: str | None = None
 
 
+class ToolApprovalRequired(Event, frozen=True, kw_only=True, tag="tool.approval_required"):
+    """A person has to allow a tool call; an addition, answered with ``tool.approve``.
+
+    ``arguments`` is JSON text, ``expires_at`` is Unix seconds: an answer after it has no effect.
+    ``user_id`` is who asked for the work and decides, besides the owners of the chat.
+    """
+
+    call_id: str
+    name: str
+    arguments: str
+    response_id: str
+    agent: str | None = None
+    user_id: str | None = None
+    expires_at: int | float | None = None
+
+
+class ToolApprovalDone(Event, frozen=True, kw_only=True, tag="tool.approval_done"):
+    """A person allowed or refused a tool call, or nobody did in time; an addition.
+
+    ``user_id`` and ``username`` are whose answer it was.
+    """
+
+    call_id: str
+    response_id: str
+    approved: bool
+    user_id: str | None = None
+    username: str | None = None
+
+
 class Progress(Event, frozen=True, kw_only=True, tag="progress"):
     """How far a long operation is (UAMP §6.12).
 
@@ -326,10 +355,15 @@ class PaymentRequirements(msgspec.Struct, frozen=True, kw_only=True, omit_defaul
 
 
 class PaymentRequired(Event, frozen=True, kw_only=True, tag="payment.required"):
-    """Pay before the response goes on (UAMP §7.2)."""
+    """Pay before the response goes on (UAMP §7.2).
+
+    ``extra`` with the action ``topup`` says that the response pauses and goes on when it is paid;
+    it is told here and in ``requirements``.
+    """
 
     response_id: str | None = None
     requirements: PaymentRequirements
+    extra: dict[str, Any] | None = None
 
 
 class PaymentAccepted(Event, frozen=True, kw_only=True, tag="payment.accepted"):
@@ -342,13 +376,20 @@ class PaymentAccepted(Event, frozen=True, kw_only=True, tag="payment.accepted"):
 
 
 class PaymentBalance(Event, frozen=True, kw_only=True, tag="payment.balance"):
-    """What is left, a decimal string (UAMP §7.2)."""
+    """What is left, a decimal string (UAMP §7.2).
+
+    ``balance_remaining`` and ``threshold`` are what the transports' specification calls the balance
+    and the amount below which ``low_balance_warning`` is told.
+    """
 
     balance: str
     currency: str
     low_balance_warning: bool | None = None
     estimated_remaining: int | float | None = None
     expires_at: int | float | None = None
+    balance_remaining: str | None = None
+    threshold: str | None = None
+    response_id: str | None = None
 
 
 class PaymentError(Event, frozen=True, kw_only=True, tag="payment.error"):

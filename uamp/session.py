@@ -156,11 +156,16 @@ class AudioUsage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class UsageStats(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Tokens used (UAMP §8.7)."""
+    """Tokens used (UAMP §8.7).
+
+    ``cache_write_tokens``, an addition, says how many of the ``cached_tokens`` were written: they
+    may have another price than those that were read.
+    """
 
     input_tokens: int | None = None
     output_tokens: int | None = None
     total_tokens: int | None = None
     cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
     cost: Cost | None = None
     audio: AudioUsage | None = None
