@@ -1,0 +1,123 @@
+"""Finds and makes accounts. A code names one: `user:12:USD`, `platform:fees:USD:07`."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, Final
+
+from payments_app import posting
+from payments_app.models import Account
+from payments_app.money import DEFAULT_ASSET, asset_named
+from payments_app.outcomes import AccountRef
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+FEE_SHARDS: Final = 16
+"""Every settled turn pays a fee: one row would be a queue for all of them (notes §5)."""
+
+
+def ensure_account(
+    *,
+    code: str,
+    kind: str,
+    asset: str = DEFAULT_ASSET,
+    owner_id: int | None = None,
+    agent_id: str = "",
+    overdraft: bool = False,
+) -> AccountRef:
+    """Return the account of a code, made when there is none; the other values are for making it.
+
+    Raises InvalidAmount for an unknown asset, ValueError for an unknown kind.
+    """
+    found = find_account(code)
+    if found is None:
+        posting.run(
+            "INSERT INTO payments_app_account (code, kind, asset, owner_id, agent_id, overdraft)"
+            " VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (code) DO NOTHING",
+            [
+                code,
+                Account.Kind(kind).value,
+                asset_named(asset).code,
+                owner_id,
+                agent_id,
+                overdraft,
+            ],
+        )
+        found = find_account(code)
+    if found is None:
+        raise LookupError(f"The account {code} was not made.")
+    return found
+
+
+def find_account(code: str) -> AccountRef | None:
+    """Return the account of a code, or None."""
+    found = posting.rows(
+        "SELECT id, code, kind, asset FROM payments_app_account WHERE code = %s", [code]
+    )
+    if not found:
+        return None
+    pk, name, kind, asset = found[0]
+    return AccountRef(id=pk, code=name, kind=kind, asset=asset)
+
+
+def account_of_user(user_id: int, asset: str = DEFAULT_ASSET) -> AccountRef:
+    """Return a person's account in an asset, made on first use."""
+    return ensure_account(
+        code=f"user:{user_id}:{asset}", kind=Account.Kind.USER, asset=asset, owner_id=user_id
+    )
+
+
+def account_of_agent(agent_id: str, asset: str = DEFAULT_ASSET) -> AccountRef:
+    """Return what an agent earns into, made on first use."""
+    return ensure_account(
+        code=f"agent:{agent_id}:{asset}", kind=Account.Kind.AGENT, asset=asset, agent_id=agent_id
+    )
+
+
+def external_account(provider: str, asset: str = DEFAULT_ASSET) -> AccountRef:
+    """Return the mirror of an outside provider: what it brought in is its negative balance."""
+    return ensure_account(
+        code=f"external:{provider}:{asset}",
+        kind=Account.Kind.EXTERNAL,
+        asset=asset,
+        overdraft=True,
+    )
+
+
+def suspense_account(asset: str = DEFAULT_ASSET) -> AccountRef:
+    """Return the other side of adjustments."""
+    return ensure_account(
+        code=f"suspense:{asset}", kind=Account.Kind.SUSPENSE, asset=asset, overdraft=True
+    )
+
+
+def fee_prefix(asset: str) -> str:
+    """Return what the codes of the fee account's shards begin with."""
+    return f"platform:fees:{asset}:"
+
+
+def fee_code(key: str, asset: str) -> str:
+    """Return the code of the shard that takes the fees of an operation."""
+    return f"{fee_prefix(asset)}{zlib.crc32(key.encode()) % FEE_SHARDS:02d}"
+
+
+def ensure_fee_account(code: str, asset: str) -> AccountRef:
+    """Return a shard of the fee account, made on first use."""
+    return ensure_account(code=code, kind=Account.Kind.PLATFORM, asset=asset)
+
+
+def lock_with_fees(
+    ids: Collection[int], fees: Mapping[str, str]
+) -> tuple[Mapping[int, posting.LockedAccount], Mapping[str, int]]:
+    """Lock accounts and the fee shards given as code: asset; return those there are, ids by code.
+
+    A shard that is not there yet is made.
+    """
+    accounts, by_code = posting.lock_found(ids, fees)
+    if missing := set(fees) - set(by_code):
+        # Made once in the life of the ledger. Its id is the highest: the order of locks holds.
+        for code in sorted(missing):
+            ensure_fee_account(code, fees[code])
+        accounts, by_code = posting.lock_found(ids, fees)
+    return accounts, by_code

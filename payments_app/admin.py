@@ -1,0 +1,407 @@
+"""The ledger in the admin: everybody who may looks, nobody edits, some may order a movement.
+
+The law (notes/ux.md §4.3): no row has add, change or delete. Refunding, voiding, adjusting and
+unfreezing go through the services with a reason and a permission of their own, and are recorded;
+the form carries its idempotency key, so a double click is one movement.
+"""
+
+from __future__ import annotations
+
+import uuid
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.utils import quote, unquote
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.http import Http404, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
+
+from payments_app import selectors, services
+from payments_app.models import (
+    Account,
+    Entry,
+    Hold,
+    Idempotency,
+    LedgerState,
+    Receipt,
+    Transfer,
+)
+from payments_app.money import AssetMismatch, InvalidAmount, Money
+from payments_app.statement_csv import statement_lines
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+    from django.http import HttpRequest
+    from django.http.response import HttpResponseBase
+    from django.urls import URLPattern
+
+    # Django's classes take type arguments in its stubs only.
+    _Admin = admin.ModelAdmin[Any]
+    _Inline = admin.TabularInline[Any, Any]
+    _Paginator = Paginator[Any]
+else:
+    _Admin = admin.ModelAdmin
+    _Inline = admin.TabularInline
+    _Paginator = Paginator
+
+COUNTED_ROWS: Final = 10_000
+
+
+class CappedPaginator(_Paginator):
+    """Pages of the first COUNTED_ROWS rows: a longer list is for filters, not for paging."""
+
+    @cached_property
+    def count(self) -> int:
+        """Return the number of rows, counted up to the cap."""
+        rows: Any = self.object_list
+        counted: int = rows[:COUNTED_ROWS].count()
+        return counted
+
+
+class ReadOnly:
+    """No add, no change, no delete, for people of any rights."""
+
+    def has_add_permission(self, request: HttpRequest, *_args: Any) -> bool:  # noqa: ARG002 the interface's
+        """Return that nobody adds."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 the interface's
+        """Return that nobody changes."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 the interface's
+        """Return that nobody deletes; this also takes `delete_selected` away."""
+        return False
+
+
+class OrderForm(forms.Form):
+    """What every order needs: why, and the key under which it is done once."""
+
+    key = forms.CharField(widget=forms.HiddenInput, max_length=64)
+    reason = forms.CharField(max_length=500)
+
+
+class AmountForm(OrderForm):
+    """An order with an amount, as a decimal string."""
+
+    amount = forms.CharField(max_length=30)
+    field_order = ("amount", "reason")
+
+
+class RefundForm(AmountForm):
+    """A refund; without an amount all that is left is returned."""
+
+    amount = forms.CharField(
+        max_length=30, required=False, help_text="Empty: all that is left of the transfer."
+    )
+
+
+class LedgerAdmin(ReadOnly, _Admin):
+    """A list of rows, the newest first, under the state of the last audit.
+
+    A subclass that sets `operation` (name, label) offers it to those with that permission on a
+    page of its own; `operate` carries it out.
+    """
+
+    list_per_page = 50
+    show_full_result_count = False
+    paginator = CappedPaginator
+    ordering: ClassVar[Any] = ("-pk",)
+    change_list_template = "admin/payments_app/change_list.html"
+    change_form_template = "admin/payments_app/change_form.html"
+    operation: tuple[str, str] | None = None
+    form_class: type[OrderForm] = OrderForm
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the list, and above it whether the ledger adds up."""
+        shown: HttpResponse = super().changelist_view(
+            request, {"health": selectors.ledger_health(), **(extra_context or {})}
+        )
+        return shown
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Show a row, with the ways to what may be done with it."""
+        links = self.links(request, object_id)
+        return super().change_view(
+            request, object_id, form_url, {"links": links, **(extra_context or {})}
+        )
+
+    def links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
+        """Return the buttons of a row: {url, label}."""
+        if self.operation is None or not self.may_operate(request):
+            return []
+        url = reverse(f"admin:payments_app_{self.opts.model_name}_operate", args=[object_id])
+        return [{"url": url, "label": self.operation[1]}]
+
+    def may_operate(self, request: HttpRequest) -> bool:
+        """Return whether a person may do this room's operation."""
+        return self.operation is not None and request.user.has_perm(
+            f"payments_app.{self.operation[0]}"
+        )
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the page of the operation."""
+        if self.operation is None:
+            return super().get_urls()
+        page = path(
+            "<path:object_id>/operate/",
+            self.admin_site.admin_view(self.operate_view),
+            name=f"payments_app_{self.opts.model_name}_operate",
+        )
+        return [page, *super().get_urls()]
+
+    def operate_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
+        """Ask for a reason, and do it; a refusal is shown in the form."""
+        if self.operation is None or not self.may_operate(request):
+            raise PermissionDenied
+        row = self.get_object(request, unquote(object_id))
+        if row is None:
+            raise Http404
+        label = self.operation[1]
+        form = self.form_class(request.POST or None, initial={"key": f"admin:{uuid.uuid4().hex}"})
+        if request.method == "POST" and form.is_valid():
+            try:
+                done = self.operate(row, form.cleaned_data, int(request.user.pk or 0))
+            except (services.LedgerError, InvalidAmount, AssetMismatch, ValueError) as error:
+                form.add_error(None, str(error))
+            else:
+                self.log_change(request, row, f"{label}: {done} ({form.cleaned_data['reason']})")
+                self.message_user(request, f"{label}: {done}.", messages.SUCCESS)
+                name = f"admin:payments_app_{self.opts.model_name}_change"
+                return HttpResponseRedirect(reverse(name, args=[quote(row.pk)]))
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "original": row,
+            "title": label,
+            "facts": self.facts(row),
+            "form": form,
+        }
+        return TemplateResponse(request, "admin/payments_app/operate.html", context)
+
+    def facts(self, row: Any) -> str:
+        """Return what is to be known before deciding."""
+        return str(row)
+
+    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
+        """Carry the operation out; return what happened, for the record."""
+        raise NotImplementedError
+
+
+class EntryInline(ReadOnly, _Inline):
+    """The sides of a transfer."""
+
+    model = Entry
+    fields = ("account", "sum")
+    readonly_fields = fields
+    extra = 0
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Entry]:
+        """Read the accounts with the entries."""
+        rows: QuerySet[Entry] = super().get_queryset(request)
+        return rows.select_related("account", "transfer")
+
+    @admin.display(description="amount")
+    def sum(self, entry: Entry) -> str:
+        """Return what the account got."""
+        return str(Money(entry.amount, entry.transfer.asset))
+
+
+@admin.register(Account)
+class AccountAdmin(LedgerAdmin):
+    """Accounts with their balances; the statement is a file."""
+
+    list_display = ("code", "kind", "owner", "available", "reserved", "asset")
+    list_filter = ("kind", "asset")
+    list_select_related = ("owner",)
+    search_fields = ("code__exact", "owner__username__exact", "agent_id__exact")
+    search_help_text = "A code, a person's name, or the id of an agent."
+    fields = (
+        "code", "kind", "owner", "agent_id", "asset", "available", "reserved", "overdraft",
+        "created_at",
+    )  # fmt: skip
+    readonly_fields = ("available", "reserved")
+    operation = ("adjust_account", "Adjust")
+    form_class = AmountForm
+
+    @admin.display(description="available")
+    def available(self, account: Account) -> str:
+        """Return what may be spent."""
+        return str(Money(account.posted - account.held, account.asset))
+
+    @admin.display(description="held")
+    def reserved(self, account: Account) -> str:
+        """Return what holds reserve."""
+        return str(Money(account.held, account.asset))
+
+    def facts(self, row: Any) -> str:
+        """Return the balance."""
+        return f"{row.code} has {self.available(row)} {row.asset}. A minus takes away."
+
+    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
+        """Change the balance."""
+        amount = Money.parse(wanted["amount"], row.asset, signed=True)
+        done = services.adjust(
+            key=wanted["key"], account=row.pk, amount=amount, by=by, reason=wanted["reason"]
+        )
+        return f"{done.amount} {row.asset} by {done.transfer_id}"
+
+    def links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
+        """Add the statement."""
+        url = reverse("admin:payments_app_account_statement", args=[object_id])
+        return [{"url": url, "label": "Statement (CSV)"}, *super().links(request, object_id)]
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the statement."""
+        statement = path(
+            "<int:account_id>/statement.csv",
+            self.admin_site.admin_view(self.statement),
+            name="payments_app_account_statement",
+        )
+        return [statement, *super().get_urls()]
+
+    def statement(self, request: HttpRequest, account_id: int) -> HttpResponseBase:
+        """Send all entries of an account, the newest first; that somebody asked is recorded."""
+        if not request.user.has_perms(["payments_app.view_account", "payments_app.view_entry"]):
+            raise PermissionDenied
+        account = Account.objects.filter(pk=account_id).first()
+        if account is None:
+            raise Http404
+        self.log_change(request, account, "Exported the statement.")
+        name = account.code.replace(":", "-")
+        return StreamingHttpResponse(
+            statement_lines(account.pk),
+            content_type="text/csv; charset=utf-8",
+            headers={"Content-Disposition": f'attachment; filename="statement-{name}.csv"'},
+        )
+
+
+@admin.register(Transfer)
+class TransferAdmin(LedgerAdmin):
+    """Movements of money with their sides."""
+
+    list_display = ("id", "kind", "sum", "asset", "memo", "response_id", "agent_id", "created_at")
+    list_filter = ("kind", "asset", "protocol", "created_at")
+    search_fields = ("id__exact", "response_id__exact", "chat_id__exact", "agent_id__exact")
+    search_help_text = "The id of a transfer, a response, a chat or an agent."
+    ordering = ("-created_at",)
+    fields = (
+        "id", "kind", "sum", "asset", "memo", "hold", "reverses", "by", "response_id", "chat_id",
+        "agent_id", "protocol", "created_at",
+    )  # fmt: skip
+    readonly_fields = ("sum",)
+    inlines = (EntryInline,)
+    operation = ("refund_transfer", "Refund")
+    form_class = RefundForm
+
+    @admin.display(description="amount")
+    def sum(self, transfer: Transfer) -> str:
+        """Return how much moved."""
+        return str(Money(transfer.amount, transfer.asset))
+
+    def facts(self, row: Any) -> str:
+        """Return what was paid."""
+        return f"{row.kind} of {self.sum(row)} {row.asset}: {row.memo}"
+
+    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
+        """Return money to who paid."""
+        text = wanted["amount"]
+        done = services.refund(
+            key=wanted["key"],
+            transfer_id=row.pk,
+            amount=Money.parse(text, row.asset) if text else None,
+            by=by,
+            reason=wanted["reason"],
+        )
+        return f"{done.amount} {row.asset} by {done.transfer_id}"
+
+
+@admin.register(Hold)
+class HoldAdmin(LedgerAdmin):
+    """Reservations."""
+
+    list_display = (
+        "id", "account", "sum", "taken", "state", "response_id", "expires_at", "created_at",
+    )  # fmt: skip
+    list_filter = ("state", "expires_at")
+    list_select_related = ("account",)
+    search_fields = ("id__exact", "response_id__exact", "account__code__exact")
+    search_help_text = "The id of a hold or a response, or the code of an account."
+    ordering = ("-created_at",)
+    fields = (
+        "id", "account", "sum", "taken", "state", "purpose", "response_id", "extends",
+        "expires_at", "created_at",
+    )  # fmt: skip
+    readonly_fields = ("sum", "taken")
+    operation = ("void_hold", "Void")
+
+    @admin.display(description="amount")
+    def sum(self, hold: Hold) -> str:
+        """Return how much is reserved."""
+        return str(Money(hold.amount, hold.account.asset))
+
+    @admin.display(description="captured")
+    def taken(self, hold: Hold) -> str:
+        """Return how much of it was taken."""
+        return str(Money(hold.captured, hold.account.asset))
+
+    def facts(self, row: Any) -> str:
+        """Return what is held."""
+        return f"{self.sum(row)} of {row.account}, captured {self.taken(row)}, {row.state}."
+
+    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:  # noqa: ARG002 the log says who
+        """Give back what is left."""
+        done = services.void(key=wanted["key"], hold_id=row.pk)
+        return f"{done.released} {done.released.asset} released"
+
+
+@admin.register(Receipt)
+class ReceiptAdmin(LedgerAdmin):
+    """What providers told."""
+
+    list_display = ("provider", "external_id", "state", "sum", "account", "created_at")
+    list_filter = ("state", "provider")
+    list_select_related = ("account",)
+    search_fields = ("external_id__exact", "account__code__exact")
+    fields = (
+        "provider", "external_id", "state", "sum", "account", "transfer", "payload", "created_at",
+        "updated_at",
+    )  # fmt: skip
+    readonly_fields = ("sum",)
+
+    @admin.display(description="amount")
+    def sum(self, receipt: Receipt) -> str:
+        """Return how much came in."""
+        return str(Money(receipt.amount, receipt.asset))
+
+
+@admin.register(Idempotency)
+class IdempotencyAdmin(LedgerAdmin):
+    """Keys that were used."""
+
+    list_display = ("scope", "key", "created_at")
+    search_fields = ("key__exact",)
+
+
+@admin.register(LedgerState)
+class LedgerStateAdmin(LedgerAdmin):
+    """The last audit, and the way out of a freeze."""
+
+    list_display = ("__str__", "checked_at", "frozen_at", "reason")
+    operation = ("unfreeze_ledger", "Allow payouts again")
+
+    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:  # noqa: ARG002 the log says who
+        """End the freeze."""
+        return "payouts are open" if services.unfreeze() else "they were open"

@@ -1,0 +1,69 @@
+"""What answers cost, as their chat may know it: charged, given back, the server's share (D7).
+
+The law: amounts only. Whose account paid is told as an id and a kind, never what is left in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from payments_app.models import Account, Entry
+from payments_app.money import Money
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerCost:
+    """What one response cost: `charged` by captures, `refunded` of that, `fee` in that.
+
+    `payers` are the people whose money it was, their tokens' too; `kinds` are those of the
+    accounts: user, token, pool. `at` is when it was charged first.
+    """
+
+    response_id: str
+    charged: Money
+    refunded: Money
+    fee: Money
+    at: datetime
+    transfer_ids: tuple[str, ...]
+    payers: frozenset[int]
+    kinds: frozenset[str]
+
+
+def costs_of(response_ids: Iterable[str]) -> dict[str, AnswerCost]:
+    """Return what each of these responses cost; those that cost nothing are left out."""
+    wanted = [response_id for response_id in response_ids if response_id]
+    found: dict[str, list[Entry]] = {}
+    entries = Entry.objects.filter(
+        transfer__response_id__in=wanted, transfer__hold__isnull=False
+    ).select_related("transfer__hold", "account")
+    for entry in entries.order_by("pk"):
+        found.setdefault(entry.transfer.response_id, []).append(entry)
+    return {response_id: _cost(response_id, rows) for response_id, rows in found.items()}
+
+
+def _cost(response_id: str, rows: list[Entry]) -> AnswerCost:
+    """Fold the entries of a response's captures and refunds."""
+    asset = rows[0].transfer.asset
+    paid = [
+        row for row in rows if row.transfer.hold and row.account_id == row.transfer.hold.account_id
+    ]
+    charged = sum(-row.amount for row in paid if row.transfer.reverses_id is None)
+    refunded = sum(row.amount for row in paid if row.transfer.reverses_id is not None)
+    fee = sum(row.amount for row in rows if row.account.kind == Account.Kind.PLATFORM)
+    return AnswerCost(
+        response_id=response_id,
+        charged=Money(charged, asset),
+        refunded=Money(refunded, asset),
+        fee=Money(fee, asset),
+        at=min(row.transfer.created_at for row in paid),
+        transfer_ids=tuple(
+            dict.fromkeys(row.transfer_id for row in paid if row.transfer.reverses_id is None)
+        ),
+        payers=frozenset(row.account.owner_id for row in paid if row.account.owner_id is not None),
+        kinds=frozenset(row.account.kind for row in paid),
+    )

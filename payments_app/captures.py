@@ -1,0 +1,255 @@
+"""Capturing: a hold gives what was used, and the rest goes back (DESIGN D7).
+
+The law: holds of one response, and a hold with those that extend it, act as one: the oldest gives
+first. All that is asked for is claimed, then locked, then planned (`plans`), then written together.
+The state decides, not the clock: a hold past its time that the sweeper has not ended yet can
+still be captured, for the work was done.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, TypeAlias, Unpack
+
+from django.db import transaction
+
+from payments_app import posting
+from payments_app.accounts import fee_code, lock_with_fees
+from payments_app.money import AssetMismatch, InvalidAmount, Money
+from payments_app.outcomes import (
+    About,
+    AboutFields,
+    CaptureOutcome,
+    ForFields,
+    IdempotencyConflict,
+    LedgerError,
+    Split,
+)
+from payments_app.plans import Capture, Held, Plan, planned
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from payments_app.posting import LockedAccount
+
+Refusal: TypeAlias = LedgerError | InvalidAmount | AssetMismatch
+
+
+def capture(
+    *,
+    key: str,
+    hold_id: str,
+    amount: Money,
+    splits: Sequence[Split],
+    kind: str = "charge",
+    release: bool = False,
+    scope: str = "",
+    **about: Unpack[AboutFields],
+) -> CaptureOutcome:
+    """Take an amount of a hold and give it to the splits, which add up to it; several times.
+
+    With `release` what is left goes back and the hold ends, and the amount may be nothing. The
+    transfer is about the hold's purpose and response unless told otherwise. Raises UnknownHold,
+    HoldNotActive, OverCapture (with what is left), SplitMismatch, SameAccount, AssetMismatch,
+    UnknownAccount, InvalidAmount, IdempotencyConflict.
+    """
+    return _one(
+        Capture(
+            key=key,
+            hold_id=hold_id,
+            amount=amount,
+            splits=splits,
+            kind=kind,
+            release=release,
+            scope=scope,
+            about=About(**about),
+        )
+    )
+
+
+def capture_response(
+    *,
+    key: str,
+    response_id: str,
+    amount: Money,
+    splits: Sequence[Split],
+    kind: str = "charge",
+    release: bool = False,
+    scope: str = "",
+    **about: Unpack[ForFields],
+) -> CaptureOutcome:
+    """Capture from all holds of a response, the oldest first; see capture."""
+    return _one(
+        Capture(
+            key=key,
+            response_id=response_id,
+            amount=amount,
+            splits=splits,
+            kind=kind,
+            release=release,
+            scope=scope,
+            about=About(**about),
+        )
+    )
+
+
+def void(*, key: str, hold_id: str, scope: str = "") -> CaptureOutcome:
+    """Give back what is left of a hold and of those that extend it.
+
+    Raises UnknownHold, HoldNotActive, IdempotencyConflict.
+    """
+    return _one(Capture(key=key, hold_id=hold_id, kind="void", scope=scope, release=True))
+
+
+def void_response(*, key: str, response_id: str, scope: str = "") -> CaptureOutcome:
+    """Give back what is left of all holds of a response; see void."""
+    return _one(Capture(key=key, response_id=response_id, kind="void", scope=scope, release=True))
+
+
+def _one(asked: Capture) -> CaptureOutcome:
+    with transaction.atomic():
+        answer = capture_many([asked])[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def lock(where: str, params: Sequence[str]) -> list[Held]:
+    """Lock the holds of a condition and return them, the oldest first."""
+    return [
+        Held(*row)
+        for row in posting.rows(
+            "SELECT id, account_id, amount, captured, state, purpose, response_id, extends_id,"  # noqa: S608 constants
+            " agent_id"
+            f" FROM payments_app_hold WHERE {where} ORDER BY created_at, id{posting.row_lock()}",
+            params,
+        )
+    ]
+
+
+# --- Many ---
+
+
+def capture_many(asked: Sequence[Capture]) -> list[CaptureOutcome | Refusal]:
+    """Capture each in one transaction, with the statements of one; answers stand as questions do.
+
+    A refusal is returned in its place and takes nothing; the others are not touched by it. Each is
+    of other holds: two of one hold or response are a ValueError.
+    """
+    if len({one.group for one in asked}) < len(asked):
+        raise ValueError("A hold or response is captured once in a list.")
+    answers: dict[int, CaptureOutcome | Refusal] = {}
+    mine: dict[int, posting.Claim] = {}
+    with transaction.atomic():
+        for place, claimed in enumerate(posting.claim_many([_question(one) for one in asked])):
+            if isinstance(claimed, IdempotencyConflict):
+                answers[place] = claimed
+            elif claimed.kept is not None:
+                answers[place] = posting.replay(claimed.kept, CaptureOutcome)
+            else:
+                mine[place] = claimed
+        done = _capture({place: asked[place] for place in mine})
+        kept = {mine[place].id: answer for place, answer in done.items()}
+        posting.keep_many({pk: a for pk, a in kept.items() if isinstance(a, CaptureOutcome)})
+        # A refusal has written nothing but its key.
+        posting.forget_many([pk for pk, a in kept.items() if not isinstance(a, CaptureOutcome)])
+    answers |= done
+    return [answers[place] for place in range(len(asked))]
+
+
+def _question(one: Capture) -> posting.Question:
+    parts = [(split.account_id, split.amount) for split in one.splits]
+    request = ("capture", one.group, one.amount, parts, one.kind, one.release)
+    return posting.Question(scope=one.scope, key=one.key, request=request)
+
+
+def _capture(asked: Mapping[int, Capture]) -> dict[int, CaptureOutcome | Refusal]:
+    """Plan each capture, then write them all together; the answers have the places of `asked`."""
+    if not asked:
+        return {}
+    holds = _lock_groups([one.group for one in asked.values()])
+    accounts, by_code = _lock_accounts(asked.values(), holds)
+    answers: dict[int, CaptureOutcome | Refusal] = {}
+    plans: dict[int, Plan] = {}
+    for place, one in asked.items():
+        try:
+            plans[place] = planned(one, holds[one.group], accounts, by_code)
+        except (LedgerError, InvalidAmount, AssetMismatch) as error:
+            answers[place] = error
+    legs = _legs(plans.values())
+    ids = iter(_write(list(plans.values()), legs, accounts))
+    for place, plan in plans.items():
+        payer = accounts[plan.payer_id]
+        posted, held = legs.get(payer.id, (0, 0))
+        answers[place] = replace(
+            plan.outcome,
+            transfer_ids=tuple(islice(ids, len(plan.transfers))),
+            available=Money(payer.posted + posted - payer.held - held, payer.asset),
+        )
+    return answers
+
+
+def _lock_groups(groups: Iterable[tuple[str, str]]) -> dict[tuple[str, str], list[Held]]:
+    """Lock the holds of each group: those that act as one, the oldest first."""
+    found: dict[tuple[str, str], list[Held]] = {group: [] for group in groups}
+    firsts = [name for kind, name in found if kind == "hold"]
+    responses = [name for kind, name in found if kind == "response"]
+    where = []
+    if firsts:
+        marks = ", ".join(["%s"] * len(firsts))
+        where.append(f"id IN ({marks}) OR extends_id IN ({marks})")
+    if responses:
+        marks = ", ".join(["%s"] * len(responses))
+        where.append(f"(response_id IN ({marks}) AND response_id <> '')")
+    for hold in lock(" OR ".join(where), [*firsts, *firsts, *responses]):
+        for group in {("hold", hold.id), ("hold", hold.extends_id), ("response", hold.response_id)}:
+            if group in found:
+                found[group].append(hold)
+    held = [hold.id for group in found.values() for hold in group]
+    if len(set(held)) < len(held):
+        raise ValueError("A hold is captured once in a list.")
+    return found
+
+
+def _lock_accounts(
+    asked: Iterable[Capture], holds: Mapping[tuple[str, str], Sequence[Held]]
+) -> tuple[Mapping[int, posting.LockedAccount], Mapping[str, int]]:
+    """Lock the accounts that give and get; return those that there are, and fee shards by code."""
+    ids = {hold.account_id for group in holds.values() for hold in group}
+    codes: dict[str, str] = {}
+    for one in asked:
+        ids |= {split.account_id for split in one.splits if split.account_id is not None}
+        if one.amount is not None and any(split.account_id is None for split in one.splits):
+            codes[fee_code(one.key, one.amount.asset)] = one.amount.asset
+    return lock_with_fees(ids, codes)
+
+
+def _legs(plans: Iterable[Plan]) -> dict[int, tuple[int, int]]:
+    """Return what accounts move by in all of the plans, as (posted, held)."""
+    legs: dict[int, tuple[int, int]] = {}
+    for plan in plans:
+        for account_id, (posted, held) in plan.legs.items():
+            before = legs.get(account_id, (0, 0))
+            legs[account_id] = (before[0] + posted, before[1] + held)
+    return legs
+
+
+def _write(
+    plans: Sequence[Plan],
+    legs: Mapping[int, tuple[int, int]],
+    accounts: Mapping[int, LockedAccount],
+) -> list[str]:
+    """Write what captures become, and return the ids of their transfers in order."""
+    ended = {pk: values for plan in plans for pk, values in plan.holds.items()}
+    if ended:
+        posting.run(
+            "UPDATE payments_app_hold SET captured = ended.column2, state = ended.column3"  # noqa: S608 marks only
+            f" FROM (VALUES {', '.join(['(%s, %s, %s)'] * len(ended))}) AS ended"
+            " WHERE payments_app_hold.id = ended.column1",
+            [value for pk, values in ended.items() for value in (pk, *values)],
+        )
+    if legs:
+        posting.move(legs, accounts)
+    transfers = [transfer for plan in plans for transfer in plan.transfers]
+    return posting.write(transfers) if transfers else []

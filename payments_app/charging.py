@@ -1,0 +1,221 @@
+"""Locks on a payment token, and what is taken of them: the agents' side (webagents §5.2).
+
+The law: whoever shows a good token may lock money of it, and only who locked it may take it: into
+the account of an agent that they own, or to the platform. A request with a key has one effect, and
+its answer is kept and given again. More than is locked is taken as far as it goes and said to be
+`partial`. What a token's owner may spend counts here too.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
+from django.db import transaction
+
+from payments_app import limits, posting, services, tokens
+from payments_app.models import Hold, PaymentToken
+from payments_app.money import AssetMismatch, Money
+from payments_app.services import OverCapture, Split, UnknownHold
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from payments_app.tokens import ResolvedToken
+
+LOCK_SECONDS: Final = 3600.0
+MEMO_CHARS: Final = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payee:
+    """Who locks and takes: a person, with the agents that they own as (id, name)."""
+
+    user_id: int
+    agents: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def mark(self) -> str:
+        """What their locks are for."""
+        return f"lock:{self.user_id}"
+
+    def agent(self, named: str) -> str | None:
+        """Return the id of one of their agents, by id or name; None when it is none of theirs."""
+        return next((pk for pk, name in self.agents if named in {pk, name}), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """What is to be taken; without an `agent_id` the platform gets it."""
+
+    amount: Money
+    agent_id: str = ""
+    release: bool = False
+    memo: str = ""
+    chat_id: str = ""
+    kind: str = "charge"
+
+
+def once(
+    scope: str, key: str, asked: Mapping[str, Any], work: Callable[[], dict[str, Any]]
+) -> tuple[dict[str, Any], bool]:
+    """Do work under a key and keep its answer; return the answer and whether it was kept before.
+
+    Of what was asked only a hash is kept: it may hold a secret, the answer may not. A refusal
+    keeps nothing. Raises IdempotencyConflict for another request with the same key.
+    """
+    with transaction.atomic():
+        claimed = posting.claim(scope, key, (json.dumps(asked, sort_keys=True),))
+        if claimed.kept is not None:
+            kept: dict[str, Any] = json.loads(claimed.kept)
+            return kept, True
+        answer = work()
+        posting.run(
+            "UPDATE payments_app_idempotency SET outcome = %s WHERE id = %s",
+            [json.dumps(answer), claimed.id],
+        )
+        return answer, False
+
+
+def spendable(payee: Payee, secret: str) -> ResolvedToken:
+    """Return a token that this payee may be paid with; raises TokenRefused."""
+    token = tokens.resolve(secret)
+    if token.audience and not {name for _, name in payee.agents} & set(token.audience):
+        raise tokens.TokenRefused("token_invalid", "The payment token is not for your agents.")
+    return token
+
+
+def agent_for(payee: Payee, token: ResolvedToken) -> str:
+    """Return the one agent of the payee that a token can be meant for, or nothing."""
+    meant = [pk for pk, name in payee.agents if not token.audience or name in token.audience]
+    return meant[0] if len(meant) == 1 else ""
+
+
+def lock(
+    payee: Payee, *, key: str, secret: str, amount: Money, agent_id: str = "", seconds: float = 0
+) -> dict[str, Any]:
+    """Reserve an amount of a token; raises TokenRefused, InsufficientFunds, LimitReached."""
+    with transaction.atomic():
+        token = spendable(payee, secret)
+        agent_id = agent_id or agent_for(payee, token)
+        _check(token, agent_id, amount, amount)
+        hold = services.authorize(
+            key=f"{token.id}:{key}",
+            scope=f"rest:lock:{payee.user_id}",
+            account_id=token.account_id,
+            amount=amount,
+            purpose=payee.mark,
+            agent_id=agent_id,
+            expires_in=seconds or LOCK_SECONDS,
+        )
+    return {
+        "lock_id": hold.hold_id,
+        "token_id": token.id,
+        "amount": str(hold.amount),
+        "available": str(hold.available),
+        "currency": amount.asset,
+        "expires_at": hold.expires_at.isoformat(),
+    }
+
+
+def extend(payee: Payee, *, key: str, lock_id: str, amount: Money) -> dict[str, Any]:
+    """Lock more; raises UnknownHold for somebody else's, and what lock raises."""
+    with transaction.atomic():
+        first = lock_of(payee, lock_id)
+        row = PaymentToken.objects.get(account_id=first.account_id)
+        token = tokens.by_id(row.pk)
+        before = sum(held.amount for held in _group(first))
+        _check(token, first.agent_id, amount, amount + Money(before, token.asset))
+        services.extend(
+            key=key,
+            scope=f"rest:extend:{payee.user_id}",
+            hold_id=lock_id,
+            amount=amount,
+            expires_in=LOCK_SECONDS,
+        )
+        group = _group(first)
+    return {
+        "lock_id": lock_id,
+        "amount": str(Money(sum(held.amount for held in group), token.asset)),
+        "currency": token.asset,
+    }
+
+
+def _check(token: ResolvedToken, agent_id: str, more: Money, total: Money) -> None:
+    if token.asset != more.asset:
+        raise AssetMismatch(f"The token is in {token.asset}, the amount in {more.asset}.")
+    if token.per_use is not None and total > token.per_use:
+        raise limits.LimitReached("use of the token", token.per_use, None)
+    if token.owner_id is not None:
+        limits.check(token.owner_id, agent_id, more)
+
+
+def lock_of(payee: Payee, lock_id: str) -> Hold:
+    """Return a payee's lock; raises UnknownHold for somebody else's and for none."""
+    first = (
+        Hold.objects.filter(pk=lock_id, purpose=payee.mark, extends__isnull=True)
+        .select_related("account")
+        .first()
+    )
+    if first is None:
+        raise UnknownHold("There is no such lock.")
+    return first
+
+
+def _group(first: Hold) -> list[Hold]:
+    return [first, *Hold.objects.filter(extends_id=first.pk)]
+
+
+def settle(payee: Payee, *, key: str, lock_id: str, charge: Charge) -> dict[str, Any]:
+    """Take an amount of a lock, and with `release` give back the rest and end it.
+
+    Raises UnknownHold, HoldNotActive, OverCapture when nothing is left, what capture raises.
+    """
+    first = lock_of(payee, lock_id)
+    requested = amount = charge.amount
+    try:
+        done = _capture(payee, key, first, charge, amount)
+    except OverCapture as error:
+        if not error.left:
+            raise
+        amount = error.left
+        done = _capture(payee, f"{key}:part", first, charge, amount)
+    return {
+        "lock_id": lock_id,
+        "charged": str(done.captured),
+        "released": str(done.released),
+        "remaining": str(done.left),
+        "requested": str(requested),
+        "unbilled": str(requested - amount),
+        "partial": amount != requested,
+        "currency": amount.asset,
+        "transfer_ids": list(done.transfer_ids),
+    }
+
+
+def _capture(
+    payee: Payee, key: str, first: Hold, charge: Charge, amount: Money
+) -> services.CaptureOutcome:
+    splits = []
+    agent_id = charge.agent_id
+    fee = amount.share(settings.UAMP_FEE_BASIS_POINTS, 10_000) if agent_id else amount
+    if amount - fee:
+        account = services.account_of_agent(agent_id, amount.asset)
+        splits.append(Split(account.id, amount - fee))
+    if fee:
+        splits.append(Split(None, fee))
+    return services.capture(
+        key=key,
+        scope=f"rest:settle:{payee.user_id}",
+        hold_id=first.pk,
+        amount=amount,
+        splits=splits,
+        kind=charge.kind,
+        release=charge.release,
+        memo=charge.memo[:MEMO_CHARS] or charge.kind,
+        chat_id=charge.chat_id,
+        agent_id=agent_id or first.agent_id,
+        protocol="rest",
+    )

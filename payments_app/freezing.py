@@ -1,0 +1,43 @@
+"""The freeze: after an audit that found a mismatch nothing is paid out (notes §5).
+
+What is held is still captured and released, and money still comes in: people are not stopped in
+the middle of an answer. Refunds, adjustments and transfers to the outside wait for an operator.
+"""
+
+from __future__ import annotations
+
+from payments_app import posting
+from payments_app.outcomes import LedgerFrozen
+
+
+def refuse_when_frozen() -> None:
+    """Raise LedgerFrozen when payouts are frozen."""
+    found = posting.rows(
+        "SELECT reason FROM payments_app_ledgerstate WHERE id = 1 AND frozen_at IS NOT NULL"
+    )
+    if found:
+        raise LedgerFrozen(f"Payouts are frozen: {found[0][0]}")
+
+
+def freeze(reason: str) -> bool:
+    """Stop payouts; return whether they were open before. The first reason is kept."""
+    now = posting.now_sql()
+    return bool(
+        posting.run(
+            "INSERT INTO payments_app_ledgerstate (id, frozen_at, reason, report)"  # noqa: S608 constants
+            f" VALUES (1, {now}, %s, '[]') ON CONFLICT (id) DO UPDATE"
+            " SET frozen_at = excluded.frozen_at, reason = excluded.reason"
+            " WHERE payments_app_ledgerstate.frozen_at IS NULL",
+            [reason[:500]],
+        )
+    )
+
+
+def unfreeze() -> bool:
+    """Allow payouts again, as an operator decided; return whether they were frozen."""
+    return bool(
+        posting.run(
+            "UPDATE payments_app_ledgerstate SET frozen_at = NULL, reason = ''"
+            " WHERE id = 1 AND frozen_at IS NOT NULL"
+        )
+    )

@@ -1,0 +1,245 @@
+"""Reserving: a hold keeps money back before the work is done (DESIGN D7).
+
+The law: a hold takes from what is available, in one statement that locks, judges and writes; so no
+two holds take the same money. What becomes of it is in `captures`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+
+from payments_app import posting
+from payments_app.captures import Refusal, lock
+from payments_app.money import AssetMismatch, InvalidAmount, Money
+from payments_app.outcomes import (
+    Authorization,
+    HoldNotActive,
+    HoldOutcome,
+    IdempotencyConflict,
+    InsufficientFunds,
+    LedgerError,
+    UnknownAccount,
+    UnknownHold,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+def authorize(
+    *,
+    key: str,
+    account_id: int,
+    amount: Money,
+    purpose: str = "",
+    response_id: str = "",
+    agent_id: str = "",
+    expires_in: float = 900.0,
+    scope: str = "",
+) -> HoldOutcome:
+    """Reserve an amount of an account for `expires_in` seconds.
+
+    Another authorize with the same `response_id` adds a hold: so an answer is topped up. The
+    `agent_id` is who will get it: limits on one agent count it. Raises
+    InsufficientFunds (with what is available), UnknownAccount, AssetMismatch, InvalidAmount,
+    IdempotencyConflict.
+    """
+    asked = Authorization(
+        key=key,
+        account_id=account_id,
+        amount=amount,
+        purpose=purpose,
+        response_id=response_id,
+        agent_id=agent_id,
+        expires_in=expires_in,
+        scope=scope,
+    )
+    with transaction.atomic():
+        claimed = posting.claim(scope, key, _asked(asked))
+        if claimed.kept is not None:
+            return posting.replay(claimed.kept, HoldOutcome)
+        return posting.keep(claimed, _reserve(asked, extends=None))
+
+
+def authorize_many(
+    asked: Sequence[Authorization],
+) -> list[HoldOutcome | Refusal]:
+    """Reserve for many in one transaction; the answers stand where the questions stood.
+
+    A refusal is returned in its place and takes nothing; the others are not touched by it. The
+    same key twice in one list is one hold.
+    """
+    if not asked:
+        return []
+    for one in asked:
+        _lasting(one)
+    answers: dict[int, HoldOutcome | Refusal] = {}
+    mine: dict[int, posting.Claim] = {}
+    again: dict[int, int] = {}
+    first: dict[int, int] = {}
+    with transaction.atomic():
+        claims = posting.claim_many(
+            [posting.Question(scope=one.scope, key=one.key, request=_asked(one)) for one in asked]
+        )
+        for place, claimed in enumerate(claims):
+            if isinstance(claimed, IdempotencyConflict):
+                answers[place] = claimed
+            elif claimed.kept is not None:
+                answers[place] = posting.replay(claimed.kept, HoldOutcome)
+            elif first.setdefault(claimed.id, place) != place:
+                again[place] = first[claimed.id]
+            else:
+                mine[place] = claimed
+        answers |= _reserve_many({place: asked[place] for place in mine})
+        kept = {mine[place].id: answers[place] for place in mine}
+        posting.keep_many({pk: made for pk, made in kept.items() if isinstance(made, HoldOutcome)})
+        # A refused reservation has written nothing but its key.
+        posting.forget_many(
+            [pk for pk, answer in kept.items() if not isinstance(answer, HoldOutcome)]
+        )
+    for place, other in again.items():
+        answer = answers[other]
+        answers[place] = (
+            replace(answer, replayed=True) if isinstance(answer, HoldOutcome) else answer
+        )
+    return [answers[place] for place in range(len(asked))]
+
+
+def extend(
+    *, key: str, hold_id: str, amount: Money, expires_in: float = 900.0, scope: str = ""
+) -> HoldOutcome:
+    """Reserve more for a hold: a second hold that is captured and released with the first.
+
+    Raises what authorize raises, and UnknownHold and HoldNotActive.
+    """
+    with transaction.atomic():
+        claimed = posting.claim(scope, key, ("extend", hold_id, amount))
+        if claimed.kept is not None:
+            return posting.replay(claimed.kept, HoldOutcome)
+        first = lock("id = %s", [hold_id])
+        if not first:
+            raise UnknownHold(f"There is no hold {hold_id!r}.")
+        if first[0].state != "active":
+            raise HoldNotActive(first[0].state)
+        asked = Authorization(
+            key=key,
+            account_id=first[0].account_id,
+            amount=amount,
+            purpose=first[0].purpose,
+            response_id=first[0].response_id,
+            agent_id=first[0].agent_id,
+            expires_in=expires_in,
+            scope=scope,
+        )
+        return posting.keep(claimed, _reserve(asked, extends=first[0].extends_id or hold_id))
+
+
+def _asked(one: Authorization) -> tuple[object, ...]:
+    # How long it lasts is not part of the question: it may be computed anew for each try.
+    return ("authorize", one.account_id, one.amount, one.purpose, one.response_id)
+
+
+def _reserve(asked: Authorization, *, extends: str | None) -> HoldOutcome:
+    """Take an amount out of what is available, in one statement that locks, judges and writes."""
+    _lasting(asked)
+    amount = posting.positive(asked.amount)
+    left = posting.rows(
+        "UPDATE payments_app_account SET held = held + %s"
+        " WHERE id = %s AND asset = %s AND (overdraft OR posted - held >= %s)"
+        " RETURNING posted - held",
+        [amount.amount, asked.account_id, amount.asset, amount.amount],
+    )
+    if not left:
+        _refuse(asked.account_id, amount)
+    return _write([(asked, extends, Money(left[0][0], amount.asset))])[0]
+
+
+def _reserve_many(asked: Mapping[int, Authorization]) -> dict[int, HoldOutcome | Refusal]:
+    """Reserve for each in turn, as if alone, in three statements; the answers have its places."""
+    if not asked:
+        return {}
+    accounts, _ = posting.lock_found({one.account_id for one in asked.values()})
+    left = {pk: account.posted - account.held for pk, account in accounts.items()}
+    answers: dict[int, HoldOutcome | Refusal] = {}
+    legs: dict[int, tuple[int, int]] = {}
+    new: dict[int, tuple[Authorization, str | None, Money]] = {}
+    for place, one in asked.items():
+        try:
+            amount = posting.positive(one.amount)
+            account = accounts.get(one.account_id)
+            if account is None:
+                raise _unknown(one.account_id)
+            _same_asset(amount, account.asset)
+            if amount.amount > left[account.id] and not account.overdraft:
+                available = Money(left[account.id], account.asset)
+                raise InsufficientFunds(available, amount)
+        except (LedgerError, InvalidAmount, AssetMismatch) as error:
+            answers[place] = error
+            continue
+        left[account.id] -= amount.amount
+        legs[account.id] = (0, legs.get(account.id, (0, 0))[1] + amount.amount)
+        new[place] = (one, None, Money(left[account.id], account.asset))
+    if new:
+        posting.move(legs, accounts)
+        answers |= zip(new, _write(list(new.values())), strict=True)
+    return answers
+
+
+def _write(new: Sequence[tuple[Authorization, str | None, Money]]) -> list[HoldOutcome]:
+    """Insert holds of (what was asked, which hold it extends, what its account has left)."""
+    ids = [posting.new_id("hold") for _ in new]
+    marks = f"(%s, %s, %s, %s, %s, %s, %s, {posting.later_sql()})"
+    times: dict[str, Any] = dict(
+        posting.rows(
+            "INSERT INTO payments_app_hold (id, account_id, amount, purpose, response_id,"  # noqa: S608 constants
+            f" agent_id, extends_id, expires_at) VALUES {', '.join([marks] * len(new))}"
+            " RETURNING id, expires_at",
+            [
+                value
+                for pk, (one, extends, _) in zip(ids, new, strict=True)
+                for value in (
+                    pk, one.account_id, one.amount.amount, one.purpose, one.response_id,
+                    one.agent_id, extends, one.expires_in,
+                )
+            ],
+        )
+    )  # fmt: skip
+    return [
+        HoldOutcome(
+            hold_id=pk,
+            account_id=one.account_id,
+            amount=one.amount,
+            available=available,
+            expires_at=posting.moment(times[pk]),
+        )
+        for pk, (one, _, available) in zip(ids, new, strict=True)
+    ]
+
+
+def _lasting(asked: Authorization) -> None:
+    if not asked.expires_in > 0:
+        raise ValueError("A hold lasts for more than no time.")
+
+
+def _refuse(account_id: int, amount: Money) -> None:
+    """Say why nothing was reserved."""
+    found = posting.rows(
+        "SELECT asset, posted - held FROM payments_app_account WHERE id = %s", [account_id]
+    )
+    if not found:
+        raise _unknown(account_id)
+    asset, available = found[0]
+    _same_asset(amount, asset)
+    raise InsufficientFunds(Money(available, asset), amount)
+
+
+def _same_asset(amount: Money, asset: str) -> None:
+    if asset != amount.asset:
+        raise AssetMismatch(f"The account has {asset}, the amount is in {amount.asset}.")
+
+
+def _unknown(account_id: int) -> UnknownAccount:
+    return UnknownAccount(f"There is no account {account_id}.")

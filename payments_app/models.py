@@ -1,0 +1,289 @@
+"""The ledger's rows: accounts, transfers with their entries, holds, keys, receipts (DESIGN D7).
+
+The law: transfers and entries are written once; a hold is changed only while it is active; the
+entries of a transfer add up to zero. Triggers in the first migration keep that on both databases,
+against every writer. Amounts are smallest units of the account's asset (`money.ASSETS`). Times
+are the database's. Rows are written by the services alone: the balance of an account is a sum
+that only they keep true.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from payments_app.spending_rows import Approval, PaymentToken, SpendingLimit, TopUpRequest
+
+__all__ = [
+    "Account",
+    "Approval",
+    "Entry",
+    "Hold",
+    "Idempotency",
+    "LedgerState",
+    "PaymentToken",
+    "Receipt",
+    "SpendingLimit",
+    "TopUpRequest",
+    "Transfer",
+]
+
+
+class Account(models.Model):
+    """A place where money is. `posted` is the sum of its entries, `held` what holds reserve."""
+
+    class Kind(models.TextChoices):
+        """Whose money it is."""
+
+        EXTERNAL = "external", "outside world, by provider"
+        USER = "user", "person"
+        AGENT = "agent"
+        PLATFORM = "platform", "this server"
+        SUSPENSE = "suspense", "other side of adjustments"
+        POOL = "pool", "shared by a chat"
+        TOKEN = "token", "payment token"
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    code = models.CharField(max_length=120, unique=True)
+    kind = models.CharField(max_length=10, choices=Kind)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    agent_id = models.CharField(max_length=40, blank=True, db_index=True)
+    asset = models.CharField(max_length=10)
+    posted = models.BigIntegerField(default=0, db_default=0)
+    held = models.BigIntegerField(default=0, db_default=0)
+    overdraft = models.BooleanField(
+        default=False, db_default=False, help_text="May fall below zero: mirrors of the outside."
+    )
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        """Nobody spends what is not there, whatever the code above does."""
+
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(held__gte=0), name="account_held_is_not_negative"),
+            models.CheckConstraint(
+                condition=Q(overdraft=True) | Q(posted__gte=F("held")),
+                name="account_is_not_overdrawn",
+            ),
+        ]
+        permissions: ClassVar = [("adjust_account", "Can adjust the balance of an account")]
+
+    def __str__(self) -> str:
+        return self.code
+
+
+class Hold(models.Model):
+    """A pending transfer: money that is reserved until it is captured, released or expires.
+
+    A hold that `extends` another one belongs to it: they are captured and released together, the
+    older first. So do the holds of one response.
+    """
+
+    class State(models.TextChoices):
+        """Only an active hold changes; the others say how it ended."""
+
+        ACTIVE = "active"
+        SETTLED = "settled"
+        RELEASED = "released"
+        EXPIRED = "expired"
+
+    id = models.CharField(primary_key=True, max_length=40)
+    account = models.ForeignKey(Account, models.PROTECT, related_name="holds")
+    amount = models.BigIntegerField()
+    captured = models.BigIntegerField(default=0, db_default=0)
+    state = models.CharField(
+        max_length=10, choices=State, default=State.ACTIVE, db_default=State.ACTIVE
+    )
+    purpose = models.CharField(max_length=100, blank=True)
+    response_id = models.CharField(max_length=40, blank=True)
+    agent_id = models.CharField(max_length=40, blank=True)
+    extends = models.ForeignKey("self", models.PROTECT, null=True, blank=True, related_name="+")
+    expires_at = models.DateTimeField()
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        """A hold never gives more than it took."""
+
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(amount__gt=0), name="hold_is_of_something"),
+            models.CheckConstraint(
+                condition=Q(captured__gte=0, captured__lte=F("amount")),
+                name="hold_captures_at_most_its_amount",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["expires_at"], condition=Q(state="active"), name="hold_expiry"),
+            models.Index(
+                fields=["response_id"], condition=~Q(response_id=""), name="hold_response"
+            ),
+        ]
+        permissions: ClassVar = [("void_hold", "Can void a hold")]
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class Transfer(models.Model):
+    """One movement of money, with what it was for. `amount` is what left the debited account.
+
+    `by` is a number without a constraint: a person who is erased leaves it, and the row unchanged.
+    """
+
+    id = models.CharField(primary_key=True, max_length=40)
+    kind = models.CharField(max_length=30)
+    asset = models.CharField(max_length=10)
+    amount = models.BigIntegerField()
+    hold = models.ForeignKey(Hold, models.PROTECT, null=True, blank=True, related_name="transfers")
+    reverses = models.ForeignKey(
+        "self", models.PROTECT, null=True, blank=True, related_name="reversals"
+    )
+    memo = models.CharField(max_length=500, blank=True)
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.DO_NOTHING,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_constraint=False,
+        db_index=False,
+    )
+    response_id = models.CharField(max_length=40, blank=True)
+    chat_id = models.CharField(max_length=40, blank=True)
+    agent_id = models.CharField(max_length=40, blank=True)
+    protocol = models.CharField(max_length=20, blank=True)
+    created_at = models.DateTimeField(db_default=Now(), db_index=True)
+
+    class Meta:
+        """What is charged for a response is found by the response."""
+
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(amount__gt=0), name="transfer_is_of_something")
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["response_id"], condition=~Q(response_id=""), name="transfer_response"
+            ),
+        ]
+        permissions: ClassVar = [("refund_transfer", "Can refund a transfer")]
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class Entry(models.Model):
+    """One side of a transfer. Ids grow within an account: they are given under its row lock."""
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    transfer = models.ForeignKey(Transfer, models.PROTECT, related_name="entries", db_index=False)
+    account = models.ForeignKey(Account, models.PROTECT, related_name="entries", db_index=False)
+    amount = models.BigIntegerField()
+
+    class Meta:
+        """An account has one side of a transfer; its statement is read backwards."""
+
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=~Q(amount=0), name="entry_is_of_something"),
+            models.UniqueConstraint(
+                fields=["transfer", "account"], name="account_is_once_in_a_transfer"
+            ),
+        ]
+        indexes: ClassVar = [models.Index(fields=["account", "id"], name="entry_statement")]
+        verbose_name_plural = "entries"
+
+    def __str__(self) -> str:
+        return f"{self.amount} of {self.transfer_id}"
+
+
+class Idempotency(models.Model):
+    """A key that was used: what was asked with it (as a hash) and what was answered."""
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    scope = models.CharField(max_length=100, blank=True)
+    key = models.CharField(max_length=255)
+    sha256 = models.CharField(max_length=64)
+    outcome = models.JSONField(null=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        """A key has one effect."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["scope", "key"], name="key_is_used_once")
+        ]
+        verbose_name = "idempotency key"
+
+    def __str__(self) -> str:
+        return f"{self.scope}:{self.key}"
+
+
+class Receipt(models.Model):
+    """What an outside provider told about money that comes in, under the provider's own id."""
+
+    class State(models.TextChoices):
+        """Money is credited at `confirmed`, once; a late success may follow a failure."""
+
+        RECEIVED = "received"
+        VERIFIED = "verified"
+        SUBMITTED = "submitted"
+        CONFIRMED = "confirmed"
+        FAILED = "failed"
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    provider = models.CharField(max_length=40)
+    external_id = models.CharField(max_length=200)
+    state = models.CharField(max_length=10, choices=State, default=State.RECEIVED)
+    account = models.ForeignKey(Account, models.PROTECT, related_name="receipts")
+    amount = models.BigIntegerField()
+    asset = models.CharField(max_length=10)
+    transfer = models.ForeignKey(
+        Transfer, models.PROTECT, null=True, blank=True, related_name="receipts"
+    )
+    payload = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
+    created_at = models.DateTimeField(db_default=Now())
+    updated_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        """The same payment is told of once."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["provider", "external_id"], name="receipt_is_told_once"
+            ),
+            models.CheckConstraint(condition=Q(amount__gt=0), name="receipt_is_of_something"),
+            models.CheckConstraint(
+                condition=Q(state="confirmed", transfer__isnull=False)
+                | (~Q(state="confirmed") & Q(transfer__isnull=True)),
+                name="receipt_is_credited_when_confirmed",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.provider}:{self.external_id}"
+
+
+class LedgerState(models.Model):
+    """One row: when the ledger was last audited, and whether payouts are frozen since."""
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    frozen_at = models.DateTimeField(null=True, blank=True)
+    reason = models.CharField(max_length=500, blank=True)
+    checked_at = models.DateTimeField(null=True, blank=True)
+    report = models.JSONField(default=list, blank=True)
+
+    class Meta:
+        """There is one ledger."""
+
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(id=1), name="ledger_has_one_state")
+        ]
+        verbose_name = verbose_name_plural = "ledger state"
+        permissions: ClassVar = [("unfreeze_ledger", "Can allow payouts again")]
+
+    def __str__(self) -> str:
+        return "frozen" if self.frozen_at else "open"

@@ -1,0 +1,141 @@
+"""Amounts: integers in the smallest unit of an asset, decimal strings outside (DESIGN D7).
+
+The law: no float, ever. A decimal string becomes an integer by shifting its digits, and an amount
+that has more digits than its asset is refused instead of rounded. Amounts of two assets are never
+added or compared.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import total_ordering
+from typing import Final
+
+MAX_DIGITS: Final = 18
+"""Digits of an amount in smallest units: 18 always fit into a signed 64-bit column."""
+
+_LIMIT: Final = 10**MAX_DIGITS
+# ASCII on purpose: \d would also take the digits of other scripts.
+_DECIMAL: Final = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?", re.ASCII)
+
+
+class InvalidAmount(ValueError):
+    """What was given is not an amount of its asset; the message says why, for a person."""
+
+
+class AssetMismatch(ValueError):
+    """Two amounts of different assets met."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A currency: `scale` is the number of decimal places of its smallest unit."""
+
+    code: str
+    scale: int
+
+
+ASSETS: Final = {
+    asset.code: asset for asset in (Asset("USD", 9), Asset("USDC", 6), Asset("CREDITS", 9))
+}
+DEFAULT_ASSET: Final = "USD"
+
+
+def asset_named(code: str) -> Asset:
+    """Return an asset; InvalidAmount when this ledger does not keep it."""
+    try:
+        return ASSETS[code]
+    except KeyError:
+        raise InvalidAmount(f"There is no asset {code[:20]!r} here.") from None
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True)
+class Money:
+    """`amount` smallest units of an asset: Money(10_000_000, "USD") is one cent.
+
+    Raises InvalidAmount for what is not a whole number, has more than 18 digits, or an unknown
+    asset; AssetMismatch when it meets another asset.
+    """
+
+    amount: int
+    asset: str = DEFAULT_ASSET
+
+    def __post_init__(self) -> None:
+        if type(self.amount) is not int:
+            raise InvalidAmount("An amount is a whole number of smallest units.")
+        if not -_LIMIT < self.amount < _LIMIT:
+            raise InvalidAmount(f"An amount has at most {MAX_DIGITS} digits.")
+        asset_named(self.asset)
+
+    @classmethod
+    def zero(cls, asset: str = DEFAULT_ASSET) -> Money:
+        """Return nothing of an asset."""
+        return cls(0, asset)
+
+    @classmethod
+    def parse(cls, text: str, asset: str = DEFAULT_ASSET, *, signed: bool = False) -> Money:
+        """Return the amount that a decimal string names: "0.01" or "12"; "-3" only if `signed`.
+
+        Raises InvalidAmount for everything else: exponents, signs, blanks, underscores, digits of
+        other scripts, a bare point, more places than the asset has, more than 18 digits.
+        """
+        scale = asset_named(asset).scale
+        found = _DECIMAL.fullmatch(text)
+        if found is None:
+            raise InvalidAmount('An amount is written as digits with a point, like "12.50".')
+        sign, whole, places = found[1], found[2], found[3] or ""
+        if sign and not signed:
+            raise InvalidAmount("An amount has no sign.")
+        if len(whole) + len(places) > MAX_DIGITS:
+            raise InvalidAmount(f"An amount has at most {MAX_DIGITS} digits.")
+        if len(places) > scale:
+            raise InvalidAmount(f"{asset} has {scale} decimal places.")
+        amount = int(whole + places.ljust(scale, "0"))
+        return cls(-amount if sign else amount, asset)
+
+    def share(self, part: int, whole: int) -> Money:
+        """Return part/whole of this, rounded half to even: the one place where money is rounded."""
+        if part < 0 or whole <= 0:
+            raise InvalidAmount("A share is a part of a positive whole.")
+        quotient, rest = divmod(self.amount * part, whole)
+        if 2 * rest > whole or (2 * rest == whole and quotient % 2):
+            quotient += 1
+        return Money(quotient, self.asset)
+
+    def __str__(self) -> str:
+        scale = ASSETS[self.asset].scale
+        digits = str(abs(self.amount)).rjust(scale + 1, "0")
+        whole, places = digits[:-scale], digits[-scale:].rstrip("0")
+        sign = "-" if self.amount < 0 else ""
+        return f"{sign}{whole}.{places}" if places else f"{sign}{whole}"
+
+    def __add__(self, other: Money) -> Money:
+        return Money(self.amount + self._same(other), self.asset)
+
+    def __sub__(self, other: Money) -> Money:
+        return Money(self.amount - self._same(other), self.asset)
+
+    def __neg__(self) -> Money:
+        return Money(-self.amount, self.asset)
+
+    def __mul__(self, times: int) -> Money:
+        if type(times) is not int:
+            raise InvalidAmount("Money is multiplied by whole numbers; see Money.share.")
+        return Money(self.amount * times, self.asset)
+
+    __rmul__ = __mul__
+
+    def __lt__(self, other: Money) -> bool:
+        return self.amount < self._same(other)
+
+    def __bool__(self) -> bool:
+        return self.amount != 0
+
+    def _same(self, other: Money) -> int:
+        if not isinstance(other, Money):
+            raise InvalidAmount("Money is added to and compared with money only.")
+        if other.asset != self.asset:
+            raise AssetMismatch(f"{self.asset} and {other.asset} do not mix.")
+        return other.amount

@@ -1,0 +1,200 @@
+"""What the ledger answers, and the reasons for which it refuses.
+
+The law: an answer is kept with its idempotency key and given again to whoever asks again; a
+refusal is not kept, so the same key may be tried again when things have changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime  # noqa: TC003 msgspec reads the types when it decodes
+from typing import TYPE_CHECKING, TypedDict
+
+from payments_app.money import Money  # noqa: TC001 as above
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class LedgerError(Exception):
+    """An operation that was refused; nothing was written."""
+
+
+class InsufficientFunds(LedgerError):
+    """The account has less than what is asked for; `available` says how much."""
+
+    def __init__(self, available: Money, wanted: Money) -> None:
+        super().__init__(f"available: {available}, wanted: {wanted} {wanted.asset}")
+        self.available = available
+        self.wanted = wanted
+
+
+class IdempotencyConflict(LedgerError):
+    """The key was used for something else."""
+
+
+class UnknownAccount(LedgerError):
+    """There is no such account."""
+
+
+class UnknownHold(LedgerError):
+    """There is no such hold."""
+
+
+class UnknownTransfer(LedgerError):
+    """There is no such transfer."""
+
+
+class HoldNotActive(LedgerError):
+    """The hold has ended; `state` says how: settled, released or expired."""
+
+    def __init__(self, state: str) -> None:
+        super().__init__(f"The hold is {state}.")
+        self.state = state
+
+
+class OverCapture(LedgerError):
+    """More was to be captured than is held; `left` says how much is."""
+
+    def __init__(self, left: Money) -> None:
+        super().__init__(f"left: {left}")
+        self.left = left
+
+
+class SplitMismatch(LedgerError):
+    """The splits do not add up to the amount, or one of them is not positive."""
+
+
+class SameAccount(LedgerError):
+    """Money would go from an account to itself."""
+
+
+class NotRefundable(LedgerError):
+    """A refund is not refunded, and no transfer by more than what is left of it."""
+
+
+class ReceiptConflict(LedgerError):
+    """The provider's id is known with another amount or account."""
+
+
+class LedgerFrozen(LedgerError):
+    """The last audit found a mismatch: nothing is paid out until an operator has looked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A part of a captured amount and who gets it; None is the platform's fee account."""
+
+    account_id: int | None
+    amount: Money
+
+
+class ForFields(TypedDict, total=False):
+    """What a movement was for, as keyword arguments; usage and cost are read back from these."""
+
+    memo: str
+    chat_id: str
+    agent_id: str
+    protocol: str
+    by: int | None
+
+
+class AboutFields(ForFields, total=False):
+    """The same, where the response is not said in another way."""
+
+    response_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What a movement was for, as its row says it; `by` is a person's id."""
+
+    memo: str = ""
+    response_id: str = ""
+    chat_id: str = ""
+    agent_id: str = ""
+    protocol: str = ""
+    by: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountRef:
+    """An account as others name it."""
+
+    id: int
+    code: str
+    kind: str
+    asset: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldOutcome:
+    """A hold that was made; `available` is what its account had left then."""
+
+    hold_id: str
+    account_id: int
+    amount: Money
+    available: Money
+    expires_at: datetime
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaptureOutcome:
+    """What a capture or release did: one transfer for each hold that gave something.
+
+    `captured` went to the splits, `released` back to the account, `left` is still held. `available`
+    is what the account of the newest hold had left then.
+    """
+
+    transfer_ids: tuple[str, ...]
+    captured: Money
+    released: Money
+    left: Money
+    available: Money
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferOutcome:
+    """A transfer that was posted."""
+
+    transfer_id: str
+    amount: Money
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Authorization:
+    """One hold of `authorize_many`; see `authorize`. `expires_in` is in seconds."""
+
+    key: str
+    account_id: int
+    amount: Money
+    purpose: str = ""
+    response_id: str = ""
+    agent_id: str = ""
+    expires_in: float = 900.0
+    scope: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mismatch:
+    """A sentence of the audit that is not true, of what, and by how much."""
+
+    check: str
+    subject: str
+    off_by: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditReport:
+    """What an audit found; an empty list is a clean ledger."""
+
+    checked_at: datetime
+    mismatches: Sequence[Mismatch]
+
+    @property
+    def clean(self) -> bool:
+        """Whether every invariant held."""
+        return not self.mismatches

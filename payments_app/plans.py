@@ -1,0 +1,236 @@
+"""What a capture will write, worked out before anything is written (DESIGN D7).
+
+The law: what a hold captures never exceeds it, and it ends once: settled, released or expired.
+Nothing here asks the database: holds and accounts are what they are while their locks are held.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from payments_app import posting
+from payments_app.accounts import fee_code
+from payments_app.money import AssetMismatch, InvalidAmount, Money
+from payments_app.outcomes import (
+    About,
+    CaptureOutcome,
+    HoldNotActive,
+    OverCapture,
+    SameAccount,
+    Split,
+    SplitMismatch,
+    UnknownAccount,
+    UnknownHold,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from payments_app.posting import LockedAccount
+
+_NOTHING: Final = About()
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A hold as it is while we hold its lock."""
+
+    id: str
+    account_id: int
+    amount: int
+    captured: int
+    state: str
+    purpose: str
+    response_id: str
+    extends_id: str | None
+    agent_id: str
+
+    @property
+    def left(self) -> int:
+        """What it may still give."""
+        return self.amount - self.captured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capture:
+    """One capture of `capture_many`: of a hold, or of all holds of a response.
+
+    Without an amount nothing is captured, with `release` what is left goes back; see capture.
+    """
+
+    key: str
+    hold_id: str = ""
+    response_id: str = ""
+    amount: Money | None = None
+    splits: Sequence[Split] = ()
+    kind: str = "charge"
+    release: bool = False
+    scope: str = ""
+    about: About = _NOTHING
+
+    @property
+    def group(self) -> tuple[str, str]:
+        """What it captures from, as the fingerprint of its key has it."""
+        return ("hold", self.hold_id) if self.hold_id else ("response", self.response_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a capture will write: transfers, new (captured, state) of holds, moves of accounts."""
+
+    transfers: Sequence[posting.NewTransfer]
+    holds: Mapping[str, tuple[int, str]]
+    legs: Mapping[int, tuple[int, int]]
+    payer_id: int
+    outcome: CaptureOutcome
+
+
+def planned(
+    one: Capture,
+    group: Sequence[Held],
+    accounts: Mapping[int, LockedAccount],
+    by_code: Mapping[str, int],
+) -> Plan:
+    """Judge a capture of locked holds; raises what capture raises."""
+    holds = _active(one, group)
+    if one.amount is not None:
+        _judge(one.amount, one.splits, release=one.release)
+    for split in one.splits:
+        if split.account_id is not None and split.account_id not in accounts:
+            raise UnknownAccount(f"There is no account {split.account_id}.")
+    asset = _one_asset(holds, accounts)
+    amount = one.amount if one.amount is not None else Money(0, asset)
+    left = sum(hold.left for hold in holds)
+    if amount.asset != asset:
+        raise AssetMismatch(f"The hold is in {asset}, the amount in {amount.asset}.")
+    if amount.amount > left:
+        raise OverCapture(Money(left, asset))
+    gets = _merged(one.splits, by_code.get(fee_code(one.key, asset), 0))
+    transfers = _transfers(holds, gets, one.kind, asset, one.about)
+    for transfer in transfers:
+        posting.judge(transfer, accounts)
+    ends, legs = _ends(holds, transfers, release=one.release)
+    after = 0 if one.release else left - amount.amount
+    outcome = CaptureOutcome(
+        transfer_ids=(),
+        captured=amount,
+        released=Money(left - amount.amount - after, asset),
+        left=Money(after, asset),
+        available=Money(0, asset),
+    )
+    return Plan(transfers, ends, legs, holds[-1].account_id, outcome)
+
+
+def _active(one: Capture, group: Sequence[Held]) -> list[Held]:
+    """Return the holds that can still be captured."""
+    active = [hold for hold in group if hold.state == "active"]
+    if not group:
+        raise UnknownHold(f"There is no hold of {one.group[1]!r}.")
+    if not active:
+        raise HoldNotActive(group[0].state)
+    return active
+
+
+def _one_asset(holds: Sequence[Held], accounts: Mapping[int, LockedAccount]) -> str:
+    """Return the asset of holds that act as one; AssetMismatch when they have several."""
+    assets = {accounts[hold.account_id].asset for hold in holds}
+    if len(assets) > 1:
+        raise AssetMismatch(f"The holds are in {' and '.join(sorted(assets))}.")
+    return assets.pop()
+
+
+def _judge(amount: Money, splits: Sequence[Split], *, release: bool) -> None:
+    """Refuse an amount of nothing that ends nothing, and splits that do not add up."""
+    if amount.amount < 0 or (amount.amount == 0 and not release):
+        raise InvalidAmount("The amount must be more than nothing.")
+    total = Money(0, amount.asset)
+    for split in splits:
+        if split.amount.amount <= 0:
+            raise SplitMismatch("A split is of more than nothing.")
+        total += split.amount
+    if total != amount:
+        raise SplitMismatch(f"The splits are {total}, the amount is {amount}.")
+
+
+def _merged(splits: Sequence[Split], fee_id: int) -> list[tuple[int, int]]:
+    """Return (account, amount), each account once."""
+    gets: dict[int, int] = defaultdict(int)
+    for split in splits:
+        gets[fee_id if split.account_id is None else split.account_id] += split.amount.amount
+    return list(gets.items())
+
+
+def _transfers(
+    holds: Sequence[Held],
+    gets: list[tuple[int, int]],
+    kind: str,
+    asset: str,
+    about: About,
+) -> list[posting.NewTransfer]:
+    """Let the holds give, one after the other, until everybody has got what they get."""
+    payers = {hold.account_id for hold in holds}
+    if any(account_id in payers for account_id, _ in gets):
+        raise SameAccount("Who pays cannot get a part of it.")
+    waiting = gets[::-1]
+    transfers = []
+    for hold in holds:
+        room = hold.left
+        entries: dict[int, int] = {}
+        while waiting and room:
+            account_id, amount = waiting.pop()
+            part = min(amount, room)
+            entries[account_id] = part
+            room -= part
+            if amount > part:
+                waiting.append((account_id, amount - part))
+        if entries:
+            entries[hold.account_id] = room - hold.left
+            transfers.append(
+                posting.NewTransfer(
+                    kind=kind,
+                    asset=asset,
+                    entries=entries,
+                    hold_id=hold.id,
+                    about=_about(about, hold),
+                )
+            )
+    return transfers
+
+
+def _about(about: About, hold: Held) -> About:
+    return About(
+        memo=about.memo or hold.purpose,
+        response_id=about.response_id or hold.response_id,
+        chat_id=about.chat_id,
+        agent_id=about.agent_id or hold.agent_id,
+        protocol=about.protocol,
+        by=about.by,
+    )
+
+
+def _ends(
+    holds: Sequence[Held], transfers: Sequence[posting.NewTransfer], *, release: bool
+) -> tuple[dict[str, tuple[int, str]], dict[int, tuple[int, int]]]:
+    """Return the new (captured, state) of holds, and what accounts move by as (posted, held)."""
+    legs: dict[int, tuple[int, int]] = {}
+    taken: dict[str, int] = {}
+    for transfer in transfers:
+        for account_id, amount in transfer.entries.items():
+            posted, held = legs.get(account_id, (0, 0))
+            legs[account_id] = (posted + amount, held)
+            if amount < 0:
+                taken[str(transfer.hold_id)] = -amount
+    ends = {}
+    for hold in holds:
+        part = taken.get(hold.id, 0)
+        if not part and not release:
+            continue
+        posted, held = legs.get(hold.account_id, (0, 0))
+        legs[hold.account_id] = (posted, held - (hold.left if release else part))
+        captured = hold.captured + part
+        # One that gave everything stays active: the last capture may still end it.
+        state = ("settled" if captured else "released") if release else "active"
+        ends[hold.id] = (captured, state)
+    return ends, legs

@@ -1,0 +1,292 @@
+"""What can be read from the ledger: balances, statements, what was spent on what (DESIGN D7).
+
+The law: every figure comes from the ledger's own rows, so usage, cost and balance agree. Spent is
+what captures took, less what refunds of captures gave back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from django.db.models import Count, F, Q, Sum
+from django.db.models.functions import TruncDate
+
+from payments_app.accounts import fee_prefix
+from payments_app.models import Account, Entry, Hold, LedgerState, Receipt
+from payments_app.money import DEFAULT_ASSET, Money
+from payments_app.outcomes import UnknownAccount
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import date, datetime
+
+    from django.db.models import QuerySet
+
+PAGE: Final = 50
+PAGE_MAX: Final = 500
+
+Dimension = Literal["response", "agent", "user", "chat", "protocol", "kind"]
+_COLUMNS: Final[dict[Dimension, str]] = {
+    "response": "transfer__response_id",
+    "agent": "transfer__agent_id",
+    "user": "account__owner_id",
+    "chat": "transfer__chat_id",
+    "protocol": "transfer__protocol",
+    "kind": "transfer__kind",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balance:
+    """What an account has: `available` is `posted` less what is `held`."""
+
+    available: Money
+    held: Money
+    posted: Money
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementRow:
+    """One entry of an account; `entry_id` is the place to read on from."""
+
+    entry_id: int
+    transfer_id: str
+    at: datetime
+    kind: str
+    amount: Money
+    memo: str
+    response_id: str
+    chat_id: str
+    agent_id: str
+    protocol: str
+    reverses_id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What was spent on one day, agent, chat, …; `name` is its id, "" where there was none."""
+
+    name: str
+    amount: Money
+    transfers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldRow:
+    """A hold as it is now."""
+
+    hold_id: str
+    account_id: int
+    amount: Money
+    captured: Money
+    state: str
+    response_id: str
+    extends_id: str | None
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerHealth:
+    """What the last audit said; `checked_at` is None when there was none."""
+
+    checked_at: datetime | None
+    frozen_at: datetime | None
+    reason: str
+    mismatches: Sequence[tuple[str, str, int]]
+
+
+def balance(account_id: int) -> Balance:
+    """Return what an account has; UnknownAccount when there is none."""
+    found = Account.objects.filter(pk=account_id).values_list("asset", "posted", "held").first()
+    if found is None:
+        raise UnknownAccount(f"There is no account {account_id}.")
+    return _balance(*found)
+
+
+def fees_balance(asset: str = DEFAULT_ASSET) -> Balance:
+    """Return what the platform's fee account has; its shards are shown as one."""
+    found = Account.objects.filter(code__startswith=fee_prefix(asset)).aggregate(
+        posted=Sum("posted", default=0), held=Sum("held", default=0)
+    )
+    return _balance(asset, found["posted"], found["held"])
+
+
+def _balance(asset: str, posted: int, held: int) -> Balance:
+    return Balance(
+        available=Money(posted - held, asset), held=Money(held, asset), posted=Money(posted, asset)
+    )
+
+
+def hold(hold_id: str) -> HoldRow | None:
+    """Return a hold, or None."""
+    return next(iter(_holds(Q(pk=hold_id))), None)
+
+
+def balance_behind(response_id: str) -> Money | None:
+    """Return what the account has available that paid for a response last; None if none did."""
+    found = (
+        Hold.objects.filter(response_id=response_id)
+        .exclude(response_id="")
+        .order_by("-created_at", "-pk")
+        .values_list("account__asset", "account__posted", "account__held")
+        .first()
+    )
+    return None if found is None else _balance(*found).available
+
+
+def holds_of_response(response_id: str) -> list[HoldRow]:
+    """Return the holds of a response, the oldest first."""
+    return _holds(Q(response_id=response_id)) if response_id else []
+
+
+def _holds(which: Q) -> list[HoldRow]:
+    rows = Hold.objects.filter(which).select_related("account").order_by("created_at", "pk")
+    return [
+        HoldRow(
+            hold_id=row.pk,
+            account_id=row.account_id,
+            amount=Money(row.amount, row.account.asset),
+            captured=Money(row.captured, row.account.asset),
+            state=row.state,
+            response_id=row.response_id,
+            extends_id=row.extends_id,
+            expires_at=row.expires_at,
+        )
+        for row in rows
+    ]
+
+
+def receipt_state(provider: str, external_id: str) -> str | None:
+    """Return how far a provider's payment is, or None when nothing was told of it."""
+    return (
+        Receipt.objects.filter(provider=provider, external_id=external_id)
+        .values_list("state", flat=True)
+        .first()
+    )
+
+
+def statement(
+    account_id: int, *, before: int | None = None, limit: int = PAGE
+) -> list[StatementRow]:
+    """Return an account's entries, the newest first, older than the entry `before`.
+
+    At most PAGE_MAX rows. A page of `limit` rows goes on with its last row's `entry_id`.
+    """
+    entries = Entry.objects.filter(account_id=account_id).select_related("transfer")
+    if before is not None:
+        entries = entries.filter(pk__lt=before)
+    return [
+        StatementRow(
+            entry_id=entry.pk,
+            transfer_id=entry.transfer_id,
+            at=entry.transfer.created_at,
+            kind=entry.transfer.kind,
+            amount=Money(entry.amount, entry.transfer.asset),
+            memo=entry.transfer.memo,
+            response_id=entry.transfer.response_id,
+            chat_id=entry.transfer.chat_id,
+            agent_id=entry.transfer.agent_id,
+            protocol=entry.transfer.protocol,
+            reverses_id=entry.transfer.reverses_id,
+        )
+        for entry in entries.order_by("-pk")[: max(1, min(limit, PAGE_MAX))]
+    ]
+
+
+# --- Spending ---
+
+
+def spend_by_day(account_id: int, since: datetime) -> list[tuple[date, Money]]:
+    """Return (day in UTC, what was spent on it), the oldest first; days of nothing are left out."""
+    rows = (
+        _spending(since)
+        .filter(account_id=account_id)
+        .annotate(day=TruncDate("transfer__created_at"))
+        .values("day", "transfer__asset")
+        .annotate(total=Sum("amount"))
+        .order_by("day")
+    )
+    return [(row["day"], Money(-row["total"], row["transfer__asset"])) for row in rows]
+
+
+def user_spend_by_day(user_id: int, asset: str, since: datetime) -> list[tuple[date, Money]]:
+    """Return what a person's accounts, their tokens' too, spent on each day; see spend_by_day."""
+    rows = (
+        _spending(since)
+        .filter(account__owner_id=user_id, transfer__asset=asset)
+        .annotate(day=TruncDate("transfer__created_at"))
+        .values("day")
+        .annotate(total=Sum("amount"))
+        .order_by("day")
+    )
+    return [(row["day"], Money(-row["total"], asset)) for row in rows]
+
+
+def spend_by_agent(account_id: int, since: datetime) -> list[Spent]:
+    """Return what an account spent on each agent, the most first."""
+    return usage_by("agent", since=since, account_id=account_id)
+
+
+def usage_by(
+    dimension: Dimension,
+    *,
+    since: datetime | None = None,
+    account_id: int | None = None,
+    user_id: int | None = None,
+    agent_id: str | None = None,
+    chat_id: str | None = None,
+    response_id: str | None = None,
+    asset: str | None = None,
+    limit: int = PAGE_MAX,
+) -> list[Spent]:
+    """Return what was spent, grouped by one dimension, the most first, narrowed by the others."""
+    column = _COLUMNS[dimension]
+    narrowed = {
+        "account_id": account_id,
+        "account__owner_id": user_id,
+        "transfer__agent_id": agent_id,
+        "transfer__chat_id": chat_id,
+        "transfer__response_id": response_id,
+        "transfer__asset": asset,
+    }
+    rows: QuerySet[Any, dict[str, Any]] = (
+        _spending(since)
+        .filter(**{name: value for name, value in narrowed.items() if value is not None})
+        .values(column, "transfer__asset")
+        .annotate(total=Sum("amount"), transfers=Count("transfer_id", distinct=True))
+        .order_by("total", column)
+    )
+    return [
+        Spent(
+            name="" if row[column] is None else str(row[column]),
+            amount=Money(-row["total"], row["transfer__asset"]),
+            transfers=row["transfers"],
+        )
+        for row in rows[:limit]
+    ]
+
+
+def cost_of_response(response_id: str, asset: str = DEFAULT_ASSET) -> Money:
+    """Return what a response has cost so far (UAMP §8.7)."""
+    rows = usage_by("response", response_id=response_id, asset=asset)
+    return rows[0].amount if rows else Money.zero(asset)
+
+
+def _spending(since: datetime | None) -> QuerySet[Entry]:
+    """Return the payers' entries of captures and of their refunds."""
+    entries = Entry.objects.filter(
+        transfer__hold__isnull=False, account_id=F("transfer__hold__account_id")
+    )
+    return entries.filter(transfer__created_at__gte=since) if since else entries
+
+
+def ledger_health() -> LedgerHealth:
+    """Return what the last audit found, and whether payouts are frozen."""
+    state = LedgerState.objects.filter(pk=1).first() or LedgerState()
+    return LedgerHealth(
+        checked_at=state.checked_at,
+        frozen_at=state.frozen_at,
+        reason=state.reason,
+        mismatches=[(check, subject, off_by) for check, subject, off_by in state.report],
+    )

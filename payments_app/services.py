@@ -1,0 +1,103 @@
+"""The door to the ledger: what other rooms may do with money (DESIGN D7, notes §5).
+
+Every operation is one transaction and joins the caller's. Each takes a `key`: the same key with
+the same request gives the first answer again, marked `replayed`, and with another request raises
+IdempotencyConflict. A caller that lost an answer asks again with the same key. A key that somebody
+outside chose is given a `scope` of its own (who asks), so that nobody uses up another one's keys.
+Inside a transaction of the caller, rows that others wait for (chats) are locked before; after a
+refusal that transaction can go on.
+
+The server's keeper calls `sweep` every few seconds.
+"""
+
+from payments_app.accounts import account_of_agent, account_of_user, ensure_account, find_account
+from payments_app.audit import audit, audit_if_due
+from payments_app.captures import (
+    Refusal,
+    capture,
+    capture_many,
+    capture_response,
+    void,
+    void_response,
+)
+from payments_app.freezing import freeze, unfreeze
+from payments_app.holds import authorize, authorize_many, extend
+from payments_app.outcomes import (
+    About,
+    AboutFields,
+    AccountRef,
+    AuditReport,
+    Authorization,
+    CaptureOutcome,
+    ForFields,
+    HoldNotActive,
+    HoldOutcome,
+    IdempotencyConflict,
+    InsufficientFunds,
+    LedgerError,
+    LedgerFrozen,
+    NotRefundable,
+    OverCapture,
+    ReceiptConflict,
+    SameAccount,
+    Split,
+    SplitMismatch,
+    TransferOutcome,
+    UnknownAccount,
+    UnknownHold,
+    UnknownTransfer,
+)
+from payments_app.plans import Capture
+from payments_app.sweeper import expire_holds, sweep
+from payments_app.transfers import adjust, record_receipt, refund, top_up, transfer
+
+__all__ = [
+    "About",
+    "AboutFields",
+    "AccountRef",
+    "AuditReport",
+    "Authorization",
+    "Capture",
+    "CaptureOutcome",
+    "ForFields",
+    "HoldNotActive",
+    "HoldOutcome",
+    "IdempotencyConflict",
+    "InsufficientFunds",
+    "LedgerError",
+    "LedgerFrozen",
+    "NotRefundable",
+    "OverCapture",
+    "ReceiptConflict",
+    "Refusal",
+    "SameAccount",
+    "Split",
+    "SplitMismatch",
+    "TransferOutcome",
+    "UnknownAccount",
+    "UnknownHold",
+    "UnknownTransfer",
+    "account_of_agent",
+    "account_of_user",
+    "adjust",
+    "audit",
+    "audit_if_due",
+    "authorize",
+    "authorize_many",
+    "capture",
+    "capture_many",
+    "capture_response",
+    "ensure_account",
+    "expire_holds",
+    "extend",
+    "find_account",
+    "freeze",
+    "record_receipt",
+    "refund",
+    "sweep",
+    "top_up",
+    "transfer",
+    "unfreeze",
+    "void",
+    "void_response",
+]

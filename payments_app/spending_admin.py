@@ -1,0 +1,82 @@
+"""Tokens, limits and top-ups in the admin: to be looked at; a request for a top-up is decided here.
+
+The law: as for the ledger (`admin`): nobody edits. A decision has a reason and a permission of its
+own, and is recorded.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin
+
+from payments_app.admin import LedgerAdmin, OrderForm
+from payments_app.models import Approval, PaymentToken, SpendingLimit, TopUpRequest
+from payments_app.money import Money
+from payments_app.top_ups import requests as top_ups
+
+
+class DecisionForm(OrderForm):
+    """An operator's answer to a request."""
+
+    decision = forms.ChoiceField(choices=[("grant", "Credit it"), ("refuse", "Refuse it")])
+    field_order = ("decision", "reason")
+
+
+@admin.register(TopUpRequest)
+class TopUpRequestAdmin(LedgerAdmin):
+    """Requests for a top-up, and the decision about each."""
+
+    list_display = ("id", "provider", "user", "sum", "state", "created_at", "decided_by")
+    list_filter = ("state", "provider", "created_at")
+    list_select_related = ("user", "decided_by")
+    search_fields = ("=id", "=reference", "=user__username")
+    ordering: ClassVar[Any] = ("-created_at", "-pk")
+    operation = ("grant_topup", "Decide")
+    form_class = DecisionForm
+
+    @admin.display(description="amount")
+    def sum(self, row: TopUpRequest) -> str:
+        """Return the amount as a decimal string."""
+        return f"{Money(row.amount, row.asset)} {row.asset}"
+
+    def facts(self, row: Any) -> str:
+        """Return what is to be known before deciding."""
+        return f"{row.user} asks for {self.sum(row)} by {row.provider}; the request is {row.state}."
+
+    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
+        """Credit or refuse it."""
+        decide = top_ups.grant if wanted["decision"] == "grant" else top_ups.refuse
+        return decide(row.pk, by=by, reason=wanted["reason"]).state
+
+
+@admin.register(PaymentToken)
+class PaymentTokenAdmin(LedgerAdmin):
+    """Tokens, without what opens them."""
+
+    list_display = ("id", "owner", "name", "depth", "form", "expires_at", "revoked_at")
+    list_filter = ("form", "depth", "created_at")
+    list_select_related = ("owner",)
+    search_fields = ("=id", "=owner__username")
+    exclude = ("salt", "sha256")
+    ordering: ClassVar[Any] = ("-created_at", "-pk")
+
+
+@admin.register(SpendingLimit)
+class SpendingLimitAdmin(LedgerAdmin):
+    """What people may spend."""
+
+    list_display = ("user", "period", "agent_id", "amount", "asset")
+    list_filter = ("period", "asset")
+    list_select_related = ("user",)
+    search_fields = ("=user__username", "=agent_id")
+
+
+@admin.register(Approval)
+class ApprovalAdmin(LedgerAdmin):
+    """What people let agents take."""
+
+    list_display = ("user", "agent_id", "up_to", "asset", "created_at")
+    list_select_related = ("user",)
+    search_fields = ("=user__username", "=agent_id")

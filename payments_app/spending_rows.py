@@ -1,0 +1,158 @@
+"""Rows of who may spend what: payment tokens, limits, approvals, requests for a top-up (DESIGN D7).
+
+The law: none of these rows is money. A token's money is in its account, where the ledger guards it;
+a limit and an approval say what may be taken of an account that has more.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+
+class PaymentToken(models.Model):
+    """A budget that whoever shows its secret may spend. Its money is in an account of its own.
+
+    `id` is the `jti` of its JWT form. The secret of the opaque form is kept as a hash; `salt` makes
+    the same secret again for whoever repeats the request that made it, with the server's key.
+    """
+
+    id = models.CharField(primary_key=True, max_length=40)
+    account = models.OneToOneField("payments_app.Account", models.PROTECT, related_name="token")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    parent = models.ForeignKey(
+        "self", models.PROTECT, null=True, blank=True, related_name="children"
+    )
+    depth = models.PositiveSmallIntegerField(default=0)
+    name = models.CharField(max_length=100, blank=True)
+    form = models.CharField(max_length=10)
+    salt = models.CharField(max_length=64, blank=True)
+    sha256 = models.CharField(max_length=64, blank=True)
+    audience = models.JSONField(default=list, blank=True)
+    per_use_limit = models.BigIntegerField(null=True, blank=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    closed_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        """A secret opens one token; a token is passed on five times at most."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["sha256"], condition=~Q(sha256=""), name="secret_opens_one_token"
+            ),
+            models.CheckConstraint(condition=Q(depth__lte=5), name="token_is_passed_on_five_times"),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["expires_at"], condition=Q(closed_at__isnull=True), name="token_to_close"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class SpendingLimit(models.Model):
+    """What a person may spend in a day, week or month, on one agent or (blank) on all."""
+
+    class Period(models.TextChoices):
+        """Calendar periods in UTC; weeks begin on Monday."""
+
+        DAY = "day"
+        WEEK = "week"
+        MONTH = "month"
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    period = models.CharField(max_length=5, choices=Period)
+    agent_id = models.CharField(max_length=40, blank=True)
+    asset = models.CharField(max_length=10)
+    amount = models.BigIntegerField()
+
+    class Meta:
+        """One limit for each period and agent."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["user", "period", "agent_id", "asset"], name="limit_is_set_once"
+            ),
+            models.CheckConstraint(condition=Q(amount__gte=0), name="limit_is_not_negative"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id}: {self.period} {self.agent_id}"
+
+
+class Approval(models.Model):
+    """What a person lets an agent take for each answer without being asked."""
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    agent_id = models.CharField(max_length=40)
+    asset = models.CharField(max_length=10)
+    up_to = models.BigIntegerField()
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        """One approval for each agent."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["user", "agent_id"], name="agent_is_approved_once"),
+            models.CheckConstraint(condition=Q(up_to__gt=0), name="approval_is_of_something"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id}: {self.agent_id}"
+
+
+class TopUpRequest(models.Model):
+    """Money that a person asked to put in, through a provider; its id is the receipt's."""
+
+    class State(models.TextChoices):
+        """Open until the provider's money came, or it was refused."""
+
+        OPEN = "open"
+        CREDITED = "credited"
+        REFUSED = "refused"
+
+    id = models.CharField(primary_key=True, max_length=40)
+    provider = models.CharField(max_length=40)
+    account = models.ForeignKey("payments_app.Account", models.PROTECT, related_name="+")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    amount = models.BigIntegerField()
+    asset = models.CharField(max_length=10)
+    state = models.CharField(
+        max_length=10, choices=State, default=State.OPEN, db_default=State.OPEN
+    )
+    reference = models.CharField(max_length=200, blank=True, help_text="The provider's own id.")
+    url = models.CharField(max_length=2000, blank=True, help_text="Where the person pays.")
+    reason = models.CharField(max_length=500, blank=True)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    decided_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        """Nothing is not asked for."""
+
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(amount__gt=0), name="top_up_is_of_something")
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["user", "-created_at"], name="top_ups_of_a_person")
+        ]
+        permissions: ClassVar = [("grant_topup", "Can credit or refuse a request for a top-up")]
+
+    def __str__(self) -> str:
+        return self.id

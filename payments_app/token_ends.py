@@ -1,0 +1,192 @@
+"""How tokens end, and what can be seen of them (DESIGN D7).
+
+The law: a token ends with its parent. What is held of it stays held; what is available goes back,
+at once for one that is revoked, by the sweep for one that expired or whose holds ended later.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from django.db import connection, transaction
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from payments_app import posting
+from payments_app.accounts import account_of_user
+from payments_app.models import PaymentToken
+from payments_app.money import Money
+from payments_app.tokens import over, owned, with_accounts
+from payments_app.transfers import transfer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+BATCH: Final = 100
+LISTED: Final = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenState:
+    """A token as its owner sees it; `children` are filled by `tree` alone."""
+
+    id: str
+    name: str
+    form: str
+    status: str
+    parent_id: str | None
+    depth: int
+    audience: tuple[str, ...]
+    per_use: Money | None
+    available: Money
+    held: Money
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    created_at: datetime
+    children: tuple[TokenState, ...] = ()
+
+
+# --- See ---
+
+
+def tokens_of(user_id: int, *, limit: int = LISTED) -> list[TokenState]:
+    """Return a person's tokens, also those passed on, the newest first."""
+    rows = with_accounts(Q(owner_id=user_id)).order_by("-created_at", "-pk")
+    return [_state(row) for row in rows[: max(1, min(limit, LISTED))]]
+
+
+def state_of(token_id: str, user_id: int) -> TokenState:
+    """Return one token of a person; raises UnknownToken."""
+    return _state(owned(token_id, user_id))
+
+
+def tree(token_id: str, user_id: int) -> TokenState:
+    """Return a person's token with all that was passed on from it; raises UnknownToken."""
+    root = owned(token_id, user_id)
+    found = [root]
+    level = [root.pk]
+    while level:
+        rows = list(with_accounts(Q(parent_id__in=level)).order_by("created_at", "pk"))
+        found += rows
+        level = [row.pk for row in rows]
+    children: dict[str, list[TokenState]] = {}
+    # Found from the root down: read backwards, every child is there before its parent.
+    for row in reversed(found):
+        state = _state(row, reversed(children.get(row.pk, ())))
+        children.setdefault(row.parent_id or "", []).append(state)
+    return next(s for states in children.values() for s in states if s.id == token_id)
+
+
+def _state(row: PaymentToken, children: Iterable[TokenState] = ()) -> TokenState:
+    account = row.account
+    ended = "expired" if over(row) else "active"
+    return TokenState(
+        id=row.pk,
+        name=row.name,
+        form=row.form,
+        status="revoked" if row.revoked_at else ended,
+        parent_id=row.parent_id,
+        depth=row.depth,
+        audience=tuple(row.audience),
+        per_use=None if row.per_use_limit is None else Money(row.per_use_limit, account.asset),
+        available=Money(account.posted - account.held, account.asset),
+        held=Money(account.held, account.asset),
+        expires_at=row.expires_at,
+        revoked_at=row.revoked_at,
+        created_at=row.created_at,
+        children=tuple(children),
+    )
+
+
+# --- End ---
+
+
+def revoke(*, token_id: str, user_id: int) -> Money:
+    """End a person's token and all that was passed on from it; return what came back at once.
+
+    Revoking again is harmless. Raises UnknownToken.
+    """
+    with transaction.atomic():
+        owned(token_id, user_id)
+        ended: list[PaymentToken] = []
+        level = [token_id]
+        while level:
+            # Locked before its children are looked for: whoever passes it on waits, or is found.
+            ended += _locked(Q(pk__in=level))
+            rows = PaymentToken.objects.filter(pk__in=level)
+            rows.filter(revoked_at__isnull=True).update(revoked_at=Now())
+            rows.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=Now())).update(
+                expires_at=Now()
+            )
+            level = list(
+                PaymentToken.objects.filter(parent_id__in=level).values_list("pk", flat=True)
+            )
+        asset = owned(token_id, user_id).account.asset
+        return sum(_give_back(ended), Money.zero(asset))
+
+
+def sweep(limit: int = BATCH, *, thorough: bool = False) -> int:
+    """Give back what ended tokens have available; return how many gave something.
+
+    `thorough` also looks at those that were done with, which a refund may have reached since.
+    """
+    over = Q(expires_at__lte=Now()) & (Q(owner__isnull=False) | Q(parent__isnull=False))
+    has_money = Q(account__posted__gt=F("account__held"))
+    which = over & (
+        has_money if thorough else Q(closed_at__isnull=True) & (has_money | Q(account__posted=0))
+    )
+    due = list(PaymentToken.objects.filter(which).values_list("pk", flat=True)[:limit])
+    if not due:
+        return 0
+    with transaction.atomic():
+        return len(_give_back(_locked(Q(pk__in=due), skip=True)))
+
+
+def _locked(which: Q, *, skip: bool = False) -> list[PaymentToken]:
+    rows = PaymentToken.objects.filter(which).order_by("pk")
+    if connection.vendor == "postgresql":
+        rows = rows.select_for_update(no_key=True, skip_locked=skip)
+    return list(rows)
+
+
+def _give_back(ended: Sequence[PaymentToken]) -> list[Money]:
+    """Move what ended tokens have available to their heirs; return what moved."""
+    heirs = _heirs(ended)
+    rows = [row for row in ended if row.pk in heirs]
+    # All at once, in the order of ids: no two of us wait for each other in a circle.
+    accounts, _ = posting.lock_accounts({row.account_id for row in rows} | set(heirs.values()))
+    given = []
+    for row in rows:
+        account = accounts[row.account_id]
+        available = account.posted - account.held
+        if available > 0:
+            amount = Money(available, account.asset)
+            transfer(
+                key=uuid.uuid4().hex,
+                scope="token:return",
+                debit=account.id,
+                credit=heirs[row.pk],
+                amount=amount,
+                kind="token_return",
+                memo=row.name,
+            )
+            given.append(amount)
+    done = [row.pk for row in rows if accounts[row.account_id].held == 0]
+    PaymentToken.objects.filter(pk__in=done, closed_at__isnull=True).update(closed_at=Now())
+    return given
+
+
+def _heirs(ended: Sequence[PaymentToken]) -> dict[str, int]:
+    """Return who gets what tokens have left: a parent that can still be spent, or the owner."""
+    parents = with_accounts(Q(pk__in={row.parent_id for row in ended if row.parent_id}))
+    alive = {row.pk: row.account_id for row in parents if not row.revoked_at and not over(row)}
+    heirs = {}
+    for row in ended:
+        if row.parent_id in alive:
+            heirs[row.pk] = alive[row.parent_id]
+        elif row.owner_id is not None:
+            heirs[row.pk] = account_of_user(row.owner_id, row.account.asset).id
+    return heirs

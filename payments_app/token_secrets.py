@@ -1,0 +1,139 @@
+"""The two forms of a payment token: `ptok_…`, and a JWT signed by this server (notes §5.1).
+
+The law: a JWT is verified with the key that its `kid` names among ours and with that key's own
+algorithm; `alg`, `jwk`, `jku` and `x5u` of the token are not looked at. `iss` is this server's. The
+amount in it is what was there when it was signed: the account says what is there now.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import jwt
+from django.conf import settings
+
+from payments_app.signing_keys import key_of, signing_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from payments_app.money import Money
+
+OPAQUE: Final = "ptok_"
+SECRET_CHARS: Final = 8192
+"""A secret that is longer is no token of ours."""
+MAX_DEPTH: Final = 5
+"""How often a token is passed on."""
+_JWT_DOTS: Final = 2
+
+
+class BadSecret(ValueError):
+    """What was shown is no token of this server; the message is for a person."""
+
+
+class ExpiredSecret(BadSecret):
+    """It was one, until it expired."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claims:
+    """What a JWT says of a token when it is signed."""
+
+    token_id: str
+    owner_id: int | None
+    audience: Sequence[str]
+    issued_at: datetime
+    expires_at: datetime | None
+    balance: Money
+    depth: int
+
+
+def opaque_secret(token_id: str, salt: str) -> str:
+    """Return the secret of an opaque token; needs both the row and the server's key."""
+    digest = hmac.new(
+        settings.SECRET_KEY.encode(), f"payment-token:{token_id}:{salt}".encode(), hashlib.sha256
+    ).digest()
+    return OPAQUE + base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+def hash_of(secret: str) -> str:
+    """Return what is kept of an opaque secret."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def sign(claims: Claims) -> str:
+    """Return the JWT of a token, signed with the first key."""
+    key = signing_keys()[0]
+    payload: dict[str, Any] = {
+        "iss": settings.UAMP_ISSUER,
+        "sub": "" if claims.owner_id is None else str(claims.owner_id),
+        "iat": int(claims.issued_at.timestamp()),
+        "jti": claims.token_id,
+        "payment": {
+            # A number for clients that read one; exact is the string beside it.
+            "balance": float(str(claims.balance)),
+            "balance_exact": str(claims.balance),
+            "currency": claims.balance.asset,
+            "scheme": "token",
+            "max_depth": MAX_DEPTH - claims.depth,
+        },
+    }
+    if claims.audience:
+        payload["aud"] = list(claims.audience)
+    if claims.expires_at is not None:
+        payload["exp"] = int(claims.expires_at.timestamp())
+    return jwt.encode(payload, key.private, algorithm=key.algorithm, headers={"kid": key.kid})
+
+
+def token_id_of(secret: str) -> tuple[str, str]:
+    """Return ("sha256", hash) of an opaque secret or ("id", jti) of a JWT, also one in base64.
+
+    Raises BadSecret, and ExpiredSecret for a good JWT whose time is over.
+    """
+    secret = secret.strip()
+    if not 0 < len(secret) <= SECRET_CHARS or not secret.isascii():
+        raise BadSecret("This is not a payment token of this server.")
+    if secret.startswith(OPAQUE):
+        return "sha256", hash_of(secret)
+    return "id", _verified(secret if secret.count(".") == _JWT_DOTS else _decoded(secret))
+
+
+def _decoded(secret: str) -> str:
+    """Return the JWT in a base64 text (notes §5.5)."""
+    try:
+        padded = secret + "=" * (-len(secret) % 4)
+        text = base64.b64decode(padded, altchars=b"-_", validate=True).decode("ascii")
+    except (binascii.Error, ValueError):
+        raise BadSecret("This is not a payment token of this server.") from None
+    if text.count(".") != _JWT_DOTS:
+        raise BadSecret("This is not a payment token of this server.")
+    return text.strip()
+
+
+def _verified(encoded: str) -> str:
+    try:
+        kid = jwt.get_unverified_header(encoded).get("kid")
+        key = key_of(kid) if isinstance(kid, str) else None
+        if key is None:
+            raise BadSecret("The payment token was not signed by this server.")
+        claims = jwt.decode(
+            encoded,
+            key.private.public_key(),
+            algorithms=[key.algorithm],
+            issuer=settings.UAMP_ISSUER,
+            # Who may spend it is in its row, which is read next.
+            options={"require": ["iss", "iat", "jti"], "verify_aud": False},
+        )
+    except jwt.ExpiredSignatureError:
+        raise ExpiredSecret("The payment token has expired. Use a new one.") from None
+    except jwt.InvalidTokenError:
+        raise BadSecret("The payment token was not signed by this server.") from None
+    if not isinstance(claims.get("payment"), dict):
+        raise BadSecret("This token is not for payments.")
+    return str(claims["jti"])

@@ -1,0 +1,423 @@
+"""Payment tokens: budgets that are handed on by a secret (DESIGN D7, notes §5.1).
+
+The law: a token is an account. To issue one moves money from its owner's account into the token's,
+to pass it on moves money from the parent's into the child's: what a token may spend is what it has,
+and the ledger guards it. A child may do no more than its parent: not for longer, not for others. A
+token that was revoked, is foreign, unknown or meant for somebody else is `token_invalid`, whichever
+it is. One that ended refuses new holds; what is held is still captured, and what is available goes
+back to the parent, or to the owner when that has ended too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import transaction
+from django.db.models import BooleanField, Case, Q, Value, When
+from django.db.models.functions import Now
+
+from payments_app import posting, token_secrets
+from payments_app.accounts import account_of_user, ensure_account
+from payments_app.models import PaymentToken
+from payments_app.money import AssetMismatch, Money
+from payments_app.outcomes import IdempotencyConflict, TransferOutcome
+from payments_app.transfers import transfer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from django.db.models import QuerySet
+
+MAX_AUDIENCE: Final = 50
+NAME_CHARS: Final = 100
+AGENT_CHARS: Final = 150
+MAX_SECONDS: Final = 10 * 366 * 86_400.0
+
+
+class TokenRefused(Exception):
+    """A token that is not taken; `code` is one of UAMP §7.2, the message is for a person."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class ImpossibleToken(ValueError):
+    """A form, name, audience or time that no token can have; the message is for a person."""
+
+
+class UnknownToken(LookupError):
+    """There is no such token, or it is not this person's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedToken:
+    """A token that may be spent now; `per_use` is the most for one answer."""
+
+    id: str
+    account_id: int
+    asset: str
+    available: Money
+    expires_at: datetime | None
+    owner_id: int | None
+    depth: int
+    per_use: Money | None
+    audience: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IssuedToken:
+    """A token that was made; `token` is the secret, which is not kept."""
+
+    token: str
+    id: str
+    account_id: int
+    amount: Money
+    available: Money
+    expires_at: datetime | None
+    audience: tuple[str, ...]
+    depth: int
+    replayed: bool = False
+
+
+# --- Show ---
+
+
+def resolve(secret: str, *, agent: str = "") -> ResolvedToken:
+    """Return the token of a secret: opaque, a JWT, or a JWT in base64; `agent` is who gets paid.
+
+    Raises TokenRefused: token_expired, or token_invalid for everything else.
+    """
+    try:
+        field, value = token_secrets.token_id_of(secret)
+    except token_secrets.ExpiredSecret as error:
+        raise TokenRefused("token_expired", str(error)) from error
+    except token_secrets.BadSecret as error:
+        raise TokenRefused("token_invalid", str(error)) from error
+    return _usable(Q(sha256=value) if field == "sha256" else Q(pk=value, form="jwt"), agent)
+
+
+def by_id(token_id: str, *, agent: str = "") -> ResolvedToken:
+    """Return a token that was resolved before, after the same checks; raises TokenRefused."""
+    return _usable(Q(pk=token_id), agent)
+
+
+def _usable(which: Q, agent: str) -> ResolvedToken:
+    row = with_accounts(which).first()
+    audience = tuple(row.audience) if row else ()
+    if row is None or row.revoked_at is not None or (agent and audience and agent not in audience):
+        raise _foreign()
+    if over(row):
+        raise TokenRefused("token_expired", "The payment token has expired. Use a new one.")
+    account = row.account
+    return ResolvedToken(
+        id=row.pk,
+        account_id=account.pk,
+        asset=account.asset,
+        available=Money(account.posted - account.held, account.asset),
+        expires_at=row.expires_at,
+        owner_id=row.owner_id,
+        depth=row.depth,
+        per_use=None if row.per_use_limit is None else Money(row.per_use_limit, account.asset),
+        audience=audience,
+    )
+
+
+def _foreign() -> TokenRefused:
+    return TokenRefused("token_invalid", "The payment token is not good here. Use another one.")
+
+
+def over(row: PaymentToken) -> bool:
+    """Return whether a row of `with_accounts` has expired, by the database's clock."""
+    return bool(row.is_over)  # type: ignore[attr-defined] # annotated
+
+
+def with_accounts(which: Q) -> QuerySet[PaymentToken]:
+    """Return tokens with their accounts, and whether their time is over."""
+    return (
+        PaymentToken.objects.filter(which)
+        .select_related("account")
+        .annotate(
+            is_over=Case(
+                When(expires_at__lte=Now(), then=Value(value=True)),
+                default=Value(value=False),
+                output_field=BooleanField(),
+            )
+        )
+    )
+
+
+# --- Make ---
+
+
+def issue(
+    *,
+    key: str,
+    user_id: int,
+    amount: Money,
+    expires_in: float | None,
+    name: str = "",
+    audience: Sequence[str] = (),
+    per_use: Money | None = None,
+    form: str = "opaque",
+) -> IssuedToken:
+    """Make a token for a person and move `amount` of theirs into it; `expires_in` is in seconds.
+
+    The same key again answers with the same token and secret, `replayed`. Raises InsufficientFunds
+    and what transfer raises, ImpossibleToken for a form, name, audience or time that cannot be.
+    """
+    owner = account_of_user(user_id, amount.asset)
+    return _make(
+        _Wanted(
+            key=key,
+            scope=f"token:user:{user_id}",
+            payer_id=owner.id,
+            owner_id=user_id,
+            parent_id=None,
+            depth=0,
+            amount=amount,
+            expires_at=_later(expires_in),
+            name=name,
+            audience=_audience(audience),
+            per_use=_same_asset(per_use, amount),
+            form=form,
+        )
+    )
+
+
+def delegate(
+    *,
+    key: str,
+    amount: Money,
+    delegate_to: str,
+    parent_secret: str = "",
+    parent_id: str = "",
+    expires_in: float | None = None,
+    audience: Sequence[str] = (),
+) -> IssuedToken:
+    """Make a token for an agent with an amount of its parent's, named by its secret or its id.
+
+    It ends with its parent at the latest. Others in `audience` may be paid with it besides: to
+    those the agent may pass it on. Raises TokenRefused, also when the parent is not for one of them
+    or was passed on five times, InsufficientFunds with what the parent has, and what issue raises.
+    """
+    names = _audience([delegate_to, *audience])
+    with transaction.atomic():
+        shown = resolve(parent_secret) if parent_secret else by_id(parent_id)
+        # A revocation of the parent waits for this child, and then finds it.
+        PaymentToken.objects.select_for_update(no_key=True).get(pk=shown.id)
+        parent = by_id(shown.id)
+        if parent.audience and not set(names) <= set(parent.audience):
+            raise _foreign()
+        if parent.depth >= token_secrets.MAX_DEPTH:
+            raise TokenRefused(
+                "token_invalid",
+                f"A payment token is passed on at most {token_secrets.MAX_DEPTH} times.",
+            )
+        expires_at = _later(expires_in)
+        if expires_at is None or (parent.expires_at and parent.expires_at < expires_at):
+            expires_at = parent.expires_at
+        row = PaymentToken.objects.only("form").get(pk=parent.id)
+        return _make(
+            _Wanted(
+                key=key,
+                scope=f"token:parent:{parent.id}",
+                payer_id=parent.account_id,
+                owner_id=parent.owner_id,
+                parent_id=parent.id,
+                depth=parent.depth + 1,
+                amount=amount,
+                expires_at=expires_at,
+                name="",
+                audience=names,
+                per_use=parent.per_use,
+                form="jwt" if row.form == "jwt" else "opaque",
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    key: str
+    scope: str
+    payer_id: int
+    owner_id: int | None
+    parent_id: str | None
+    depth: int
+    amount: Money
+    expires_at: datetime | None
+    name: str
+    audience: tuple[str, ...]
+    per_use: Money | None
+    form: str
+
+
+def _make(wanted: _Wanted) -> IssuedToken:
+    if wanted.form not in {"opaque", "jwt"}:
+        raise ImpossibleToken("The form of a token is opaque or jwt.")
+    if len(wanted.name) > NAME_CHARS:
+        raise ImpossibleToken(f"A name has at most {NAME_CHARS} characters.")
+    # Made of the key: a second try means the same account, so the ledger recognises it.
+    digest = hashlib.sha256(f"{wanted.scope}\0{wanted.key}".encode()).hexdigest()
+    token_id = f"pt_{digest[:32]}"
+    with transaction.atomic():
+        account = token_account(token_id, wanted.amount.asset, wanted.owner_id)
+        moved = transfer(
+            key=wanted.key,
+            scope=wanted.scope,
+            debit=wanted.payer_id,
+            credit=account,
+            amount=wanted.amount,
+            kind="token",
+            memo=wanted.name,
+            by=wanted.owner_id,
+        )
+        if not moved.replayed:
+            _insert(token_id, account, wanted)
+        row = with_accounts(Q(pk=token_id)).get()
+    same = (row.name, tuple(row.audience), row.form, row.per_use_limit)
+    if same != (
+        wanted.name,
+        wanted.audience,
+        wanted.form,
+        wanted.per_use.amount if wanted.per_use else None,
+    ):
+        raise IdempotencyConflict(f"The key {wanted.key!r} was used for another token.")
+    return issued(row, moved.amount, replayed=moved.replayed)
+
+
+def token_account(token_id: str, asset: str, owner_id: int | None) -> int:
+    """Return the account of a token, made when there is none."""
+    return ensure_account(code=f"token:{token_id}", kind="token", asset=asset, owner_id=owner_id).id
+
+
+def make_for_payer(token_id: str, account_id: int, *, name: str, audience: Sequence[str]) -> None:
+    """Make the token of money that came from outside for one agent; nobody here owns it."""
+    _create(token_id, account_id, form="x402", name=name[:NAME_CHARS], audience=list(audience))
+
+
+def secret_of(token_id: str) -> str:
+    """Return the opaque secret of a token that was just made."""
+    row = PaymentToken.objects.get(pk=token_id)
+    return token_secrets.opaque_secret(row.pk, row.salt)
+
+
+def _create(token_id: str, account_id: int, *, form: str, **fields: Any) -> None:
+    salt = "" if form == "jwt" else secrets.token_hex(32)
+    sha256 = token_secrets.hash_of(token_secrets.opaque_secret(token_id, salt)) if salt else ""
+    PaymentToken.objects.create(
+        id=token_id, account_id=account_id, form=form, salt=salt, sha256=sha256, **fields
+    )
+
+
+def _insert(token_id: str, account_id: int, wanted: _Wanted) -> None:
+    _create(
+        token_id,
+        account_id,
+        form=wanted.form,
+        owner_id=wanted.owner_id,
+        parent_id=wanted.parent_id,
+        depth=wanted.depth,
+        name=wanted.name,
+        audience=list(wanted.audience),
+        per_use_limit=wanted.per_use.amount if wanted.per_use else None,
+        expires_at=wanted.expires_at,
+    )
+
+
+def issued(row: PaymentToken, amount: Money, *, replayed: bool) -> IssuedToken:
+    """Return a token with its secret, for whoever it was made for."""
+    account = row.account
+    available = Money(account.posted - account.held, account.asset)
+    if row.form == "jwt":
+        secret = token_secrets.sign(
+            token_secrets.Claims(
+                token_id=row.pk,
+                owner_id=row.owner_id,
+                audience=row.audience,
+                issued_at=row.created_at,
+                expires_at=row.expires_at,
+                balance=available,
+                depth=row.depth,
+            )
+        )
+    else:
+        secret = token_secrets.opaque_secret(row.pk, row.salt)
+        if token_secrets.hash_of(secret) != row.sha256:
+            raise IdempotencyConflict("The token was made with another key of the server.")
+    return IssuedToken(
+        token=secret,
+        id=row.pk,
+        account_id=account.pk,
+        amount=amount,
+        available=available,
+        expires_at=row.expires_at,
+        audience=tuple(row.audience),
+        depth=row.depth,
+        replayed=replayed,
+    )
+
+
+def _later(seconds: float | None) -> datetime | None:
+    if seconds is None:
+        return None
+    if not 0 < seconds <= MAX_SECONDS:
+        raise ImpossibleToken("A token lasts for more than no time, and at most ten years.")
+    return posting.moment(posting.rows(f"SELECT {posting.later_sql()}", [seconds])[0][0])
+
+
+def _audience(names: Sequence[str]) -> tuple[str, ...]:
+    if len(names) > MAX_AUDIENCE or any(not 0 < len(name) <= AGENT_CHARS for name in names):
+        raise ImpossibleToken(f"An audience is at most {MAX_AUDIENCE} names of agents.")
+    return tuple(dict.fromkeys(names))
+
+
+def _same_asset(per_use: Money | None, amount: Money) -> Money | None:
+    if per_use is not None:
+        posting.positive(per_use)
+        if per_use.asset != amount.asset:
+            raise AssetMismatch(f"The token is in {amount.asset}, its limit in {per_use.asset}.")
+    return per_use
+
+
+# --- Add ---
+
+
+def top_up(*, key: str, token_id: str, user_id: int, amount: Money) -> TransferOutcome:
+    """Move an amount of the owner's into a token.
+
+    Raises UnknownToken for a stranger's, TokenRefused for one that ended, and what transfer raises.
+    """
+    with transaction.atomic():
+        owned(token_id, user_id)
+        PaymentToken.objects.select_for_update(no_key=True).get(pk=token_id)
+        token = by_id(token_id)
+        return transfer(
+            key=key,
+            scope=f"token:top_up:{token_id}",
+            debit=account_of_user(user_id, amount.asset).id,
+            credit=token.account_id,
+            amount=amount,
+            kind="token",
+            by=user_id,
+        )
+
+
+def signed_anew(token_id: str, user_id: int) -> str:
+    """Return the JWT of a person's token with what it has now; nothing for an opaque one."""
+    row = owned(token_id, user_id)
+    return (
+        issued(row, Money.zero(row.account.asset), replayed=True).token if row.form == "jwt" else ""
+    )
+
+
+def owned(token_id: str, user_id: int) -> PaymentToken:
+    """Return the row of a person's token; raises UnknownToken."""
+    row = with_accounts(Q(pk=token_id, owner_id=user_id)).first()
+    if row is None:
+        raise UnknownToken("There is no such token.")
+    return row

@@ -1,0 +1,35 @@
+"""Top-ups by hand: a person asks, the money comes in some other way, an operator grants it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from payments_app.money import ASSETS
+from payments_app.top_ups.provider import ForeignHook, Started, Told
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from payments_app.money import Money
+
+
+class ManualProvider:
+    """The provider that ships: operators decide in the admin."""
+
+    name = "manual"
+    label = "Ask an operator"
+
+    def currencies(self) -> tuple[str, ...]:
+        """Return all that the ledger keeps."""
+        return tuple(sorted(ASSETS))
+
+    def check(self, amount: Money) -> None:
+        """Take every amount."""
+
+    def start(self, request_id: str, amount: Money) -> Started:  # noqa: ARG002 the interface's
+        """Wait for an operator."""
+        return Started()
+
+    def hook(self, body: bytes, headers: Mapping[str, str]) -> Told | None:  # noqa: ARG002 the interface's
+        """Refuse: nobody calls for it."""
+        raise ForeignHook("Nobody tells of top-ups by hand.")

@@ -1,0 +1,65 @@
+"""What a provider of top-ups is: it says where a person pays, and is told when they did.
+
+The law: a provider never credits. It returns what it was told, checked to be from whom it says, and
+`requests` credits that once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from payments_app.money import Money
+
+
+class ProviderFailed(Exception):
+    """The provider could not be asked, or refused; the message is for a person."""
+
+
+class ForeignHook(Exception):
+    """A call that the provider did not sign, or cannot be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """Where a person pays (`url`, or nothing), and the provider's own id."""
+
+    url: str = ""
+    reference: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a provider told of a request: the money is there (`paid`), or will not come."""
+
+    request_id: str
+    paid: bool
+    reference: str
+    amount: Money | None = None
+    reason: str = ""
+
+
+class Provider(Protocol):
+    """One way to put money in; classes are named in UAMP_TOPUP_PROVIDERS."""
+
+    name: str
+    label: str
+
+    def currencies(self) -> tuple[str, ...]:
+        """Return the currencies that it takes."""
+        ...
+
+    def check(self, amount: Money) -> None:
+        """Raise InvalidAmount for an amount that it cannot take."""
+        ...
+
+    def start(self, request_id: str, amount: Money) -> Started:
+        """Begin a payment, the same one for the same request. Raises ProviderFailed."""
+        ...
+
+    def hook(self, body: bytes, headers: Mapping[str, str]) -> Told | None:
+        """Return what a call of the provider says, None for nothing. Raises ForeignHook."""
+        ...

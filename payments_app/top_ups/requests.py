@@ -1,0 +1,217 @@
+"""Requests for a top-up: made by a person, ended by a provider or an operator, credited once.
+
+The law: what a provider tells is believed when it is about a request of its own and the same
+amount, however often it is told. Money that comes after a refusal is credited all the same: it is
+there. The receipt's id is the request's for what operators grant, the provider's for the rest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models.functions import Now
+from django.utils.module_loading import import_string
+
+from payments_app import services
+from payments_app.models import TopUpRequest
+from payments_app.money import InvalidAmount, Money
+from payments_app.outcomes import IdempotencyConflict, LedgerError
+from payments_app.top_ups.provider import ForeignHook, Provider, Told
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LISTED: Final = 100
+
+
+class UnknownProvider(LookupError):
+    """There is no such provider here."""
+
+
+class UnknownRequest(LookupError):
+    """There is no such request, or it is not this person's."""
+
+
+class AlreadyDecided(LedgerError):
+    """The request was credited or refused before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderInfo:
+    """A provider as people choose it."""
+
+    name: str
+    label: str
+    currencies: tuple[str, ...]
+
+
+# --- Providers ---
+
+
+@lru_cache(maxsize=8)
+def _loaded(paths: tuple[str, ...]) -> tuple[Provider, ...]:
+    return tuple(import_string(path)() for path in paths)
+
+
+def providers() -> list[ProviderInfo]:
+    """Return the providers that are set up, in the order of the setting."""
+    return [
+        ProviderInfo(name=one.name, label=one.label, currencies=one.currencies())
+        for one in _loaded(tuple(settings.UAMP_TOPUP_PROVIDERS))
+    ]
+
+
+def provider_named(name: str) -> Provider:
+    """Return a provider; raises UnknownProvider."""
+    for one in _loaded(tuple(settings.UAMP_TOPUP_PROVIDERS)):
+        if one.name == name:
+            return one
+    raise UnknownProvider(f"There is no provider {name[:40]!r}.")
+
+
+# --- A person's requests ---
+
+
+def ask(*, key: str, user_id: int, provider: str, amount: Money) -> TopUpRequest:
+    """Make a request and begin its payment; the same key is the same request.
+
+    Raises UnknownProvider, InvalidAmount, IdempotencyConflict, ProviderFailed: after the last one
+    the same key tries again.
+    """
+    chosen = provider_named(provider)
+    largest = Money.parse(settings.UAMP_TOPUP_MAX, amount.asset)
+    if not Money.zero(amount.asset) < amount <= largest:
+        raise InvalidAmount(f"A top-up is of more than nothing, and at most {largest}.")
+    if amount.asset not in chosen.currencies():
+        raise InvalidAmount(f"{chosen.label} takes {', '.join(chosen.currencies())}.")
+    chosen.check(amount)
+    digest = hashlib.sha256(f"{user_id}\0{key}".encode()).hexdigest()
+    row, _ = TopUpRequest.objects.get_or_create(
+        pk=f"topup_{digest[:32]}",
+        defaults={
+            "provider": provider,
+            "account_id": services.account_of_user(user_id, amount.asset).id,
+            "user_id": user_id,
+            "amount": amount.amount,
+            "asset": amount.asset,
+        },
+    )
+    if (row.provider, row.amount, row.asset) != (provider, amount.amount, amount.asset):
+        raise IdempotencyConflict(f"The key {key!r} was used for another top-up.")
+    if row.state == TopUpRequest.State.OPEN and not row.reference:
+        started = chosen.start(row.pk, amount)
+        TopUpRequest.objects.filter(pk=row.pk).update(url=started.url, reference=started.reference)
+        row.refresh_from_db()
+    return row
+
+
+def requests_of(user_id: int) -> list[TopUpRequest]:
+    """Return a person's requests, the newest first."""
+    return list(
+        TopUpRequest.objects.filter(user_id=user_id).order_by("-created_at", "-pk")[:LISTED]
+    )
+
+
+def request_of(user_id: int, request_id: str) -> TopUpRequest:
+    """Return one of them; raises UnknownRequest."""
+    row = TopUpRequest.objects.filter(user_id=user_id, pk=request_id).first()
+    if row is None:
+        raise UnknownRequest("There is no such request.")
+    return row
+
+
+# --- How they end ---
+
+
+def hear(provider: str, body: bytes, headers: Mapping[str, str]) -> TopUpRequest | None:
+    """Take a call of a provider; None when it says nothing that matters here.
+
+    Raises UnknownProvider, and ForeignHook for a call that is not its provider's or does not agree
+    with the request.
+    """
+    told = provider_named(provider).hook(body, headers)
+    if told is None:
+        return None
+    with transaction.atomic():
+        row = _locked(told.request_id)
+        if row is None or row.provider != provider:
+            raise ForeignHook("There is no such request.")
+        if not told.paid:
+            if row.state == TopUpRequest.State.OPEN:
+                _end(row, TopUpRequest.State.REFUSED, told.reason, None)
+            return row
+        if told.amount != Money(row.amount, row.asset):
+            raise ForeignHook("The payment is not of the amount that was asked for.")
+        _credit(row, told)
+        return row
+
+
+def _credit(row: TopUpRequest, told: Told) -> None:
+    services.top_up(
+        key=f"{row.provider}:{told.reference}",
+        scope="top_up",
+        account=row.account_id,
+        amount=Money(row.amount, row.asset),
+        provider=row.provider,
+        external_id=told.reference,
+    )
+    if row.state != TopUpRequest.State.CREDITED:
+        _end(row, TopUpRequest.State.CREDITED, row.reason, None, reference=told.reference)
+
+
+def grant(request_id: str, *, by: int, reason: str) -> TopUpRequest:
+    """Credit a request as an operator decided; raises AlreadyDecided, ValueError for no reason."""
+    with transaction.atomic():
+        row = _open(request_id, reason)
+        services.top_up(
+            key=f"grant:{row.pk}",
+            scope="top_up",
+            account=row.account_id,
+            amount=Money(row.amount, row.asset),
+            provider=row.provider,
+            external_id=row.reference or row.pk,
+            memo=reason,
+            by=by,
+        )
+        _end(row, TopUpRequest.State.CREDITED, reason, by)
+        return row
+
+
+def refuse(request_id: str, *, by: int, reason: str) -> TopUpRequest:
+    """Refuse a request as an operator decided; raises AlreadyDecided, ValueError for no reason."""
+    with transaction.atomic():
+        row = _open(request_id, reason)
+        _end(row, TopUpRequest.State.REFUSED, reason, by)
+        return row
+
+
+def _open(request_id: str, reason: str) -> TopUpRequest:
+    if not reason.strip():
+        raise ValueError("A decision needs a reason.")
+    row = _locked(request_id)
+    if row is None:
+        raise UnknownRequest("There is no such request.")
+    if row.state != TopUpRequest.State.OPEN:
+        raise AlreadyDecided(f"The request is {row.state}.")
+    return row
+
+
+def _locked(request_id: str) -> TopUpRequest | None:
+    return TopUpRequest.objects.select_for_update(no_key=True).filter(pk=request_id).first()
+
+
+def _end(row: TopUpRequest, state: str, reason: str, by: int | None, reference: str = "") -> None:
+    row.state, row.reason, row.decided_by_id = state, reason[:500], by
+    row.reference = reference or row.reference
+    TopUpRequest.objects.filter(pk=row.pk).update(
+        state=row.state,
+        reason=row.reason,
+        decided_by=by,
+        decided_at=Now(),
+        reference=row.reference,
+    )

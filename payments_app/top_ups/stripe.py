@@ -1,0 +1,110 @@
+"""Top-ups by Stripe: a Checkout Session, and its signed webhook (requirements/stripe.txt).
+
+The law: a request is one Checkout Session, whose idempotency key is the request's id. The webhook's
+signature is checked over the bytes that came; what it says is compared with the request.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import stripe
+from django.conf import settings
+
+from payments_app.money import InvalidAmount, Money
+from payments_app.top_ups.provider import ForeignHook, ProviderFailed, Started, Told
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from stripe._base_address import BaseAddresses
+
+CENT: Final = 10_000_000
+"""Smallest units of a dollar's hundredth in the ledger."""
+SMALLEST_CENTS: Final = 50
+PAID: Final = {"checkout.session.completed", "checkout.session.async_payment_succeeded"}
+OVER: Final = {"checkout.session.async_payment_failed", "checkout.session.expired"}
+
+
+class StripeProvider:
+    """Cards and what else Stripe's Checkout takes, in dollars."""
+
+    name = "stripe"
+    label = "Pay by card"
+
+    def currencies(self) -> tuple[str, ...]:
+        """Return dollars only."""
+        return ("USD",)
+
+    def check(self, amount: Money) -> None:
+        """Take whole cents, fifty at least."""
+        if amount.amount % CENT or amount.amount < SMALLEST_CENTS * CENT:
+            raise InvalidAmount("An amount is of whole cents, and at least 0.50.")
+
+    def start(self, request_id: str, amount: Money) -> Started:
+        """Make the Checkout Session."""
+        try:
+            session = self._client().v1.checkout.sessions.create(
+                {
+                    "mode": "payment",
+                    "client_reference_id": request_id,
+                    "line_items": [
+                        {
+                            "quantity": 1,
+                            "price_data": {
+                                "currency": "usd",
+                                "unit_amount": amount.amount // CENT,
+                                "product_data": {"name": "Credit"},
+                            },
+                        }
+                    ],
+                    "success_url": f"{settings.UAMP_ISSUER}/?topup={request_id}",
+                    "cancel_url": f"{settings.UAMP_ISSUER}/?topup=cancelled",
+                },
+                {"idempotency_key": request_id},
+            )
+        except stripe.StripeError as error:
+            raise ProviderFailed("The payment could not be begun. Try again later.") from error
+        return Started(url=session.url or "", reference=session.id)
+
+    def hook(self, body: bytes, headers: Mapping[str, str]) -> Told | None:
+        """Return what the webhook says of a session of ours."""
+        if not settings.UAMP_STRIPE_WEBHOOK_SECRET:
+            # Anybody could sign with an empty secret.
+            raise ForeignHook("No secret of the webhook is set.")
+        try:
+            event: Any = stripe.Webhook.construct_event(
+                body, headers.get("Stripe-Signature", ""), settings.UAMP_STRIPE_WEBHOOK_SECRET
+            )
+        except (ValueError, stripe.SignatureVerificationError) as error:
+            raise ForeignHook("The signature of the call is not good.") from error
+        session = event.data.object
+        if event.type not in PAID | OVER or not session.client_reference_id:
+            return None
+        if event.type in PAID and session.payment_status != "paid":
+            # Some ways to pay take days: another call tells how it ended.
+            return None
+        if event.type in OVER:
+            reason = event.type.removeprefix("checkout.session.").replace("_", " ")
+            return Told(
+                request_id=session.client_reference_id,
+                paid=False,
+                reference=session.id,
+                reason=reason,
+            )
+        if session.currency != "usd":
+            raise ForeignHook("The payment is in another currency.")
+        return Told(
+            request_id=session.client_reference_id,
+            paid=True,
+            reference=session.id,
+            amount=Money(int(session.amount_total) * CENT),
+        )
+
+    def _client(self) -> stripe.StripeClient:
+        addresses: BaseAddresses = (
+            {"api": settings.UAMP_STRIPE_API} if settings.UAMP_STRIPE_API else {}
+        )
+        return stripe.StripeClient(
+            settings.UAMP_STRIPE_KEY, base_addresses=addresses, max_network_retries=2
+        )

@@ -1,0 +1,325 @@
+"""Money that moves at once: in from outside, between accounts, back, and by an operator's hand.
+
+The law: money from outside is credited once for each id of its provider, however often it is told
+of and under whatever key. A refund returns to who paid, from those who got, in their proportions,
+and all refunds of a transfer never exceed it. Refunds, adjustments and what leaves for the outside
+stop while the ledger is frozen.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Unpack
+
+import msgspec
+from django.db import transaction
+
+from payments_app import posting
+from payments_app.accounts import external_account, suspense_account
+from payments_app.freezing import refuse_when_frozen
+from payments_app.money import AssetMismatch, InvalidAmount, Money
+from payments_app.outcomes import (
+    About,
+    AboutFields,
+    NotRefundable,
+    ReceiptConflict,
+    SameAccount,
+    TransferOutcome,
+    UnknownTransfer,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def transfer(
+    *,
+    key: str,
+    debit: int,
+    credit: int,
+    amount: Money,
+    kind: str = "transfer",
+    scope: str = "",
+    **about: Unpack[AboutFields],
+) -> TransferOutcome:
+    """Move an amount from the account `debit` to the account `credit`.
+
+    Raises InsufficientFunds, SameAccount, UnknownAccount, AssetMismatch, InvalidAmount,
+    IdempotencyConflict, and LedgerFrozen when it leaves for the outside.
+    """
+    with transaction.atomic():
+        claimed = posting.claim(scope, key, ("transfer", debit, credit, amount, kind))
+        if claimed.kept is not None:
+            return posting.replay(claimed.kept, TransferOutcome)
+        posting.positive(amount)
+        if debit == credit:
+            raise SameAccount("Money goes from one account to another.")
+        accounts, _ = posting.lock_accounts({debit, credit})
+        if accounts[credit].overdraft:
+            refuse_when_frozen()
+        new = posting.NewTransfer(
+            kind=kind,
+            asset=amount.asset,
+            entries={debit: -amount.amount, credit: amount.amount},
+            about=About(**about),
+        )
+        return posting.keep(
+            claimed, TransferOutcome(transfer_id=posting.post(new, accounts), amount=amount)
+        )
+
+
+def adjust(
+    *, key: str, account: int, amount: Money, by: int, reason: str, scope: str = ""
+) -> TransferOutcome:
+    """Change a balance by a signed amount, against the suspense account, as an operator decided.
+
+    Raises LedgerFrozen, InsufficientFunds, SameAccount, UnknownAccount, AssetMismatch,
+    InvalidAmount for nothing, ValueError for no reason, IdempotencyConflict.
+    """
+    if not reason.strip():
+        raise ValueError("An adjustment needs a reason.")
+    with transaction.atomic():
+        claimed = posting.claim(scope, key, ("adjust", account, amount, by, reason))
+        if claimed.kept is not None:
+            return posting.replay(claimed.kept, TransferOutcome)
+        refuse_when_frozen()
+        if not amount:
+            raise InvalidAmount("The amount must be more than nothing, or less.")
+        suspense = suspense_account(amount.asset)
+        if suspense.id == account:
+            raise SameAccount("The suspense account is the other side of adjustments.")
+        accounts, _ = posting.lock_accounts({account, suspense.id})
+        new = posting.NewTransfer(
+            kind="adjust",
+            asset=amount.asset,
+            entries={account: amount.amount, suspense.id: -amount.amount},
+            about=About(memo=reason, by=by),
+        )
+        done = TransferOutcome(transfer_id=posting.post(new, accounts), amount=amount)
+        return posting.keep(claimed, done)
+
+
+# --- From outside ---
+
+
+def record_receipt(
+    *,
+    provider: str,
+    external_id: str,
+    account_id: int,
+    amount: Money,
+    state: str = "received",
+    payload: Mapping[str, Any] | None = None,
+) -> str:
+    """Note what a provider told of a payment that is not credited yet; return its state.
+
+    `state` is received, verified, submitted or failed; a confirmed receipt stays confirmed. Raises
+    ReceiptConflict when the id is known with another amount or account, ValueError for a state
+    that only top_up may give.
+    """
+    if state not in {"received", "verified", "submitted", "failed"}:
+        raise ValueError(f"Only top_up makes a receipt {state}.")
+    with transaction.atomic():
+        _receipt(provider, external_id, account_id, posting.positive(amount), payload)
+        posting.run(
+            "UPDATE payments_app_receipt SET state = %s, updated_at = "  # noqa: S608 constants
+            f"{posting.now_sql()} WHERE provider = %s AND external_id = %s"
+            " AND state <> 'confirmed'",
+            [state, provider, external_id],
+        )
+        return str(
+            posting.rows(
+                "SELECT state FROM payments_app_receipt WHERE provider = %s AND external_id = %s",
+                [provider, external_id],
+            )[0][0]
+        )
+
+
+def top_up(
+    *,
+    key: str,
+    account: int,
+    amount: Money,
+    provider: str,
+    external_id: str,
+    payload: Mapping[str, Any] | None = None,
+    scope: str = "",
+    **about: Unpack[AboutFields],
+) -> TransferOutcome:
+    """Credit what came in through a provider, and confirm its receipt.
+
+    The provider's id counts beside the key: the same payment under another key is answered with
+    the first credit, `replayed`. Raises ReceiptConflict, UnknownAccount, AssetMismatch,
+    InvalidAmount, IdempotencyConflict.
+    """
+    with transaction.atomic():
+        claimed = posting.claim(scope, key, ("top_up", account, amount, provider, external_id))
+        if claimed.kept is not None:
+            return posting.replay(claimed.kept, TransferOutcome)
+        posting.positive(amount)
+        receipt_id, credited = _receipt(provider, external_id, account, amount, payload)
+        if credited is not None:
+            first = TransferOutcome(transfer_id=credited, amount=amount, replayed=True)
+            return posting.keep(claimed, first)
+        outside = external_account(provider, amount.asset)
+        if outside.id == account:
+            raise SameAccount("Money from outside goes to an account inside.")
+        accounts, _ = posting.lock_accounts({account, outside.id})
+        about.setdefault("memo", f"{provider} {external_id}")
+        new = posting.NewTransfer(
+            kind="top_up",
+            asset=amount.asset,
+            entries={outside.id: -amount.amount, account: amount.amount},
+            about=About(**about),
+        )
+        done = TransferOutcome(transfer_id=posting.post(new, accounts), amount=amount)
+        posting.run(
+            "UPDATE payments_app_receipt SET state = 'confirmed', transfer_id = %s, updated_at = "  # noqa: S608 constants
+            f"{posting.now_sql()} WHERE id = %s",
+            [done.transfer_id, receipt_id],
+        )
+        return posting.keep(claimed, done)
+
+
+def _receipt(
+    provider: str,
+    external_id: str,
+    account_id: int,
+    amount: Money,
+    payload: Mapping[str, Any] | None,
+) -> tuple[int, str | None]:
+    """Make or lock the receipt of a payment; return its id and the transfer that credited it."""
+    if not provider or not external_id:
+        raise ValueError("A receipt has a provider and the provider's id.")
+    posting.run(
+        "INSERT INTO payments_app_receipt (provider, external_id, account_id, amount, asset, state,"
+        " payload) VALUES (%s, %s, %s, %s, %s, 'received', %s)"
+        " ON CONFLICT (provider, external_id) DO NOTHING",
+        [
+            provider,
+            external_id,
+            account_id,
+            amount.amount,
+            amount.asset,
+            msgspec.json.encode(dict(payload or {})).decode(),
+        ],
+    )
+    pk, known_account, known_amount, asset, transfer_id = posting.rows(
+        "SELECT id, account_id, amount, asset, transfer_id FROM payments_app_receipt"  # noqa: S608 constants
+        f" WHERE provider = %s AND external_id = %s{posting.row_lock()}",
+        [provider, external_id],
+    )[0]
+    if (known_account, known_amount, asset) != (account_id, amount.amount, amount.asset):
+        raise ReceiptConflict(f"{provider} {external_id} is known with other values.")
+    return pk, transfer_id
+
+
+# --- Back ---
+
+
+def refund(
+    *,
+    key: str,
+    transfer_id: str,
+    by: int | None,
+    reason: str,
+    amount: Money | None = None,
+    scope: str = "",
+) -> TransferOutcome:
+    """Return an amount of a transfer, or all that is left of it, by a new transfer.
+
+    Those who got it give it back in proportion to what they still have of it. Raises
+    UnknownTransfer, NotRefundable (more than is left, or a refund), LedgerFrozen,
+    InsufficientFunds when one of them has spent it, InvalidAmount, AssetMismatch, ValueError for
+    no reason, IdempotencyConflict.
+    """
+    if not reason.strip():
+        raise ValueError("A refund needs a reason.")
+    with transaction.atomic():
+        claimed = posting.claim(scope, key, ("refund", transfer_id, amount, by, reason))
+        if claimed.kept is not None:
+            return posting.replay(claimed.kept, TransferOutcome)
+        refuse_when_frozen()
+        asset, hold_id, about = _refundable(transfer_id, by, reason)
+        entries: dict[int, int] = dict(
+            posting.rows(
+                "SELECT account_id, amount FROM payments_app_entry WHERE transfer_id = %s",
+                [transfer_id],
+            )
+        )
+        # Refunds of one transfer wait for each other here: they lock the same accounts.
+        accounts, _ = posting.lock_accounts(entries.keys())
+        left = _unrefunded(transfer_id, entries)
+        total = sum(left.values())
+        wanted = amount if amount is not None else Money(total, asset)
+        if wanted.asset != asset:
+            raise AssetMismatch(f"The transfer is in {asset}, the amount in {wanted.asset}.")
+        if total == 0 or wanted.amount > total:
+            raise NotRefundable(f"left: {Money(total, asset)}")
+        posting.positive(wanted)
+        back = _backwards(entries, left, wanted.amount)
+        new = posting.NewTransfer(
+            kind="refund",
+            asset=asset,
+            entries=back,
+            about=about,
+            hold_id=hold_id,
+            reverses_id=transfer_id,
+        )
+        done = TransferOutcome(transfer_id=posting.post(new, accounts), amount=wanted)
+        return posting.keep(claimed, done)
+
+
+def _refundable(transfer_id: str, by: int | None, reason: str) -> tuple[str, str | None, About]:
+    """Return the asset and hold of a transfer, and what its refund is about."""
+    found = posting.rows(
+        "SELECT asset, hold_id, reverses_id, response_id, chat_id, agent_id, protocol"
+        " FROM payments_app_transfer WHERE id = %s",
+        [transfer_id],
+    )
+    if not found:
+        raise UnknownTransfer(f"There is no transfer {transfer_id!r}.")
+    asset, hold_id, reverses_id, response_id, chat_id, agent_id, protocol = found[0]
+    if reverses_id is not None:
+        raise NotRefundable("A refund is not refunded.")
+    about = About(
+        memo=reason,
+        response_id=response_id,
+        chat_id=chat_id,
+        agent_id=agent_id,
+        protocol=protocol,
+        by=by,
+    )
+    return asset, hold_id, about
+
+
+def _unrefunded(transfer_id: str, entries: Mapping[int, int]) -> dict[int, int]:
+    """Return what each account that got something still has of it."""
+    given_back: dict[int, int] = dict(
+        posting.rows(
+            "SELECT entry.account_id, SUM(entry.amount) FROM payments_app_entry entry"
+            " JOIN payments_app_transfer back ON back.id = entry.transfer_id"
+            " WHERE back.reverses_id = %s GROUP BY entry.account_id",
+            [transfer_id],
+        )
+    )
+    return {
+        account_id: amount + int(given_back.get(account_id, 0))
+        for account_id, amount in entries.items()
+        if amount > 0
+    }
+
+
+def _backwards(entries: Mapping[int, int], left: Mapping[int, int], wanted: int) -> dict[int, int]:
+    """Spread `wanted` over those who got: sums of shares are rounded down, so nobody gives more."""
+    total = sum(left.values())
+    back: dict[int, int] = {}
+    before = given = 0
+    for account_id, amount in left.items():
+        before += amount
+        part = before * wanted // total - given
+        given += part
+        if part:
+            back[account_id] = -part
+    payer = next(account_id for account_id, amount in entries.items() if amount < 0)
+    back[payer] = wanted
+    return back

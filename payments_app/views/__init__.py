@@ -1,0 +1,1 @@
+"""The REST of payments: tokens, locks, balances, limits, top-ups (docs/rest.md)."""

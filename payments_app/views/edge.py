@@ -1,0 +1,229 @@
+"""What the REST views of payments share: exact numbers in, problems with `payment` out.
+
+The law: a number in a body is read as the digits that it was written with, never as a float. Every
+refusal of the ledger, a token or a limit has one problem, whatever route it comes from.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import IO, TYPE_CHECKING, Any, Final
+
+import msgspec
+from django.http import Http404
+from django.utils.decorators import method_decorator
+from django.views.decorators.cache import cache_control
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.exceptions import APIException, ParseError, ValidationError
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import JSONRenderer
+from rest_framework.views import APIView
+
+import uamp
+from payments_app.limits import LimitReached
+from payments_app.money import DEFAULT_ASSET, AssetMismatch, InvalidAmount, Money
+from payments_app.services import (
+    HoldNotActive,
+    IdempotencyConflict,
+    InsufficientFunds,
+    LedgerFrozen,
+    OverCapture,
+    UnknownAccount,
+    UnknownHold,
+)
+from payments_app.tokens import ImpossibleToken, TokenRefused, UnknownToken
+from uamp.limits import DEFAULT_LIMITS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from django.contrib.auth.models import User
+    from rest_framework.renderers import BaseRenderer
+    from rest_framework.request import Request
+    from rest_framework.response import Response
+
+BODY_BYTES: Final = 64 * 1024
+KEY_CHARS: Final = 200
+_LIMITS: Final = msgspec.structs.replace(DEFAULT_LIMITS, frame_bytes=BODY_BYTES)
+PROBLEM: Final = {"$ref": "#/components/schemas/Problem"}
+
+
+class Digits(str):
+    """A number of a JSON text, as it was written."""
+
+    __slots__ = ()
+
+
+class PaymentProblem(APIException):
+    """A refusal with a code of the REST's problems; `payment` says what a payer has to know."""
+
+    def __init__(
+        self, code: str, detail: str, *, status: int = 402, payment: Mapping[str, Any] | None = None
+    ) -> None:
+        self.status_code = status
+        super().__init__(detail, code)
+        self.problem_code = code
+        self.problem_status = status
+        self.problem_members = {"payment": dict(payment)} if payment else {}
+
+
+class ExactJSONParser(BaseParser):
+    """JSON as strict as on the wire, of at most 64 KiB, whose numbers keep their digits."""
+
+    media_type = "application/json"
+
+    def parse(
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,  # noqa: ARG002 the interface's
+        parser_context: Mapping[str, Any] | None = None,  # noqa: ARG002 the interface's
+    ) -> dict[str, Any]:
+        """Return the object; raises ParseError."""
+        body = stream.read(BODY_BYTES + 1)
+        try:
+            value = uamp.load_json(body, _LIMITS)
+        except uamp.RemoteProtocolError as error:
+            raise ParseError(f"The body cannot be read: {error.message}.") from error
+        if not isinstance(value, dict):
+            raise ParseError("The body is a JSON object.")
+        exact: dict[str, Any] = json.loads(body, parse_float=Digits)
+        return exact
+
+
+@method_decorator(cache_control(private=True, no_store=True), name="dispatch")
+class PaymentView(APIView):
+    """A REST view of payments: JSON whatever Accept says, and never kept by a cache."""
+
+    parser_classes: Sequence[type[BaseParser]] = (ExactJSONParser,)
+    metadata_class = None
+
+    def perform_content_negotiation(
+        self,
+        request: Request,  # noqa: ARG002 the interface's
+        force: bool = False,  # noqa: ARG002, FBT001, FBT002 the interface's
+    ) -> tuple[BaseRenderer, str]:
+        """Answer in JSON always: a 406 would help nobody."""
+        return JSONRenderer(), JSONRenderer.media_type
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """Answer a refusal of the ledger, a token or a limit with its problem."""
+        return super().handle_exception(problem_of(exc))
+
+
+def problem_of(error: Exception) -> Exception:
+    """Return what a refusal is over REST; anything else as it is."""
+    answer = error
+    match error:
+        case InsufficientFunds(available=available, wanted=wanted):
+            payment: dict[str, Any] = {
+                "code": "insufficient_balance",
+                "balance_current": str(available),
+                "balance_required": str(wanted),
+                "currency": wanted.asset,
+            }
+            answer = PaymentProblem("insufficient_balance", str(error), payment=payment)
+        case OverCapture(left=left):
+            payment = {
+                "code": "insufficient_balance",
+                "balance_current": str(left),
+                "currency": left.asset,
+            }
+            answer = PaymentProblem("insufficient_balance", str(error), payment=payment)
+        case TokenRefused(code=code):
+            kind = "expired" if code == "token_expired" else "invalid"
+            answer = PaymentProblem(f"payment_token_{kind}", str(error), payment={"code": code})
+        case LimitReached(period=period, left=left, resets_at=resets_at):
+            payment = {
+                "code": "rate_limited",
+                "period": period,
+                "left": str(left),
+                "currency": left.asset,
+                "resets_at": resets_at.isoformat() if resets_at else None,
+            }
+            answer = PaymentProblem("spending_limit", str(error), payment=payment)
+        case HoldNotActive():
+            answer = PaymentProblem("hold_ended", str(error), status=409)
+        case IdempotencyConflict():
+            answer = PaymentProblem("idempotency_conflict", str(error), status=409)
+        case LedgerFrozen():
+            answer = PaymentProblem("payment_failed", "Nothing is paid out at the moment.")
+        case InvalidAmount() | AssetMismatch() | ImpossibleToken():
+            answer = ValidationError(str(error))
+        case UnknownToken() | UnknownHold() | UnknownAccount():
+            answer = Http404()
+    return answer
+
+
+def caller(request: Request) -> User:
+    """Return who asks; the view's permission made sure that somebody does."""
+    if not request.user.is_authenticated:
+        raise AssertionError(request.path)
+    return request.user
+
+
+def key_of(request: Request, given: str = "") -> str:
+    """Return the idempotency key of a request: its header, its body's, or one of its own.
+
+    A header and a body that disagree are refused.
+    """
+    header = request.headers.get("Idempotency-Key", "")
+    key = header or given
+    if header and given and header != given:
+        raise ValidationError({"idempotencyKey": "The header Idempotency-Key says another one."})
+    if len(key) > KEY_CHARS:
+        raise ValidationError({"idempotencyKey": f"A key has at most {KEY_CHARS} characters."})
+    return key or uuid.uuid4().hex
+
+
+def checked(request: Request, body: type[serializers.Serializer[Any]]) -> dict[str, Any]:
+    """Return the checked body of a request; raises ValidationError."""
+    serializer = body(data=request.data)
+    serializer.is_valid(raise_exception=True)
+    values: dict[str, Any] = serializer.validated_data
+    return values
+
+
+def queried(request: Request, query: type[serializers.Serializer[Any]]) -> dict[str, Any]:
+    """Return the checked query parameters of a request; raises ValidationError."""
+    serializer = query(data=request.query_params)
+    serializer.is_valid(raise_exception=True)
+    values: dict[str, Any] = serializer.validated_data
+    return values
+
+
+def refusals(*statuses: int) -> dict[Any, Any]:
+    """Return the OpenAPI entries of refusals, 401 always among them."""
+    return {(code, "application/problem+json"): PROBLEM for code in (401, *statuses)}
+
+
+@extend_schema_field(
+    {"oneOf": [{"type": "string"}, {"type": "number"}], "description": "A decimal string."}
+)
+class AmountField(serializers.Field[Any, Any, str, Any]):
+    """An amount as a decimal string; a JSON number is taken with the digits it is written with."""
+
+    def to_internal_value(self, data: Any) -> str:
+        """Return the digits; what they are worth depends on the currency."""
+        if isinstance(data, str | int):
+            return str(data)
+        raise serializers.ValidationError("An amount is a decimal string.")
+
+    def to_representation(self, value: Any) -> str:
+        """Return the decimal string."""
+        return str(value)
+
+
+def money(values: Mapping[str, Any], name: str = "amount") -> Money:
+    """Return an amount of a checked body in its `currency`; raises ValidationError."""
+    try:
+        return Money.parse(values[name], values.get("currency") or DEFAULT_ASSET)
+    except InvalidAmount as error:
+        raise ValidationError({name: str(error)}) from error
+
+
+def shape(name: str, /, **members: Any) -> type[serializers.Serializer[Any]]:
+    """Return a serializer whose members have names that are not Python's: the clients' own."""
+    made: type[serializers.Serializer[Any]] = type(name, (serializers.Serializer,), members)
+    return made

@@ -1,0 +1,343 @@
+"""REST: verify, lock, settle and delegate, as the network's clients call them (webagents §5.2).
+
+Members that a route does not read are let through here: clients send more than one needs. Every
+amount goes out as a decimal string, under its name and again with `Dollars` after it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
+from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
+from rest_framework.exceptions import ValidationError
+from rest_framework.response import Response
+
+from agents_app import selectors as agents
+from payments_app import charging, tokens
+from payments_app.charging import Charge, Payee
+from payments_app.money import DEFAULT_ASSET, Money
+from payments_app.services import InsufficientFunds
+from payments_app.tokens import TokenRefused
+from payments_app.views import wire
+from payments_app.views.edge import (
+    AmountField,
+    PaymentProblem,
+    PaymentView,
+    caller,
+    checked,
+    key_of,
+    money,
+    refusals,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rest_framework.request import Request
+
+TOKEN_SECONDS: Final = 3600
+USAGE_AMOUNTS: Final = ("amount", "cost", "credits")
+
+
+class VerifyView(PaymentView):
+    """Whether a token can be spent."""
+
+    @extend_schema(
+        operation_id="verify_payment_token",
+        request=wire.Verify,
+        responses={200: wire.Verified, **refusals(400)},
+    )
+    def post(self, request: Request) -> Response:
+        """Return what a token has; one that is not good is an answer too."""
+        values = checked(request, wire.Verify)
+        try:
+            token = tokens.resolve(values["token"], agent=values["expectedAudience"])
+        except TokenRefused as error:
+            return Response({"valid": False, "invalidReason": str(error), "code": error.code})
+        return Response(
+            {
+                "valid": True,
+                **_twins("balance", str(token.available)),
+                "currency": token.asset,
+                "expiresAt": token.expires_at,
+                "issuer": settings.UAMP_ISSUER,
+                "tokenId": token.id,
+                "audience": list(token.audience),
+            }
+        )
+
+
+class LocksView(PaymentView):
+    """Money that is put aside: of a token by who is paid, or into a new token by who pays."""
+
+    @extend_schema(
+        operation_id="lock_payment",
+        request=wire.NewLock,
+        responses={
+            200: PolymorphicProxySerializer(
+                component_name="PaymentLocked",
+                serializers=[wire.Lock, wire.LockToken],
+                resource_type_field_name=None,
+            ),
+            **refusals(400, 402, 409),
+        },
+    )
+    def post(self, request: Request) -> Response:
+        """Lock an amount of `token`; without one, make a token of the caller's own money."""
+        values = checked(request, wire.NewLock)
+        key = key_of(request, values["idempotencyKey"])
+        if not values["token"]:
+            return self._of_own_money(request, values, key)
+        payee = _payee(request)
+        amount, agent_id = money(values), _recipient(payee, values)
+        asked = {"amount": str(amount), "currency": amount.asset, "agent": agent_id}
+        answer, replayed = charging.once(
+            f"rest:locks:{payee.user_id}",
+            key,
+            {**asked, "token": values["token"]},
+            lambda: charging.lock(
+                payee,
+                key=key,
+                secret=values["token"],
+                amount=amount,
+                agent_id=agent_id,
+                seconds=min(values["expiresIn"] or 0, charging.LOCK_SECONDS),
+            ),
+        )
+        return _replayable(
+            {
+                "lockId": answer["lock_id"],
+                "tokenId": answer["token_id"],
+                **_twins("lockedAmount", answer["amount"]),
+                "locked": answer["amount"],
+                **_twins("available", answer["available"]),
+                "currency": answer["currency"],
+                "expiresAt": answer["expires_at"],
+            },
+            replayed=replayed,
+        )
+
+    def _of_own_money(self, request: Request, values: Mapping[str, Any], key: str) -> Response:
+        made = tokens.issue(
+            key=key,
+            user_id=caller(request).pk,
+            amount=money(values),
+            expires_in=values["expiresIn"] or TOKEN_SECONDS,
+            audience=values["audience"],
+            form="jwt",
+        )
+        return _replayable(
+            {
+                "token": made.token,
+                "tokenId": made.id,
+                "expiresAt": made.expires_at,
+                **_twins("lockedAmount", str(made.amount)),
+                "currency": made.amount.asset,
+            },
+            replayed=made.replayed,
+        )
+
+
+class LockView(PaymentView):
+    """One lock."""
+
+    @extend_schema(
+        operation_id="extend_payment_lock",
+        request=wire.MoreLock,
+        responses={200: wire.Extended, **refusals(400, 402, 404, 409)},
+    )
+    def patch(self, request: Request, lock_id: str) -> Response:
+        """Lock more, by `additionalAmount` or `amount`."""
+        values = checked(request, wire.MoreLock)
+        given = [name for name in ("additionalAmount", "amount") if name in values]
+        if len(given) != 1:
+            raise ValidationError({"additionalAmount": "Say by how much, once."})
+        payee, amount = _payee(request), money(values, given[0])
+        key = key_of(request, values["idempotencyKey"])
+        answer, replayed = charging.once(
+            f"rest:extensions:{payee.user_id}",
+            key,
+            {"lock": lock_id, "amount": str(amount), "currency": amount.asset},
+            lambda: charging.extend(payee, key=key, lock_id=lock_id, amount=amount),
+        )
+        return _replayable(
+            {
+                "success": True,
+                "lockId": answer["lock_id"],
+                **_twins("newAmount", answer["amount"]),
+                "currency": answer["currency"],
+            },
+            replayed=replayed,
+        )
+
+
+class SettleView(PaymentView):
+    """What is taken of a lock, or of a token at once."""
+
+    @extend_schema(
+        operation_id="settle_payment",
+        request=wire.Settle,
+        responses={200: wire.Settled, **refusals(400, 402, 404, 409)},
+    )
+    def post(self, request: Request) -> Response:
+        """Take an amount, as far as it is locked; `release` gives back the rest."""
+        values = checked(request, wire.Settle)
+        if bool(values["lockId"]) == bool(values["token"]):
+            raise ValidationError({"lockId": "Name a lock, or show a token."})
+        payee, key = _payee(request), key_of(request, values["idempotencyKey"])
+        amount, from_usage = _amount(values)
+        charge = Charge(
+            amount=amount,
+            agent_id=self._agent(payee, values),
+            release=values["release"] or bool(values["token"]),
+            memo=values["description"] or values["resource"],
+            chat_id=values["cid"],
+            kind=values["chargeType"],
+        )
+        asked = {
+            "lock": values["lockId"],
+            "token": values["token"],
+            "amount": str(amount),
+            "currency": amount.asset,
+            "agent": charge.agent_id,
+            "kind": charge.kind,
+            "release": charge.release,
+        }
+
+        def work() -> dict[str, Any]:
+            lock_id = values["lockId"]
+            if not lock_id:
+                lock_id = charging.lock(
+                    payee,
+                    key=f"settle:{key}",
+                    secret=values["token"],
+                    amount=amount,
+                    agent_id=charge.agent_id,
+                )["lock_id"]
+            return charging.settle(payee, key=key, lock_id=lock_id, charge=charge)
+
+        answer, replayed = charging.once(f"rest:settles:{payee.user_id}", key, asked, work)
+        return _replayable(
+            {
+                "success": True,
+                "lockId": answer["lock_id"],
+                **_twins("charged", answer["charged"]),
+                "settled": answer["charged"],
+                "released": answer["released"],
+                **_twins("remaining", answer["remaining"]),
+                "requested": answer["requested"],
+                "unbilled": answer["unbilled"],
+                "partial": answer["partial"],
+                "computedFromUsage": from_usage,
+                "currency": answer["currency"],
+                "transferIds": answer["transfer_ids"],
+            },
+            replayed=replayed,
+        )
+
+    def _agent(self, payee: Payee, values: Mapping[str, Any]) -> str:
+        """Return the agent that gets the money; nothing is the platform."""
+        if values["chargeType"] in wire.TO_PLATFORM or not (
+            values["amount"] if "amount" in values else values["usage"]
+        ):
+            return ""
+        if named := _recipient(payee, values):
+            return named
+        if values["lockId"]:
+            locked_for = charging.lock_of(payee, values["lockId"]).agent_id
+            if payee.agent(locked_for):
+                return locked_for
+        if len(payee.agents) == 1:
+            return payee.agents[0][0]
+        raise ValidationError({"recipientId": "Say which of your agents is paid."})
+
+
+class DelegateView(PaymentView):
+    """A part of a token for another agent."""
+
+    @extend_schema(
+        operation_id="delegate_payment",
+        request=wire.Delegate,
+        responses={200: wire.LockToken, **refusals(400, 402, 409)},
+    )
+    def post(self, request: Request) -> Response:
+        """Return a token with an amount of its parent's; too much is a 400 with `available: n`."""
+        values = checked(request, wire.Delegate)
+        try:
+            made = tokens.delegate(
+                key=key_of(request, values["idempotencyKey"]),
+                parent_secret=values["parentToken"],
+                amount=money(values),
+                delegate_to=values["delegateTo"],
+                expires_in=values["expiresIn"],
+                audience=values["audience"],
+            )
+        except InsufficientFunds as error:
+            payment = {
+                "code": "insufficient_balance",
+                "balance_current": str(error.available),
+                "balance_required": str(error.wanted),
+                "currency": error.wanted.asset,
+            }
+            raise PaymentProblem(
+                "insufficient_balance", str(error), status=400, payment=payment
+            ) from error
+        return _replayable(
+            {
+                "token": made.token,
+                "tokenId": made.id,
+                "expiresAt": made.expires_at,
+                **_twins("lockedAmount", str(made.amount)),
+                "currency": made.amount.asset,
+            },
+            replayed=made.replayed,
+        )
+
+
+# --- What several of them do ---
+
+
+def _payee(request: Request) -> Payee:
+    user = caller(request)
+    return Payee(
+        user_id=user.pk,
+        agents=tuple(
+            (spec.id, spec.name) for spec in agents.list_agents(user) if spec.owner_id == user.pk
+        ),
+    )
+
+
+def _recipient(payee: Payee, values: Mapping[str, Any]) -> str:
+    """Return the agent that a body names, which has to be the caller's own."""
+    named = values.get("recipientId") or values.get("agent") or ""
+    if not named:
+        return ""
+    agent_id = payee.agent(named)
+    if agent_id is None:
+        raise ValidationError({"recipientId": "This is not an agent of yours."})
+    return agent_id
+
+
+def _amount(values: Mapping[str, Any]) -> tuple[Money, bool]:
+    """Return what is to be taken, and whether the records of usage say so."""
+    currency = values["currency"] or DEFAULT_ASSET
+    if "amount" in values:
+        return money(values), False
+    total = Money.zero(currency)
+    for place, record in enumerate(values["usage"]):
+        named = next((name for name in USAGE_AMOUNTS if name in record), None)
+        if named is None:
+            raise ValidationError({"usage": f"Record {place} has no amount, cost or credits."})
+        digits = AmountField().to_internal_value(record[named])
+        total += money({"amount": digits, "currency": currency})
+    return total, bool(values["usage"])
+
+
+def _twins(name: str, amount: str) -> dict[str, str]:
+    return {name: amount, f"{name}Dollars": amount}
+
+
+def _replayable(body: dict[str, Any], *, replayed: bool) -> Response:
+    headers = {"Idempotent-Replayed": "true"} if replayed else {}
+    return Response({**body, "replayed": replayed}, headers=headers)

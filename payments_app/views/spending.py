@@ -1,0 +1,194 @@
+"""REST: the caller's spending limits, and what agents may take without asking (docs/rest.md)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.http import Http404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.response import Response
+
+from payments_app import limits
+from payments_app.limits import PERIODS, Approved, Limit, LimitState
+from payments_app.money import ASSETS, DEFAULT_ASSET, Money
+from payments_app.views.accounts import agent_id_of, name_of
+from payments_app.views.edge import AmountField, PaymentView, caller, checked, money, refusals
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+LIMITS_MAX: Final = 100
+
+
+class StrictSerializer(serializers.Serializer[Any]):
+    """A body whose members are all known."""
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Refuse members that nobody would read."""
+        given = self.initial_data if isinstance(getattr(self, "initial_data", None), dict) else {}
+        if unknown := set(given) - set(self.fields):
+            raise ValidationError({str(name): "This member is not known." for name in unknown})
+        return attrs
+
+
+class LimitSerializer(serializers.Serializer[Any]):
+    """One limit; without an agent it is on everything."""
+
+    period = serializers.ChoiceField(choices=PERIODS)
+    agent = serializers.CharField(required=False, default="", allow_blank=True, max_length=150)
+    amount = AmountField()
+    currency = serializers.ChoiceField(choices=sorted(ASSETS), default=DEFAULT_ASSET)
+
+
+class LimitsSerializer(StrictSerializer):
+    """The body of PUT /api/payments/limits: all of the caller's limits."""
+
+    limits = LimitSerializer(many=True)
+
+    def validate_limits(self, value: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Refuse more than a person can look after."""
+        if len(value) > LIMITS_MAX:
+            raise ValidationError(f"At most {LIMITS_MAX} limits.")
+        return value
+
+
+class LimitStateSerializer(LimitSerializer):
+    """A limit and how far it is used in the period that runs."""
+
+    agent_id = serializers.CharField()
+    spent = serializers.CharField()
+    held = serializers.CharField()
+    left = serializers.CharField()
+    resets_at = serializers.DateTimeField()
+
+
+class LimitStatesSerializer(serializers.Serializer[Any]):
+    """All of the caller's limits."""
+
+    limits = LimitStateSerializer(many=True)
+
+
+class NewApprovalSerializer(StrictSerializer):
+    """The body of PUT /api/payments/approvals/{agent}."""
+
+    up_to = AmountField()
+    currency = serializers.ChoiceField(choices=sorted(ASSETS), default=DEFAULT_ASSET)
+
+
+class ApprovalSerializer(serializers.Serializer[Any]):
+    """What an agent may take for each answer."""
+
+    agent = serializers.CharField()
+    agent_id = serializers.CharField()
+    up_to = serializers.CharField()
+    currency = serializers.CharField()
+    created_at = serializers.DateTimeField()
+
+
+class ApprovalsSerializer(serializers.Serializer[Any]):
+    """All of the caller's approvals."""
+
+    approvals = ApprovalSerializer(many=True)
+
+
+class LimitsView(PaymentView):
+    """The caller's spending limits."""
+
+    @extend_schema(
+        operation_id="get_spending_limits", responses={200: LimitStatesSerializer, **refusals()}
+    )
+    def get(self, request: Request) -> Response:
+        """Return them with how far each is used."""
+        return _limits(request)
+
+    @extend_schema(
+        operation_id="set_spending_limits",
+        request=LimitsSerializer,
+        responses={200: LimitStatesSerializer, **refusals(400)},
+    )
+    def put(self, request: Request) -> Response:
+        """Put these limits in the place of all that there were."""
+        asked = [
+            Limit(
+                period=one["period"],
+                agent_id=agent_id_of(request, one["agent"]) if one["agent"] else "",
+                amount=money(one),
+            )
+            for one in checked(request, LimitsSerializer)["limits"]
+        ]
+        names = {(one.period, one.agent_id, one.amount.asset) for one in asked}
+        if len(names) < len(asked):
+            raise ValidationError({"limits": "One limit for each period, agent and currency."})
+        limits.set_limits(caller(request).pk, asked)
+        return _limits(request)
+
+
+class ApprovalsView(PaymentView):
+    """What agents may take of the caller without asking."""
+
+    @extend_schema(
+        operation_id="list_approvals", responses={200: ApprovalsSerializer, **refusals()}
+    )
+    def get(self, request: Request) -> Response:
+        """Return all of them."""
+        found = limits.approvals_of(caller(request).pk)
+        return Response({"approvals": [_approval(one) for one in found]})
+
+
+class ApprovalView(PaymentView):
+    """What one agent may take for each answer."""
+
+    @extend_schema(
+        operation_id="approve_agent",
+        request=NewApprovalSerializer,
+        responses={200: ApprovalSerializer, **refusals(400)},
+    )
+    def put(self, request: Request, agent: str) -> Response:
+        """Let an agent take up to `up_to` for each answer."""
+        up_to = money(checked(request, NewApprovalSerializer), "up_to")
+        user_id, agent_id = caller(request).pk, agent_id_of(request, agent)
+        limits.approve(user_id, agent_id, up_to)
+        found = limits.approvals_of(user_id)
+        return Response(_approval(next(one for one in found if one.agent_id == agent_id)))
+
+    @extend_schema(operation_id="withdraw_approval", responses={204: None, **refusals(404)})
+    def delete(self, request: Request, agent: str) -> Response:
+        """Ask again from now on; the agent may be named by its id too."""
+        user_id = caller(request).pk
+        for one in limits.approvals_of(user_id):
+            if agent in {one.agent_id, name_of(one.agent_id)}:
+                limits.withdraw(user_id, one.agent_id)
+                return Response(status=204)
+        raise Http404
+
+
+def _limits(request: Request) -> Response:
+    return Response({"limits": [_limit(one) for one in limits.limits_of(caller(request).pk)]})
+
+
+def _limit(state: LimitState) -> dict[str, Any]:
+    asset = state.limit.amount.asset
+    left = max(state.limit.amount - state.spent - state.held, Money.zero(asset))
+    return {
+        "period": state.limit.period,
+        "agent": name_of(state.limit.agent_id),
+        "agent_id": state.limit.agent_id,
+        "amount": str(state.limit.amount),
+        "currency": asset,
+        "spent": str(state.spent),
+        "held": str(state.held),
+        "left": str(left),
+        "resets_at": state.resets_at,
+    }
+
+
+def _approval(one: Approved) -> dict[str, Any]:
+    return {
+        "agent": name_of(one.agent_id),
+        "agent_id": one.agent_id,
+        "up_to": str(one.up_to),
+        "currency": one.up_to.asset,
+        "created_at": one.created_at,
+    }

@@ -1,0 +1,234 @@
+"""REST: the caller's payment tokens (webagents §5.2, docs/rest.md)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from payments_app import token_ends, tokens
+from payments_app.money import ASSETS, DEFAULT_ASSET
+from payments_app.views.edge import (
+    AmountField,
+    PaymentView,
+    caller,
+    checked,
+    key_of,
+    money,
+    refusals,
+    shape,
+)
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+    from payments_app.token_ends import TokenState
+
+FORMS: Final = ("opaque", "jwt")
+
+NewToken = shape(
+    "NewPaymentToken",
+    amount=AmountField(),
+    currency=serializers.ChoiceField(choices=sorted(ASSETS), default=DEFAULT_ASSET),
+    name=serializers.CharField(required=False, default="", allow_blank=True, max_length=100),
+    audience=serializers.ListField(
+        child=serializers.CharField(max_length=tokens.AGENT_CHARS),
+        max_length=tokens.MAX_AUDIENCE,
+        required=False,
+        default=list,
+        help_text="Names of the agents that may be paid with it; none: all.",
+    ),
+    perUseLimit=AmountField(required=False),
+    expiresIn=serializers.IntegerField(
+        min_value=1,
+        max_value=int(tokens.MAX_SECONDS),
+        default=30 * 86_400,
+        help_text="Seconds.",
+    ),
+    form=serializers.ChoiceField(choices=FORMS, default="opaque"),
+    idempotencyKey=serializers.CharField(
+        required=False, default="", allow_blank=True, max_length=200
+    ),
+)
+TopUp = shape(
+    "PaymentTokenTopUp",
+    amount=AmountField(),
+    currency=serializers.ChoiceField(choices=sorted(ASSETS), default=DEFAULT_ASSET),
+    idempotencyKey=serializers.CharField(
+        required=False, default="", allow_blank=True, max_length=200
+    ),
+)
+_STATE: Final[dict[str, Any]] = {
+    "id": serializers.CharField(),
+    "name": serializers.CharField(),
+    "form": serializers.CharField(help_text="opaque, jwt or x402"),
+    "status": serializers.CharField(help_text="active, expired or revoked"),
+    "parentId": serializers.CharField(allow_null=True),
+    "depth": serializers.IntegerField(),
+    "audience": serializers.ListField(child=serializers.CharField()),
+    "balance": serializers.CharField(),
+    "balanceDollars": serializers.CharField(),
+    "held": serializers.CharField(),
+    "currency": serializers.CharField(),
+    "perUseLimit": serializers.CharField(allow_null=True),
+    "expiresAt": serializers.DateTimeField(allow_null=True),
+    "createdAt": serializers.DateTimeField(),
+}
+State = shape("PaymentToken", **_STATE)
+Issued = shape(
+    "IssuedPaymentToken",
+    **_STATE,
+    token=serializers.CharField(help_text="The secret: shown now, and never again."),
+    replayed=serializers.BooleanField(),
+)
+ToppedUp = shape(
+    "ToppedUpPaymentToken",
+    **_STATE,
+    jti=serializers.CharField(),
+    token=serializers.CharField(required=False, help_text="A JWT, signed anew."),
+    replayed=serializers.BooleanField(),
+)
+Revoked = shape(
+    "RevokedPaymentToken", **_STATE, returned=serializers.CharField(help_text="What came back.")
+)
+States = shape("PaymentTokens", object=serializers.CharField(), items=State(many=True))
+
+
+@extend_schema_field({"type": "array", "items": {"$ref": "#/components/schemas/PaymentTokenTree"}})
+class _Children(serializers.ListField):
+    """Tokens of the same shape."""
+
+
+Tree = shape("PaymentTokenTree", **_STATE, children=_Children())
+
+
+class TokensView(PaymentView):
+    """The caller's tokens."""
+
+    @extend_schema(operation_id="list_payment_tokens", responses={200: States, **refusals()})
+    def get(self, request: Request) -> Response:
+        """Return the newest 500, also those that were passed on from them."""
+        found = token_ends.tokens_of(caller(request).pk)
+        return Response({"object": "list", "items": [_state(one) for one in found]})
+
+    @extend_schema(
+        operation_id="create_payment_token",
+        request=NewToken,
+        responses={201: Issued, **refusals(400, 402, 409)},
+    )
+    def post(self, request: Request) -> Response:
+        """Make a token and move money of the caller's into it."""
+        values = checked(request, NewToken)
+        user_id = caller(request).pk
+        made = tokens.issue(
+            key=key_of(request, values["idempotencyKey"]),
+            user_id=user_id,
+            amount=money(values),
+            expires_in=values["expiresIn"],
+            name=values["name"],
+            audience=values["audience"],
+            per_use=money(values, "perUseLimit") if "perUseLimit" in values else None,
+            form=values["form"],
+        )
+        body = {
+            **_state(token_ends.state_of(made.id, user_id)),
+            "token": made.token,
+            "replayed": made.replayed,
+        }
+        headers = {"Idempotent-Replayed": "true"} if made.replayed else {}
+        return Response(body, status=201, headers=headers)
+
+
+class TokenView(PaymentView):
+    """One token."""
+
+    @extend_schema(operation_id="get_payment_token", responses={200: State, **refusals(404)})
+    def get(self, request: Request, token_id: str) -> Response:
+        """Return it, without its secret."""
+        return Response(_state(token_ends.state_of(token_id, caller(request).pk)))
+
+    @extend_schema(operation_id="revoke_payment_token", responses={200: Revoked, **refusals(404)})
+    def delete(self, request: Request, token_id: str) -> Response:
+        """End it and all that was passed on; what is not held comes back at once."""
+        return _revoke(request, token_id)
+
+
+class TreeView(PaymentView):
+    """A token with all that was passed on from it."""
+
+    @extend_schema(operation_id="get_payment_token_tree", responses={200: Tree, **refusals(404)})
+    def get(self, request: Request, token_id: str) -> Response:
+        """Return it with its `children`."""
+        return Response(_tree(token_ends.tree(token_id, caller(request).pk)))
+
+
+class TokenTopUpView(PaymentView):
+    """More money for a token."""
+
+    @extend_schema(
+        operation_id="top_up_payment_token",
+        request=TopUp,
+        responses={200: ToppedUp, **refusals(400, 402, 404, 409)},
+    )
+    def post(self, request: Request, token_id: str) -> Response:
+        """Move more of the caller's money into it: the same `jti`, a higher balance."""
+        values = checked(request, TopUp)
+        user_id = caller(request).pk
+        done = tokens.top_up(
+            key=key_of(request, values["idempotencyKey"]),
+            token_id=token_id,
+            user_id=user_id,
+            amount=money(values),
+        )
+        body = {
+            **_state(token_ends.state_of(token_id, user_id)),
+            "jti": token_id,
+            "replayed": done.replayed,
+        }
+        if renewed := tokens.signed_anew(token_id, user_id):
+            body["token"] = renewed
+        headers = {"Idempotent-Replayed": "true"} if done.replayed else {}
+        return Response(body, headers=headers)
+
+
+class RevokeView(PaymentView):
+    """The end of a token, for clients that cannot send DELETE."""
+
+    @extend_schema(
+        operation_id="end_payment_token", request=None, responses={200: Revoked, **refusals(404)}
+    )
+    def post(self, request: Request, token_id: str) -> Response:
+        """Do what DELETE does."""
+        return _revoke(request, token_id)
+
+
+def _revoke(request: Request, token_id: str) -> Response:
+    user_id = caller(request).pk
+    returned = token_ends.revoke(token_id=token_id, user_id=user_id)
+    state = token_ends.state_of(token_id, user_id)
+    return Response({**_state(state), "returned": str(returned)})
+
+
+def _state(state: TokenState) -> dict[str, Any]:
+    return {
+        "id": state.id,
+        "name": state.name,
+        "form": state.form,
+        "status": state.status,
+        "parentId": state.parent_id,
+        "depth": state.depth,
+        "audience": list(state.audience),
+        "balance": str(state.available),
+        "balanceDollars": str(state.available),
+        "held": str(state.held),
+        "currency": state.available.asset,
+        "perUseLimit": None if state.per_use is None else str(state.per_use),
+        "expiresAt": state.expires_at,
+        "createdAt": state.created_at,
+    }
+
+
+def _tree(state: TokenState) -> dict[str, Any]:
+    return {**_state(state), "children": [_tree(child) for child in state.children]}

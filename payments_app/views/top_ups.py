@@ -1,0 +1,164 @@
+"""REST: putting money in (docs/rest.md). A provider calls back without signing in: it signs."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from django.http import Http404, HttpResponse
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.response import Response
+
+from payments_app.money import ASSETS, DEFAULT_ASSET, Money
+from payments_app.top_ups import requests as top_ups
+from payments_app.top_ups.provider import ForeignHook, ProviderFailed
+from payments_app.views.edge import (
+    AmountField,
+    PaymentProblem,
+    PaymentView,
+    caller,
+    checked,
+    key_of,
+    money,
+    refusals,
+    shape,
+)
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+    from rest_framework.request import Request
+
+    from payments_app.models import TopUpRequest
+
+logger = logging.getLogger(__name__)
+
+HOOK_BYTES: Final = 256 * 1024
+
+
+Provider = shape(
+    "TopUpProvider",
+    name=serializers.CharField(),
+    label=serializers.CharField(),
+    currencies=serializers.ListField(child=serializers.CharField()),
+)
+Providers = shape("TopUpProviders", providers=Provider(many=True))
+
+
+class NewTopUpSerializer(serializers.Serializer[Any]):
+    """The body of POST /api/payments/topups."""
+
+    provider = serializers.CharField(max_length=40)
+    amount = AmountField()
+    currency = serializers.ChoiceField(choices=sorted(ASSETS), default=DEFAULT_ASSET)
+
+
+class TopUpSerializer(serializers.Serializer[Any]):
+    """A request for a top-up; `url` is where the person pays."""
+
+    id = serializers.CharField()
+    provider = serializers.CharField()
+    amount = serializers.CharField()
+    currency = serializers.CharField()
+    state = serializers.CharField(help_text="open, credited or refused")
+    url = serializers.CharField()
+    reason = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    decided_at = serializers.DateTimeField(allow_null=True)
+
+
+TopUps = shape("TopUps", object=serializers.CharField(), items=TopUpSerializer(many=True))
+
+
+class ProvidersView(PaymentView):
+    """How money can be put in."""
+
+    @extend_schema(operation_id="list_top_up_providers", responses={200: Providers, **refusals()})
+    def get(self, request: Request) -> Response:  # noqa: ARG002 the interface's
+        """Return the providers."""
+        found = top_ups.providers()
+        return Response(
+            {
+                "providers": [
+                    {"name": one.name, "label": one.label, "currencies": list(one.currencies)}
+                    for one in found
+                ]
+            }
+        )
+
+
+class TopUpsView(PaymentView):
+    """The caller's requests."""
+
+    @extend_schema(operation_id="list_top_ups", responses={200: TopUps, **refusals()})
+    def get(self, request: Request) -> Response:
+        """Return the newest 100."""
+        rows = top_ups.requests_of(caller(request).pk)
+        return Response({"object": "list", "items": [_shown(row) for row in rows]})
+
+    @extend_schema(
+        operation_id="create_top_up",
+        request=NewTopUpSerializer,
+        responses={201: TopUpSerializer, **refusals(400, 402, 409)},
+    )
+    def post(self, request: Request) -> Response:
+        """Ask for a top-up, under an Idempotency-Key."""
+        values = checked(request, NewTopUpSerializer)
+        try:
+            row = top_ups.ask(
+                key=key_of(request),
+                user_id=caller(request).pk,
+                provider=values["provider"],
+                amount=money(values),
+            )
+        except top_ups.UnknownProvider as error:
+            raise ValidationError({"provider": str(error)}) from error
+        except ProviderFailed as error:
+            raise PaymentProblem("payment_failed", str(error)) from error
+        return Response(_shown(row), status=201)
+
+
+class TopUpView(PaymentView):
+    """One request."""
+
+    @extend_schema(operation_id="get_top_up", responses={200: TopUpSerializer, **refusals(404)})
+    def get(self, request: Request, request_id: str) -> Response:
+        """Return it as it is now."""
+        try:
+            return Response(_shown(top_ups.request_of(caller(request).pk, request_id)))
+        except top_ups.UnknownRequest as error:
+            raise Http404 from error
+
+
+@csrf_exempt
+@require_POST
+def hook(request: HttpRequest, provider: str) -> HttpResponse:
+    """Take a call of a provider; 400 for one that is not its own, so that it tries again."""
+    body = request.read(HOOK_BYTES + 1)
+    if len(body) > HOOK_BYTES:
+        return HttpResponse(status=413)
+    try:
+        top_ups.hear(provider, body, request.headers)
+    except top_ups.UnknownProvider as error:
+        raise Http404 from error
+    except ForeignHook as error:
+        logger.warning("a call for %s was refused: %s", provider, error)
+        return HttpResponse(status=400)
+    return HttpResponse(status=204)
+
+
+def _shown(row: TopUpRequest) -> dict[str, Any]:
+    return {
+        "id": row.pk,
+        "provider": row.provider,
+        "amount": str(Money(row.amount, row.asset)),
+        "currency": row.asset,
+        "state": row.state,
+        "url": row.url,
+        "reason": row.reason,
+        "created_at": row.created_at,
+        "decided_at": row.decided_at,
+    }

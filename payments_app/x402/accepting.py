@@ -1,0 +1,122 @@
+"""Takes a payment that came with a request, before the work begins (DESIGN D7).
+
+The law: what is not taken leaves nothing behind, but for a receipt that says so. A token is only
+looked at: the ledger takes from it what the answer costs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from payments_app import tokens
+from payments_app.x402 import exact, offers
+from payments_app.x402.headers import BadHeader, Offered, offered
+from payments_app.x402.refusal import PaymentNotTaken
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from payments_app.money import Money
+
+__all__ = ["Accepted", "PaymentNotTaken", "accept"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """A payment that was taken: the token to spend, and the headers of the answer."""
+
+    scheme: str
+    token_id: str
+    account_id: int
+    available: Money
+    payer: str
+    response_headers: Mapping[str, str]
+
+
+def accept(headers: Mapping[str, str], requirement: Mapping[str, Any]) -> Accepted | None:
+    """Take the payment of a request for what `requirements` returned; None when it brings none.
+
+    Raises PaymentNotTaken. Called outside a transaction: `exact` asks the facilitator.
+    """
+    try:
+        offer = offered(headers)
+    except BadHeader as error:
+        raise PaymentNotTaken("token_invalid", str(error)) from error
+    if offer is None:
+        return None
+    match offer.scheme:
+        case "token":
+            return _token(offer, requirement)
+        case "exact":
+            return _exact(offer, requirement)
+    raise PaymentNotTaken("payment_failed", "Pay with the scheme token or exact.")
+
+
+def _token(offer: Offered, requirement: Mapping[str, Any]) -> Accepted:
+    amount = offers.demanded(requirement)
+    try:
+        token = tokens.resolve(offer.token, agent=requirement["agent"])
+    except tokens.TokenRefused as error:
+        raise PaymentNotTaken(error.code, str(error)) from error
+    if token.asset != amount.asset:
+        raise PaymentNotTaken("token_invalid", f"The token is not in {amount.asset}.")
+    if token.available < amount:
+        raise PaymentNotTaken(
+            "insufficient_balance",
+            f"{amount} {amount.asset} are needed, available: {token.available}. Top up.",
+        )
+    if token.per_use is not None and token.per_use < amount:
+        raise PaymentNotTaken(
+            "rate_limited", f"The token allows {token.per_use} {token.asset} for one answer."
+        )
+    payer = "" if token.owner_id is None else str(token.owner_id)
+    return Accepted(
+        scheme="token",
+        token_id=token.id,
+        account_id=token.account_id,
+        available=token.available,
+        payer=payer,
+        response_headers=_headers(
+            {
+                "success": True,
+                "payer": payer,
+                "transaction": token.id,
+                "network": offers.NETWORK,
+                "amount": str(amount.amount),
+            }
+        ),
+    )
+
+
+def _exact(offer: Offered, requirement: Mapping[str, Any]) -> Accepted:
+    paid = exact.take(offer, requirement)
+    token = tokens.by_id(paid.token_id, agent=requirement["agent"])
+    answer: dict[str, Any] = {
+        "success": True,
+        "payer": paid.payer,
+        "transaction": paid.transaction,
+        "network": paid.network,
+        "amount": paid.atomic,
+    }
+    if paid.secret:
+        # What the answer does not use can be spent with this.
+        answer["extra"] = {"token": paid.secret}
+    return Accepted(
+        scheme="exact",
+        token_id=token.id,
+        account_id=token.account_id,
+        available=token.available,
+        payer=paid.payer,
+        response_headers=_headers(answer),
+    )
+
+
+def _headers(answer: Mapping[str, Any]) -> dict[str, str]:
+    encoded = offers.encode(answer)
+    return {
+        "PAYMENT-RESPONSE": encoded,
+        "X-PAYMENT-RESPONSE": encoded,
+        "Cache-Control": "no-store",
+        "Access-Control-Expose-Headers": offers.EXPOSED,
+    }

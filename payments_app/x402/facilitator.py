@@ -1,0 +1,51 @@
+"""The facilitator: verifies and settles payments on a chain for us, over HTTP (x402 v1 and v2).
+
+The law: whatever does not come back as a whole answer, a refusal to talk, a timeout, a 500, is
+NoAnswer. It does not say that nothing happened: the caller has to ask again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+import httpx
+from django.conf import settings
+from x402.http.facilitator_client import HTTPFacilitatorClientSync
+from x402.http.facilitator_client_base import FacilitatorConfig
+from x402.schemas.payments import PaymentPayload, PaymentRequirements
+from x402.schemas.v1 import PaymentPayloadV1, PaymentRequirementsV1
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from x402.schemas.responses import SettleResponse, VerifyResponse
+
+Payload: TypeAlias = PaymentPayload | PaymentPayloadV1
+Requirements: TypeAlias = PaymentRequirements | PaymentRequirementsV1
+
+
+Answer = TypeVar("Answer")
+
+
+class NoAnswer(Exception):
+    """The facilitator did not say what became of the payment."""
+
+
+def verify(payload: Payload, wanted: Requirements) -> VerifyResponse:
+    """Ask whether a payment is good; raises NoAnswer."""
+    return _asked(lambda client: client.verify(payload, wanted))
+
+
+def settle(payload: Payload, wanted: Requirements) -> SettleResponse:
+    """Have a payment carried out; raises NoAnswer, and then it may have been."""
+    return _asked(lambda client: client.settle(payload, wanted))
+
+
+def _asked(ask: Callable[[HTTPFacilitatorClientSync], Answer]) -> Answer:
+    # A redirect would send the payment to somebody whom nobody chose.
+    with httpx.Client(timeout=settings.UAMP_X402_SECONDS, follow_redirects=False) as http:
+        config = FacilitatorConfig(url=settings.UAMP_X402_FACILITATOR, http_client=http)
+        try:
+            return ask(HTTPFacilitatorClientSync(config))
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+            raise NoAnswer(f"The facilitator gave no answer: {type(error).__name__}.") from error

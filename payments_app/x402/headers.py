@@ -1,0 +1,83 @@
+"""Reads a payment from the headers of a request: every form that clients send (webagents §5.5).
+
+PAYMENT-SIGNATURE is version 2 of x402. X-PAYMENT is version 1, or a bare token, or one in base64.
+X-Payment-Token is a token. The first of them that is there counts.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+import uamp
+from uamp.limits import DEFAULT_LIMITS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+HEADERS: Final = ("payment-signature", "x-payment", "x-payment-token")
+HEADER_CHARS: Final = 16_384
+_LIMITS: Final = msgspec.structs.replace(DEFAULT_LIMITS, frame_bytes=HEADER_CHARS)
+
+
+class BadHeader(ValueError):
+    """A payment header that cannot be read; the message is for a person."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """What a client offers: a token, or (`document`) a payment of x402."""
+
+    token: str = ""
+    version: int = 2
+    scheme: str = "token"
+    document: Mapping[str, Any] = field(default_factory=dict)
+
+
+def offered(headers: Mapping[str, str]) -> Offered | None:
+    """Return the payment of a request, or None when it has none; raises BadHeader."""
+    named = {name.lower(): value for name, value in headers.items()}
+    for name in HEADERS:
+        if value := named.get(name, "").strip():
+            return _read(value, only_token=name == "x-payment-token")
+    return None
+
+
+def _read(value: str, *, only_token: bool) -> Offered:
+    if len(value) > HEADER_CHARS:
+        raise BadHeader(f"A payment header has at most {HEADER_CHARS} characters.")
+    if only_token or "." in value or "_" in value[:5]:
+        return Offered(token=value)
+    try:
+        text = base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError):
+        raise BadHeader("The payment header is neither a token nor base64.") from None
+    if not text.startswith(b"{"):
+        return Offered(token=value)
+    try:
+        document = uamp.load_json(text, _LIMITS)
+    except uamp.RemoteProtocolError as error:
+        raise BadHeader(f"The payment header cannot be read: {error.message}.") from error
+    if not isinstance(document, dict):
+        raise BadHeader("A payment is a JSON object.")
+    return _of_document(document)
+
+
+def _of_document(document: Mapping[str, Any]) -> Offered:
+    """Return a payment of version 2, whose scheme is in `accepted`, or of version 1."""
+    accepted, payload = document.get("accepted"), document.get("payload")
+    version = document.get("x402Version", 1 if accepted is None else 2)
+    chosen = accepted if isinstance(accepted, dict) else document
+    scheme = chosen.get("scheme")
+    if version not in {1, 2} or not isinstance(scheme, str) or not isinstance(payload, dict):
+        raise BadHeader("This is not a payment of x402 version 1 or 2.")
+    token = ""
+    if scheme == "token":
+        token = payload.get("token", "")
+        if not isinstance(token, str) or not token:
+            raise BadHeader("A payment of the scheme token has a token.")
+    return Offered(token=token, version=version, scheme=scheme, document=document)

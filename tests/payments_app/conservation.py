@@ -1,0 +1,460 @@
+"""A model of the ledger in plain numbers, and a state machine that compares the two.
+
+Every operation is done in the ledger and in the model; after each, balances and what is held are
+the same in both, the books balance, and a key that is used again changes nothing. `MUTANTS` are
+ledgers with one guard taken out: the machine has to tell each of them from the real one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from django.db import connection, transaction
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from payments_app import captures, holds, plans, posting, selectors, sweeper, transfers
+from payments_app.audit import audit
+from payments_app.money import Money
+from payments_app.outcomes import (
+    Authorization,
+    CaptureOutcome,
+    HoldNotActive,
+    HoldOutcome,
+    InsufficientFunds,
+    LedgerError,
+    NotRefundable,
+    OverCapture,
+    Split,
+    SplitMismatch,
+)
+from tests.payments_app.purses import purse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import ModuleType
+
+AMOUNT = st.integers(min_value=1, max_value=60)
+WHO = st.integers(min_value=0, max_value=2)
+KIND = st.sampled_from(("a part", "another part", "any amount", "wrong splits"))
+ANY = st.integers(min_value=0, max_value=10**6)
+OUTSIDE, FEES = "outside", "fees"
+
+
+@dataclass
+class ModelHold:
+    """What the model knows of a hold."""
+
+    id: str
+    payer: int
+    amount: int
+    captured: int = 0
+    active: bool = True
+
+
+@dataclass
+class ModelTransfer:
+    """What the model knows of a transfer: who gave, who got what, what was returned."""
+
+    id: str
+    payer: int | str
+    gets: dict[int | str, int]
+    returned: int = 0
+
+
+@dataclass
+class Model:
+    """The ledger in plain numbers."""
+
+    posted: dict[int | str, int] = field(default_factory=lambda: defaultdict(int))
+    held: dict[int | str, int] = field(default_factory=lambda: defaultdict(int))
+    holds: list[ModelHold] = field(default_factory=list)
+    transfers: list[ModelTransfer] = field(default_factory=list)
+    told: set[int] = field(default_factory=set)
+
+    def move(self, transfer_id: str, payer: int | str, gets: dict[int | str, int]) -> None:
+        """Take from one, give to others."""
+        for name, amount in gets.items():
+            self.posted[payer] -= amount
+            self.posted[name] += amount
+        self.transfers.append(ModelTransfer(transfer_id, payer, gets))
+
+
+class Conservation(RuleBasedStateMachine):
+    """Random operations on three accounts; see the module."""
+
+    @initialize()
+    def open_the_books(self) -> None:
+        """Begin with three accounts of which one has something; all of it is thrown away."""
+        self.model = Model()
+        self.number = 0
+        self.done: list[tuple[Callable[[], Any], Any]] = []
+        self.accounts = [purse(f"person{number}").id for number in range(3)]
+        self.top_up(payment=0)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.atomic = transaction.atomic()
+        self.atomic.__enter__()
+
+    def teardown(self) -> None:
+        """Throw everything away."""
+        transaction.set_rollback(True)
+        self.atomic.__exit__(None, None, None)
+
+    def key(self) -> str:
+        """Return the next key."""
+        self.number += 1
+        return f"key{self.number}"
+
+    def do(self, operation: Callable[[], Any], *refusals: type[LedgerError]) -> Any:
+        """Do an operation; return its outcome, or None when it was refused as expected."""
+        try:
+            outcome = operation()
+        except refusals:
+            return None
+        assert not refusals, f"expected a refusal: {refusals}"
+        self.done.append((operation, outcome))
+        return outcome
+
+    def available(self, who: int) -> int:
+        """Return what the model says is available."""
+        return self.model.posted[who] - self.model.held[who]
+
+    @rule(payment=st.integers(min_value=0, max_value=5))
+    def top_up(self, payment: int) -> None:
+        """Credit a payment; one that is told of again under another key changes nothing."""
+        who, amount = payment % 3, payment * 7 + 40
+        key = self.key()
+        outcome = self.do(
+            lambda: transfers.top_up(
+                key=key,
+                account=self.accounts[who],
+                amount=Money(amount),
+                provider="test",
+                external_id=str(payment),
+            )
+        )
+        assert outcome.replayed is (payment in self.model.told)
+        if not outcome.replayed:
+            self.model.told.add(payment)
+            self.model.move(outcome.transfer_id, OUTSIDE, {who: amount})
+
+    @rule(who=WHO, amount=AMOUNT)
+    def authorize(self, who: int, amount: int) -> None:
+        """Reserve, or be refused when there is too little."""
+        key = self.key()
+        if amount % 4 and self.available(who) > 0:
+            amount = 1 + amount % self.available(who)
+        refusals = (InsufficientFunds,) if amount > self.available(who) else ()
+        outcome = self.do(
+            lambda: holds.authorize(key=key, account_id=self.accounts[who], amount=Money(amount)),
+            *refusals,
+        )
+        if outcome:
+            self.model.held[who] += amount
+            self.model.holds.append(ModelHold(outcome.hold_id, who, amount))
+
+    @rule(asked=st.lists(st.tuples(WHO, AMOUNT), min_size=1, max_size=5))
+    def authorize_many(self, asked: list[tuple[int, int]]) -> None:
+        """Reserve for several at once: each as if alone, in their order."""
+        keys = [self.key() for _ in asked]
+
+        def operation() -> Any:
+            return holds.authorize_many(
+                [
+                    Authorization(key=key, account_id=self.accounts[who], amount=Money(amount))
+                    for key, (who, amount) in zip(keys, asked, strict=True)
+                ]
+            )
+
+        outcomes = operation()
+        for (who, amount), outcome in zip(asked, outcomes, strict=True):
+            if amount > self.available(who):
+                assert isinstance(outcome, InsufficientFunds)
+                assert outcome.available.amount == self.available(who)
+                continue
+            self.model.held[who] += amount
+            self.model.holds.append(ModelHold(outcome.hold_id, who, amount))
+            assert outcome.available.amount == self.available(who)
+        if all(isinstance(outcome, HoldOutcome) for outcome in outcomes):
+            self.done.append((operation, outcomes))
+
+    def some_hold(self, pick: int) -> ModelHold:
+        """Return one of the holds, mostly one that gave a part."""
+        active = [one for one in self.model.holds if one.active]
+        begun = [one for one in active if 0 < one.captured < one.amount]
+        choice = self.model.holds if pick % 5 == 0 else begun or active or self.model.holds
+        return choice[pick // 5 % len(choice)]
+
+    @precondition(lambda self: self.model.holds)
+    @rule(pick=ANY, amount=AMOUNT, fee=st.integers(0, 5), release=st.booleans(), kind=KIND)
+    def capture(self, *, pick: int, amount: int, fee: int, release: bool, kind: str) -> None:
+        """Capture with a split for another account and for the platform."""
+        one = self.some_hold(pick)
+        left = one.amount - one.captured
+        if kind != "any amount" and left:
+            amount = 1 + amount % (1 + left // 2)
+        other = (one.payer + 1) % 3
+        fee = min(fee, amount - 1)
+        gets: dict[int | str, int] = {other: amount - fee, **({FEES: fee} if fee else {})}
+        splits = [
+            Split(self.accounts[name] if isinstance(name, int) else None, Money(part))
+            for name, part in gets.items()
+        ]
+        refusals: list[type[LedgerError]] = []
+        if kind == "wrong splits":
+            splits = [*splits, Split(self.accounts[other], Money(1))]
+            refusals = [SplitMismatch, HoldNotActive] if not one.active else [SplitMismatch]
+        elif not one.active:
+            refusals = [HoldNotActive]
+        elif amount > left:
+            refusals = [OverCapture]
+        key = self.key()
+        outcome = self.do(
+            lambda: captures.capture(
+                key=key, hold_id=one.id, amount=Money(amount), splits=splits, release=release
+            ),
+            *refusals,
+        )
+        if outcome:
+            self.model.move(outcome.transfer_ids[0], one.payer, gets)
+            one.captured += amount
+            self.model.held[one.payer] -= left if release else amount
+            one.active = not release
+            assert outcome.released.amount == (left - amount if release else 0)
+
+    @precondition(lambda self: self.model.holds)
+    @rule(picks=st.lists(ANY, min_size=1, max_size=4), amount=AMOUNT, release=st.booleans())
+    def capture_many(self, picks: list[int], amount: int, *, release: bool) -> None:
+        """Capture several holds at once, each as if alone."""
+        chosen = list({one.id: one for one in map(self.some_hold, picks)}.values())
+        # Mostly so little that every one of them can give it.
+        amount = amount if amount > 50 else 1 + amount % 3
+        asked = [
+            plans.Capture(
+                key=self.key(),
+                hold_id=one.id,
+                amount=Money(amount),
+                splits=[Split(self.accounts[(one.payer + 1) % 3], Money(amount))],
+                release=release,
+            )
+            for one in chosen
+        ]
+
+        def operation() -> Any:
+            return captures.capture_many(asked)
+
+        outcomes = operation()
+        for one, outcome in zip(chosen, outcomes, strict=True):
+            left = one.amount - one.captured
+            if not one.active:
+                assert isinstance(outcome, HoldNotActive)
+            elif amount > left:
+                assert isinstance(outcome, OverCapture)
+            else:
+                self.model.move(outcome.transfer_ids[0], one.payer, {(one.payer + 1) % 3: amount})
+                one.captured += amount
+                self.model.held[one.payer] -= left if release else amount
+                one.active = not release
+        for one, outcome in zip(chosen, outcomes, strict=True):
+            if isinstance(outcome, CaptureOutcome):
+                assert outcome.available.amount == self.available(one.payer)
+        if all(isinstance(outcome, CaptureOutcome) for outcome in outcomes):
+            self.done.append((operation, outcomes))
+
+    @precondition(lambda self: self.available(0) > 3 or self.available(1) > 3)
+    @rule(pick=ANY, amount=AMOUNT)
+    def begin_work(self, pick: int, amount: int) -> None:
+        """Reserve some and capture a part of it: most things happen to such holds."""
+        who = 0 if self.available(0) > self.available(1) else 1
+        # A multiple of 4 is taken as it is.
+        self.authorize(who=who, amount=4 * (1 + amount % (self.available(who) // 4)))
+        self.capture(pick=1, amount=amount, fee=pick % 3, release=False, kind="a part")
+
+    @precondition(lambda self: self.model.holds)
+    @rule(pick=ANY)
+    def void(self, pick: int) -> None:
+        """Give back the rest of a hold."""
+        one = self.some_hold(pick)
+        key = self.key()
+        refusals = () if one.active else (HoldNotActive,)
+        if self.do(lambda: captures.void(key=key, hold_id=one.id), *refusals):
+            self.model.held[one.payer] -= one.amount - one.captured
+            one.active = False
+
+    @precondition(lambda self: any(one.active for one in self.model.holds))
+    @rule(pick=ANY)
+    def expire(self, pick: int) -> None:
+        """Let the time of a hold be over, and sweep."""
+        one = self.some_hold(pick)
+        if not one.active:
+            return
+        posting.run("UPDATE payments_app_hold SET expires_at = created_at WHERE id = %s", [one.id])
+        assert sweeper.expire_holds() == 1
+        self.model.held[one.payer] -= one.amount - one.captured
+        one.active = False
+
+    @rule(who=WHO, step=st.integers(1, 2), amount=AMOUNT)
+    def transfer(self, who: int, step: int, amount: int) -> None:
+        """Move money between two accounts."""
+        other = (who + step) % 3
+        key = self.key()
+        refusals = (InsufficientFunds,) if amount > self.available(who) else ()
+        outcome = self.do(
+            lambda: transfers.transfer(
+                key=key,
+                debit=self.accounts[who],
+                credit=self.accounts[other],
+                amount=Money(amount),
+            ),
+            *refusals,
+        )
+        if outcome:
+            self.model.move(outcome.transfer_id, who, {other: amount})
+
+    @precondition(lambda self: self.model.transfers)
+    @rule(pick=ANY, part=st.one_of(st.none(), AMOUNT))
+    def refund(self, pick: int, part: int | None) -> None:
+        """Return a part of a transfer, or all that is left of it."""
+        one = self.model.transfers[pick % len(self.model.transfers)]
+        left = sum(one.gets.values()) - one.returned
+        amount = left if part is None else part
+        key = self.key()
+
+        def operation() -> Any:
+            return transfers.refund(
+                key=key,
+                transfer_id=one.id,
+                amount=None if part is None else Money(part),
+                by=None,
+                reason="model",
+            )
+
+        if left == 0 or amount > left:
+            assert self.do(operation, NotRefundable) is None
+            return
+        before = {name: self.posted(name) for name in one.gets}
+        try:
+            outcome = self.do(operation)
+        except InsufficientFunds:
+            # Somebody has spent their part of it.
+            assert any(
+                isinstance(name, int) and self.available(name) < share
+                for name, share in one.gets.items()
+            )
+            return
+        assert outcome.amount.amount == amount
+        # How it is spread is tested by examples; here, that the parts are possible and add up.
+        parts = {name: before[name] - self.posted(name) for name in one.gets}
+        assert sum(parts.values()) == amount
+        for name, share in parts.items():
+            assert 0 <= share <= one.gets[name]
+            self.model.posted[name] -= share
+        self.model.posted[one.payer] += amount
+        one.returned += amount
+
+    @precondition(lambda self: self.done)
+    @rule(pick=ANY)
+    def say_it_again(self, pick: int) -> None:
+        """Repeat an operation with its key: the same answer, and nothing happens."""
+        operation, outcome = self.done[pick % len(self.done)]
+        if isinstance(outcome, list):
+            assert operation() == [replace(one, replayed=True) for one in outcome]
+        else:
+            assert operation() == replace(outcome, replayed=True)
+
+    def posted(self, name: int | str) -> int:
+        """Return what the ledger says is posted."""
+        if isinstance(name, int):
+            return selectors.balance(self.accounts[name]).posted.amount
+        if name == FEES:
+            return selectors.fees_balance().posted.amount
+        return sum(
+            row[0]
+            for row in posting.rows(
+                "SELECT posted FROM payments_app_account WHERE code = 'external:test:USD'"
+            )
+        )
+
+    @invariant()
+    def ledger_and_model_agree(self) -> None:
+        """Compare all balances."""
+        for name in (0, 1, 2, FEES, OUTSIDE):
+            assert self.posted(name) == self.model.posted[name]
+        for who in range(3):
+            assert selectors.balance(self.accounts[who]).held.amount == self.model.held[who]
+
+    @invariant()
+    def books_balance(self) -> None:
+        """Audit, and let the deferred rules speak."""
+        assert audit().mismatches == []
+        if connection.vendor == "postgresql":
+            connection.check_constraints()
+
+
+# --- Mutants ---
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A ledger in whose `module` the text `old` is `new`."""
+
+    module: ModuleType
+    old: str
+    new: str
+
+
+MUTANTS = {
+    "reserves more than there is": Mutant(
+        holds, "AND (overdraft OR posted - held >= %s)", "AND (overdraft OR %s > 0)"
+    ),
+    "reserves the same money for many": Mutant(
+        holds, "left[account.id] -= amount.amount", "left[account.id] -= 0"
+    ),
+    "forgets that another one of the list paid too": Mutant(
+        captures,
+        "legs[account_id] = (before[0] + posted, before[1] + held)",
+        "legs[account_id] = (posted, held)",
+    ),
+    "captures again what was captured with a key": Mutant(
+        captures, "elif claimed.kept is not None:", "elif claimed.kept == '':"
+    ),
+    "captures the same money twice": Mutant(
+        plans, "captured = hold.captured + part", "captured = hold.captured"
+    ),
+    "forgets keys": Mutant(
+        posting,
+        "[scope, key, sha256],\n    )\n    if new:",
+        "[scope, new_id('k'), sha256],\n    )\n    if new:",
+    ),
+    "gives back too much": Mutant(
+        plans, "hold.left if release else part", "hold.amount if release else part"
+    ),
+    "expires without regard to captures": Mutant(
+        sweeper, "SELECT id, account_id, amount - captured", "SELECT id, account_id, amount"
+    ),
+    "refunds without end": Mutant(
+        transfers, "amount + int(given_back.get(account_id, 0))", "amount"
+    ),
+    "takes splits that do not add up": Mutant(plans, "if total != amount:", "if not total:"),
+    "credits a payment twice": Mutant(transfers, "if credited is not None:", "if credited == '':"),
+}
+
+
+@contextmanager
+def applied(mutant: Mutant) -> Iterator[None]:
+    """Put a mutant in the place of the real module, for a while."""
+    source = Path(str(mutant.module.__file__)).read_text()
+    assert source.count(mutant.old) == 1, "the mutant does not fit its module any more"
+    real = dict(vars(mutant.module))
+    code = compile(source.replace(mutant.old, mutant.new), str(mutant.module.__file__), "exec")
+    try:
+        exec(code, vars(mutant.module))  # noqa: S102 our own source
+        yield
+    finally:
+        vars(mutant.module).update(real)

@@ -1,0 +1,134 @@
+"""Stripe's API as far as Checkout needs it: its wire format, on a local socket.
+
+It takes form-encoded requests with a secret key, remembers idempotency keys, and signs webhooks as
+Stripe does (`t=…,v1=…`, HMAC-SHA256 over `<t>.<body>`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import threading
+import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+KEY = "sk_test_stand_in"
+SECRET = "whsec_stand_in"
+
+
+class StandIn(ThreadingHTTPServer):
+    """The server, the sessions that were made, and how it fails."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.sessions: dict[str, dict[str, Any]] = {}
+        self.failures = 0
+        self.loses_answers = False
+
+    @property
+    def url(self) -> str:
+        """What UAMP_STRIPE_API is set to."""
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+@contextmanager
+def running() -> Iterator[StandIn]:
+    """Run one for the length of a test."""
+    server = StandIn()
+    thread = threading.Thread(target=server.serve_forever, name="stripe")
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One request."""
+
+    server: StandIn
+
+    def log_message(self, *_arguments: Any) -> None:
+        """Say nothing."""
+
+    def do_POST(self) -> None:
+        """Answer POST /v1/checkout/sessions."""
+        raw = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        form = dict(parse_qsl(raw, strict_parsing=True))
+        if self.headers["Authorization"] != f"Bearer {KEY}":
+            self._answer(401, {"error": {"type": "invalid_request_error", "message": "Bad key"}})
+        elif self.server.failures:
+            self.server.failures -= 1
+            self._answer(500, {"error": {"type": "api_error", "message": "Try again"}})
+        elif self.path != "/v1/checkout/sessions":
+            self._answer(404, {"error": {"type": "invalid_request_error", "message": self.path}})
+        else:
+            session = self._session(self.headers["Idempotency-Key"], form)
+            if self.server.loses_answers:
+                self.close_connection = True
+                self.connection.close()
+            else:
+                self._answer(200, session)
+
+    def _session(self, key: str, form: dict[str, str]) -> dict[str, Any]:
+        number = len(self.server.sessions) + 1
+        price = "line_items[0][price_data]"
+        return self.server.sessions.setdefault(
+            key,
+            {
+                "id": f"cs_test_{number}",
+                "object": "checkout.session",
+                "mode": form["mode"],
+                "client_reference_id": form["client_reference_id"],
+                "amount_total": int(form[f"{price}[unit_amount]"])
+                * int(form["line_items[0][quantity]"]),
+                "currency": form[f"{price}[currency]"],
+                "payment_status": "unpaid",
+                "status": "open",
+                "success_url": form["success_url"],
+                "url": f"https://checkout.stripe.example/c/pay/cs_test_{number}",
+            },
+        )
+
+    def _answer(self, status: int, document: dict[str, Any]) -> None:
+        body = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def event(kind: str, session: dict[str, Any], **changed: Any) -> bytes:
+    """Return the body of a webhook about a session."""
+    return json.dumps(
+        {
+            "id": "evt_1",
+            "object": "event",
+            "api_version": "2026-01-01",
+            "created": int(time.time()),
+            "livemode": False,
+            "pending_webhooks": 1,
+            "request": {"id": None, "idempotency_key": None},
+            "type": f"checkout.session.{kind}",
+            "data": {"object": {**session, "payment_status": "paid", **changed}},
+        }
+    ).encode()
+
+
+def signature(body: bytes, *, secret: str = SECRET, at: int | None = None) -> str:
+    """Return the header Stripe-Signature of a body."""
+    stamp = int(time.time()) if at is None else at
+    digest = hmac.new(secret.encode(), f"{stamp}.".encode() + body, hashlib.sha256).hexdigest()
+    return f"t={stamp},v1={digest}"
