@@ -4,10 +4,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
 from django.contrib import admin
+from django.urls import URLPattern, path
 
+from agents_app.mcp_admin import ToolSourceAdmin
+from agents_app.mcp_listing import all_of, listed_tools
 from agents_app.models import Agent
+from agents_app.providers import is_key_name
 from agents_app.scripts import SCRIPTS
+from agents_app.teamwork import PRESENT
 from agents_app.tools import server_tools
+from agents_app.trial import trial_view
 
 if TYPE_CHECKING:
     # Django's classes take type arguments in its stubs only.
@@ -17,6 +23,9 @@ else:
     _AgentForm = forms.ModelForm
     _AgentAdmin = admin.ModelAdmin
 
+# Importing it is what registers it.
+__all__ = ["AgentAdmin", "AgentForm", "ToolSourceAdmin"]
+
 
 class AgentForm(_AgentForm):
     """Checks what would only fail when somebody asks the agent."""
@@ -25,13 +34,34 @@ class AgentForm(_AgentForm):
         """Refuse names that no tool of this server has."""
         tools = self.cleaned_data["tools"]
         if isinstance(tools, list):
-            unknown = [str(name) for name in tools if name not in server_tools()]
+            of_sources = listed_tools()
+            names = [
+                PRESENT,
+                *server_tools(),
+                *dict.fromkeys(all_of(tool.source) for tool in of_sources),
+                *(tool.name for tool in of_sources),
+            ]
+            unknown = [str(name) for name in tools if name not in names]
             if unknown:
-                known = ", ".join(server_tools()) or "none"
+                known = ", ".join(names) or "none"
                 raise forms.ValidationError(
                     f"No such tool: {', '.join(unknown)}. This server has: {known}."
                 )
         return tools
+
+    def clean_approvals(self) -> Any:
+        """Refuse tools that cannot wait for a person: only long ones can."""
+        approvals = self.cleaned_data["approvals"]
+        if isinstance(approvals, list):
+            long = {name for name, tool in server_tools().items() if tool.long_running}
+            long.update(tool.name for tool in listed_tools())
+            short = [str(name) for name in approvals if name not in long]
+            if short:
+                raise forms.ValidationError(
+                    f"Only a long tool can wait for a person, and these are none: "
+                    f"{', '.join(short)}."
+                )
+        return approvals
 
     def clean_options(self) -> Any:
         """Refuse a key in a row: rows are shown, copied and backed up."""
@@ -39,8 +69,14 @@ class AgentForm(_AgentForm):
         if isinstance(options, dict) and "api_key" in options:
             raise forms.ValidationError(
                 "Keep keys out of the database: put the key into an environment variable and its"
-                ' name here, as {"api_key_env": "MY_KEY"}.'
+                ' name here, as {"api_key_env": "MY_API_KEY"}.'
             )
+        if isinstance(options, dict):
+            variable = options.get("api_key_env")
+            if variable is not None and not is_key_name(variable):
+                raise forms.ValidationError(
+                    "The environment variable of a key has a name that ends in _API_KEY."
+                )
         return options
 
     def clean(self) -> dict[str, Any]:
@@ -91,11 +127,22 @@ class AgentAdmin(_AgentAdmin):
                     "instructions",
                     "options",
                     "tools",
+                    "approvals",
+                    "delegates",
                     "strategy",
                     "strategy_options",
-                    "max_steps",
                 ]
             },
         ),
+        (
+            "Limits of one answer",
+            {"fields": ["max_steps", "max_output_tokens", "max_seconds", "history_messages"]},
+        ),
+        ("What it costs", {"fields": ["pricing"]}),
         ("Record", {"fields": ["id", "created_at", "updated_at"]}),
     ]
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the trial, which asks for itself who comes: the admin's own check is synchronous."""
+        trial = path("<str:agent_id>/try/", trial_view, name="agents_app_agent_try")
+        return [trial, *super().get_urls()]

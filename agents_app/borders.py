@@ -6,11 +6,13 @@ and the next step waits for the checkpoint.
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from agents_app.checkpoints import Checkpoint, of_response
 from agents_app.failures import AgentError
 from agents_app.selectors import AgentSpec
+from uamp.content import Message
 from uamp.errors import ErrorCode
 from uap import AgentState, AgentStrategy, AgentStreamEvent, GenerateResult
 
@@ -27,11 +29,20 @@ class CheckpointKeeper(Protocol):
         """
 
 
+def recent(spec: AgentSpec, history: Sequence[Message]) -> Sequence[Message]:
+    """Return what the agent is shown of a history: its last messages, and what is no message."""
+    most = spec.history_messages
+    if most is None or len(history) <= most:
+        return history
+    kept, last = [m for m in history[:-most] if m.role == "system"], history[-most:]
+    return [*kept, *last]
+
+
 class Border:
     """Stands between the steps of one run.
 
     `kept` is the checkpoint that the run goes on from, `before` the number of messages that the
-    conversation had before the response.
+    conversation had before the response, and `admit` lets each further step begin.
     """
 
     def __init__(
@@ -41,11 +52,14 @@ class Border:
         kept: Checkpoint | None,
         *,
         before: int,
+        admit: Callable[[], Awaitable[None]],
     ) -> None:
         self._spec = spec
+        self._admit = admit
         self._keeper = keeper
         self._steps_before = kept.step if kept else 0
         self._messages_before = before
+        self._tokens = 0
         self._ended: AgentState | None = None
         self._shown = asyncio.Event()
 
@@ -59,6 +73,7 @@ class Border:
             self._shown.set()
 
     def _end(self, _number: int, result: GenerateResult) -> None:
+        self._tokens += result.turn.usage.output_tokens
         self._ended = result.state
         self._shown.clear()
 
@@ -70,10 +85,20 @@ class Border:
                 f"{self._spec.name} took {steps} steps without coming to an answer.",
                 code=ErrorCode.TOO_MANY_STEPS,
             )
+        most = self._spec.max_output_tokens
+        if most is not None and self._tokens >= most:
+            raise AgentError(
+                f"{self._spec.name} wrote {self._tokens} tokens without coming to an answer; "
+                f"{most} are allowed.",
+                code=ErrorCode.TOO_MANY_STEPS,
+            )
         ended, self._ended = self._ended, None
-        if ended is None or self._keeper is None:
+        if ended is None:
             return
         await self._shown.wait()
+        await self._admit()
+        if self._keeper is None:
+            return
         try:
             await self._keeper.save(of_response(ended, after=self._messages_before), step=steps)
         except Exception:

@@ -1,18 +1,19 @@
 """The agents of a new server, so that everything can be tried without a model.
 
 The law: an agent that exists is left as it is. Only the assistant is changed, and only between the
-two forms that are written here: with a model when one is configured, with a script when not.
+two forms that are written here: with a model when one is configured, with a script when not. An
+environment that names no provider takes no model away, but where the server itself starts with it.
 """
 
-import os
+import logging
 from typing import Any
 
 from django.db import transaction
 
+from agents_app.model_choice import NoModelError, choose_model, configured_provider
 from agents_app.models import Agent
 
-DEFAULT_MODEL = "gpt-4o-mini"
-"""The assistant's model, unless OPENAI_MODEL names another one."""
+logger = logging.getLogger(__name__)
 
 _ASSISTANT_INSTRUCTIONS = (
     "You are a helpful assistant in a chat of several people and agents. Answer in the language of"
@@ -26,6 +27,11 @@ DEMO_AGENTS: dict[str, dict[str, Any]] = {
     "echo": {
         "description": "Says your words back, one by one. Scripted: no model answers.",
         "options": {"script": "echo"},
+    },
+    "paid-echo": {
+        "description": "Says your words back for a price. Scripted: no model answers.",
+        "options": {"script": "echo"},
+        "pricing": {"per_answer": "0.02", "output_per_1k": "0.01"},
     },
     "slow": {
         "description": "Counts to 200 in about ten seconds. Scripted: no model answers.",
@@ -50,17 +56,41 @@ DEMO_AGENTS: dict[str, dict[str, Any]] = {
         "options": {"script": "report"},
         "tools": ["csv_report"],
     },
+    "studio": {
+        "description": "Has the darkroom edit a picture that you attach, and shows it. Scripted: no"
+        " model answers.",
+        "options": {"script": "studio"},
+        "tools": ["present"],
+        "delegates": ["darkroom"],
+    },
+    "darkroom": {
+        "description": "Edits a picture: black and white, turned, smaller, with contrast or a"
+        " caption. Scripted: no model answers.",
+        "options": {"script": "darkroom"},
+        "tools": ["edit_picture"],
+    },
+    "careful": {
+        "description": "Edits a picture like the darkroom, and asks you before it does. Scripted:"
+        " no model answers.",
+        "options": {"script": "darkroom"},
+        "tools": ["edit_picture"],
+        "approvals": ["edit_picture"],
+    },
 }
 
 
-def prepare_agents() -> list[str]:
+def prepare_agents(*, is_starting: bool = False) -> list[str]:
     """Create the agents that are missing and return their names; running it again changes nothing.
 
-    The assistant answers with a model when OPENAI_API_KEY or OPENAI_BASE_URL is set.
+    The assistant answers with a model when the environment names a provider; one whose model is
+    not named is asked for its list, for a few seconds at most. `is_starting`: the environment is
+    the one in which the server starts.
     """
     created: list[str] = []
+    made = Agent.objects.filter(name__iexact="assistant").first()
+    assistant = _assistant(made, is_starting=is_starting)
     with transaction.atomic():
-        for name, values in {**DEMO_AGENTS, "assistant": _assistant()}.items():
+        for name, values in {**DEMO_AGENTS, "assistant": assistant}.items():
             agent = Agent.objects.filter(name__iexact=name).first()
             if agent is None:
                 Agent.objects.create(name=name, is_public=True, **values)
@@ -72,13 +102,21 @@ def prepare_agents() -> list[str]:
     return created
 
 
-def _assistant() -> dict[str, Any]:
-    if os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"):
-        return _with_model(os.environ.get("OPENAI_MODEL") or DEFAULT_MODEL)
-    return _WITHOUT_MODEL
+def _assistant(made: Agent | None, *, is_starting: bool) -> dict[str, Any]:
+    """Return the assistant's fields; while a server cannot say its models, its last one stays."""
+    if made is not None and made.model and configured_provider() is None and not is_starting:
+        return _with_model(made.provider, made.model)
+    try:
+        chosen = choose_model()
+    except NoModelError as error:
+        logger.warning("The assistant has no model: %s", error)
+        if made is not None and made.provider == configured_provider():
+            return _with_model(made.provider, made.model)
+        return {**_WITHOUT_MODEL, "description": f"{_UNCHOSEN}{error}"}
+    return _WITHOUT_MODEL if chosen is None else _with_model(chosen.provider, chosen.model)
 
 
-_WITHOUT_MODEL = {
+_WITHOUT_MODEL: dict[str, Any] = {
     "description": "Explains this server. No model is configured, so a script answers.",
     "provider": Agent.Provider.SCRIPTED,
     "model": "",
@@ -86,12 +124,13 @@ _WITHOUT_MODEL = {
     "options": {"script": "guide"},
     "tools": [],
 }
+_UNCHOSEN = "Explains this server. A script answers, because no model could be chosen: "
 
 
-def _with_model(model: str) -> dict[str, Any]:
+def _with_model(provider: str, model: str) -> dict[str, Any]:
     return {
         "description": f"A general assistant. The model {model} answers.",
-        "provider": Agent.Provider.OPENAI_COMPAT,
+        "provider": provider,
         "model": model,
         "instructions": _ASSISTANT_INSTRUCTIONS,
         "options": {},
@@ -101,7 +140,10 @@ def _with_model(model: str) -> dict[str, Any]:
 
 def _is_as_made(agent: Agent) -> bool:
     """Return whether nobody has changed the assistant since it was made here."""
-    return _has(agent, _WITHOUT_MODEL) or _has(agent, _with_model(agent.model))
+    scripted = _WITHOUT_MODEL
+    if agent.description.startswith(_UNCHOSEN):
+        scripted = {**scripted, "description": agent.description}
+    return _has(agent, scripted) or _has(agent, _with_model(agent.provider, agent.model))
 
 
 def _has(agent: Agent, values: dict[str, Any]) -> bool:

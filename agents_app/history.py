@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from agents_app.teamwork import labelled
 from uamp.content import (
     AudioContent,
     ContentItem,
@@ -147,6 +148,9 @@ def output_messages(items: Sequence[ContentItem]) -> list[ModelMessage]:
         if content or calls:
             messages.append(AssistantMessage(content=tuple(content), tool_calls=tuple(calls)))
         if results:
+            # They are shown as they come; a model gets them in the order of its calls.
+            places = {call.tool_call_id: place for place, call in enumerate(calls)}
+            results.sort(key=lambda result: places.get(result.tool_call_id, len(places)))
             messages.append(ToolResultMessage(results=tuple(results)))
         content.clear()
         calls.clear()
@@ -254,9 +258,8 @@ def _call(call: ToolCallData) -> ToolCall:
 
 
 def _result(result: ToolResultData) -> ToolResult:
-    return ToolResult(
-        tool_call_id=result.call_id, result=plain_result(result.result), is_error=result.is_error
-    )
+    text = labelled(plain_result(result.result), result.content_items or ())
+    return ToolResult(tool_call_id=result.call_id, result=text, is_error=result.is_error)
 
 
 def plain_result(result: str) -> str:

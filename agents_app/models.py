@@ -17,6 +17,7 @@ from django.db.models import Q
 from django.db.models.functions import Lower
 from django.utils import timezone
 
+from agents_app.pricing import read_pricing
 from agents_app.strategies import MAX_STEPS, make_strategy
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?")
@@ -88,6 +89,23 @@ class Agent(models.Model):
     tools = models.JSONField(
         default=list, blank=True, help_text='Names of server tools, such as ["csv_report"].'
     )
+    approvals = models.JSONField(
+        default=list,
+        blank=True,
+        help_text="Names of its long tools that a person has to allow each time, such as"
+        ' ["edit_picture"].',
+    )
+    delegates = models.JSONField(
+        default=list,
+        blank=True,
+        help_text='Names of agents that it may give work to, such as ["report"].',
+    )
+    pricing = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text='What it costs, in USD: {"per_answer": "0.01", "input_per_1k": "0.001",'
+        ' "output_per_1k": "0.002", "tools": {"csv_report": "0.05"}}. Empty: it is free.',
+    )
     strategy = models.CharField(max_length=10, choices=Strategy, default=Strategy.LOOP)
     strategy_options = models.JSONField(
         default=dict,
@@ -112,6 +130,25 @@ class Agent(models.Model):
         validators=[MinValueValidator(1), MaxValueValidator(MAX_STEPS)],
         help_text="Tool rounds in one answer, at most 32; a plan has at most as many steps.",
     )
+    max_output_tokens = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Tokens that the model may write in one answer, over all of its steps. Empty:"
+        " what the provider allows.",
+    )
+    max_seconds = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Time of one answer, in seconds. Empty, or more: UAMP_RESPONSE_SECONDS.",
+    )
+    history_messages = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Messages of the chat that it is shown. Empty, or more: UAMP_HISTORY_MESSAGES.",
+    )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -119,6 +156,7 @@ class Agent(models.Model):
         """Each constraint is named after the sentence that it keeps true."""
 
         ordering: ClassVar = ["name"]
+        permissions: ClassVar = [("try_agent", "Can try agent")]
         constraints: ClassVar = [
             models.UniqueConstraint(
                 Lower("name"),
@@ -146,6 +184,18 @@ class Agent(models.Model):
                 condition=Q(max_steps__gte=1, max_steps__lte=32),
                 name="agent_steps_are_1_to_32",
             ),
+            models.CheckConstraint(
+                condition=Q(max_output_tokens__isnull=True) | Q(max_output_tokens__gte=1),
+                name="agent_may_write_a_token",
+            ),
+            models.CheckConstraint(
+                condition=Q(max_seconds__isnull=True) | Q(max_seconds__gte=1),
+                name="agent_has_a_second",
+            ),
+            models.CheckConstraint(
+                condition=Q(history_messages__isnull=True) | Q(history_messages__gte=1),
+                name="agent_is_shown_a_message",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -155,13 +205,25 @@ class Agent(models.Model):
         """Check what one field alone cannot say.
 
         Raises ValidationError for options that are no object, options that the strategy does not
-        have, and tools that are no list of names.
+        have, tools, approvals or delegates that are no list of names, approvals of tools that it
+        does not have, and prices that are none.
         """
         errors: dict[str, Any] = {}
         if not isinstance(self.options, dict):
             errors["options"] = "Write a JSON object."
         if not isinstance(self.tools, list) or not all(isinstance(t, str) for t in self.tools):
             errors["tools"] = "Write a JSON list of tool names."
+        elif (problem := self._approvals_problem()) is not None:
+            errors["approvals"] = problem
+        delegates = self.delegates
+        if not isinstance(delegates, list) or not all(isinstance(n, str) for n in delegates):
+            errors["delegates"] = "Write a JSON list of agent names."
+        elif self.name.casefold() in {name.casefold() for name in delegates}:
+            errors["delegates"] = "An agent cannot give work to itself."
+        try:
+            read_pricing(self.pricing)
+        except ValueError as error:
+            errors["pricing"] = str(error)
         if self.strategy in self.Strategy.values:
             try:
                 make_strategy(self.strategy, self.strategy_options, max_steps=self.max_steps or 1)
@@ -169,6 +231,18 @@ class Agent(models.Model):
                 errors["strategy_options"] = str(error)
         if errors:
             raise ValidationError(errors)
+
+    def _approvals_problem(self) -> str | None:
+        approvals = self.approvals
+        if not isinstance(approvals, list) or not all(isinstance(n, str) for n in approvals):
+            return "Write a JSON list of tool names."
+        missing = [name for name in approvals if not _is_among(name, self.tools)]
+        return f"It does not have these tools: {', '.join(missing)}." if missing else None
+
+
+def _is_among(name: str, tools: list[str]) -> bool:
+    """Return whether an agent has a tool: by its name, or with all of its source."""
+    return name in tools or f"{name.partition('__')[0]}__*" in tools
 
 
 class Checkpoint(models.Model):
@@ -188,3 +262,105 @@ class Checkpoint(models.Model):
 
     def __str__(self) -> str:
         return f"{self.response_id} after step {self.step}"
+
+
+SOURCE_NAME = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*")
+"""A tool source's name: words joined by single _, because __ ends it in the name of a tool."""
+
+
+class ToolSource(models.Model):
+    """An MCP server whose tools agents may use; `tools` is what it listed last.
+
+    The row keeps how it is reached. Values of `env` and `headers` may hold secrets: they are never
+    shown, and `${MCP_NAME}` in them stands for an environment variable of this server.
+    """
+
+    class Transport(models.TextChoices):
+        """How the server is spoken to."""
+
+        STDIO = "stdio", "stdio (a program on this server)"
+        HTTP = "http", "HTTP (streamable)"
+
+    class Approval(models.TextChoices):
+        """Which calls a person has to allow."""
+
+        NEVER = "never", "no call"
+        WRITES = "writes", "calls of tools that may change something"
+        ALWAYS = "always", "every call"
+
+    name = models.CharField(
+        max_length=24,
+        validators=[
+            RegexValidator(
+                rf"^(?:{SOURCE_NAME.pattern})\Z", "Use letters, digits and single _ between them."
+            )
+        ],
+        help_text="Begins the names of its tools: name__tool.",
+    )
+    transport = models.CharField(max_length=10, choices=Transport, default=Transport.HTTP)
+    command = models.CharField(
+        max_length=500,
+        blank=True,
+        help_text="Of stdio: the program. The setting UAMP_MCP_COMMANDS has to list it.",
+    )
+    args = models.JSONField(
+        default=list, blank=True, help_text='Of stdio: its arguments, as ["-m", "my_server"].'
+    )
+    env = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text='Of stdio: its environment, as {"TOKEN": "${MCP_TOKEN}"}. ${MCP_…} is read from'
+        " the environment of this server. What is written out is kept, and not shown again.",
+    )
+    url = models.CharField(
+        max_length=2000, blank=True, help_text="Of HTTP: the address, beginning with https://."
+    )
+    headers = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text='Of HTTP: headers of each request, as {"Authorization": "Bearer ${MCP_TOKEN}"};'
+        " values as in the environment.",
+    )
+    is_enabled = models.BooleanField(default=True)
+    approval = models.CharField(
+        "a person has to allow",
+        max_length=10,
+        choices=Approval,
+        default=Approval.WRITES,
+        help_text="The server itself says which of its tools only read.",
+    )
+    seconds = models.PositiveIntegerField(
+        "time limit of a call",
+        default=120,
+        validators=[MinValueValidator(1), MaxValueValidator(3600)],
+        help_text="In seconds. UAMP_TOOL_SECONDS holds besides.",
+    )
+    tools = models.JSONField(default=list, blank=True, editable=False)
+    server = models.CharField(max_length=300, blank=True, editable=False)
+    refreshed_at = models.DateTimeField(null=True, blank=True, editable=False)
+    error = models.TextField(blank=True, editable=False)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        """Each constraint is named after the sentence that it keeps true."""
+
+        ordering: ClassVar = ["name"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                Lower("name"),
+                name="tool_source_name_is_unique",
+                violation_error_message="There is a source with this name already.",
+            ),
+            models.CheckConstraint(condition=~Q(name=""), name="tool_source_has_a_name"),
+            models.CheckConstraint(
+                condition=Q(transport__in=["stdio", "http"]),
+                name="tool_source_transport_is_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(approval__in=["never", "writes", "always"]),
+                name="tool_source_approval_is_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name

@@ -5,6 +5,7 @@ server only.
 """
 
 import os
+import re
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, NoReturn
@@ -29,7 +30,7 @@ _KINDS: Mapping[str, type[HttpProvider]] = {
     "google": GoogleProvider,
     "openai_compat": OpenAICompatProvider,
 }
-_providers: dict[tuple[str | None, ...], HttpProvider] = {}
+_providers: dict[tuple[str | float | None, ...], HttpProvider] = {}
 
 
 def build_model(spec: AgentSpec, *, model: str | None = None) -> Model:
@@ -37,7 +38,8 @@ def build_model(spec: AgentSpec, *, model: str | None = None) -> Model:
 
     Options of a scripted agent: `script` (its own name by default), `delay` (seconds before each
     piece). Of the others: `base_url`, `api_key_env` (the name of an environment variable; without
-    it a `base_url` of its own gets no key), `api_version`, `models` (what a client may choose).
+    it a `base_url` of its own gets no key), `api_version`, `models` (what a client may choose),
+    `timeout` (seconds that the server may be silent, 60 by default).
     Raises UPPError MODEL_NOT_FOUND for an unknown script or provider, INVALID_REQUEST for an agent
     without a model, AUTHENTICATION_FAILED when the named variable is not set.
     """
@@ -57,13 +59,17 @@ def build_model(spec: AgentSpec, *, model: str | None = None) -> Model:
     return _provider(spec)(chosen)
 
 
+_KEY_NAME = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY")
+
+
 def vendor_params(
     spec: AgentSpec, overrides: Any, response_format: ResponseFormat | None = None
 ) -> dict[str, Any]:
     """Return the vendor's parameters: the agent's `options.params`, then a request's overrides.
 
     The overrides temperature and max_tokens get the vendor's names. A response format is OpenAI's
-    own; the other providers read the request's structure instead (UAMP §8.3).
+    own; the other providers read the request's structure instead (UAMP §8.3). None of them asks for
+    more tokens than the agent may write.
     """
     params = dict(spec.options.get("params", {}))
     given = {
@@ -71,6 +77,8 @@ def vendor_params(
         for name in ("temperature", "max_tokens")
         if overrides.get(name) is not None
     }
+    if spec.max_output_tokens is not None:
+        _bound_tokens(spec, params, given)
     if spec.provider == "google":
         names = {"temperature": "temperature", "max_tokens": "maxOutputTokens"}
         config = {names[name]: value for name, value in given.items()}
@@ -83,24 +91,55 @@ def vendor_params(
     return params
 
 
+def _bound_tokens(spec: AgentSpec, params: dict[str, Any], given: dict[str, Any]) -> None:
+    """Let nobody ask for more tokens than the agent may write, under none of the vendors' names."""
+    most = spec.max_output_tokens
+    if spec.provider == "google":
+        configured = params.get("generationConfig", {}).get("maxOutputTokens")
+    else:
+        configured = params.get("max_tokens")
+    if "max_completion_tokens" in params:
+        # Models that take this name refuse the other one.
+        params["max_completion_tokens"] = min(params["max_completion_tokens"], most)
+        given.pop("max_tokens", None)
+        return
+    wanted = given.get("max_tokens", configured)
+    given["max_tokens"] = most if wanted is None else min(wanted, most)
+
+
 async def close_providers() -> None:
     """Close the running loop's connections to models; for the end of the process."""
     for provider in _providers.values():
         await provider.aclose()
 
 
+def is_key_name(variable: object) -> bool:
+    """Return whether an environment variable may be sent to a provider as its key.
+
+    Who edits agents chooses the address too: the server's own secrets must not have such a name.
+    """
+    return isinstance(variable, str) and bool(_KEY_NAME.fullmatch(variable))
+
+
 def _provider(spec: AgentSpec) -> HttpProvider:
     base_url, api_version = spec.options.get("base_url"), spec.options.get("api_version")
+    timeout = spec.options.get("timeout")
     variable = spec.options.get("api_key_env")
+    if variable and not is_key_name(variable):
+        _refuse(spec, f"{variable} is not the name of a key", ErrorCode.AUTHENTICATION_FAILED)
     api_key = os.environ.get(variable) if variable else None
     if variable and not api_key:
         message = f"the environment variable {variable} is not set"
         _refuse(spec, message, ErrorCode.AUTHENTICATION_FAILED)
     # One provider keeps one pool of connections.
-    kept = (spec.provider, base_url, api_version, api_key)
+    kept = (spec.provider, base_url, api_version, api_key, timeout)
     if kept not in _providers:
         config = ProviderConfig(
-            base_url=base_url, api_key=api_key, api_version=api_version, retry=RETRY
+            base_url=base_url,
+            api_key=api_key,
+            api_version=api_version,
+            timeout=timeout,
+            retry=RETRY,
         )
         _providers[kept] = _KINDS[spec.provider](config=config)
     return _providers[kept]

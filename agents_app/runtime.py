@@ -6,7 +6,6 @@ around a library that has none. Leaving the generator cancels everything that th
 to the provider's request.
 """
 
-import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,27 +13,26 @@ from typing import Any, Protocol
 
 import msgspec
 
-from agents_app.borders import Border, CheckpointKeeper
+from agents_app import teamwork
+from agents_app.borders import Border, CheckpointKeeper, recent
 from agents_app.checkpoints import Checkpoint
 from agents_app.failures import AgentError, fail
-from agents_app.history import MediaLoader, output_messages, to_conversation
+from agents_app.history import MediaLoader, output_messages, plain_result, to_conversation
+from agents_app.mcp_tools import served
 from agents_app.providers import build_model, vendor_params
 from agents_app.selectors import AgentSpec
+from agents_app.short_tools import run_here
 from agents_app.strategies import make_strategy
 from agents_app.stream import Translator, usage_stats
+from agents_app.teamwork import Doors
 from agents_app.tools import (
-    FoundMessage,
-    ReadContent,
     ServerTool,
-    ToolError,
     ToolOutcome,
     server_tools,
-    storable,
 )
 from uamp.content import ContentItem, Message, TextContent, ToolCallContent, ToolCallData
 from uamp.errors import ErrorCode
 from uamp.events import Event
-from uamp.limits import DEFAULT_LIMITS
 from uamp.session import ResponseFormat, ToolDefinition, UsageStats
 from uap import Agent, AgentState, AgentStrategy, agent
 from uap.execution import ExecutionStrategy
@@ -75,7 +73,7 @@ class RunRequest:
     checkpoint: Checkpoint | None = None
 
 
-class ToolBroker(Protocol):
+class ToolBroker(Doors, Protocol):
     """Runs the tools that do not run here; the turn runner has one."""
 
     async def client_tool(self, call: ToolCallData) -> ToolOutcome:
@@ -122,13 +120,15 @@ async def run_agent(
     kept = request.checkpoint
     try:
         conversation = await to_conversation(
-            request.history,
+            recent(spec, request.history),
             agent_name=spec.name,
             resume=request.resume if kept is None else (),
             media=None if spec.provider == "scripted" else media,
         )
         state = _opening(conversation.messages, request)
-        border = Border(spec, checkpoints, kept, before=len(conversation.messages))
+        border = Border(
+            spec, checkpoints, kept, before=len(conversation.messages), admit=broker.admit_step
+        )
         bot = run.agent(conversation.system, border.hooks())
         async with bot.stream(None, state) as stream:
             async for event in stream:
@@ -205,6 +205,7 @@ class _Run:
             tools=[
                 *(self._client_tool(tool) for tool in self._client_tools.values()),
                 *(self._server_tool(tool) for tool in self._server_tools.values()),
+                *self._own_tools(),
             ],
             structure=structure,
             params=params,
@@ -214,7 +215,8 @@ class _Run:
 
     def _client_tool(self, definition: ToolDefinition) -> Tool:
         async def run(_arguments: dict[str, Any]) -> str:
-            return await self._finish(self._broker.client_tool(_current_call()))
+            # The client sends JSON text; the model reads what it says, as in every later turn.
+            return plain_result(await self._finish(self._broker.client_tool(_current_call())))
 
         function = definition.function
         return Tool(
@@ -227,13 +229,50 @@ class _Run:
     def _server_tool(self, tool: ServerTool) -> Tool:
         async def run(arguments: dict[str, Any]) -> str:
             call = _current_call()
+            await self._admit(tool.name)
             if tool.long_running:
                 return await self._finish(self._broker.long_tool(tool, call))
-            return await self._finish(_run_here(tool, call.id, arguments))
+            return await self._finish(run_here(tool, call.id, arguments))
 
         return Tool(
             name=tool.name, description=tool.description, parameters=tool.parameters, run=run
         )
+
+    async def _admit(self, name: str) -> None:
+        try:
+            await self._broker.admit_tool(name)
+        except AgentError as error:
+            # Nobody pays for it: the run is over, and the model is not asked what it thinks of it.
+            raise UPPError(error.message, code=ProviderErrorCode.CANCELLED) from error
+
+    def _own_tools(self) -> list[Tool]:
+        async def present(arguments: dict[str, Any]) -> str:
+            return await self._finish(teamwork.present(self._broker, arguments))
+
+        async def delegate(arguments: dict[str, Any]) -> str:
+            await self._admit(teamwork.DELEGATE)
+            return await self._finish(teamwork.delegate(self._broker, _current_call(), arguments))
+
+        tools = []
+        if teamwork.PRESENT in self._spec.tools:
+            tools.append(
+                Tool(
+                    name=teamwork.PRESENT,
+                    description=teamwork.PRESENT_DESCRIPTION,
+                    parameters=teamwork.PRESENT_SCHEMA,
+                    run=present,
+                )
+            )
+        if self._spec.delegates:
+            tools.append(
+                Tool(
+                    name=teamwork.DELEGATE,
+                    description=teamwork.delegate_description(self._spec.delegates),
+                    parameters=teamwork.delegate_schema(self._spec.delegates),
+                    run=delegate,
+                )
+            )
+        return tools
 
     async def _finish(self, running: Awaitable[ToolOutcome]) -> str:
         """Keep the outcome for the translator and return its text; an error is raised."""
@@ -247,80 +286,16 @@ class _Run:
             raise _ToolFailedError("The tool broke inside the server.") from None
         self._outcomes[current_tool_call.get().tool_call_id] = outcome
         if outcome.is_error:
-            raise _ToolFailedError(outcome.result)
-        return outcome.result
+            raise _ToolFailedError(teamwork.pure(outcome.result))
+        items = () if outcome.is_presented else outcome.content_items
+        return teamwork.labelled(outcome.result, items)
 
 
 class _ToolFailedError(Exception):
     """A tool's own failure, in words that the model and users may read."""
 
 
-class _ShortToolContext:
-    """What a short tool may use: it has no progress, no worker, no content and no chat."""
-
-    def __init__(self, call_id: str) -> None:
-        self.call_id = call_id
-
-    def progress(
-        self,
-        *,
-        percent: float | None = None,
-        step: int | None = None,
-        total_steps: int | None = None,
-        stage: str | None = None,
-        message: str | None = None,
-    ) -> None:
-        """Do nothing: a short tool is done before anybody looks."""
-
-    def read_content(self, content_id: str) -> ReadContent:
-        """Refuse."""
-        raise ToolError(f"A short tool cannot read content ({content_id}).")
-
-    def write_content(self, data: bytes, *, mime_type: str, filename: str) -> ContentItem:
-        """Refuse."""
-        told = f"{filename}, {mime_type}, {len(data)} bytes"
-        raise ToolError(f"A short tool cannot write content ({told}).")
-
-    def search_messages(self, words: Sequence[str], *, limit: int) -> Sequence[FoundMessage]:
-        """Refuse."""
-        told = f"{len(words)} words, {limit} messages"
-        raise ToolError(f"A short tool cannot search the chat ({told}).")
-
-
 _NO_PARAMETERS = {"type": "object", "properties": {}}
-
-
-SHORT_TOOL_SECONDS = 30.0
-"""A tool that may take longer has to be a long one."""
-
-_EXCERPT_CHARS = 2000
-
-
-async def _run_here(tool: ServerTool, call_id: str, arguments: dict[str, Any]) -> ToolOutcome:
-    limit = asyncio.timeout(SHORT_TOOL_SECONDS)
-    try:
-        async with limit:
-            outcome = await asyncio.to_thread(tool.run, _ShortToolContext(call_id), arguments)
-    except ToolError as error:
-        outcome = ToolOutcome(result=str(error), is_error=True)
-    except TimeoutError:
-        if not limit.expired():
-            raise
-        # A thread cannot be ended; what it may still return is nobody's result.
-        logger.warning("the tool %s is left behind after %s s", tool.name, SHORT_TOOL_SECONDS)
-        outcome = ToolOutcome(result="The tool took too long.", is_error=True)
-    return _fit(outcome)
-
-
-def _fit(outcome: ToolOutcome) -> ToolOutcome:
-    """Return an outcome that a response can carry; a short tool has no file for the rest."""
-    text = storable(outcome.result)
-    size = len(text.encode())
-    if size > DEFAULT_LIMITS.tool_result_bytes:
-        text = (
-            f"The result has {size} bytes, too many to show. It begins:\n\n{text[:_EXCERPT_CHARS]}"
-        )
-    return replace(outcome, result=text)
 
 
 def _current_call() -> ToolCallData:
@@ -340,11 +315,22 @@ def _strategy(spec: AgentSpec) -> ExecutionStrategy:
 
 
 def _server_tools(spec: AgentSpec) -> dict[str, ServerTool]:
-    known = server_tools()
+    known = {
+        **{listed.name: served(listed) for listed in spec.source_tools},
+        **server_tools(),
+    }
     for name in spec.tools:
-        if name not in known:
+        if name not in known and name != teamwork.PRESENT:
             logger.warning("Agent %s: this server has no tool named %s", spec.name, name)
-    return {name: known[name] for name in spec.tools if name in known}
+    tools = {name: known[name] for name in spec.tools if name in known}
+    for name in spec.approvals:
+        if name in tools and not tools[name].long_running:
+            # The row was written past the form that checks it; nobody could be asked.
+            logger.warning("Agent %s: %s is short and cannot wait for a person", spec.name, name)
+            del tools[name]
+        elif name in tools:
+            tools[name] = replace(tools[name], needs_approval=True)
+    return tools
 
 
 def _client_tools(
@@ -352,7 +338,8 @@ def _client_tools(
 ) -> dict[str, ToolDefinition]:
     """Return the client's functions by name; it cannot take the name of a server tool."""
     found: dict[str, ToolDefinition] = {}
+    own = {teamwork.PRESENT, teamwork.DELEGATE}
     for tool in declared:
-        if tool.function is not None and tool.name not in taken:
+        if tool.function is not None and tool.name not in taken and tool.name not in own:
             found.setdefault(tool.name, tool)
     return found

@@ -6,6 +6,7 @@ interruption, it goes on after what it has said already.
 
 import re
 from collections.abc import AsyncGenerator, Callable
+from typing import Any
 
 from agents_app.history import attachments_of
 from agents_app.selectors import AgentSpec
@@ -124,6 +125,87 @@ async def report(_agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step,
         yield Text(piece)
 
 
+async def studio(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
+    """Have another agent edit the last picture of the conversation, and show what comes back."""
+    done = _done(request)
+    called, result = done[-1] if done else ("", None)
+    if result is None:
+        picture = _last_picture(request)
+        if picture is not None and agent.delegates:
+            order = {
+                "agent": agent.delegates[0][0],
+                "task": asked_text(agent, request),
+                "attachments": [picture],
+            }
+            yield Call(name="delegate", arguments=order)
+            return
+        said = _NO_PICTURE if agent.delegates else "I know no agent that could edit a picture."
+    elif called == "delegate" and not result.is_error and (made := _pictures(str(result.result))):
+        yield Call(
+            name="present",
+            arguments={"content_ids": list(made), "caption": "; ".join(made.values())[:1000]},
+        )
+        return
+    elif called == "delegate":
+        said = _without_labels(str(result.result))
+    elif result.is_error:
+        said = f"I have the picture, but I cannot show it. {result.result}"
+    else:
+        said = f"Here it is. {_without_labels(str(done[0][1].result))}"
+    for piece in _pieces(said.removeprefix(said_so_far(request))):
+        yield Text(piece)
+
+
+async def darkroom(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
+    """Edit the last picture of the conversation as the words say."""
+    result, picture = _result(request), _last_picture(request)
+    changes = _wanted_changes(asked_text(agent, request))
+    if result is not None:
+        said = _without_labels(str(result.result))
+        if result.is_error:
+            said = f"I could not edit the picture. {said}"
+    elif picture is None:
+        said = _NO_PICTURE
+    elif not changes:
+        said = (
+            "Say what to do with the picture: black and white, turn it (left, right or upside"
+            " down), smaller, more or less contrast, or a caption in quotes."
+        )
+    else:
+        yield Call(name="edit_picture", arguments={"content_id": picture, **changes})
+        return
+    for piece in _pieces(said.removeprefix(said_so_far(request))):
+        yield Text(piece)
+
+
+_NO_PICTURE = (
+    "I edit pictures. Attach one to your message (the paper clip beside the text field, or an"
+    " input.image event) and say what to do with it."
+)
+_LABEL = re.compile(r"^\[\w+: content_id=.*\]$", re.MULTILINE)
+_PICTURE = re.compile(r"^\[image: content_id=([0-9a-f-]{36})(?:, (.*))?\]$", re.MULTILINE)
+_QUOTED = re.compile(r"[\"“]([^\"”]{1,120})[\"”]")
+
+
+def _wanted_changes(text: str) -> dict[str, Any]:
+    """Return what the words ask for, as arguments of edit_picture."""
+    changes: dict[str, Any] = {}
+    quoted = _QUOTED.search(text)
+    if quoted is not None:
+        changes["caption"] = quoted[1]
+        text = text.replace(quoted[0], "")
+    text = text.casefold()
+    if re.search(r"black.and.white|gr[ae]y|monochrome", text):
+        changes["grayscale"] = True
+    if "contrast" in text:
+        changes["contrast"] = 0.6 if re.search(r"less|weaker|soft", text) else 1.6
+    if re.search(r"small|thumbnail|shrink", text):
+        changes["thumbnail"] = 320
+    if re.search(r"turn|rotate|upside", text):
+        changes["rotate"] = 180 if "upside" in text else 270 if "left" in text else 90
+    return changes
+
+
 async def guide(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
     """Explain this server to somebody who talks to an assistant without a model."""
     text = asked_text(agent, request).casefold()
@@ -141,7 +223,8 @@ _GUIDE_OVERVIEW = (
     "Until then you can try what works without one. Write **@echo** and some words to see them"
     " streamed back, **@slow** for a long answer that you can stop, **@thinker** for visible"
     " thinking, **@tool-user** for tools of your own program, **@fail** for an answer that breaks"
-    " off, and **@report** with a CSV file attached for a report with a chart. Ask me about"
+    " off, **@report** with a CSV file attached for a report with a chart, and **@studio** with a"
+    " picture for two agents that work on it together. Ask me about"
     " *agents*, *files*, *chats* or the *API* to read more."
 )
 _TOPICS = {
@@ -172,6 +255,8 @@ SCRIPTS: dict[str, AgentScript] = {
     "thinker": thinker,
     "fail": fail,
     "report": report,
+    "studio": studio,
+    "darkroom": darkroom,
     "guide": guide,
 }
 
@@ -195,11 +280,43 @@ def _last_csv(request: LLMRequest) -> str | None:
     return None
 
 
-def _result(request: LLMRequest) -> ToolResult | None:
-    """Return the last tool result since the user spoke."""
+def _last_picture(request: LLMRequest) -> str | None:
+    """Return the newest picture: one that somebody attached, or one that a tool made."""
     for message in reversed(request.messages):
         if isinstance(message, ToolResultMessage):
-            return message.results[-1]
-        if isinstance(message, UserMessage):
-            break
+            made = [i for r in message.results for i in _pictures(str(r.result))]
+            if made:
+                return made[-1]
+        for attached in reversed(attachments_of(message)):
+            if attached["content_id"] and attached["kind"] == "image":
+                return str(attached["content_id"])
     return None
+
+
+def _pictures(text: str) -> dict[str, str]:
+    """Return the pictures labelled in a tool's result (agents_app.teamwork): ids, and what for."""
+    return dict(_PICTURE.findall(text))
+
+
+def _without_labels(text: str) -> str:
+    return _LABEL.sub("", text).strip()
+
+
+def _result(request: LLMRequest) -> ToolResult | None:
+    """Return the last tool result since the user spoke."""
+    done = _done(request)
+    return done[-1][1] if done else None
+
+
+def _done(request: LLMRequest) -> list[tuple[str, ToolResult]]:
+    """Return the tools that were called since the user spoke, with their results, in order."""
+    called: dict[str, str] = {}
+    done: list[tuple[str, ToolResult]] = []
+    for message in request.messages:
+        if isinstance(message, UserMessage):
+            done.clear()
+        elif isinstance(message, AssistantMessage):
+            called.update((c.tool_call_id, c.tool_name) for c in message.tool_calls or ())
+        elif isinstance(message, ToolResultMessage):
+            done += [(called.get(r.tool_call_id, ""), r) for r in message.results]
+    return done

@@ -14,7 +14,9 @@ from django.db.models import Exists, Q, QuerySet
 from django.db.models.functions import Lower
 from django.db.models.signals import post_delete, post_save
 
-from agents_app.models import NAME_PATTERN, Agent
+from agents_app.mcp_listing import SourceTool, resolved_names, wanted_tools
+from agents_app.models import NAME_PATTERN, Agent, ToolSource
+from agents_app.pricing import FREE, Pricing, read_pricing
 
 SPEC_SECONDS = 5.0
 """How long `get_spec` trusts what it read. A save or delete in this process forgets the agent at
@@ -22,7 +24,10 @@ once (Django signals); another process sees the change after at most this time."
 
 
 class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run needs to know of an agent."""
+    """What a run needs to know of an agent.
+
+    `tools` are names, also of the `source_tools`: what its MCP servers listed when this was read.
+    """
 
     id: str
     name: str
@@ -33,6 +38,12 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
     instructions: str = ""
     options: dict[str, Any] = {}
     tools: tuple[str, ...] = ()
+    source_tools: tuple[SourceTool, ...] = ()
+    approvals: tuple[str, ...] = ()
+    """Those of its tools that a person has to allow each time."""
+    delegates: tuple[tuple[str, str], ...] = ()
+    """Names and descriptions of the agents that it may give work to."""
+    pricing: Pricing = FREE
     strategy: str = "loop"
     strategy_options: dict[str, Any] = {}
     is_public: bool = False
@@ -40,6 +51,9 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
     owner_id: int | None = None
     trigger: str = "mention"
     max_steps: int = 10
+    max_output_tokens: int | None = None
+    max_seconds: int | None = None
+    history_messages: int | None = None
     created_at: int = 0
     """Seconds since 1970."""
 
@@ -97,10 +111,16 @@ def connect_cache() -> None:
     """Make changes in this process forget what `get_spec` remembers."""
     post_save.connect(_forget, sender=Agent, dispatch_uid="agents_app.selectors")
     post_delete.connect(_forget, sender=Agent, dispatch_uid="agents_app.selectors")
+    post_save.connect(_forget_all, sender=ToolSource, dispatch_uid="agents_app.selectors")
+    post_delete.connect(_forget_all, sender=ToolSource, dispatch_uid="agents_app.selectors")
 
 
 def _forget(instance: Agent, **_kwargs: Any) -> None:
     _specs.pop(instance.pk, None)
+
+
+def _forget_all(**_kwargs: Any) -> None:
+    _specs.clear()
 
 
 def _visible(viewer: Any) -> QuerySet[Agent]:
@@ -113,6 +133,7 @@ def _visible(viewer: Any) -> QuerySet[Agent]:
 
 
 def _spec(agent: Agent) -> AgentSpec:
+    found = wanted_tools(agent.tools)
     return AgentSpec(
         id=agent.id,
         name=agent.name,
@@ -122,7 +143,11 @@ def _spec(agent: Agent) -> AgentSpec:
         model=agent.model,
         instructions=agent.instructions,
         options=agent.options,
-        tools=tuple(agent.tools),
+        tools=resolved_names(agent.tools, found),
+        source_tools=found,
+        approvals=tuple(agent.approvals),
+        delegates=_delegates(agent.delegates),
+        pricing=read_pricing(agent.pricing),
         strategy=agent.strategy,
         strategy_options=agent.strategy_options,
         is_public=agent.is_public,
@@ -130,5 +155,19 @@ def _spec(agent: Agent) -> AgentSpec:
         owner_id=agent.owner_id,
         trigger=agent.trigger,
         max_steps=agent.max_steps,
+        max_output_tokens=agent.max_output_tokens,
+        max_seconds=agent.max_seconds,
+        history_messages=agent.history_messages,
         created_at=int(agent.created_at.timestamp()),
     )
+
+
+def _delegates(names: list[str]) -> tuple[tuple[str, str], ...]:
+    """Return the enabled ones of these agents, by the names of their rows."""
+    if not names:
+        return ()
+    wanted = [unicodedata.normalize("NFKC", name).casefold() for name in names]
+    rows = Agent.objects.annotate(folded_name=Lower("name")).filter(
+        folded_name__in=wanted, is_enabled=True
+    )
+    return tuple(rows.order_by("name").values_list("name", "description"))

@@ -11,8 +11,9 @@ from typing import Any
 
 import msgspec
 
+from agents_app.teamwork import pure
 from agents_app.tools import ToolOutcome, storable
-from uamp.content import ToolCallData, ToolResultData
+from uamp.content import ContentItem, MediaContent, ToolCallData, ToolResultData
 from uamp.events import (
     Delta,
     Event,
@@ -157,20 +158,34 @@ class Translator:
     def _result(self, delta: EventDelta) -> tuple[Event, ...]:
         call_id = delta.tool_call_id or ""
         outcome = self._outcomes.get(call_id)
+        items = outcome.content_items if outcome else ()
+        presented = items if outcome and outcome.is_presented else ()
+        # People read the tool's own words, without the labels that the model is given.
+        told = pure(outcome.result) if outcome else delta.result
         data = ToolResultData(
             call_id=call_id,
-            result=msgspec.json.encode(delta.result).decode(),
+            result=msgspec.json.encode(told).decode(),
             is_error=bool(delta.is_error),
             status="error" if delta.is_error else "success",
-            content_items=(outcome.content_items or None) if outcome else None,
+            content_items=None if presented else (items or None),
         )
         return (
             self._delta(Delta(type="tool_result", tool_result=data)),
             ToolCallDone(call_id=call_id, response_id=self._response_id),
+            *(self._delta(shown) for item in presented if (shown := _medium(item)) is not None),
         )
 
     def _delta(self, delta: Delta) -> ResponseDelta:
         return ResponseDelta(response_id=self._response_id, delta=delta)
+
+
+def _medium(item: ContentItem) -> Delta | None:
+    """Return the delta that carries a whole medium (UAMP §6.6); None for what is none."""
+    if not isinstance(item, MediaContent):
+        return None
+    members = msgspec.structs.asdict(item)
+    known = {name: value for name, value in members.items() if name in Delta.__struct_fields__}
+    return Delta(type=str(type(item).__struct_config__.tag), **known)
 
 
 def _listed(plan: Sequence[PlanStep]) -> str:
@@ -185,4 +200,5 @@ def usage_stats(usage: TokenUsage) -> UsageStats:
         output_tokens=usage.output_tokens,
         total_tokens=usage.total_tokens,
         cached_tokens=cached or None,
+        cache_write_tokens=usage.cache_write_tokens or None,
     )

@@ -34,12 +34,13 @@ class ToolOutcome:
     """What a tool gave back: text for the model and for people, and media.
 
     `result` is plain text, JSON-serialised on the wire (UAMP §8.4.2). The result of a client's
-    tool is the client's own JSON text.
+    tool is the client's own JSON text. What `is_presented` is shown in the answer itself.
     """
 
     result: str
     is_error: bool = False
     content_items: tuple[ContentItem, ...] = ()
+    is_presented: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +104,12 @@ class ServerTool:
 
     A worker may die with a tool in its hands. An idempotent one is then run again; another one is
     not, and its call ends as "outcome unknown".
+
+    A long one that runs `in_worker` gets no process of its own: its work is done elsewhere, and it
+    stops by itself when a call of its context raises.
+
+    One that `needs_approval` waits until a person of the chat allows the call. The wait is a row,
+    so that only a long-running tool can have it.
     """
 
     name: str
@@ -111,6 +118,14 @@ class ServerTool:
     run: Callable[[ToolContext, dict[str, Any]], ToolOutcome]
     long_running: bool = True
     idempotent: bool = True
+    needs_approval: bool = False
+    in_worker: bool = False
+
+    def __post_init__(self) -> None:
+        if self.needs_approval and not self.long_running:
+            raise TypeError(
+                f"The tool {self.name} needs approval, so that it has to be a long one."
+            )
 
 
 def storable(text: str) -> str:
@@ -127,7 +142,11 @@ def tool(function: Callable[..., Any], /) -> ServerTool: ...
 
 @overload
 def tool(
-    *, name: str | None = None, long_running: bool = True, idempotent: bool = True
+    *,
+    name: str | None = None,
+    long_running: bool = True,
+    idempotent: bool = True,
+    needs_approval: bool = False,
 ) -> Callable[[Callable[..., Any]], ServerTool]: ...
 
 
@@ -138,6 +157,7 @@ def tool(
     name: str | None = None,
     long_running: bool = True,
     idempotent: bool = True,
+    needs_approval: bool = False,
 ) -> ServerTool | Callable[[Callable[..., Any]], ServerTool]:
     """Make a ServerTool of a function: its schema comes from the annotations.
 
@@ -155,13 +175,19 @@ def tool(
             name or function.__name__,
             long_running=long_running,
             idempotent=idempotent,
+            needs_approval=needs_approval,
         )
 
     return make if function is None else make(function)
 
 
 def _made(
-    function: Callable[..., Any], name: str, *, long_running: bool, idempotent: bool
+    function: Callable[..., Any],
+    name: str,
+    *,
+    long_running: bool,
+    idempotent: bool,
+    needs_approval: bool,
 ) -> ServerTool:
     description = (inspect.getdoc(function) or "").partition("\n")[0]
     if not description:
@@ -182,10 +208,11 @@ def _made(
     return ServerTool(
         name=name,
         description=description,
-        parameters=_schema(expected),
+        parameters=schema_of(expected),
         run=run,
         long_running=long_running,
         idempotent=idempotent,
+        needs_approval=needs_approval,
     )
 
 
@@ -205,8 +232,8 @@ def _arguments_type(
     return msgspec.defstruct(name, fields, kw_only=True, forbid_unknown_fields=True)
 
 
-def _schema(expected: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the JSON Schema of arguments; what it refers to is in its own `$defs`."""
+def schema_of(expected: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return the JSON Schema of a tool's arguments; what it refers to is in its own `$defs`."""
     _, parts = msgspec.json.schema_components([expected], ref_template="#/$defs/{name}")
     schema = {key: value for key, value in parts.pop(expected.__name__).items() if key != "title"}
     return {**schema, "$defs": parts} if parts else schema

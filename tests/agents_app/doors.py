@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from agents_app.teamwork import Order
 from agents_app.tools import (
     FoundMessage,
     ReadContent,
@@ -24,6 +25,24 @@ class Broker:
     answer: Callable[[ToolCallData], ToolOutcome] | None = None
     context: "Context | None" = None
     calls: list[ToolCallData] = field(default_factory=list)
+
+    async def admit_step(self) -> None:
+        """Let it begin: nothing has a price."""
+
+    async def admit_tool(self, name: str) -> None:
+        """Let it run."""
+
+    async def present(self, content_ids: Sequence[str]) -> tuple[ContentItem, ...]:
+        """Show what exists."""
+        return tuple(
+            ImageContent(image=MediaUrl(url=f"/api/content/{one}"), content_id=one)
+            for one in content_ids
+        )
+
+    async def delegate(self, call: ToolCallData, order: Order) -> ToolOutcome:
+        """Answer for the other agent."""
+        del order
+        return await self.client_tool(call)
 
     async def client_tool(self, call: ToolCallData) -> ToolOutcome:
         """Answer a client's tool."""

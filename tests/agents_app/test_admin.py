@@ -62,9 +62,16 @@ def test_an_operator_changes_and_finds_an_agent(admin_client: Client) -> None:
         (
             {"tools": '["absent"]'},
             "tools",
-            "No such tool: absent. This server has: csv_report, fetch_page, search_chat.",
+            "No such tool: absent. This server has: present, csv_report, fetch_page, search_chat, ",
         ),
         ({"tools": "[7]"}, "tools", "No such tool: 7"),
+        (
+            {"tools": "[]", "approvals": '["csv_report"]'},
+            "approvals",
+            "It does not have these tools: csv_report.",
+        ),
+        ({"approvals": '["absent"]'}, "approvals", "Only a long tool can wait for a person"),
+        ({"approvals": "{}"}, "approvals", "Write a JSON list of tool names."),
         ({"tools": "{}"}, "tools", "JSON list"),
         ({"options": "[]"}, "options", "JSON object"),
         ({"options": "no json"}, "options", "valid JSON"),
@@ -76,6 +83,9 @@ def test_an_operator_changes_and_finds_an_agent(admin_client: Client) -> None:
         ({"strategy": "dream"}, "strategy", "valid choice"),
         ({"strategy_options": '{"steps": 3}'}, "strategy_options", "does not take this"),
         ({"max_steps": "33"}, "max_steps", "less than or equal to 32"),
+        ({"max_output_tokens": "0"}, "max_output_tokens", "greater than or equal to 1"),
+        ({"max_seconds": "0"}, "max_seconds", "greater than or equal to 1"),
+        ({"history_messages": "0"}, "history_messages", "greater than or equal to 1"),
     ],
 )
 def test_what_could_not_run_is_refused(

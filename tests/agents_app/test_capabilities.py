@@ -39,7 +39,12 @@ def test_an_agent_with_a_model_takes_media(provider: str) -> None:
 def test_the_server_lists_its_tools() -> None:
     able = server_capabilities()
     assert able.tools is not None
-    assert able.tools.built_in_tools == ("csv_report", "fetch_page", "search_chat")
+    assert able.tools.built_in_tools == (
+        "csv_report",
+        "fetch_page",
+        "search_chat",
+        "edit_picture",
+    )
 
 
 def test_agents_are_models_of_the_list() -> None:

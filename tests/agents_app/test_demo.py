@@ -10,13 +10,26 @@ from agents_app.tools import server_tools
 
 pytestmark = pytest.mark.django_db
 
-NAMES = ["echo", "slow", "tool-user", "thinker", "fail", "report", "assistant"]
+NAMES = [
+    "echo",
+    "paid-echo",
+    "slow",
+    "tool-user",
+    "thinker",
+    "fail",
+    "report",
+    "studio",
+    "darkroom",
+    "careful",
+    "assistant",
+]
 
 
 @pytest.fixture(autouse=True)
 def _no_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"):
-        monkeypatch.delenv(name, raising=False)
+    for vendor in ("OPENAI", "ANTHROPIC", "GOOGLE"):
+        for name in ("API_KEY", "BASE_URL", "MODEL"):
+            monkeypatch.delenv(f"{vendor}_{name}", raising=False)
 
 
 def assistant() -> Agent:
@@ -36,7 +49,7 @@ def test_every_demo_agent_is_valid_and_can_run() -> None:
     for agent in Agent.objects.all():
         agent.full_clean()
         assert agent.options["script"] in SCRIPTS
-        assert set(agent.tools) <= set(server_tools())
+        assert set(agent.tools) <= {*server_tools(), "present"}
         assert "cript" in agent.description
 
 
@@ -57,10 +70,21 @@ def test_the_assistant_takes_a_model_when_there_is_one(monkeypatch: pytest.Monke
     assert set(assistant().tools) <= set(server_tools())
     assistant().full_clean()
     monkeypatch.delenv("OPENAI_MODEL")
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
     prepare_agents()
     assert assistant().model == "gpt-4o-mini"
-    monkeypatch.delenv("OPENAI_BASE_URL")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
+    monkeypatch.setenv("ANTHROPIC_MODEL", "claude")
     prepare_agents()
+    assert (assistant().provider, assistant().model) == ("anthropic", "claude")
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    monkeypatch.delenv("ANTHROPIC_MODEL")
+    # Another shell, in which somebody only asks for the keys of the demo.
+    prepare_agents()
+    assert (assistant().provider, assistant().model) == ("anthropic", "claude")
+    prepare_agents(is_starting=True)
     assert assistant().provider == "scripted"
 
 

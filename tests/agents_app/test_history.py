@@ -8,6 +8,7 @@ from agents_app.history import CONTINUE, attachments_of, output_messages, to_con
 from tests.agents_app.doors import Media
 from uamp.content import (
     AudioContent,
+    ContentItem,
     FileContent,
     ImageContent,
     MediaUrl,
@@ -160,6 +161,13 @@ def test_an_answer_becomes_the_messages_that_made_it() -> None:
     assert first.tool_calls[1].malformed == '{"q": '
     assert isinstance(results, ToolResultMessage)
     assert [result.is_error for result in results.results] == [False, True]
+
+
+def test_results_are_told_in_the_order_of_their_calls() -> None:
+    places = [n for n, item in enumerate(OUTPUT) if isinstance(item, ToolResultContent)]
+    swapped: list[ContentItem] = list(OUTPUT)
+    swapped[places[0]], swapped[places[1]] = swapped[places[1]], swapped[places[0]]
+    assert shape(output_messages(swapped)) == shape(output_messages(OUTPUT))
 
 
 def test_nothing_said_is_no_message() -> None:

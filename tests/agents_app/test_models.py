@@ -56,6 +56,9 @@ def test_a_name_is_taken_whatever_its_case() -> None:
         {"trigger": "sometimes"},
         {"max_steps": 0},
         {"max_steps": 33},
+        {"max_output_tokens": 0},
+        {"max_seconds": 0},
+        {"history_messages": 0},
     ],
 )
 def test_the_database_keeps_nonsense_out(values: dict[str, Any]) -> None:
@@ -138,6 +141,9 @@ def test_a_spec_has_what_a_run_needs() -> None:
         owner=owner,
         trigger="always",
         max_steps=5,
+        max_output_tokens=1000,
+        max_seconds=60,
+        history_messages=7,
     )
     spec = get_spec(row.id)
     assert spec == selectors.AgentSpec(
@@ -157,6 +163,9 @@ def test_a_spec_has_what_a_run_needs() -> None:
         owner_id=owner.pk,
         trigger="always",
         max_steps=5,
+        max_output_tokens=1000,
+        max_seconds=60,
+        history_messages=7,
         created_at=int(row.created_at.timestamp()),
     )
 

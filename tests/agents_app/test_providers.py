@@ -68,19 +68,19 @@ async def test_an_agents_own_server_gets_its_own_key_only(
 ) -> None:
     for prefix in ("OPENAI", "ANTHROPIC", "GOOGLE"):
         monkeypatch.setenv(f"{prefix}_API_KEY", "key")
-    monkeypatch.setenv("OTHER_KEY", "other")
+    monkeypatch.setenv("OTHER_API_KEY", "other")
     options = {"base_url": "http://other/v1"}
     agent = spec(provider=provider, model="m1", options=options)
     assert await server_of(agent) == ("m1", "http://other/v1", None)
-    agent = spec(provider=provider, model="m1", options={**options, "api_key_env": "OTHER_KEY"})
+    agent = spec(provider=provider, model="m1", options={**options, "api_key_env": "OTHER_API_KEY"})
     assert await server_of(agent) == ("m1", "http://other/v1", "other")
 
 
 def test_a_key_that_is_missing_is_not_replaced_by_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "key")
-    monkeypatch.delenv("OTHER_KEY", raising=False)
-    agent = spec(provider="openai_compat", model="m1", options={"api_key_env": "OTHER_KEY"})
-    with pytest.raises(UPPError, match="OTHER_KEY is not set") as caught:
+    monkeypatch.delenv("OTHER_API_KEY", raising=False)
+    agent = spec(provider="openai_compat", model="m1", options={"api_key_env": "OTHER_API_KEY"})
+    with pytest.raises(UPPError, match="OTHER_API_KEY is not set") as caught:
         build_model(agent)
     assert caught.value.code == ErrorCode.AUTHENTICATION_FAILED
 
@@ -145,6 +145,35 @@ def test_googles_parameters_have_googles_names() -> None:
 
 
 @pytest.mark.parametrize(
+    ("provider", "params", "asked", "sent"),
+    [
+        ("openai_compat", {}, {}, {"max_tokens": 100}),
+        ("openai_compat", {"max_tokens": 50}, {}, {"max_tokens": 50}),
+        ("openai_compat", {"max_tokens": 50}, {"max_tokens": 70}, {"max_tokens": 70}),
+        ("openai_compat", {"max_tokens": 500}, {"max_tokens": 700}, {"max_tokens": 100}),
+        (
+            "openai_compat",
+            {"max_completion_tokens": 500},
+            {"max_tokens": 70},
+            {"max_completion_tokens": 100},
+        ),
+        ("anthropic", {}, {"max_tokens": 500}, {"max_tokens": 100}),
+        (
+            "google",
+            {"generationConfig": {"maxOutputTokens": 500, "topP": 0.5}},
+            {},
+            {"generationConfig": {"maxOutputTokens": 100, "topP": 0.5}},
+        ),
+    ],
+)
+def test_no_request_asks_for_more_tokens_than_the_agent_may_write(
+    provider: str, params: dict[str, Any], asked: dict[str, Any], sent: dict[str, Any]
+) -> None:
+    agent = spec(provider=provider, options={"params": params}, max_output_tokens=100)
+    assert vendor_params(agent, asked) == sent
+
+
+@pytest.mark.parametrize(
     ("provider", "sent"),
     [
         ("openai_compat", {"response_format": {"type": "json_object"}}),
@@ -157,3 +186,14 @@ def test_a_response_format_is_a_parameter_of_openais_only(
 ) -> None:
     wanted = ResponseFormat(type="json_object")
     assert vendor_params(spec(provider=provider), {}, wanted) == sent
+
+
+@pytest.mark.parametrize("variable", ["SECRET_KEY", "DATABASE_URL", "_API_KEY", "my_api_key", 7])
+def test_a_secret_of_the_server_is_never_sent_as_a_providers_key(
+    variable: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who edits agents chooses the address, too."""
+    monkeypatch.setenv(str(variable), "secret")
+    agent = spec(provider="openai_compat", model="m1", options={"api_key_env": variable})
+    with pytest.raises(UPPError, match="not the name of a key"):
+        build_model(agent)

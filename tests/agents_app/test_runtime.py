@@ -11,7 +11,7 @@ import pytest
 from pytest_django import Settings
 
 import uamp
-from agents_app import runtime, scripts
+from agents_app import scripts, short_tools
 from agents_app.providers import close_providers
 from agents_app.runtime import AgentError, RunFinished, RunRequest, run_agent
 from agents_app.selectors import AgentSpec
@@ -271,7 +271,7 @@ async def test_a_short_tool_that_hangs_is_left_behind(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(runtime, "SHORT_TOOL_SECONDS", 0.1)
+    monkeypatch.setattr(short_tools, "SHORT_TOOL_SECONDS", 0.1)
     try:
         events, _ = await run(with_tools(play(calling("odd", how="hang")), "odd"), asked())
     finally:
@@ -412,6 +412,43 @@ async def test_too_many_rounds_are_told(play: Callable[[Play], AgentSpec]) -> No
     error = await failure(spec, asked())
     assert error.code == "too_many_steps"
     assert error.message == "bot used its 2 tool rounds without coming to an answer."
+
+
+async def test_an_agent_that_wrote_its_tokens_takes_no_other_step(
+    play: Callable[[Play], AgentSpec],
+) -> None:
+    async def script(request: LLMRequest) -> AsyncIterator[Step]:
+        yield Text("one two three")
+        if len(request.messages) < 5:
+            yield Call(name="short", arguments={})
+
+    spec = with_tools(play(script), "short", max_output_tokens=6)
+    error = await failure(spec, asked())
+    assert error.code == "too_many_steps"
+    assert "tokens without coming to an answer; 6 are allowed." in error.message
+    events, end = await run(with_tools(spec, "short", max_output_tokens=1000), asked())
+    assert (end.steps, end.usage.output_tokens) == (3, 9)
+    assert output(events)
+
+
+async def test_an_agent_is_shown_its_last_messages(play: Callable[[Play], AgentSpec]) -> None:
+    seen: list[LLMRequest] = []
+
+    async def script(request: LLMRequest) -> AsyncIterator[Step]:
+        seen.append(request)
+        yield Text("ok")
+
+    history = [
+        Message(role="system", content="context"),
+        *(Message(role="user", content=f"m{number}") for number in range(5)),
+    ]
+    request = RunRequest(response_id="r1", history=history)
+    for most in (2, 6, None):
+        await run(with_tools(play(script), history_messages=most), request)
+    shown = [[message.text for message in request.messages] for request in seen]
+    assert shown[0] == ["m3", "m4"]
+    assert shown[1] == shown[2] == ["m0", "m1", "m2", "m3", "m4"]
+    assert {request.system for request in seen} == {"context"}
 
 
 @pytest.mark.parametrize("code", list(ErrorCode))
@@ -594,5 +631,9 @@ async def test_an_anthropic_agent_answers_in_a_schema_and_counts_cached_tokens_a
     assert [type(event) for event in events] == [Thinking, ResponseDelta, UsageDelta]
     assert (end.finish_reason, end.steps) == ("stop", 1)
     assert end.usage == UsageStats(
-        input_tokens=5, output_tokens=9, total_tokens=14, cached_tokens=120
+        input_tokens=5,
+        output_tokens=9,
+        total_tokens=14,
+        cached_tokens=120,
+        cache_write_tokens=20,
     )

@@ -13,6 +13,8 @@ from agents_app.selectors import AgentSpec
 from uamp.content import (
     ContentItem,
     FileContent,
+    ImageContent,
+    MediaUrl,
     Message,
     TextContent,
     ThinkingContent,
@@ -26,6 +28,7 @@ from upp.providers.scripted import Call, Fail, Reasoning, Step, Text
 
 ASKED = Tool(name="weather", description="", parameters={}, run=print)
 OTHER = Tool(name="other", description="", parameters={}, run=print)
+CONTENT = "550e8400-e29b-41d4-a716-446655440000"
 CSV = FileContent(file="QQ==", filename="Sales.CSV", mime_type="x/y", content_id="id-1")
 
 
@@ -41,7 +44,7 @@ async def play(
     asked = Message(role="user", content=text, content_items=items or None)
     conversation = await to_conversation([asked], agent_name=name, resume=resume)
     request = LLMRequest(messages=conversation.messages, tools=tools)
-    spec = AgentSpec(id="a", name=name)
+    spec = AgentSpec(id="a", name=name, delegates=(("darkroom", "edits pictures"),))
     return [step async for step in SCRIPTS[name](spec, request)]
 
 
@@ -150,6 +153,96 @@ async def test_report_answers_with_the_summary_or_what_went_wrong() -> None:
     assert text_of(await play("report", items=(CSV,), resume=result('"| a |"'))) == "| a |"
     failed = await play("report", items=(CSV,), resume=result('"It is empty."', is_error=True))
     assert text_of(failed) == "I could not make the report. It is empty."
+
+
+PICTURE = ImageContent(
+    image=MediaUrl(url=f"/api/content/{CONTENT}"),
+    format="png",
+    content_id=CONTENT,
+    description="a.png, grey",
+)
+
+
+def called(
+    name: str, text: str, *, made: bool = False, is_error: bool = False
+) -> list[ContentItem]:
+    """Return a call of a tool and its result, as a response keeps them."""
+    return [
+        ToolCallContent(tool_call=ToolCallData(id=f"call_{name}", name=name, arguments="{}")),
+        ToolResultContent(
+            tool_result=ToolResultData(
+                call_id=f"call_{name}",
+                result=text,
+                is_error=is_error,
+                content_items=(PICTURE,) if made else None,
+            )
+        ),
+    ]
+
+
+async def test_the_studio_gives_the_picture_to_the_darkroom_and_shows_what_comes_back() -> None:
+    (order,) = await play("studio", "@studio make it grey", items=(PICTURE,))
+    assert isinstance(order, Call)
+    assert (order.name, order.arguments) == (
+        "delegate",
+        {"agent": "darkroom", "task": "make it grey", "attachments": [CONTENT]},
+    )
+    delegated = called("delegate", "The new picture is grey.", made=True)
+    (shown,) = await play("studio", "make it grey", items=(PICTURE,), resume=delegated)
+    assert isinstance(shown, Call)
+    assert (shown.name, shown.arguments) == (
+        "present",
+        {"content_ids": [CONTENT], "caption": "a.png, grey"},
+    )
+    presented = [*delegated, *called("present", "The chat sees the content now.")]
+    said = await play("studio", "make it grey", items=(PICTURE,), resume=presented)
+    assert text_of(said) == "Here it is. The new picture is grey."
+
+
+async def test_the_studio_says_what_went_wrong() -> None:
+    assert "Attach one" in text_of(await play("studio"))
+    failed = called("delegate", "darkroom could not finish.", is_error=True)
+    assert text_of(await play("studio", items=(PICTURE,), resume=failed)) == (
+        "darkroom could not finish."
+    )
+    hidden = [
+        *called("delegate", "Done.", made=True),
+        *called("present", "Nothing was shown.", is_error=True),
+    ]
+    assert text_of(await play("studio", items=(PICTURE,), resume=hidden)) == (
+        "I have the picture, but I cannot show it. Nothing was shown."
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "changes"),
+    [
+        ("make it black and white", {"grayscale": True}),
+        ("in GREY please, more contrast", {"grayscale": True, "contrast": 1.6}),
+        ("less contrast", {"contrast": 0.6}),
+        ("turn it left", {"rotate": 270}),
+        ("rotate", {"rotate": 90}),
+        ("upside down, and smaller", {"rotate": 180, "thumbnail": 320}),
+        ('write "A grey day" below', {"caption": "A grey day"}),
+    ],
+)
+async def test_the_darkroom_does_what_the_words_say(asked: str, changes: dict[str, Any]) -> None:
+    (step,) = await play("darkroom", asked, items=(PICTURE,))
+    assert isinstance(step, Call)
+    assert (step.name, step.arguments) == ("edit_picture", {"content_id": CONTENT, **changes})
+
+
+async def test_the_darkroom_says_what_it_did_and_what_it_can_do() -> None:
+    done = called("edit_picture", "The new picture is grey.", made=True)
+    assert text_of(await play("darkroom", "grey", items=(PICTURE,), resume=done)) == (
+        "The new picture is grey."
+    )
+    refused = called("edit_picture", "The call was not allowed by bob.", is_error=True)
+    assert text_of(await play("darkroom", "grey", items=(PICTURE,), resume=refused)) == (
+        "I could not edit the picture. The call was not allowed by bob."
+    )
+    assert "Say what to do" in text_of(await play("darkroom", "hello", items=(PICTURE,)))
+    assert "Attach one" in text_of(await play("darkroom", "grey"))
 
 
 async def test_report_without_a_file_says_how_to_attach_one() -> None:

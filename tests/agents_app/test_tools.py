@@ -9,6 +9,7 @@ from pytest_django import Settings
 
 from agents_app.chat_search import search_chat
 from agents_app.csv_report import csv_report
+from agents_app.edit_picture import edit_picture
 from agents_app.fetch_page import fetch_page
 from agents_app.tools import ServerTool, ToolContext, ToolOutcome, server_tools, tool
 from tests.agents_app.doors import Context
@@ -166,6 +167,7 @@ def test_the_settings_name_the_tools() -> None:
         "csv_report": csv_report,
         "fetch_page": fetch_page,
         "search_chat": search_chat,
+        "edit_picture": edit_picture,
     }
 
 

@@ -1,0 +1,114 @@
+"""What MCP servers listed, as tools of agents: names, hints, and which of them an agent has.
+
+The law: a tool of a source is named `<source>__<tool>` in letters, digits, _ and -, at most 64 of
+them, whatever its server calls it; one name never means two tools.
+"""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from agents_app.models import ToolSource
+
+NAME_CHARS = 64
+ALL = "*"
+_SEPARATOR = "__"
+_UNFIT = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+class SourceTool(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool that a source listed; `own_name` is its server's, `parameters` a JSON Schema."""
+
+    name: str
+    source: str
+    own_name: str
+    description: str
+    parameters: dict[str, Any]
+    idempotent: bool
+    needs_approval: bool
+
+
+def tool_names(source: str, own_names: Iterable[str]) -> dict[str, str]:
+    """Return a server's own names of its tools with the names that agents use.
+
+    What was cut, and what would be named like another tool, ends in a hash of its own name, so that
+    the name does not depend on the order of the list.
+    """
+    plain = {own: f"{source}{_SEPARATOR}{_UNFIT.sub('_', own)}" for own in own_names}
+    uses = Counter(plain.values())
+    return {own: _fitting(own, name, is_taken=uses[name] > 1) for own, name in plain.items()}
+
+
+def _fitting(own: str, name: str, *, is_taken: bool) -> str:
+    is_exact = name.endswith(_SEPARATOR + own)
+    if len(name) <= NAME_CHARS and (is_exact or not is_taken):
+        return name
+    mark = "_" + hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()[:8]
+    return name[: NAME_CHARS - len(mark)] + mark
+
+
+def tools_of(source: ToolSource) -> tuple[SourceTool, ...]:
+    """Return the tools that a source listed last."""
+    listed = {tool["name"]: tool for tool in source.tools}
+    found: dict[str, SourceTool] = {}
+    for own, name in tool_names(source.name, listed).items():
+        hints = listed[own].get("annotations") or {}
+        only_reads = hints.get("readOnlyHint") is True
+        approval = source.approval
+        tool = SourceTool(
+            name=name,
+            source=source.name,
+            own_name=own,
+            description=listed[own]["description"],
+            parameters=listed[own]["inputSchema"],
+            idempotent=only_reads or hints.get("idempotentHint") is True,
+            needs_approval=approval == ToolSource.Approval.ALWAYS
+            or (approval == ToolSource.Approval.WRITES and not only_reads),
+        )
+        found.setdefault(name, tool)
+    return tuple(found.values())
+
+
+def wanted_tools(names: Sequence[str]) -> tuple[SourceTool, ...]:
+    """Return the tools of enabled sources that a list of names means; `<source>__*` means all."""
+    wanted = {name for name in names if _SEPARATOR in name}
+    sources = {source_of(name) for name in wanted}
+    if not sources:
+        return ()
+    return tuple(
+        tool
+        for source in ToolSource.objects.filter(is_enabled=True, name__in=sources)
+        for tool in tools_of(source)
+        if tool.name in wanted or all_of(source.name) in wanted
+    )
+
+
+def listed_tools() -> tuple[SourceTool, ...]:
+    """Return every tool of every enabled source."""
+    sources = ToolSource.objects.filter(is_enabled=True)
+    return tuple(tool for source in sources for tool in tools_of(source))
+
+
+def source_of(name: str) -> str:
+    """Return the source in the name of a tool."""
+    return name.partition(_SEPARATOR)[0]
+
+
+def all_of(source: str) -> str:
+    """Return the name that means all tools of a source."""
+    return f"{source}{_SEPARATOR}{ALL}"
+
+
+def resolved_names(names: Sequence[str], found: Sequence[SourceTool]) -> tuple[str, ...]:
+    """Return the names with `<source>__*` replaced by the names that it means, each once."""
+    resolved: list[str] = []
+    for name in names:
+        if name == all_of(source_of(name)):
+            resolved += [tool.name for tool in found if all_of(tool.source) == name]
+        else:
+            resolved.append(name)
+    return tuple(dict.fromkeys(resolved))

@@ -1,0 +1,152 @@
+"""Which model answers for a new server's assistant: the environment says, or the model's server.
+
+The law: OPENAI_*, ANTHROPIC_* and GOOGLE_* are looked at in this order and the first that is set
+counts. A server is asked for its models once and briefly; when that fails, it is said in words for
+an operator what to do, without any key.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+LIST_SECONDS = 5.0
+OPENAI_MODEL = "gpt-4o-mini"
+"""The model at OpenAI itself, whose list has hundreds in no order."""
+
+# Models that a list has besides those that chat.
+_OTHER_KINDS = (
+    "embed", "rerank", "whisper", "tts", "dall-e", "moderation", "transcribe", "bge-", "image",
+    "audio", "realtime", "clip", "imagen", "veo", "aqa",
+)  # fmt: skip
+
+
+class NoModelError(Exception):
+    """A provider is configured and no model could be chosen; the message says what to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenModel:
+    """A provider of agents_app.models.Agent and one of its models."""
+
+    provider: str
+    model: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Vendor:
+    provider: str
+    prefix: str
+    model: Callable[[], str | None]
+    default_url: str
+    path: str
+    headers: Callable[[str], dict[str, str]]
+    # Where a listing has its models, and how one is named.
+    member: str
+    name: str
+
+
+_VENDORS = (
+    _Vendor(
+        provider="openai_compat",
+        prefix="OPENAI",
+        model=lambda: os.environ.get("OPENAI_MODEL"),
+        default_url="https://api.openai.com/v1",
+        path="/models",
+        headers=lambda key: {"Authorization": f"Bearer {key}"},
+        member="data",
+        name="id",
+    ),
+    _Vendor(
+        provider="anthropic",
+        prefix="ANTHROPIC",
+        model=lambda: os.environ.get("ANTHROPIC_MODEL"),
+        default_url="https://api.anthropic.com",
+        path="/v1/models",
+        headers=lambda key: {"x-api-key": key, "anthropic-version": "2023-06-01"},
+        member="data",
+        name="id",
+    ),
+    _Vendor(
+        provider="google",
+        prefix="GOOGLE",
+        model=lambda: os.environ.get("GOOGLE_MODEL"),
+        default_url="https://generativelanguage.googleapis.com",
+        path="/v1beta/models",
+        headers=lambda key: {"x-goog-api-key": key},
+        member="models",
+        name="name",
+    ),
+)
+
+
+def configured_provider() -> str | None:
+    """Return the provider that the environment names, if it names one."""
+    vendor = _configured()
+    return None if vendor is None else vendor.provider
+
+
+def choose_model() -> ChosenModel | None:
+    """Return what the environment names, None when it names no provider.
+
+    Blocks for at most LIST_SECONDS and a little. Raises NoModelError.
+    """
+    vendor = _configured()
+    if vendor is None:
+        return None
+    model = vendor.model()
+    if not model and vendor.prefix == "OPENAI" and not os.environ.get("OPENAI_BASE_URL"):
+        model = OPENAI_MODEL
+    return ChosenModel(provider=vendor.provider, model=model or _first_listed(vendor))
+
+
+def _configured() -> _Vendor | None:
+    for vendor in _VENDORS:
+        if any(os.environ.get(f"{vendor.prefix}_{name}") for name in ("BASE_URL", "API_KEY")):
+            return vendor
+    return None
+
+
+def _first_listed(vendor: _Vendor) -> str:
+    """Return the first model that chats, in the order of the server's list."""
+    base = (os.environ.get(f"{vendor.prefix}_BASE_URL") or vendor.default_url).rstrip("/")
+    if vendor.prefix != "OPENAI":
+        base = base.removesuffix(vendor.path.removesuffix("/models"))
+    url = base + vendor.path
+    key = os.environ.get(f"{vendor.prefix}_API_KEY")
+    try:
+        answer = httpx.get(
+            url, headers=vendor.headers(key) if key else {}, timeout=LIST_SECONDS
+        ).raise_for_status()
+        listed = answer.json()[vendor.member]
+        models = [str(one[vendor.name]) for one in listed if _chats(one, str(one[vendor.name]))]
+    except httpx.HTTPStatusError as error:
+        raise _no_model(vendor, url, f"answered {error.response.status_code}") from error
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise _no_model(vendor, url, "did not answer") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise _no_model(vendor, url, "gave no list of models") from error
+    if not models:
+        raise _no_model(vendor, url, "lists no model that chats")
+    return models[0].removeprefix("models/")
+
+
+def _chats(listed: Mapping[str, Any], name: str) -> bool:
+    methods = listed.get("supportedGenerationMethods")
+    if methods is not None and "generateContent" not in methods:
+        return False
+    return not any(kind in name.lower() for kind in _OTHER_KINDS)
+
+
+def _no_model(vendor: _Vendor, url: str, what: str) -> NoModelError:
+    try:
+        place = str(httpx.URL(url).copy_with(userinfo=b"", query=None))
+    except httpx.InvalidURL:
+        place = f"{vendor.prefix}_BASE_URL"
+    return NoModelError(
+        f"{place} {what}. Start that server or correct {vendor.prefix}_BASE_URL and"
+        f" {vendor.prefix}_API_KEY, or name a model in {vendor.prefix}_MODEL, and start this server"
+        " again."
+    )

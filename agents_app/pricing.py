@@ -1,0 +1,67 @@
+"""What an agent asks for its work (DESIGN D7): prices as its row keeps them.
+
+The law: a price is a decimal string of at most nine places and is never a float; it becomes money
+where it is charged.
+"""
+
+import re
+from typing import Any
+
+import msgspec
+
+_AMOUNT = re.compile(r"(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,9})?")
+
+
+class Pricing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The prices of one agent, in `currency`.
+
+    `per_answer` is due for every answer, `tools` for every call of a tool, by its name, and the
+    rest for a thousand tokens (UAMP §8.7: without a price of their own, cached tokens cost as much
+    as other input).
+    """
+
+    currency: str = "USD"
+    per_answer: str = "0"
+    input_per_1k: str = "0"
+    output_per_1k: str = "0"
+    cache_read_per_1k: str | None = None
+    cache_write_per_1k: str | None = None
+    tools: dict[str, str] = {}
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing has a price."""
+        return not any(any(digit in "123456789" for digit in price) for price in self.amounts)
+
+    @property
+    def amounts(self) -> list[str]:
+        """Every price that was given."""
+        single = (
+            self.per_answer,
+            self.input_per_1k,
+            self.output_per_1k,
+            self.cache_read_per_1k,
+            self.cache_write_per_1k,
+        )
+        return [*(price for price in single if price is not None), *self.tools.values()]
+
+
+FREE = Pricing()
+
+
+def read_pricing(value: Any) -> Pricing:
+    """Return the prices in a row's JSON; raises ValueError in words for an operator."""
+    if not value:
+        return FREE
+    try:
+        pricing = msgspec.convert(value, Pricing)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{error}.") from error
+    for price in pricing.amounts:
+        if not _AMOUNT.fullmatch(price):
+            raise ValueError(
+                f'{price!r} is no price. Write it as "0.01", with nine places at most.'
+            )
+    if pricing.currency != "USD":
+        raise ValueError("Prices are in USD.")
+    return FREE if pricing.is_free else pricing

@@ -1,0 +1,72 @@
+"""Tool sources for tests: rows that lead to the servers in this folder."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from agents_app.models import ToolSource
+from tests import services
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HERE = Path(__file__).parent
+SECRET = "hunter2hunter2"
+
+
+def program(journal: Path, *, way: str = "", **fields: Any) -> ToolSource:
+    """Add the source `demo`: the server of the package, or the crude one that goes a way."""
+    script = HERE / ("mcp_crude.py" if way else "mcp_server.py")
+    return ToolSource.objects.create(
+        **{
+            "name": "demo",
+            "transport": "stdio",
+            "command": sys.executable,
+            "args": [str(script), str(journal), *([way] if way else [])],
+            "env": {"TOKEN": SECRET},
+            "seconds": 20,
+            **fields,
+        }
+    )
+
+
+def address(url: str, **fields: Any) -> ToolSource:
+    """Add the source `web` at an address."""
+    return ToolSource.objects.create(
+        **{"name": "web", "transport": "http", "url": url, "seconds": 20, **fields}
+    )
+
+
+@contextmanager
+def http_server(journal: Path) -> Iterator[str]:
+    """Run the server of the package over HTTP; yields its "host:port"."""
+    place = f"127.0.0.1:{services.free_port()}"
+    process = subprocess.Popen(  # noqa: S603 our own interpreter
+        [sys.executable, str(HERE / "mcp_server.py"), str(journal), place.partition(":")[2]],
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        deadline = time.monotonic() + 20
+        while True:
+            try:
+                httpx.get(f"http://{place}/mcp", timeout=5)
+                break
+            except httpx.TransportError:
+                assert time.monotonic() < deadline, "the MCP server did not start"
+                time.sleep(0.05)
+        yield place
+    finally:
+        process.kill()
+        process.wait()
+
+
+def lines(journal: Path) -> list[str]:
+    """Return what a server wrote down, also before it has begun."""
+    return journal.read_text().splitlines() if journal.exists() else []
