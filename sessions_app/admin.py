@@ -16,6 +16,7 @@ from django.utils import timezone
 from chat_app.admin import HistoryAdmin, ReadOnly, pretty
 from sessions_app import services
 from sessions_app.models import ApiKey, InboundEvent, PendingInput, Response, Session, ToolCall
+from sessions_app.money_admin import PaymentRequestInline, cost_line, ledger_link, sees_money
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -46,8 +47,18 @@ class SessionAdmin(HistoryAdmin):
         "id", "user", "principal", "api_key", "agent", "chat", "chat_scoped", "status", "transport",
         "uamp_version", "configuration", "capabilities", "created_at", "closed_at", "close_reason",
     )  # fmt: skip
-    readonly_fields = ("configuration", "capabilities")
+    readonly_fields = ("configuration", "capabilities", "money")
     actions = ("end_sessions",)
+
+    def get_fields(self, request: HttpRequest, obj: Session | None = None) -> Any:
+        """Show the way to its chat's money to those who may see it."""
+        fields = super().get_fields(request, obj)
+        return (*fields, "money") if sees_money(request) else fields
+
+    @admin.display(description="money of its chat")
+    def money(self, session: Session) -> SafeString:
+        """Return the way to what was moved for it."""
+        return ledger_link("transfer", "Transfers", session.chat_id)
 
     @admin.display(description="configuration")
     def configuration(self, session: Session) -> SafeString:
@@ -99,9 +110,19 @@ class ResponseAdmin(HistoryAdmin):
         "usage_facts", "failure", "process", "fence", "lease_until", "cancel_requested_at",
         "created_at", "finished_at",
     )  # fmt: skip
-    readonly_fields = ("configuration", "answer", "usage_facts", "failure")
-    inlines = (ToolCallInline,)
+    readonly_fields = ("configuration", "answer", "usage_facts", "failure", "money")
+    inlines = (ToolCallInline, PaymentRequestInline)
     actions = ("cancel_responses",)
+
+    def get_fields(self, request: HttpRequest, obj: Response | None = None) -> Any:
+        """Show the way to its money to those who may see it."""
+        fields = super().get_fields(request, obj)
+        return (*fields, "money") if sees_money(request) else fields
+
+    @admin.display(description="money")
+    def money(self, response: Response) -> SafeString:
+        """Return what it cost, with the ways to its transfers and holds."""
+        return cost_line(response.pk)
 
     @admin.display(description="tokens")
     def tokens(self, response: Response) -> str:

@@ -164,6 +164,9 @@ def _user_of_cookie(cookie: str) -> User | None:
 
 def verify_token(token: str) -> Principal:
     """Return whose API key this is; raises AuthenticationError (synchronous)."""
+    if not token.isascii() or not token.isprintable():
+        # No key has such characters, and not every database takes them in a question.
+        raise AuthenticationError("The token is not known here. Check that it was copied whole.")
     prefix, sha256 = ApiKey.split_secret(token)
     key = ApiKey.objects.select_related("user").filter(prefix=prefix).first()
     now = timezone.now()

@@ -18,11 +18,18 @@ from django.db import DatabaseError, InterfaceError
 import uamp
 from chat_app import fanout
 from chat_app import selectors as chats
-from sessions_app import database, runner, selectors, services
+from sessions_app import calls, database, payment_requests, runner, selectors, services
 from sessions_app.chat_events import mark_read, relay_voice, take_typing
 from sessions_app.frames import new_event_id
-from sessions_app.opening import create_session, end_session, query_capabilities, update_session
+from sessions_app.opening import (
+    create_session,
+    end_session,
+    query_capabilities,
+    take_payment_token,
+    update_session,
+)
 from sessions_app.runner import TurnRequest
+from sessions_app.tasks import ring
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
@@ -210,7 +217,11 @@ async def _start(
         create=event,
         pending_input_ids=attached.pending_input_ids,
         origin=peer.origin,
+        pay=peer.pay,
     )
+    for given in inputs:
+        if isinstance(given, ev.InputText) and given.payment_token:
+            await take_payment_token(peer, attached.session, given.payment_token)
     listener = None if peer.transport == "sse" else attached.listener
     started = await runner.start_response(request, listener)
     if started.repeated:
@@ -262,7 +273,7 @@ def _check_rate(peer: Peer, attached: Attached) -> None:
 
 
 def _rate_limit(bucket: Bucket) -> ev.RateLimit:
-    missing = (bucket.limit - bucket.tokens) * 60 / bucket.limit
+    missing = (bucket.limit - bucket.tokens) * 60 / bucket.limit if bucket.limit else 60.0
     return ev.RateLimit(
         limit=bucket.limit, remaining=bucket.remaining, reset_at=int(time.time() + missing)
     )
@@ -286,8 +297,29 @@ async def cancel_response(peer: Peer, event: ev.ResponseCancel) -> None:
 async def take_tool_result(peer: Peer, event: ev.ToolResult) -> None:
     """Take the client's answer to a tool.call (UAMP §5.14)."""
     attached = peer.attached_to(event)
-    response_id, pk = await database.run(services.record_tool_result, attached.session, event)
+    response_id, pk = await database.run(calls.record_tool_result, attached.session, event)
     await runner.current().settle_call(response_id, pk)
+
+
+async def take_approval(peer: Peer, event: ev.ToolApprove) -> None:
+    """Take a person's word on a tool call, tell the chat, and let the call go on or end."""
+    attached = peer.attached_to(event)
+    session = attached.session
+    row = await database.run(calls.decide_call, session, event)
+    if row is None:
+        return
+    done = ev.ToolApprovalDone(
+        call_id=row.call_id,
+        response_id=row.response_id,
+        approved=event.approved,
+        user_id=None if row.decided_by_id is None else str(row.decided_by_id),
+        username=session.principal.username or None,
+    )
+    await runner.tell_decision(session.chat_id, done)
+    if event.approved:
+        await database.run(ring, row.pk)
+    else:
+        await runner.current().settle_call(row.response_id, row.pk)
 
 
 # --- The connection ---
@@ -303,11 +335,23 @@ async def take_client_capabilities(peer: Peer, event: ev.ClientCapabilities) -> 
 
 
 async def take_payment(peer: Peer, event: ev.PaymentSubmit) -> None:
-    """Refuse a payment that nothing asks for (UAMP §7.2): no agent here has a price yet."""
-    peer.attached_to(event)
-    raise RemoteProtocolError(
-        ErrorCode.PAYMENT_NOT_DUE, "No payment is due in this session; nothing was charged."
-    )
+    """Take a payment that a response waits for (UAMP §5.15); what is not due is refused."""
+    attached = peer.attached_to(event)
+    session = attached.session
+    try:
+        row, _ = await database.run(payment_requests.submit, session, event)
+    except LookupError:
+        raise RemoteProtocolError(
+            ErrorCode.PAYMENT_NOT_DUE, "No payment is due in this session; nothing was charged."
+        ) from None
+    except payment_requests.PaymentRefused as refused:
+        peer.reply(refused.event, session_id=session.id, in_reply_to=event.event_id)
+        return
+    if row.token_id and row.response.session_id == session.id:
+        # The next answers of the session are paid with it too, as with session.update.
+        session.payment_token_id = row.token_id
+        await database.run(services.keep_payment_token, session.id, row.token_id)
+    await runner.current().settle_payment(row.response_id, row.pk)
 
 
 async def answer_ping(peer: Peer, event: ev.Ping) -> None:
@@ -332,6 +376,7 @@ HANDLERS: Final[dict[type[uamp.Event], Handler]] = {
     ev.ResponseCreate: create_response,
     ev.ResponseCancel: cancel_response,
     ev.ToolResult: take_tool_result,
+    ev.ToolApprove: take_approval,
     ev.PaymentSubmit: take_payment,
     ev.VoiceInvite: relay_voice,
     ev.VoiceAccept: relay_voice,

@@ -42,6 +42,7 @@ class Session(models.Model):
         WEBSOCKET = "websocket"
         SSE = "sse", "HTTP + SSE"
         BATCH = "batch"
+        DELEGATE = "delegate", "another agent"
 
     id = models.CharField(primary_key=True, max_length=64, default=new_session_id)
     user = models.ForeignKey(
@@ -70,6 +71,12 @@ class Session(models.Model):
     seen_at = models.DateTimeField(default=timezone.now)
     closed_at = models.DateTimeField(null=True, blank=True)
     close_reason = models.CharField(max_length=100, blank=True)
+    # The payment token that its answers are paid with; its secret is not kept.
+    payment_token_id = models.CharField(max_length=40, blank=True)
+    # The call by which another agent gave the work of this session to its agent.
+    parent_call = models.OneToOneField(
+        "sessions_app.ToolCall", models.SET_NULL, null=True, blank=True, related_name="child"
+    )
 
     class Meta:
         """Sessions are listed newest first in the admin; the sweep asks for idle ones."""
@@ -203,10 +210,16 @@ class ToolCall(models.Model):
 
         CLIENT = "client", "the client of the session"
         LONG = "long", "a worker"
+        AGENT = "agent", "another agent"
 
     class Status(models.TextChoices):
-        """`waiting`: for the client; `queued`, `running`: long tools; the rest are ends."""
+        """What an open call waits for; the rest are ends.
 
+        `asking`: for a person to allow it; `waiting`: for the client or another agent; `queued`,
+        `running`: for a worker.
+        """
+
+        ASKING = "asking", "waiting for approval"
         WAITING = "waiting"
         QUEUED = "queued"
         RUNNING = "running"
@@ -215,7 +228,7 @@ class ToolCall(models.Model):
         CANCELLED = "cancelled"
         UNKNOWN = "unknown", "outcome unknown"
 
-    OPEN: ClassVar = ("waiting", "queued", "running")
+    OPEN: ClassVar = ("asking", "waiting", "queued", "running")
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     call_id = models.CharField(max_length=128)
@@ -233,6 +246,12 @@ class ToolCall(models.Model):
     attempts = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True, blank=True)
     deadline = models.DateTimeField()
+    # The chat in which a person has to allow the call, and who did; with a time only: nobody did.
+    asked_in = models.CharField(max_length=40, blank=True)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    decided_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     finished_at = models.DateTimeField(null=True, blank=True)
 
@@ -245,13 +264,69 @@ class ToolCall(models.Model):
         indexes: ClassVar = [
             models.Index(
                 fields=["kind", "status", "lease_until"],
-                condition=Q(status__in=("waiting", "queued", "running")),
+                condition=Q(status__in=("asking", "waiting", "queued", "running")),
                 name="open_tool_calls",
-            )
+            ),
+            models.Index(
+                fields=["asked_in"], condition=~Q(asked_in=""), name="tool_calls_asked_for"
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.name} ({self.call_id})"
+
+
+class PaymentRequest(models.Model):
+    """A response waits to be paid (UAMP §7.2); the wait is a row with a deadline.
+
+    Amounts are smallest units of `asset`. `action` is `topup` for an answer that is under way.
+    """
+
+    class Status(models.TextChoices):
+        """`withdrawn`: the response ended while it waited."""
+
+        WAITING = "waiting"
+        PAID = "paid"
+        EXPIRED = "expired"
+        WITHDRAWN = "withdrawn"
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    response = models.ForeignKey(Response, models.CASCADE, related_name="payment_requests")
+    number = models.PositiveIntegerField()
+    # Who is asked: a person, or with none the visitor whose session it is.
+    payer = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, null=True, blank=True, related_name="+"
+    )
+    asked_in = models.CharField(max_length=40)
+    amount = models.BigIntegerField()
+    asset = models.CharField(max_length=10)
+    reason = models.CharField(max_length=40)
+    action = models.CharField(max_length=10, blank=True)
+    status = models.CharField(max_length=10, choices=Status, default=Status.WAITING)
+    hold_id = models.CharField(max_length=40, blank=True)
+    account_id = models.BigIntegerField(null=True, blank=True)
+    token_id = models.CharField(max_length=40, blank=True)
+    deadline = models.DateTimeField()
+    created_at = models.DateTimeField(default=timezone.now)
+    decided_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        """A response asks once under a number; what waits is found by its chat."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["response", "number"], name="payment_is_asked_for_once"
+            ),
+            models.CheckConstraint(condition=Q(amount__gt=0), name="payment_is_of_something"),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["asked_in"], condition=Q(status="waiting"), name="waiting_payments"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.response_id} {self.number}"
 
 
 class ApiKey(models.Model):

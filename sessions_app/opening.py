@@ -14,7 +14,8 @@ from django.conf import settings
 import uamp
 from agents_app import selectors as agents
 from agents_app.capabilities import agent_capabilities, server_capabilities
-from sessions_app import auth, database, runner, selectors, services
+from payments_app import tokens
+from sessions_app import auth, calls, database, payment_requests, runner, selectors, services
 from sessions_app.frames import frame
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
@@ -85,6 +86,8 @@ async def _resumed_session(principal: Principal, event: ev.SessionCreate) -> Ope
 
 async def find_session(session_id: str, principal: Principal) -> OpenSession | None:
     """Return a session of this principal, or an anonymous one by its id."""
+    if not services.SESSION_ID.fullmatch(session_id):
+        return None
     if principal.is_anonymous:
         if not settings.UAMP_ALLOW_ANONYMOUS:
             return None
@@ -138,6 +141,8 @@ async def attach_session(
             ).to_event(),
             session_id=session.id,
         )
+    if event.payment_token is not None:
+        await take_payment_token(peer, session, event.payment_token)
     if resume is not None or session.is_shared:
         await _catch_up(peer, attached)
 
@@ -169,8 +174,15 @@ async def _catch_up(peer: Peer, attached: Attached) -> None:
     session, feed = attached.session, attached.feed
     peer.put(partial(feed.catch_up, replay=True))
     peer.put(feed.catch_up_running)
+    for shown in await database.run(calls.work_under_way, session.chat_id):
+        peer.put(partial(feed.direct, frame(shown)))
     for call in await database.run(selectors.waiting_calls, session.id):
         peer.put(partial(feed.direct, _call_frame(call)))
+    for approval in await database.run(calls.asking_calls, session.chat_id):
+        peer.put(partial(feed.direct, frame(approval)))
+    for row in await database.run(payment_requests.waiting_payments, session):
+        asked = runner.payment_required(row, row.response.agent.name)
+        peer.put(partial(feed.direct, frame(asked)))
 
 
 def _call_frame(call: ToolCall) -> str:
@@ -218,7 +230,39 @@ async def update_session(peer: Peer, event: ev.SessionUpdate) -> None:
         if event.session is not None:
             session.config = event.session.apply_to(session.config)
             await database.run(services.update_session, session.id, config=session.config)
+        if event.payment_token is not None:
+            await take_payment_token(peer, session, event.payment_token)
         peer.reply(ev.SessionUpdated(), session_id=session.id, in_reply_to=event.event_id)
+        if event.payment_token is not None:
+            await _pay_what_waits(peer, session, event.payment_token)
+
+
+async def _pay_what_waits(peer: Peer, session: OpenSession, secret: str) -> None:
+    """Pay what waits with a token that came with session.update (transports, UAMP)."""
+    for row in await database.run(payment_requests.waiting_payments, session):
+        submit = ev.PaymentSubmit(
+            payment=ev.Payment(scheme="token", token=secret), response_id=row.response_id
+        )
+        try:
+            await database.run(payment_requests.submit, session, submit)
+        except LookupError:
+            continue
+        except payment_requests.PaymentRefused as refused:
+            peer.reply(refused.event, session_id=session.id)
+            return
+        await runner.current().settle_payment(row.response_id, row.pk)
+
+
+async def take_payment_token(peer: Peer, session: OpenSession, secret: str) -> None:
+    """Keep the token that a session's answers are paid with; a bad one is answered (UAMP §7.2)."""
+    try:
+        token = await database.run(tokens.resolve, secret)
+    except tokens.TokenRefused as error:
+        refused = ev.PaymentError(code=error.code, message=str(error), can_retry=True)
+        peer.reply(refused, session_id=session.id)
+        return
+    session.payment_token_id = token.id
+    await database.run(services.keep_payment_token, session.id, token.id)
 
 
 async def end_session(peer: Peer, event: ev.SessionEnd) -> None:

@@ -152,6 +152,8 @@ class Peer:
         self.closed_with: int | None = None
         self.presence_id: str | None = None
         self.on_error: Callable[[uamp.RemoteProtocolError], None] | None = None
+        # How a transport without a conversation has a turn paid (runner.request.TurnRequest.pay).
+        self.pay: Any = None
         # A batch is over when nothing goes on by itself any more.
         self.ends_when_idle = False
         self._source = source
@@ -425,4 +427,6 @@ class Peer:
             signal["response"]
         )
         is_theirs = signal["user"] is not None and signal["user"] == user_id
-        return not was_told and not is_theirs and signal["to"] in {None, user_id}
+        is_to = signal["to"] in {None, user_id}
+        is_to &= signal["session"] in {None, attached.session.id}
+        return is_to and not was_told and not is_theirs

@@ -19,7 +19,7 @@ class Bucket:
     capacity: int | None = None
 
     def take(self, now: float) -> bool:
-        """Take one token; `now` is a monotonic clock in seconds."""
+        """Take one token; `now` is a monotonic clock in seconds. A limit of 0 allows nothing."""
         self.tokens = min(
             self.capacity or self.limit, self.tokens + (now - self.at) * self.limit / 60
         )
@@ -37,7 +37,7 @@ class Bucket:
     @property
     def seconds_until_next(self) -> float:
         """Seconds until the next token is there."""
-        return max(0.0, (1 - self.tokens) * 60 / self.limit)
+        return max(0.0, (1 - self.tokens) * 60 / self.limit) if self.limit else 60.0
 
 
 class Rates:

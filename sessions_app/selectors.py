@@ -9,6 +9,7 @@ import msgspec
 
 import uamp
 from sessions_app.models import InboundEvent, Response, Session, ToolCall
+from sessions_app.turns import ParentCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,6 +36,10 @@ class OpenSession:
     created_at: datetime
     transport: str
     client_capabilities: uamp.Capabilities | None = None
+    # The token that its own answers are paid with.
+    payment_token_id: str = ""
+    # Where another agent asked: the call that waits for what this session's agent answers.
+    parent: ParentCall | None = None
 
     @property
     def is_shared(self) -> bool:
@@ -79,10 +84,19 @@ def open_session_of(row: Session, principal: Principal) -> OpenSession:
         config=msgspec.convert(row.config, uamp.SessionConfig),
         created_at=row.created_at,
         transport=row.transport,
+        parent=parent_of(row),
+        payment_token_id=row.payment_token_id,
         client_capabilities=(
             None if capabilities is None else msgspec.convert(capabilities, uamp.Capabilities)
         ),
     )
+
+
+def parent_of(row: Session) -> ParentCall | None:
+    """Return the call that a session works for."""
+    if row.parent_call is None:
+        return None
+    return ParentCall(pk=row.parent_call.pk, response_id=row.parent_call.response_id)
 
 
 def anonymous_session_principal(session_id: str) -> str | None:

@@ -6,13 +6,14 @@ The two writes of a turn are in `turn_writes`; everything rarer is here.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from django.conf import settings
-from django.db import transaction
-from django.db.models import F, Q
+from django.db import connection, transaction
+from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
 import uamp
@@ -23,6 +24,7 @@ from chat_app import selectors as chat_selectors
 from chat_app import services as chats
 from sessions_app.models import (
     InboundEvent,
+    PaymentRequest,
     PendingInput,
     Response,
     Session,
@@ -182,6 +184,11 @@ def update_session(
         Session.objects.filter(pk=session_id).update(**changes)
 
 
+def keep_payment_token(session_id: str, token_id: str) -> None:
+    """Keep which payment token a session's answers are paid with (UAMP §5.1, §5.2)."""
+    Session.objects.filter(pk=session_id).update(payment_token_id=token_id)
+
+
 def keep_input(session_id: str, event_id: str, payload: dict[str, Any], *, limit: int) -> bool:
     """Keep an input event that came over HTTP; returns False when it was kept or used before.
 
@@ -222,46 +229,6 @@ def request_cancel(response_id: str) -> None:
     ).update(cancel_requested_at=timezone.now())
 
 
-def open_call(
-    *,
-    response_id: str,
-    fence: int,
-    kind: str,
-    call: uamp.ToolCallData,
-    text: str,
-    output: Sequence[uamp.ContentItem],
-) -> int | None:
-    """Write a tool call before anybody hears of it, with the output that led to it.
-
-    Returns the row's key, or None when the response is no longer this runner's.
-    """
-    now = timezone.now()
-    with transaction.atomic():
-        held = Response.objects.filter(
-            pk=response_id, fence=fence, status__in=Response.LIVE
-        ).update(
-            status=Response.Status.WAITING, text=text, output=msgspec.to_builtins(tuple(output))
-        )
-        if not held:
-            return None
-        row, _ = ToolCall.objects.get_or_create(
-            response_id=response_id,
-            call_id=call.id,
-            defaults={
-                "kind": kind,
-                "name": call.name,
-                "arguments": call.arguments,
-                "status": (
-                    ToolCall.Status.WAITING
-                    if kind == ToolCall.Kind.CLIENT
-                    else ToolCall.Status.QUEUED
-                ),
-                "deadline": now + timedelta(seconds=settings.UAMP_TOOL_WAIT_SECONDS),
-            },
-        )
-    return row.pk
-
-
 def take_media(
     items: Sequence[uamp.ContentItem], principal: Principal
 ) -> tuple[uamp.ContentItem, ...]:
@@ -281,66 +248,49 @@ def take_media(
         ) from error
 
 
-def record_tool_result(session: OpenSession, result: ev.ToolResult) -> tuple[str, int]:
-    """Take the client's answer to a `tool.call` and return its response and row (UAMP §5.14).
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Flush:
+    """The answer so far of a running response, and what it used, to be kept."""
 
-    The same answer again is fine; anything else for a call that does not wait raises
-    RemoteProtocolError unknown_call. Its media are a message's: invalid_media, content_not_found.
+    response_id: str
+    fence: int
+    output: Sequence[uamp.ContentItem]
+    usage: uamp.UsageStats | None = None
+
+
+_FLUSH: Final = """
+UPDATE sessions_app_response SET text = %s, output = %s, usage = %s
+WHERE id = %s AND fence = %s AND status IN ('in_progress', 'waiting')
+"""
+
+
+def flush_responses(flushes: Sequence[Flush]) -> set[str]:
+    """Keep the answers so far of running responses (DESIGN D2); returns those that were free.
+
+    One statement a response is too much when a thousand run: they are written at once.
     """
     with transaction.atomic():
-        row = (
-            ToolCall.objects.select_for_update()
-            .filter(
-                response__session_id=session.id,
-                call_id=result.call_id,
-                kind=ToolCall.Kind.CLIENT,
-            )
-            .order_by("-id")
-            .first()
+        # In the order of the turn writes, and past those that are being ended right now.
+        free = set(
+            Response.objects.select_for_update(skip_locked=True)
+            .filter(pk__in=[flush.response_id for flush in flushes])
+            .order_by("pk")
+            .values_list("pk", flat=True)
         )
-        if row is not None and row.status == ToolCall.Status.WAITING:
-            row.status = ToolCall.Status.FAILED if result.is_error else ToolCall.Status.DONE
-            row.result, row.is_error = result.result, result.is_error
-            items = take_media(result.content_items or (), session.principal)
-            row.content_items = msgspec.to_builtins(items)
-            row.finished_at = timezone.now()
-            row.save()
-        elif row is None or (row.result, row.is_error) != (result.result, result.is_error):
-            raise RemoteProtocolError(
-                ErrorCode.UNKNOWN_CALL,
-                "No call of this session waits under this call_id.",
-                details={"call_id": result.call_id},
+        rows = [
+            (
+                "".join(i.text for i in flush.output if isinstance(i, uamp.TextContent)),
+                msgspec.json.encode(flush.output).decode(),
+                None if flush.usage is None else msgspec.json.encode(flush.usage).decode(),
+                flush.response_id,
+                flush.fence,
             )
-    return row.response_id, row.pk
-
-
-def expire_calls() -> list[tuple[str, int]]:
-    """End the calls whose deadline has passed; returns their responses and rows."""
-    now = timezone.now()
-    late = list(
-        ToolCall.objects.filter(
-            status__in=(ToolCall.Status.WAITING, ToolCall.Status.QUEUED), deadline__lt=now
-        ).values_list("response_id", "id")
-    )
-    ToolCall.objects.filter(
-        pk__in=[pk for _, pk in late],
-        status__in=(ToolCall.Status.WAITING, ToolCall.Status.QUEUED),
-    ).update(
-        status=ToolCall.Status.FAILED,
-        is_error=True,
-        result="The tool did not answer in time.",
-        finished_at=now,
-    )
-    return late
-
-
-def flush_response(
-    response_id: str, *, fence: int, text: str, output: Sequence[uamp.ContentItem]
-) -> None:
-    """Keep the answer so far of a running response (DESIGN D2)."""
-    Response.objects.filter(pk=response_id, fence=fence, status__in=Response.LIVE).update(
-        text=text, output=msgspec.to_builtins(tuple(output))
-    )
+            for flush in flushes
+            if flush.response_id in free
+        ]
+        with connection.cursor() as cursor:
+            cursor.executemany(_FLUSH, rows)
+    return free
 
 
 def save_checkpoint(
@@ -349,6 +299,7 @@ def save_checkpoint(
     fence: int,
     text: str,
     output: Sequence[uamp.ContentItem],
+    usage: uamp.UsageStats | None,
     state: AgentState,
     step: int,
 ) -> None:
@@ -356,7 +307,11 @@ def save_checkpoint(
     with transaction.atomic():
         held = Response.objects.filter(
             pk=response_id, fence=fence, status__in=Response.LIVE
-        ).update(text=text, output=msgspec.to_builtins(tuple(output)))
+        ).update(
+            text=text,
+            output=msgspec.to_builtins(tuple(output)),
+            usage=msgspec.to_builtins(usage),
+        )
         if held:
             checkpoints.save(
                 response_id,
@@ -411,11 +366,17 @@ def claim_orphans(process: str, *, running: Sequence[str] = (), limit: int = 50)
     unless somebody asked to cancel it. What is `running` in this very process is late only.
     """
     now = timezone.now()
-    parked = ToolCall.objects.filter(status__in=ToolCall.OPEN).values("response_id")
+    # Its process may have died before the other agent was given the work: nobody would do it.
+    given = Session.objects.filter(parent_call=OuterRef("pk"), responses__isnull=False)
+    not_given = Q(kind=ToolCall.Kind.AGENT) & ~Exists(given)
+    parked = (
+        ToolCall.objects.filter(status__in=ToolCall.OPEN).exclude(not_given).values("response_id")
+    )
+    unpaid = PaymentRequest.objects.filter(status=PaymentRequest.Status.WAITING)
     waits = Q(status=Response.Status.WAITING, cancel_requested_at__isnull=True)
     orphans = list(
         Response.objects.filter(status__in=Response.LIVE, lease_until__lt=now)
-        .exclude(waits & Q(pk__in=parked))
+        .exclude(waits & (Q(pk__in=parked) | Q(pk__in=unpaid.values("response_id"))))
         .exclude(pk__in=running)
         .order_by("lease_until")[:limit]
     )
@@ -430,8 +391,3 @@ def claim_orphans(process: str, *, running: Sequence[str] = (), limit: int = 50)
             row.fence += 1
             claimed.append(row)
     return claimed
-
-
-def tool_calls_of(response_id: str) -> list[ToolCall]:
-    """Return the tool calls of a response in their order."""
-    return list(ToolCall.objects.filter(response_id=response_id).order_by("id"))

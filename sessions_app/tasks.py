@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from asgiref.sync import async_to_sync
 from celery import shared_task
+from django.conf import settings
 from django.db import OperationalError
 from django.db.models import Q
 from django.utils import timezone
 
-import uamp
-from agents_app.tools import ToolCancelled, ToolError, ToolOutcome, server_tools, storable
+from agents_app.mcp_tools import find_tool
+from agents_app.tools import ToolCancelled, ToolError, ToolOutcome, storable
 from chat_app import fanout
 from sessions_app import database
 from sessions_app.models import ToolCall
+from sessions_app.tool_process import ToolBroke, ToolDied, ToolKilled, ToolTooLarge, run_tool
 from sessions_app.tool_work import Claim, Work, claim_call, end_call
 
 if TYPE_CHECKING:
@@ -40,9 +41,8 @@ RING_SECONDS: Final = 5
 RINGS_AT_ONCE: Final = 100
 # A call that took its worker down this often is not tried again.
 ATTEMPTS: Final = 5
-# How much of a result that is too large the model still reads.
-EXCERPT_CHARS: Final = 2000
 WRITE_RETRY_SECONDS: Final = (0.2, 1.0, 3.0)
+BROKE: Final = "The tool failed. Its error is in the server's log."
 
 End = tuple[ToolCall.Status, ToolOutcome]
 
@@ -114,15 +114,11 @@ def run_tool_call(*, pk: int, **kwargs: Any) -> None:
 
 
 def _run(claim: Claim) -> End:
-    tool = server_tools().get(claim.name)
+    tool = database.scoped(find_tool, claim.name)
     if tool is None:
         return _failed(f"This server has no tool named {claim.name!r}.")
     if claim.attempt > (ATTEMPTS if tool.idempotent else 1):
-        return ToolCall.Status.UNKNOWN, ToolOutcome(
-            result="Outcome unknown: the tool was interrupted and may or may not have done its "
-            "work. It was not run again.",
-            is_error=True,
-        )
+        return _unknown("the tool was interrupted")
     try:
         arguments = msgspec.json.decode(claim.arguments or "{}", type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError) as error:
@@ -136,44 +132,62 @@ def _run_tool(tool: ServerTool, work: Work, arguments: dict[str, Any]) -> End:
         # A response that was cancelled while its call waited never starts its tool.
         work.beat()
         work.check()
-        outcome = _fit(tool.name, work, tool.run(work, arguments))
+        outcome = run_tool(tool, work, arguments, must_stop=work.must_stop)
         work.finish()
-    except ToolCancelled:
-        return _stopped(work)
-    except ToolError as error:
-        return _failed(str(error))
-    except Exception:
-        # A tool may raise anything; the model gets an answer, and the log says what it was.
-        logger.exception("tool %s failed in call %s", tool.name, work.call_id)
-        return _failed("The tool failed. Its error is in the server's log.")
+    except Exception as error:  # noqa: BLE001 a tool may raise anything, and its call must end
+        return _end_without(tool, work, error)
     if work.is_lost:
         return _stopped(work)
     return ToolCall.Status.FAILED if outcome.is_error else ToolCall.Status.DONE, outcome
+
+
+def _end_without(tool: ServerTool, work: Work, error: Exception) -> End:
+    """Return the end of a call whose tool has no outcome; the log has what a user must not see."""
+    call = f"tool {tool.name} in call {work.call_id}"
+    match error:
+        case ToolCancelled():
+            end = _stopped(work)
+        case ToolKilled():
+            logger.warning("%s did not stop and was killed", call)
+            end = _stopped(work, is_unknown=not tool.idempotent)
+        case ToolError():
+            end = _failed(str(error))
+        case ToolTooLarge():
+            limit = settings.UAMP_TOOL_MEMORY_MB
+            end = _failed(f"The tool used too much memory (limit {limit} MB).")
+        case ToolDied() if not tool.idempotent:
+            logger.error("%s ended its process: %s", call, error)
+            end = _unknown("the tool's process ended before the tool did")
+        case ToolDied():
+            logger.error("%s ended its process: %s", call, error)
+            end = _failed(f"The tool's process ended before the tool did ({error}).")
+        case ToolBroke():
+            logger.error("%s failed:\n%s", call, error)
+            end = _failed(BROKE)
+        case _:
+            logger.error("%s could not be run", call, exc_info=error)
+            end = _failed(BROKE)
+    return end
 
 
 def _failed(message: str) -> End:
     return ToolCall.Status.FAILED, ToolOutcome(result=storable(message), is_error=True)
 
 
-def _stopped(work: Work) -> End:
+def _unknown(why: str) -> End:
+    return ToolCall.Status.UNKNOWN, ToolOutcome(
+        result=f"Outcome unknown: {why}, and it may or may not have done its work. It was not run "
+        "again.",
+        is_error=True,
+    )
+
+
+def _stopped(work: Work, *, is_unknown: bool = False) -> End:
     if work.is_late:
+        if is_unknown:
+            return _unknown("the tool took too long and was stopped")
         return _failed("The tool took too long and was stopped.")
     return ToolCall.Status.CANCELLED, ToolOutcome(result="The tool was cancelled.", is_error=True)
-
-
-def _fit(name: str, work: Work, outcome: ToolOutcome) -> ToolOutcome:
-    """Return an outcome that a row and a model can take: what is too large becomes a file."""
-    text = storable(outcome.result)
-    data = text.encode()
-    if len(data) <= uamp.DEFAULT_LIMITS.tool_result_bytes:
-        return replace(outcome, result=text)
-    item = work.write_content(data, mime_type="text/plain", filename=f"{name}-result.txt")
-    return replace(
-        outcome,
-        result=f"The result has {len(data)} bytes, too many to show here. All of it is in the "
-        f"attached file {name}-result.txt. It begins:\n\n{text[:EXCERPT_CHARS]}",
-        content_items=(*outcome.content_items, item),
-    )
 
 
 def _write_end(claim: Claim, status: str, outcome: ToolOutcome) -> bool:

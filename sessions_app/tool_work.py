@@ -34,8 +34,10 @@ from agents_app.tools import (
 from chat_app import contents, fanout
 from chat_app import selectors as chat_selectors
 from sessions_app import database
+from sessions_app.calls import CallAbove, calls_above, of_call
 from sessions_app.frames import frame
 from sessions_app.models import Response, ToolCall
+from sessions_app.reach import chat_owner, readable
 from uamp import events as ev
 
 if TYPE_CHECKING:
@@ -49,6 +51,8 @@ logger = logging.getLogger(__name__)
 
 # Progress is told and stored at most this often; what comes between waits for the keeper.
 PROGRESS_SECONDS: Final = 0.1
+# A tool that is silent hears of its response's cancel after this time.
+LOOK_SECONDS: Final = 2.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,6 +70,8 @@ class Claim:
     asker: contents.Owner
     deadline: datetime
     percent: int
+    agent: str
+    above: Sequence[CallAbove] = ()
 
 
 # --- The row ---
@@ -81,7 +87,11 @@ def claim_call(pk: int) -> Claim | None:
 
     The time limit counts from the first start, so that a call that kills its workers ends too.
     """
-    row = ToolCall.objects.select_related("response__session").filter(pk=pk).first()
+    row = (
+        ToolCall.objects.select_related("response__session", "response__agent")
+        .filter(pk=pk)
+        .first()
+    )
     if row is None:
         return None
     now = timezone.now()
@@ -111,6 +121,8 @@ def claim_call(pk: int) -> Claim | None:
         ),
         deadline=deadline,
         percent=(row.progress or {}).get("percent") or 0,
+        agent=row.response.agent.name,
+        above=calls_above(row.response_id),
     )
 
 
@@ -235,9 +247,13 @@ class Work:
 
     def check(self) -> None:
         """Raise ToolCancelled when the tool has to stop, as far as this process knows."""
-        self.is_late = self.is_late or timezone.now() >= self._claim.deadline
-        if self.is_lost or self.is_late:
+        if self.must_stop():
             raise ToolCancelled
+
+    def must_stop(self) -> bool:
+        """Return whether the tool has to stop, as far as this process knows."""
+        self.is_late = self.is_late or timezone.now() >= self._claim.deadline
+        return self.is_lost or self.is_late
 
     def beat(self) -> None:
         """Renew the lease now, and tell the progress that nobody heard of yet."""
@@ -274,7 +290,8 @@ class Work:
         try:
             while not self._ended.wait(PROGRESS_SECONDS) and not self._is_over():
                 with self._lock:
-                    pause = PROGRESS_SECONDS if self._untold else settings.UAMP_LEASE_SECONDS / 3
+                    silent = min(settings.UAMP_LEASE_SECONDS / 3, LOOK_SECONDS)
+                    pause = PROGRESS_SECONDS if self._untold else silent
                     if time.monotonic() - self._beat_at >= pause:
                         self._beat()
         except Exception:
@@ -288,43 +305,25 @@ class Work:
         return self.is_lost or timezone.now() >= self._claim.deadline
 
 
-def _publish(claim: Claim, event: ev.Event) -> None:
-    message = fanout.signal_message(
-        chat_id=claim.chat_id, frame=frame(event), response_id=claim.response_id
-    )
-    async_to_sync(fanout.send)(fanout.chat_group(claim.chat_id), message)
+def _publish(claim: Claim, event: ev.Progress) -> None:
+    """Tell the chat, and the chats of those who gave this work to the agent that runs the tool."""
+    _tell(claim.chat_id, event, claim.response_id)
+    said = event
+    for call in claim.above:
+        said = of_call(said, call, claim.agent)
+        _tell(call.chat_id, said, call.response_id)
+
+
+def _tell(chat_id: str, event: ev.Event, response_id: str) -> None:
+    message = fanout.signal_message(chat_id=chat_id, frame=frame(event), response_id=response_id)
+    async_to_sync(fanout.send)(fanout.chat_group(chat_id), message)
 
 
 def _read_content(claim: Claim, content_id: str) -> ReadContent:
-    try:
-        uuid.UUID(content_id)
-        return _readable(claim, content_id)
-    except (ValueError, contents.ContentNotFound):
-        raise ToolError(f"There is no content {content_id[:80]!r} in this chat.") from None
-
-
-def _readable(claim: Claim, content_id: str) -> ReadContent:
-    """Return what was made in the chat, what the asker owns, and what both of them may read."""
-    asker = claim.asker
-    try:
-        content = contents.readable(content_id, owner=_chat_owner(claim))
-    except contents.ContentNotFound:
-        content = contents.readable(content_id, owner=asker)
-        is_own = (
-            content.owner_key == asker.key
-            if asker.user_id is None
-            else (content.owner_id == asker.user_id)
-        )
-        if not is_own:
-            # Not all that a person may read: an agent must not carry files between their chats.
-            contents.read_in_chat(content_id, claim.chat_id)
+    content = readable(content_id, chat_id=claim.chat_id, asker=claim.asker)
     return ReadContent(
         data=contents.read(content), mime_type=content.mime_type, filename=content.filename
     )
-
-
-def _chat_owner(claim: Claim) -> contents.Owner:
-    return contents.Owner(key=f"chat:{claim.chat_id}")
 
 
 def _search_messages(claim: Claim, words: Sequence[str], *, limit: int) -> list[FoundMessage]:
@@ -346,7 +345,7 @@ def _write_content(claim: Claim, data: bytes, *, mime_type: str, filename: str) 
             data,
             mime_type=mime_type,
             filename=filename,
-            owner=_chat_owner(claim),
+            owner=chat_owner(claim.chat_id),
             content_id=str(content_id),
         )
     except contents.InvalidMedia as error:

@@ -15,7 +15,14 @@ from django.db import connection, transaction
 
 from sessions_app import turn_sql_postgres, turn_sql_sqlite
 from sessions_app.models import InboundEvent
-from sessions_app.turn_writes import earlier_finish, known_outcome, use_inputs, use_outputs
+from sessions_app.turn_writes import (
+    earlier_finish,
+    known_outcome,
+    use_inputs,
+    use_outputs,
+    with_charges,
+    with_holds,
+)
 from sessions_app.turns import Fenced, Finished, Refused, Started
 from uamp import ErrorCode
 
@@ -28,15 +35,16 @@ if TYPE_CHECKING:
 
 def start_turns(starts: Sequence[Start]) -> list[StartOutcome]:
     """Write the beginning of turns; see `turn_writes.start_turns`."""
-    rare = any(start.content_ids or start.pending_input_ids for start in starts)
+    rare = any(s.content_ids or s.pending_input_ids or s.reservations for s in starts)
     with _transaction(rare=rare):
         verdicts = _write_starts(starts)
-        return [_start_outcome(s, verdict) for s, verdict in zip(starts, verdicts, strict=True)]
+        outcomes = [_start_outcome(s, verdict) for s, verdict in zip(starts, verdicts, strict=True)]
+        return with_holds(starts, outcomes)
 
 
 def finish_turns(finishes: Sequence[Finish]) -> list[FinishOutcome]:
     """Write the end of responses; see `turn_writes.finish_turns`."""
-    rare = any(finish.content_ids or finish.has_tool_calls for finish in finishes)
+    rare = any(f.content_ids or f.has_tool_calls or f.parent or f.charge for f in finishes)
     with _transaction(rare=rare):
         firsts = _write_finishes(finishes)
         written = {f.response_id for f, seq in zip(finishes, firsts, strict=True) if seq}
@@ -49,7 +57,7 @@ def finish_turns(finishes: Sequence[Finish]) -> list[FinishOutcome]:
                 outcomes.append(Fenced())
             else:
                 outcomes.append(earlier_finish(finish))
-        return outcomes
+        return with_charges(finishes, outcomes, [seq is not None for seq in firsts])
 
 
 def _transaction(*, rare: bool) -> AbstractContextManager[object]:

@@ -7,6 +7,7 @@ batch back; the store then tries its turns one by one.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
@@ -14,7 +15,9 @@ from django.db import transaction
 from chat_app import contents
 from chat_app import services as chats
 from chat_app.services import Append
+from sessions_app.calls import answer_call
 from sessions_app.models import InboundEvent, PendingInput, Response, Session, ToolCall
+from sessions_app.paying import reserve_all, settle_all
 from sessions_app.turns import Fenced, Finished, Refused, Repeated, Started
 from uamp import ErrorCode
 
@@ -51,7 +54,31 @@ def start_turns(starts: Sequence[Start]) -> list[StartOutcome]:
         if outcome is None:
             accepted.append(start)
     first_seqs = iter(_write_starts(accepted))
-    return [outcome or Started(next(first_seqs)) for outcome in outcomes]
+    begun = [outcome or Started(next(first_seqs)) for outcome in outcomes]
+    return with_holds(starts, begun)
+
+
+def with_holds(starts: Sequence[Start], outcomes: list[StartOutcome]) -> list[StartOutcome]:
+    """Reserve what the turns that begin need, and return their outcomes with it (DESIGN D7).
+
+    What was reserved by an earlier try of the same write is found by its key.
+    """
+    begun = [
+        start
+        for start, outcome in zip(starts, outcomes, strict=True)
+        if start.reservations and isinstance(outcome, Started)
+    ]
+    if not begun:
+        return outcomes
+    holds = reserve_all(one for start in begun for one in start.reservations)
+    return [
+        replace(
+            outcome, holds={new.id: holds[new.id] for new in start.responses if new.id in holds}
+        )
+        if isinstance(outcome, Started)
+        else outcome
+        for start, outcome in zip(starts, outcomes, strict=True)
+    ]
 
 
 def known_outcome(row: InboundEvent, start: Start) -> StartOutcome:
@@ -169,7 +196,31 @@ def finish_turns(finishes: Sequence[Finish]) -> list[FinishOutcome]:
         accepted.append(finish)
         _end_row(row, finish)
     first_seqs = iter(_write_finishes(accepted))
-    return [outcome or Finished(next(first_seqs)) for outcome in outcomes]
+    ended = [outcome or Finished(next(first_seqs)) for outcome in outcomes]
+    return with_charges(finishes, ended, [outcome is None for outcome in outcomes])
+
+
+def with_charges(
+    finishes: Sequence[Finish], outcomes: Sequence[FinishOutcome], written: Sequence[bool]
+) -> list[FinishOutcome]:
+    """Take what the responses that end now have used, and return their outcomes with what is left.
+
+    `written` says which outcomes are of this write: an earlier one has charged its own.
+    """
+    charges = [
+        finish.charge
+        for finish, new in zip(finishes, written, strict=True)
+        if new and finish.charge is not None
+    ]
+    if not charges:
+        return list(outcomes)
+    left = settle_all(charges)
+    return [
+        replace(outcome, available=left.get(finish.response_id))
+        if new and isinstance(outcome, Finished)
+        else outcome
+        for finish, outcome, new in zip(finishes, outcomes, written, strict=True)
+    ]
 
 
 def earlier_finish(finish: Finish) -> FinishOutcome:
@@ -204,10 +255,12 @@ def _write_finishes(finishes: Sequence[Finish]) -> list[int]:
 
 
 def use_outputs(finish: Finish) -> None:
-    """Write what few ends have: tool calls that nobody answers any more, contents."""
+    """Write what few ends have: calls that nobody answers any more or that wait for this answer."""
     if finish.has_tool_calls:
         ToolCall.objects.filter(response_id=finish.response_id, status__in=ToolCall.OPEN).update(
             status=ToolCall.Status.CANCELLED, lease_until=None, finished_at=finish.at
         )
     if finish.content_ids:
         contents.use(finish.chat_id, finish.content_ids)
+    if finish.parent is not None and finish.answer is not None:
+        answer_call(finish.parent.pk, finish.answer, at=finish.at)

@@ -10,10 +10,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    import uamp
     from chat_app.services import NewEvent, NewMessage
+    from payments_app.money import Money
+    from payments_app.services import HoldOutcome
+    from sessions_app.paying import Charge, Reservation
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,6 +44,8 @@ class Start:
     responses: Sequence[NewResponse]
     content_ids: Sequence[str] = ()
     pending_input_ids: Sequence[int] = ()
+    # What has to be reserved for responses of agents that have a price.
+    reservations: Sequence[Reservation] = ()
     process: str
     lease_until: datetime
     at: datetime
@@ -47,9 +53,13 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The turn is committed; its events have `first_seq` and the numbers after it."""
+    """The turn is committed; its events have `first_seq` and the numbers after it.
+
+    `holds` are what was reserved, by response.
+    """
 
     first_seq: int
+    holds: Mapping[str, HoldOutcome] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +74,23 @@ class Refused:
     """Nothing was written; `code` is a UAMP error code."""
 
     code: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ParentCall:
+    """The call by which another agent asked for a response: its row, and the response it is of."""
+
+    pk: int
+    response_id: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallAnswer:
+    """What a response says to the agent that asked for it."""
+
+    result: str
+    is_error: bool
+    content_items: Sequence[uamp.ContentItem] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,14 +110,21 @@ class Finish:
     error: dict[str, Any] | None = None
     content_ids: Sequence[str] = ()
     has_tool_calls: bool = False
+    parent: ParentCall | None = None
+    answer: CallAnswer | None = None
+    charge: Charge | None = None
     at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The end is committed; its events have `first_seq` and the number after it."""
+    """The end is committed; its events have `first_seq` and the number after it.
+
+    `available` is what whoever paid has left, where something was charged.
+    """
 
     first_seq: int
+    available: Money | None = None
 
 
 @dataclass(frozen=True, slots=True)

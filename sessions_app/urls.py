@@ -1,16 +1,19 @@
 """The HTTP paths of the protocol: what the server can do, and UAMP without a socket."""
 
-from django.urls import include, path
+from django.urls import include, path, re_path
 
-from sessions_app.views import discovery, history, schemas, transports
+from sessions_app.views import batches, discovery, history, payments, schemas, transports
 
 app_name = "sessions_app"
+
+_CHAT = r"^api/v1/chats/(?P<chat_id>[A-Za-z0-9_-]{1,40})"
+
 # One shape of paths for the server and for each agent: the agent is then the session's default.
 TRANSPORTS = [
     path("events", transports.post_event, name="events"),
     path("events/stream", transports.stream_events, name="event_stream"),
-    path("uamp", transports.batch, name="batch"),
-    path("uamp/stream", transports.batch_stream, name="batch_stream"),
+    path("uamp", batches.batch, name="batch"),
+    path("uamp/stream", batches.batch_stream, name="batch_stream"),
 ]
 
 DISCOVERY = [
@@ -30,5 +33,7 @@ urlpatterns = [
     path("agents/<str:name>/", include(([*TRANSPORTS, *AGENT_DISCOVERY], "agent"))),
     path("schemas/uamp/1.0/", schemas.index, name="schemas"),
     path("schemas/uamp/1.0/<str:type_name>.json", schemas.event, name="schema"),
+    re_path(rf"{_CHAT}/payments\Z", payments.PaymentsView.as_view(), name="chat_payments"),
+    re_path(rf"{_CHAT}/pool\Z", payments.PoolView.as_view(), name="pool"),
     path("api/v1/sessions", history.SessionsView.as_view(), name="sessions"),
 ]

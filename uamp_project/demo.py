@@ -1,4 +1,4 @@
-"""The people, agents and chat of a new server, so that there is something to try.
+"""The people, agents, chat, money and groups of a new server, so that there is something to try.
 
 What was generated is kept in DATA_DIR/demo.json (0600): a second preparation gives the same.
 People are known as ours by their address; somebody else's account of the same name is left alone.
@@ -7,23 +7,47 @@ People are known as ours by their address; somebody else's account of the same n
 import json
 import os
 import secrets
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, Permission, User
 from django.db import transaction
 
 from agents_app.demo import prepare_agents
 from agents_app.models import Agent
 from chat_app.models import Chat
 from chat_app.services import create_chat
+from payments_app import services as ledger
+from payments_app.money import Money
 from sessions_app.models import ApiKey
 
 PEOPLE = ("alice", "bob", "admin")
 CHAT_TITLE = "Welcome"
 CHAT_PEOPLE = ("alice", "bob")
-CHAT_AGENTS = ("echo", "slow")
+CHAT_AGENTS = ("echo", "paid-echo", "slow")
+MONEY = Money.parse("5")
+GROUPS = {
+    "Finance": (
+        "payments_app.view_*",
+        "payments_app.refund_transfer",
+        "payments_app.void_hold",
+        "payments_app.grant_topup",
+        "sessions_app.view_paymentrequest",
+        "sessions_app.view_response",
+    ),
+    "Support": (
+        "agents_app.view_agent",
+        "chat_app.view_*",
+        "sessions_app.view_session",
+        "sessions_app.view_response",
+        "sessions_app.view_toolcall",
+        "sessions_app.change_response",
+        "sessions_app.end_session",
+    ),
+}
+"""Groups for staff, and their rights; a right that ends with `*` is every one that begins so."""
 
 
 class NameIsTakenError(Exception):
@@ -44,8 +68,8 @@ def read_users() -> list[dict[str, str]]:
     return users
 
 
-def prepare() -> dict[str, Any]:
-    """Make what is missing; return `{users, agents, chats}`.
+def prepare(*, is_starting: bool = False) -> dict[str, Any]:
+    """Make what is missing; return `{users, agents, chats}`. `is_starting`: see prepare_agents.
 
     Raises NameIsTakenError if an account of a demo name belongs to somebody else.
     """
@@ -53,10 +77,12 @@ def prepare() -> dict[str, Any]:
     users = [kept.get(name) or _new_user(name) for name in PEOPLE]
     if password := os.environ.get("DEMO_PASSWORD"):
         users = [{**user, "password": password} for user in users]
-    prepare_agents()
+    prepare_agents(is_starting=is_starting)
     with transaction.atomic():
         for user in users:
             _prepare_user(user)
+        for name, rights in GROUPS.items():
+            _prepare_group(name, rights)
         chat = _prepare_chat()
     _write(users)
     return {
@@ -84,10 +110,34 @@ def _prepare_user(user: dict[str, str]) -> None:
         row.set_password(user["password"])
     row.is_staff = row.is_superuser = name == "admin"
     row.save()
+    # The key makes it the same credit however often the demo is prepared.
+    ledger.top_up(
+        key=f"demo:{row.pk}",
+        account=ledger.account_of_user(row.pk, MONEY.asset).id,
+        amount=MONEY,
+        provider="manual",
+        external_id=f"demo:{row.pk}",
+        memo="to try the demo with",
+    )
     prefix, sha256 = ApiKey.split_secret(user["api_key"])
     ApiKey.objects.get_or_create(
         prefix=prefix, defaults={"user": row, "sha256": sha256, "name": "demo"}
     )
+
+
+def _prepare_group(name: str, rights: Iterable[str]) -> None:
+    """Make a group that is not there; one that is keeps what an operator made of it."""
+    group, created = Group.objects.get_or_create(name=name)
+    if not created:
+        return
+    for right in rights:
+        app, codename = right.split(".")
+        there = Permission.objects.filter(content_type__app_label=app)
+        group.permissions.add(
+            *there.filter(codename__startswith=codename[:-1])
+            if codename.endswith("*")
+            else there.filter(codename=codename)
+        )
 
 
 def _prepare_chat() -> Chat:

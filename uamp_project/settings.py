@@ -3,6 +3,7 @@
 Every variable that is read here is described in docs/settings.md.
 """
 
+import json
 import os
 import secrets
 from pathlib import Path
@@ -58,6 +59,7 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "agents_app",
     "chat_app",
+    "payments_app",
     "sessions_app",
     "uamp_project",
 ]
@@ -185,6 +187,8 @@ else:
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# A thread waits for each call; the tool itself has a process of its own.
+CELERY_WORKER_POOL = "threads"
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
@@ -273,6 +277,30 @@ SPECTACULAR_SETTINGS = {
 
 # The agent of a session that names none (UAMP §3.1 does not name one).
 UAMP_DEFAULT_AGENT = os.environ.get("UAMP_DEFAULT_AGENT", "assistant")
+# Who this server is in the tokens that it signs (`iss`): its address as others know it.
+UAMP_ISSUER = os.environ.get("UAMP_ISSUER", "http://localhost:8000")
+# PEM files of the keys that sign payment tokens, the first signs; none: DATA_DIR/signing_keys.
+UAMP_SIGNING_KEYS = [p for p in os.environ.get("UAMP_SIGNING_KEYS", "").split(",") if p]
+# x402, scheme exact: who verifies and settles payments on a chain, and where the money goes.
+UAMP_X402_FACILITATOR = os.environ.get("UAMP_X402_FACILITATOR", "")
+UAMP_X402_PAY_TO = os.environ.get("UAMP_X402_PAY_TO", "")
+UAMP_X402_NETWORK = os.environ.get("UAMP_X402_NETWORK", "eip155:8453")
+UAMP_X402_ASSET = os.environ.get("UAMP_X402_ASSET", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913")
+UAMP_X402_ASSET_NAME = os.environ.get("UAMP_X402_ASSET_NAME", "USD Coin")
+UAMP_X402_ASSET_VERSION = os.environ.get("UAMP_X402_ASSET_VERSION", "2")
+UAMP_X402_SECONDS = float(os.environ.get("UAMP_X402_SECONDS", "30"))
+# How people put money in: providers as dotted paths, and the most of one top-up.
+UAMP_TOPUP_PROVIDERS = [
+    p
+    for p in os.environ.get(
+        "UAMP_TOPUP_PROVIDERS", "payments_app.top_ups.manual.ManualProvider"
+    ).split(",")
+    if p
+]
+UAMP_TOPUP_MAX = os.environ.get("UAMP_TOPUP_MAX", "1000")
+UAMP_STRIPE_KEY = os.environ.get("UAMP_STRIPE_KEY", "")
+UAMP_STRIPE_WEBHOOK_SECRET = os.environ.get("UAMP_STRIPE_WEBHOOK_SECRET", "")
+UAMP_STRIPE_API = os.environ.get("UAMP_STRIPE_API", "")
 # Agents that are marked public may be used without signing in.
 UAMP_ALLOW_ANONYMOUS = os.environ.get("UAMP_ALLOW_ANONYMOUS", "1") == "1"
 # Tools that agents of this server may be given, as dotted paths to ServerTool objects.
@@ -280,12 +308,19 @@ UAMP_SERVER_TOOLS = [
     "agents_app.csv_report.csv_report",
     "agents_app.fetch_page.fetch_page",
     "agents_app.chat_search.search_chat",
+    "agents_app.edit_picture.edit_picture",
 ]
 # Where tools may send requests besides the public internet: "host:port", also http and private.
 UAMP_FETCH_ALLOW_HOSTS = [h for h in os.environ.get("UAMP_FETCH_ALLOW_HOSTS", "").split(",") if h]
 # One request of a tool, with its redirects: how long it may take, and how much may come.
 UAMP_FETCH_SECONDS = float(os.environ.get("UAMP_FETCH_SECONDS", "10"))
 UAMP_FETCH_BYTES = int(os.environ.get("UAMP_FETCH_BYTES", str(5 * 1024 * 1024)))
+# Programs that tool sources may start (MCP over stdio), exactly as their rows name them.
+UAMP_MCP_COMMANDS = [c for c in os.environ.get("UAMP_MCP_COMMANDS", "").split(",") if c]
+# Where tool sources may be besides the public internet: "host:port", also http and private.
+UAMP_MCP_PRIVATE_HOSTS = [h for h in os.environ.get("UAMP_MCP_PRIVATE_HOSTS", "").split(",") if h]
+# What one answer of a tool source may have.
+UAMP_MCP_RESULT_BYTES = int(os.environ.get("UAMP_MCP_RESULT_BYTES", str(16 * 1024 * 1024)))
 # On a socket with several sessions an input.text that no response.create follows within
 # this time starts its response (UAMP §10.4 prints no response.create); 0 turns it off.
 UAMP_AUTO_RESPOND_MS = int(os.environ.get("UAMP_AUTO_RESPOND_MS", "1000"))
@@ -298,8 +333,30 @@ UAMP_LEASE_SECONDS = float(os.environ.get("UAMP_LEASE_SECONDS", "15"))
 UAMP_SWEEP_SECONDS = float(os.environ.get("UAMP_SWEEP_SECONDS", "3"))
 # How long a run waits for a tool.result of its client.
 UAMP_TOOL_WAIT_SECONDS = float(os.environ.get("UAMP_TOOL_WAIT_SECONDS", "1800"))
+# How long a call waits for a person to allow it.
+UAMP_APPROVAL_SECONDS = float(os.environ.get("UAMP_APPROVAL_SECONDS", "86400"))
+# How long an answer waits to be paid, and how long what was reserved for one is held at most.
+UAMP_PAYMENT_SECONDS = float(os.environ.get("UAMP_PAYMENT_SECONDS", "900"))
+UAMP_HOLD_SECONDS = float(os.environ.get("UAMP_HOLD_SECONDS", "172800"))
+# Output tokens that are reserved for a step when nobody said max_tokens.
+UAMP_RESERVE_TOKENS = int(os.environ.get("UAMP_RESERVE_TOKENS", "512"))
+# What is due for an answer that failed or was stopped: usage, none or full.
+UAMP_CHARGE_UNFINISHED = os.environ.get("UAMP_CHARGE_UNFINISHED", "usage")
+# The server's share of what agents earn, in hundredths of a percent.
+UAMP_FEE_BASIS_POINTS = int(os.environ.get("UAMP_FEE_BASIS_POINTS", "0"))
+# The `ap2` member of payment.required, as a JSON object (UAMP §7.2).
+UAMP_AP2 = json.loads(os.environ.get("UAMP_AP2") or "{}")
+# How often work is passed on from agent to agent.
+UAMP_DELEGATE_DEPTH = int(os.environ.get("UAMP_DELEGATE_DEPTH", "3"))
+# Whether who waits for another agent reads its thoughts too (UAMP §6.13).
+DELEGATE_FORWARD_THINKING = os.environ.get("DELEGATE_FORWARD_THINKING", "1") != "0"
 # A long tool that takes longer is ended, counted from its first start.
 UAMP_TOOL_SECONDS = float(os.environ.get("UAMP_TOOL_SECONDS", "600"))
+# A trial of an agent in the admin: how long it may take, and how many a person may ask for.
+UAMP_TRIAL_SECONDS = float(os.environ.get("UAMP_TRIAL_SECONDS", "120"))
+UAMP_TRIALS_PER_MINUTE = int(os.environ.get("UAMP_TRIALS_PER_MINUTE", "10"))
+# What the process of a long tool may allocate, in MiB; 0 sets no limit.
+UAMP_TOOL_MEMORY_MB = int(os.environ.get("UAMP_TOOL_MEMORY_MB", "1024"))
 # A response that takes longer is ended as failed.
 UAMP_RESPONSE_SECONDS = float(os.environ.get("UAMP_RESPONSE_SECONDS", "1800"))
 # SIGTERM: responses get this long to finish before the sockets are closed with 1012.
@@ -342,5 +399,9 @@ LOGGING = {
         "django.channels.server": {"level": "WARNING"},
         "daphne": {"level": "WARNING"},
         "httpx": {"level": "WARNING"},
+        "httpx2": {"level": "WARNING"},
+        # The MCP client logs what servers say; what went wrong is logged by agents_app, in words.
+        "client": {"level": "CRITICAL"},
+        "mcp": {"level": "CRITICAL"},
     },
 }

@@ -11,12 +11,14 @@ from uamp_project import health
 urlpatterns = [
     path("", pages.chat, name="home"),
     path("chats/<str:chat_id>", pages.chat, name="chat"),
+    path("money", pages.money, name="money"),
     path("login", pages.LoginView.as_view(), name="login"),
     path("logout", pages.LogoutView.as_view(), name="logout"),
     path("admin/", admin.site.urls),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("", include("chat_app.urls")),
+    path("", include("payments_app.urls")),
     path("", include("sessions_app.urls")),
     path("api/schema", reference.schema, name="schema"),
     path(

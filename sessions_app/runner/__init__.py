@@ -4,10 +4,13 @@
 what else a transport needs; `startup` and `drain` frame the life of a server process.
 """
 
+from sessions_app.runner.context import Listener
 from sessions_app.runner.lifespan import drain, is_ready, startup
-from sessions_app.runner.process import Follower, Process, current
-from sessions_app.runner.run import Listener, Run
-from sessions_app.runner.start import StartedTurn, TurnRequest, start_response
+from sessions_app.runner.process import Follower, Process, current, tell_decision
+from sessions_app.runner.request import StartedTurn, TurnRequest
+from sessions_app.runner.run import Run
+from sessions_app.runner.start import start_response
+from sessions_app.runner.till import required as payment_required
 
 __all__ = [
     "Follower",
@@ -19,6 +22,8 @@ __all__ = [
     "current",
     "drain",
     "is_ready",
+    "payment_required",
     "start_response",
     "startup",
+    "tell_decision",
 ]

@@ -7,33 +7,49 @@ gone, the answer finds the row, and the response is continued from its kept outp
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
+from django.utils import timezone
 
 import uamp
 from agents_app.runtime import AgentError
-from agents_app.tools import ServerTool, ToolOutcome
+from agents_app.tools import ServerTool, ToolError, ToolOutcome
 from sessions_app import database, selectors, services
+from sessions_app.calls import OpenedCall, answer_call, open_call
 from sessions_app.models import ToolCall
+from sessions_app.reach import presentable
 from sessions_app.tasks import ring
-from uamp import ErrorCode
+from sessions_app.turns import CallAnswer
+from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from agents_app.teamwork import Order
     from sessions_app.runner.run import Run
+
+    Begin: TypeAlias = Callable[[Run, int, uamp.ToolCallData, Order], Awaitable[None]]
 
 
 ALIVE_SECONDS: Final = 30.0
 
 
 class Broker:
-    """The ToolBroker of one run."""
+    """The ToolBroker of one run; `begin` has another agent begin (runner.delegation)."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, begin: Begin) -> None:
         self._run = run
+        self._begin = begin
+        # Whether other agents were given work, so that a cancelled run cancels theirs too.
+        self.has_delegated = run.context.request.checkpoint is not None
         self._waits: dict[int, asyncio.Future[ToolOutcome]] = {}
         self._client_waits: set[int] = set()
+        self._asking: set[int] = set()
+        # Whether a person was asked, so that nobody is when the run has ended.
+        self.has_asked = False
         # Calls for the client that are being written: it was not told of all of them yet.
         self._opening = 0
         self.used = bool(run.context.request.resume)
@@ -45,8 +61,20 @@ class Broker:
 
     @property
     def waits_for_client(self) -> bool:
-        """Whether only a `tool.result` lets this run go on."""
-        return bool(self._client_waits) and not self._opening
+        """Whether only a `tool.result`, a person's word or a payment lets this run go on."""
+        till = self._run.till
+        unpaid = till is not None and bool(till.waiting)
+        return bool(self._client_waits or self._asking or unpaid) and not self._opening
+
+    async def admit_step(self) -> None:
+        """Let another step begin once it is paid (DESIGN D7)."""
+        if self._run.till is not None:
+            await self._run.till.admit_step()
+
+    async def admit_tool(self, name: str) -> None:
+        """Let a tool run once it is paid."""
+        if self._run.till is not None:
+            await self._run.till.admit_tool(name)
 
     async def client_tool(self, call: uamp.ToolCallData) -> ToolOutcome:
         """Ask the session's client (UAMP §3.2): `tool.call`, then its `tool.result`."""
@@ -60,7 +88,7 @@ class Broker:
         run.builder.add(asked)
         self._opening += 1
         try:
-            pk = await self._open(ToolCall.Kind.CLIENT, call)
+            pk = (await self._open(ToolCall.Kind.CLIENT, call)).pk
         finally:
             self._opening -= 1
         wait = self._wait(pk)
@@ -81,16 +109,52 @@ class Broker:
         return outcome
 
     async def long_tool(self, tool: ServerTool, call: uamp.ToolCallData) -> ToolOutcome:
-        """Hand a call to a worker: the row is the queue, Celery is the doorbell."""
-        del tool  # the worker finds it by the name in the row
-        pk = await self._open(ToolCall.Kind.LONG, call)
-        wait = self._wait(pk)
-        await database.run(ring, pk)
+        """Hand a call to a worker, once a person allowed it where the tool wants that.
+
+        The row is the queue, Celery is the doorbell.
+        """
+        opened = await self._open(ToolCall.Kind.LONG, call, needs_approval=tool.needs_approval)
+        wait = self._wait(opened.pk)
+        if opened.status == ToolCall.Status.ASKING:
+            asked = approval_of(self._run.context.spec.name, self._run.response_id, call, opened)
+            self._asking.add(opened.pk)
+            self.has_asked = True
+            await self._run.ask_person(asked)
+        else:
+            await database.run(ring, opened.pk)
         telling = asyncio.create_task(self._tell_alive(call.id))
         try:
-            return await self._settle(pk, wait)
+            with self._run.unhurried() if tool.needs_approval else nullcontext():
+                return await self._settle(opened.pk, wait)
         finally:
             telling.cancel()
+            self._asking.discard(opened.pk)
+
+    async def delegate(self, call: uamp.ToolCallData, order: Order) -> ToolOutcome:
+        """Have another agent do a task (UAMP §8.5.4): its response answers the row."""
+        run = self._run
+        self.has_delegated = True
+        opened = await self._open(ToolCall.Kind.AGENT, call)
+        wait = self._wait(opened.pk)
+        if opened.status == ToolCall.Status.WAITING:
+            try:
+                await self._begin(run, opened.pk, call, order)
+            except (ToolError, RemoteProtocolError) as error:
+                told = error.message if isinstance(error, RemoteProtocolError) else str(error)
+                refused = CallAnswer(result=told, is_error=True)
+                await database.run(answer_call, opened.pk, refused, at=timezone.now())
+        telling = asyncio.create_task(self._tell_alive(call.id))
+        try:
+            # The other one has its own time, and may have to wait for a person.
+            with run.unhurried():
+                return await self._settle(opened.pk, wait)
+        finally:
+            telling.cancel()
+
+    async def present(self, content_ids: Sequence[str]) -> tuple[uamp.ContentItem, ...]:
+        """Return the items of contents that the chat may see (UAMP §8.5.4); raises ToolError."""
+        context = self._run.context
+        return await database.run(presentable, context.response_id, context.chat_id, content_ids)
 
     async def _tell_alive(self, call_id: str) -> None:
         """Say now and then that a long tool still runs.
@@ -108,23 +172,26 @@ class Broker:
                 )
             )
 
-    async def _open(self, kind: str, call: uamp.ToolCallData) -> int:
+    async def _open(
+        self, kind: str, call: uamp.ToolCallData, *, needs_approval: bool = False
+    ) -> OpenedCall:
         self.used = True
-        pk = await database.run(
-            services.open_call,
+        opened = await database.run(
+            open_call,
             response_id=self._run.response_id,
             fence=self._run.context.fence,
             kind=kind,
             call=call,
             text=self._run.builder.text,
             output=self._run.builder.output,
+            needs_approval=needs_approval,
         )
-        if pk is None:
+        if opened is None:
             # Whoever holds the response now goes on; this run's end will be fenced off.
             raise AgentError("Another process goes on with it.", code=ErrorCode.INTERRUPTED)
         # A flush that was under way may have put an older output over the one with this call.
         self._run.dirty = True
-        return pk
+        return opened
 
     def _wait(self, pk: int) -> asyncio.Future[ToolOutcome]:
         return self._waits.setdefault(pk, asyncio.get_running_loop().create_future())
@@ -157,4 +224,19 @@ def outcome_of(row: ToolCall) -> ToolOutcome:
         result=row.result,
         is_error=row.is_error,
         content_items=msgspec.convert(row.content_items, tuple[uamp.ContentItem, ...]),
+    )
+
+
+def approval_of(
+    agent: str, response_id: str, call: uamp.ToolCallData, opened: OpenedCall
+) -> ev.ToolApprovalRequired:
+    """Return the event that asks a person to allow a call."""
+    return ev.ToolApprovalRequired(
+        call_id=call.id,
+        name=call.name,
+        arguments=call.arguments,
+        response_id=response_id,
+        agent=agent,
+        user_id=opened.asker,
+        expires_at=int(opened.deadline.timestamp()),
     )

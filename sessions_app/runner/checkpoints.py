@@ -35,6 +35,7 @@ class Checkpoints:
             fence=run.context.fence,
             text=run.builder.text,
             output=run.builder.output,
+            usage=run.meter.usage,
             state=state,
             step=step,
         )

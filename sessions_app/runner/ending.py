@@ -5,17 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
+from django.conf import settings
 from django.utils import timezone
 
 import uamp
 from chat_app import contents
 from chat_app.services import NewEvent, NewMessage, message_event
 from sessions_app.frames import new_event_id, now_ms
-from sessions_app.turns import Finish
+from sessions_app.paying import Charge
+from sessions_app.prices import Meter, of_unfinished
+from sessions_app.turns import CallAnswer, Finish
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from sessions_app.runner.run import RunContext
+    from collections.abc import Sequence
+
+    from sessions_app.runner.context import RunContext
 
 
 def finish_of(
@@ -25,11 +30,12 @@ def finish_of(
     error: ev.ErrorDetail | None,
     finish_reason: str | None,
     builder: uamp.OutputBuilder,
-    usage: uamp.UsageStats | None,
+    meter: Meter,
     has_tool_calls: bool,
 ) -> Finish:
     """Return the write that ends a response: exactly one terminal event (notes G4)."""
     at = timezone.now()
+    usage, charge = _used(context, status, builder, meter)
     output = tuple(builder.output)
     terminal = _terminal_event(context.response_id, status, error, finish_reason, output, usage)
     message = None
@@ -64,8 +70,62 @@ def finish_of(
         error=msgspec.to_builtins(error),
         content_ids=contents.content_ids(output) if message and message.content_items else (),
         has_tool_calls=has_tool_calls,
+        parent=context.parent,
+        answer=_answer(context, status, error, builder) if context.parent else None,
+        charge=charge,
         at=at,
     )
+
+
+def _used(
+    context: RunContext, status: str, builder: uamp.OutputBuilder, meter: Meter
+) -> tuple[uamp.UsageStats | None, Charge | None]:
+    """Return what the answer used, with its cost, and what is to be paid for it (DESIGN D7)."""
+    pricing = context.spec.pricing
+    if pricing.is_free:
+        return meter.usage, None
+    usage = meter.used(builder.offset)
+    bill = meter.bill(builder.offset)
+    if status != "completed":
+        bill = of_unfinished(bill, settings.UAMP_CHARGE_UNFINISHED)
+    if usage is not None:
+        usage = msgspec.structs.replace(usage, cost=bill.told())
+    return usage, Charge(
+        response_id=context.response_id,
+        chat_id=context.chat_id,
+        agent_id=context.spec.id,
+        amount=bill.total,
+        protocol=context.protocol,
+    )
+
+
+def _answer(
+    context: RunContext, status: str, error: ev.ErrorDetail | None, builder: uamp.OutputBuilder
+) -> CallAnswer:
+    """Return what the agent that asked is told: the text and every medium that came with it."""
+    name, text = context.spec.name, builder.text
+    if error is not None:
+        failed = f"{name} could not finish: {error.message}"
+        text = f"{failed} So far it said:\n\n{text}" if text else failed
+    elif status == "cancelled":
+        text = f"{name} was stopped. So far it said:\n\n{text}"
+    return CallAnswer(
+        result=text or f"{name} said nothing.",
+        is_error=status != "completed",
+        content_items=_media(builder.output),
+    )
+
+
+def _media(output: Sequence[uamp.ContentItem]) -> tuple[uamp.ContentItem, ...]:
+    """Return the media of an output, those of tool results too, each once."""
+    found: dict[str, uamp.ContentItem] = {}
+    for item in output:
+        inner = item.tool_result.content_items if isinstance(item, uamp.ToolResultContent) else ()
+        for medium in (item, *(inner or ())):
+            for content_id in contents.content_ids([medium])[:1]:
+                if not isinstance(medium, uamp.ToolResultContent):
+                    found.setdefault(content_id, medium)
+    return tuple(found.values())
 
 
 def _terminal_event(

@@ -46,6 +46,13 @@ class History:
             self._entries.popitem(last=False)
         return rows
 
+    async def about(self, chat_id: str) -> list[HistoryMessage]:
+        """Return about what an agent will be shown: what is remembered, or else what is there."""
+        entry = self._entries.get(chat_id)
+        if entry is not None:
+            return list(entry.messages)
+        return await database.run(chats.history, chat_id, limit=settings.UAMP_HISTORY_MESSAGES)
+
     async def _read(self, chat_id: str, seq: int) -> list[HistoryMessage]:
         return await database.run(
             chats.history, chat_id, limit=settings.UAMP_HISTORY_MESSAGES, before=seq

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from chat_app import services as chats
+from payments_app import services as ledger_services
 from sessions_app import database, services
 from sessions_app.runner import recovery
 from sessions_app.tasks import reap
@@ -27,6 +28,7 @@ logger = logging.getLogger(__name__)
 READ_ROWS_SECONDS: Final = 1.0
 POLL_LOGS_SECONDS: Final = 2.0
 PRESENCE_SECONDS: Final = 25.0
+LEDGER_SECONDS: Final = 5.0
 REJOIN_SECONDS: Final = 30.0
 PRINCIPALS_SECONDS: Final = 5.0
 TOUCH_SECONDS: Final = 300.0
@@ -43,6 +45,9 @@ def keep(process: Process) -> None:
         await recovery.sweep(process)
         await database.run(reap)
 
+    async def ledger() -> None:
+        await database.run(ledger_services.sweep)
+
     async def presence() -> None:
         await renew_presence(process)
 
@@ -56,6 +61,7 @@ def keep(process: Process) -> None:
         ("read_rows", READ_ROWS_SECONDS, process.read_rows),
         ("poll_logs", POLL_LOGS_SECONDS, process.poll_logs),
         ("sweep", settings.UAMP_SWEEP_SECONDS, sweep),
+        ("ledger", LEDGER_SECONDS, ledger),
         ("presence", PRESENCE_SECONDS, presence),
         ("principals", PRINCIPALS_SECONDS, process.check_principals),
         ("touch", TOUCH_SECONDS, touch),

@@ -21,8 +21,9 @@ from django.utils import timezone
 
 from chat_app import fanout
 from chat_app import selectors as chats
-from sessions_app import auth, database, selectors, services
+from sessions_app import auth, calls, database, payment_requests, selectors, services
 from sessions_app.feed import RunningText
+from sessions_app.frames import frame
 from sessions_app.rates import Rates
 from sessions_app.runner.history import History
 from sessions_app.runner.run import Run
@@ -33,14 +34,18 @@ if TYPE_CHECKING:
 
     from chat_app.selectors import LoggedEvent
     from sessions_app.auth import Principal
-    from sessions_app.runner.run import Listener, RunContext
+    from sessions_app.runner.broker import Begin
+    from sessions_app.runner.context import Listener, RunContext
     from sessions_app.selectors import OpenSession
+    from uamp import events as ev
 
 logger = logging.getLogger(__name__)
 
 # The oldest is forgotten; its listeners then hear of new turns from the tick.
 WATCHED_CHATS: Final = 10_000
 LISTEN_AGAIN_SECONDS: Final = 2.0
+# Between two batches the answers go on: their text is put together on the loop.
+FLUSHES_AT_ONCE: Final = 50
 
 
 class Follower(Protocol):
@@ -73,6 +78,12 @@ class Follower(Protocol):
         """The sessions that it holds."""
 
 
+async def tell_decision(chat_id: str, done: ev.ToolApprovalDone) -> None:
+    """Tell a chat that a call was allowed or refused, so that nobody asks for it any more."""
+    signal = fanout.signal_message(chat_id=chat_id, frame=frame(done), response_id=done.response_id)
+    await fanout.send(fanout.chat_group(chat_id), signal)
+
+
 class Process:
     """The runner's side of a server process."""
 
@@ -91,9 +102,9 @@ class Process:
 
     # --- Runs ---
 
-    def launch(self, context: RunContext, listener: Listener | None = None) -> Run:
-        """Start a response whose row is committed; it ends by itself."""
-        run = Run(context, store=self.store, on_written=self._written)
+    def launch(self, context: RunContext, listener: Listener | None = None, *, begin: Begin) -> Run:
+        """Start a response whose row is committed; it ends by itself (see `start.launch`)."""
+        run = Run(context, store=self.store, on_written=self._written, begin=begin)
         if listener is not None:
             run.listen(listener)
         self.runs[context.response_id] = run
@@ -112,6 +123,18 @@ class Process:
 
     def _written(self, run: Run, first_seq: int, count: int, message: Any) -> None:
         self.history.append(run.context.chat_id, first_seq, count, message)
+        parent = run.context.parent
+        if parent is not None:
+            self.spawn(self.settle_call(parent.response_id, parent.pk), name="answer")
+        if run.broker.has_delegated or run.broker.has_asked:
+            self.spawn(self.let_go(run.response_id), name="let_go")
+
+    async def let_go(self, response_id: str) -> None:
+        """Let nobody work for a response that has ended, or be asked to allow its calls."""
+        for child in await database.run(calls.live_children, response_id):
+            await self.cancel(child)
+        for call in await database.run(calls.undecided_calls, response_id):
+            await tell_decision(call.asked_in, calls.nobody_decided(call))
 
     def is_heard_by_others(self, session: OpenSession) -> bool:
         """Return whether more than the asker may listen to a turn of a session."""
@@ -170,6 +193,15 @@ class Process:
         rows = await database.run(selectors.ended_calls, pks)
         if (run := self.runs.get(response_id)) is not None:
             run.broker.settle(rows)
+
+    async def settle_payment(self, response_id: str, pk: int) -> None:
+        """Let whoever waits for a payment know that its row is decided."""
+        if (run := self.runs.get(response_id)) is not None and run.till is not None:
+            run.till.settle(await database.run(payment_requests.decided, [pk]))
+        else:
+            await fanout.send(
+                fanout.PROCESSES_GROUP, {"type": "run.paid", "response": response_id, "call": pk}
+            )
 
     # --- What feeds read (feed.Source) ---
 
@@ -235,6 +267,8 @@ class Process:
                 run.watch()
             case "run.settled":
                 await self._settle(run.response_id, [message["call"]])
+            case "run.paid" if run.till is not None:
+                run.till.settle(await database.run(payment_requests.decided, [message["call"]]))
 
     async def read_rows(self) -> None:
         """Find in the rows what a lost message would have said: cancel wishes, ended calls."""
@@ -248,10 +282,25 @@ class Process:
             rows = await database.run(selectors.ended_calls, list(waiting))
             for row in rows:
                 waiting[row.pk].broker.settle([row])
+        unpaid = {
+            pk: run.till for run in list(self.runs.values()) if run.till for pk in run.till.waiting
+        }
+        if unpaid:
+            for request in await database.run(payment_requests.decided, list(unpaid)):
+                unpaid[request.pk].settle([request])
 
     async def flush(self) -> None:
         """Keep the text of the answers that went on since the last time."""
-        await asyncio.gather(*(run.flush() for run in list(self.runs.values()) if run.dirty))
+        dirty = [run for run in self.runs.values() if run.dirty]
+        for start in range(0, len(dirty), FLUSHES_AT_ONCE):
+            runs = dirty[start : start + FLUSHES_AT_ONCE]
+            free: set[str] = set()
+            try:
+                flushes = [run.unflushed() for run in runs]
+                free = await database.run(services.flush_responses, flushes)
+            finally:
+                for run in runs:
+                    run.dirty = run.dirty or run.response_id not in free
 
     async def poll_logs(self) -> None:
         """Find followers that are behind their chat's log: the layer may have lost a message."""

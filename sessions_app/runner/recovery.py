@@ -19,15 +19,22 @@ from agents_app import checkpoints
 from agents_app import selectors as agents
 from agents_app.checkpoints import UnreadableCheckpointError
 from agents_app.runtime import RunRequest
+from agents_app.teamwork import pure
 from chat_app import fanout
 from chat_app import selectors as chats
 from chat_app import services as chat_services
 from chat_app.services import Append
-from sessions_app import database, services
+from sessions_app import calls, database, paying, payment_requests, services
+from sessions_app.auth import Principal
 from sessions_app.models import Response, Session, ToolCall
+from sessions_app.prices import Meter
+from sessions_app.runner.context import RunContext
 from sessions_app.runner.ending import finish_of
+from sessions_app.runner.process import tell_decision
 from sessions_app.runner.request import ResponseRequest, run_request
-from sessions_app.runner.run import RunContext
+from sessions_app.runner.start import launch
+from sessions_app.runner.till import Payment
+from sessions_app.selectors import open_session_of, parent_of
 from sessions_app.turn_writes import finish_events
 from sessions_app.turns import Finished
 from uamp import ErrorCode
@@ -35,6 +42,7 @@ from uamp import events as ev
 
 if TYPE_CHECKING:
     from agents_app.checkpoints import Checkpoint
+    from agents_app.selectors import AgentSpec
     from sessions_app.runner.process import Process
 
 logger = logging.getLogger(__name__)
@@ -51,8 +59,12 @@ _INTERRUPTED: Final = ev.ErrorDetail(
 
 async def sweep(process: Process) -> None:
     """End overdue waits, then take over what other processes left behind."""
-    for response_id, pk in await database.run(services.expire_calls):
-        await process.settle_call(response_id, pk)
+    for late in await database.run(calls.expire_calls):
+        await process.settle_call(late.response_id, late.pk)
+        if late.status == ToolCall.Status.ASKING:
+            await tell_decision(late.asked_in, calls.nobody_decided(late))
+    for request in await database.run(payment_requests.expire):
+        await process.settle_payment(request.response_id, request.pk)
     if process.draining:
         return
     running = list(process.runs)
@@ -75,14 +87,24 @@ async def _take_over(process: Process, row: Response) -> None:
         logger.exception("response %s cannot go on", row.pk)
         await _end(process, row)
         return
-    goes_on = row.status == Response.Status.WAITING or (
-        # An answer that ends its process each time must not be tried for ever.
-        kept is not None and row.session_id is not None and row.fence - kept.fence <= TAKEOVERS
-    )
-    if goes_on:
-        process.launch(await database.run(_continued, row, kept))
+    if await database.run(_can_go_on, row, kept):
+        launch(process, await database.run(_continued, row, kept))
     else:
         await _end(process, row)
+
+
+def _can_go_on(row: Response, kept: Checkpoint | None) -> bool:
+    """Return whether an answer has what to go on from: a wait, a step, or a tool that has run.
+
+    An answer that ends its process each time must not be tried for ever.
+    """
+    if row.status == Response.Status.WAITING:
+        return True
+    if row.session_id is None:
+        return False
+    if kept is not None:
+        return row.fence - kept.fence <= TAKEOVERS
+    return row.fence - 1 <= TAKEOVERS and bool(calls.tool_calls_of(row.pk))
 
 
 async def _end(process: Process, row: Response) -> None:
@@ -98,7 +120,7 @@ async def _end(process: Process, row: Response) -> None:
         error=None if row.cancel_requested_at else _INTERRUPTED,
         finish_reason=None,
         builder=builder,
-        usage=None,
+        meter=_meter(row, output),
         has_tool_calls=True,
     )
     outcome = await process.store.finish(finish)
@@ -106,18 +128,54 @@ async def _end(process: Process, row: Response) -> None:
         append = Append(chat_id=row.chat_id, events=finish_events(finish), at=finish.at)
         await fanout.publish(row.chat_id, chat_services.layer_messages(append, outcome.first_seq))
         await database.run(checkpoints.delete, [row.pk])
+        await process.let_go(row.pk)
+        if finish.parent is not None:
+            await process.settle_call(finish.parent.response_id, finish.parent.pk)
+
+
+def _meter(row: Response, output: tuple[uamp.ContentItem, ...]) -> Meter:
+    """Return what is known of the usage of a response whose process died: the steps that ended."""
+    meter = Meter(agents.get_spec(row.agent_id))
+    text = sum(len(item.text) for item in output if isinstance(item, uamp.TextContent))
+    usage = msgspec.convert(row.usage, uamp.UsageStats) if row.usage else None
+    meter.resume(usage, output, offset=text)
+    return meter
 
 
 def _context(row: Response, request: RunRequest) -> RunContext:
+    session = (
+        Session.objects.select_related("parent_call", "chat", "agent", "user")
+        .filter(pk=row.session_id)
+        .first()
+    )
+    spec = agents.get_spec(row.agent_id)
     return RunContext(
+        parent=None if session is None else parent_of(session),
+        user_id=None if session is None else session.user_id,
+        protocol="" if session is None else session.transport,
+        payment=_payment(session, spec),
+        usage_before=msgspec.convert(row.usage, uamp.UsageStats) if row.usage else None,
         response_id=row.pk,
         chat_id=row.chat_id,
         session_id=row.session_id,
-        spec=agents.get_spec(row.agent_id),
+        spec=spec,
         request=request,
         fence=row.fence,
         fan_out=True,
     )
+
+
+def _payment(session: Session | None, spec: AgentSpec) -> Payment | None:
+    if spec.pricing.is_free or session is None:
+        return None
+    user = session.user
+    principal = Principal(
+        key=session.principal,
+        user_id=session.user_id,
+        username=user.get_username() if user else "",
+    )
+    source, payer_id = paying.source_of(open_session_of(session, principal), spec)
+    return Payment(source=source, payer_id=payer_id)
 
 
 def _continued(row: Response, kept: Checkpoint | None) -> RunContext:
@@ -140,20 +198,36 @@ def _continued(row: Response, kept: Checkpoint | None) -> RunContext:
     )
 
 
+def _on_the_wire(call: ToolCall) -> str:
+    """Return a result as clients see it (UAMP §8.4.2): a client's own JSON, else words as JSON."""
+    if call.kind == ToolCall.Kind.CLIENT:
+        return call.result
+    return msgspec.json.encode(pure(call.result)).decode()
+
+
 def _with_results(row: Response) -> tuple[uamp.ContentItem, ...]:
-    """Return the kept output, with the results of the calls that have ended since."""
+    """Return the kept output, with the calls and results that its last flush did not have yet."""
     items = list(msgspec.convert(row.output, _ITEMS))
+    rows = calls.tool_calls_of(row.pk)
+    shown = {i.tool_call.id for i in items if isinstance(i, uamp.ToolCallContent)}
+    items += [
+        uamp.ToolCallContent(
+            tool_call=uamp.ToolCallData(id=call.call_id, name=call.name, arguments=call.arguments)
+        )
+        for call in rows
+        if call.call_id not in shown
+    ]
     known = {i.tool_result.call_id for i in items if isinstance(i, uamp.ToolResultContent)}
     items += [
         uamp.ToolResultContent(
             tool_result=uamp.ToolResultData(
                 call_id=call.call_id,
-                result=call.result,
+                result=_on_the_wire(call),
                 is_error=call.is_error,
                 content_items=msgspec.convert(call.content_items, _ITEMS) or None,
             )
         )
-        for call in services.tool_calls_of(row.pk)
+        for call in rows
         if call.call_id not in known and call.status not in ToolCall.OPEN
     ]
     return tuple(items)

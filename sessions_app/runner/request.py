@@ -1,8 +1,9 @@
-"""What a response asks of its agent: the session's configuration and its overrides (UAMP §5.12)."""
+"""What a transport asks for, and what a response asks of its agent (UAMP §5.12)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
@@ -10,9 +11,44 @@ import uamp
 from agents_app.runtime import RunRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from agents_app.checkpoints import Checkpoint
+    from agents_app.selectors import AgentSpec
+    from payments_app.money import Money
+    from sessions_app.paying import Source
+    from sessions_app.runner.run import Run
+    from sessions_app.selectors import OpenSession
+    from uamp import events as ev
+
+    Pay: TypeAlias = Callable[[OpenSession, AgentSpec, Money], Awaitable[Source]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TurnRequest:
+    """A turn as a transport asks for it. `sha256` is the digest of everything that it says."""
+
+    session: OpenSession
+    event_id: str
+    sha256: str
+    inputs: Sequence[ev.InputEvent]
+    create: ev.ResponseCreate
+    pending_input_ids: Sequence[int] = ()
+    origin: str = ""
+    # Items that were checked before; the message gets them after what it says itself.
+    attachments: Sequence[uamp.ContentItem] = ()
+    # What a transport does about an answer that nothing pays for yet, before anything is written:
+    # it returns what pays, or refuses the turn. None: somebody is asked while the answer waits.
+    pay: Pay | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StartedTurn:
+    """What a turn led to; for a repeated event, what it led to the first time."""
+
+    response_ids: Sequence[str]
+    runs: Sequence[Run] = ()
+    repeated: bool = False
 
 
 class ResponseRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

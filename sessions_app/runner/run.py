@@ -7,9 +7,12 @@ made; the rest of the chat gets text collected over UAMP_COALESCE_MS. No delta i
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
+import math
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from django.conf import settings
@@ -18,58 +21,29 @@ import uamp
 from agents_app.runtime import AgentError, RunFinished, run_agent
 from chat_app import contents, fanout
 from sessions_app import database, services
+from sessions_app.calls import root_chat
 from sessions_app.frames import frame, new_event_id, now_ms
+from sessions_app.prices import Meter
 from sessions_app.runner.broker import Broker
 from sessions_app.runner.checkpoints import Checkpoints
 from sessions_app.runner.courier import Courier
 from sessions_app.runner.ending import finish_of
+from sessions_app.runner.till import Till
 from sessions_app.turns import Fenced, Finish, Finished, FinishOutcome
 from uamp import ErrorCode
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from agents_app.runtime import RunRequest
-    from agents_app.selectors import AgentSpec
     from chat_app.services import NewMessage
+    from sessions_app.runner.broker import Begin
+    from sessions_app.runner.context import Listener, RunContext
     from sessions_app.turn_store import TurnStore
 
 logger = logging.getLogger(__name__)
 
 FINISH_RETRY_SECONDS: Final = (0.2, 1.0, 3.0)
-
-
-class Listener(Protocol):
-    """Somebody in this process who hears a response."""
-
-    def text(self, response_id: str, offset: int, text: str, frame: str) -> None:
-        """Take text, and its delta as a frame; `offset` is in code points."""
-
-    def frame(self, response_id: str, frame: str) -> None:
-        """Take another event that is not kept."""
-
-    def event(self, seq: int, event_type: str, response_id: str, frame: str) -> None:
-        """Take a durable event."""
-
-    def ended(self, response_id: str) -> None:
-        """Hear no more of a response: it ended, or another process goes on with it."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunContext:
-    """What a run is about."""
-
-    response_id: str
-    chat_id: str
-    session_id: str | None
-    spec: AgentSpec
-    request: RunRequest
-    fence: int
-    fan_out: bool
-    # Whether the client wants usage while it streams: §3.1 draws no such event.
-    usage_deltas: bool = False
-    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +62,18 @@ class Run:
         *,
         store: TurnStore,
         on_written: Callable[[Run, int, int, NewMessage | None], None],
+        begin: Begin,
     ) -> None:
         self.context = context
         self._on_written = on_written
         self.builder = uamp.OutputBuilder()
         if context.request.resume:
             self.builder.add(_so_far(context))
-        self.usage: uamp.UsageStats | None = None
+        self.meter = Meter(context.spec)
+        self.meter.resume(context.usage_before, context.request.resume, offset=self.builder.offset)
         self.dirty = False
-        self.broker = Broker(self)
+        self.broker = Broker(self, begin)
+        self.till = None if context.payment is None else Till(self, context.payment)
         self._checkpoints = Checkpoints(self)
         self._store = store
         self._listeners: list[Listener] = []
@@ -106,17 +83,33 @@ class Run:
         self._parked = False
         self._is_ending = False
         self._task: asyncio.Task[None] | None = None
+        self._limit: asyncio.Timeout | None = None
+        # What the answer waits for that does not count, and the time that it has left after that.
+        self._waits = 0
+        self._left = math.inf
 
     @property
     def response_id(self) -> str:
         """The response."""
         return self.context.response_id
 
+    @property
+    def fans_out(self) -> bool:
+        """Whether somebody besides the listeners in this process may hear it."""
+        return self._fan_out or not self._listeners
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing may be said any more."""
+        return self._is_ending
+
     # --- Life ---
 
     def start(self) -> asyncio.Task[None]:
-        """Begin, as a task of the process."""
-        self._task = asyncio.create_task(self._run(), name=self.response_id)
+        """Begin, as a task of the process: it knows nothing of the task that asked for it."""
+        self._task = asyncio.create_task(
+            self._run(), name=self.response_id, context=contextvars.Context()
+        )
         return self._task
 
     def cancel(self) -> None:
@@ -135,7 +128,7 @@ class Run:
         self._parked = True
         self._task.cancel()
         await asyncio.wait([self._task])
-        await self.flush()
+        await database.run(services.flush_responses, [self.unflushed()])
         await database.run(services.release_lease, self.response_id, fence=self.context.fence)
 
     def listen(self, listener: Listener) -> None:
@@ -157,15 +150,14 @@ class Run:
         plain: list[dict[str, Any]] = msgspec.to_builtins(self.builder.output)
         return plain
 
-    async def flush(self) -> None:
-        """Keep the answer so far (DESIGN D2: a few times a second, not per delta)."""
+    def unflushed(self) -> services.Flush:
+        """Return the answer so far, which is kept a few times a second, not per delta (D2)."""
         self.dirty = False
-        await database.run(
-            services.flush_response,
-            self.response_id,
+        return services.Flush(
+            response_id=self.response_id,
             fence=self.context.fence,
-            text=self.builder.text,
             output=self.builder.output,
+            usage=self.meter.usage,
         )
 
     # --- What the agent says ---
@@ -203,7 +195,10 @@ class Run:
             # What its last process said after the checkpoint is said anew.
             self.dirty = True
             self._courier.replace(self.response_id, self.builder.text)
-        async with asyncio.timeout(settings.UAMP_RESPONSE_SECONDS):
+        most = context.spec.max_seconds or math.inf
+        async with asyncio.timeout(min(settings.UAMP_RESPONSE_SECONDS, most)) as self._limit:
+            if self.till is not None:
+                await self.till.open()
             agent = run_agent(
                 context.spec,
                 context.request,
@@ -214,10 +209,11 @@ class Run:
             try:
                 async for event in agent:
                     if isinstance(event, RunFinished):
-                        self.usage = event.usage
                         finish_reason = event.finish_reason
-                    else:
-                        self.publish(event)
+                        continue
+                    self.publish(event)
+                    if self.till is not None:
+                        await self.till.watch()
             finally:
                 await agent.aclose()
         return _Ending("completed", finish_reason)
@@ -232,6 +228,8 @@ class Run:
             if event.delta.text:
                 self._publish_text(event.delta, event.delta.text)
             return
+        # An answer that fails or is cancelled has used what its inferences used so far.
+        self.meter.add(event, offset=self.builder.offset)
         if isinstance(event, ev.UsageDelta) and not self.context.usage_deltas:
             return
         self.builder.add(event)
@@ -269,11 +267,54 @@ class Run:
         if self._fan_out:
             self._courier.text(self.response_id, offset, text, self.context.origin)
 
-    def tell_asker(self, event: ev.Event) -> None:
-        """Tell only those in this process who asked: a `tool.call` is for one client."""
-        text = frame(event)
+    def tell_here(self, text: str) -> None:
+        """Tell a frame to those in this process who asked."""
         for listener in self._listeners:
             listener.frame(self.response_id, text)
+
+    def tell_asker(self, event: ev.Event) -> None:
+        """Tell the session that asked, wherever it is now: a `tool.call` is for one client."""
+        text = frame(event)
+        self.tell_here(text)
+        if self.fans_out:
+            self._courier.signal(
+                fanout.signal_message(
+                    chat_id=self.context.chat_id,
+                    frame=text,
+                    origin=self.context.origin,
+                    response_id=self.response_id,
+                    to_session_id=self.context.session_id,
+                )
+            )
+
+    async def ask_person(self, asked: ev.ToolApprovalRequired) -> None:
+        """Ask whoever may decide (ToolCall.asked_in): the chat in which the work was asked for."""
+        text = frame(asked)
+        self.tell_here(text)
+        chat_id = await database.run(root_chat, self.response_id)
+        signal = fanout.signal_message(
+            chat_id=chat_id, frame=text, origin=self.context.origin, response_id=self.response_id
+        )
+        await fanout.send(fanout.chat_group(chat_id), signal)
+
+    @contextmanager
+    def unhurried(self) -> Iterator[None]:
+        """Let the time that a person or another agent takes not count as the answer's."""
+        limit, now = self._limit, asyncio.get_running_loop().time
+        if limit is None:
+            yield
+            return
+        self._waits += 1
+        if self._waits == 1:
+            # An agent that waits for several has its time back when the last of them is there.
+            self._left = (limit.when() or math.inf) - now()
+            limit.reschedule(None)
+        try:
+            yield
+        finally:
+            self._waits -= 1
+            if self._waits == 0 and not limit.expired():
+                limit.reschedule(now() + self._left)
 
     # --- The end ---
 
@@ -286,6 +327,8 @@ class Run:
             self._fan_out = True
         else:
             await self._tell_end(finish, outcome.first_seq)
+            if self.till and finish.charge:
+                await self.till.close(finish.charge.amount, outcome.available)
         if isinstance(outcome, Finished):
             await self._checkpoints.forget()
 
@@ -328,7 +371,7 @@ class Run:
             error=ending.error,
             finish_reason=ending.finish_reason,
             builder=self.builder,
-            usage=self.usage,
+            meter=self.meter,
             has_tool_calls=self.broker.used,
         )
 

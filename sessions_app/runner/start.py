@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -21,12 +22,21 @@ from agents_app import selectors as agents
 from chat_app import contents, fanout
 from chat_app import selectors as chats
 from chat_app.services import Append, NewEvent, NewMessage, layer_messages, message_event
-from sessions_app import database, services
+from sessions_app import database, paying, services
 from sessions_app.frames import new_event_id, now_ms
 from sessions_app.models import new_response_id
+from sessions_app.paying import Reservation
+from sessions_app.prices import bill, step_usage
+from sessions_app.runner import delegation
 from sessions_app.runner import process as processes
-from sessions_app.runner.request import ResponseRequest, run_request
-from sessions_app.runner.run import RunContext
+from sessions_app.runner.context import RunContext
+from sessions_app.runner.request import (
+    ResponseRequest,
+    StartedTurn,
+    TurnRequest,
+    run_request,
+)
+from sessions_app.runner.till import Payment
 from sessions_app.turn_store import StoreBusy
 from sessions_app.turn_writes import start_events
 from sessions_app.turns import NewResponse, Refused, Repeated, Start, Started
@@ -36,8 +46,9 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sessions_app.runner.context import Listener
     from sessions_app.runner.process import Process
-    from sessions_app.runner.run import Listener, Run
+    from sessions_app.runner.run import Run
     from sessions_app.selectors import OpenSession
 
 RESPONSES_PER_SESSION: Final = 8
@@ -48,28 +59,6 @@ REFUSALS: Final = {
     ErrorCode.CHAT_NOT_FOUND: "There is no such chat, or you are not in it.",
     ErrorCode.EVENT_ID_CONFLICT: "This event_id was used for another event.",
 }
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TurnRequest:
-    """A turn as a transport asks for it. `sha256` is the digest of everything that it says."""
-
-    session: OpenSession
-    event_id: str
-    sha256: str
-    inputs: Sequence[ev.InputEvent]
-    create: ev.ResponseCreate
-    pending_input_ids: Sequence[int] = ()
-    origin: str = ""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StartedTurn:
-    """What a turn led to; for a repeated event, what it led to the first time."""
-
-    response_ids: Sequence[str]
-    runs: Sequence[Run] = ()
-    repeated: bool = False
 
 
 @dataclass(kw_only=True, slots=True)
@@ -93,12 +82,13 @@ async def start_response(request: TurnRequest, listener: Listener | None) -> Sta
     turn = await _assemble(request)
     turn.targets = await _targets(request.session, turn)
     start = _start_of(process, request, turn)
+    start = replace(start, reservations=await _reservations(process, request, turn, start))
     try:
         outcome = await process.store.start(start)
     except StoreBusy:
         outcome = Refused(ErrorCode.BUSY)
     if isinstance(outcome, Started):
-        return await _launch(process, request, turn, start, outcome.first_seq, listener)
+        return await _launch(process, request, turn, start, outcome, listener)
     if start.content_ids:
         await database.run(contents.discard, start.content_ids, since=began)
     if isinstance(outcome, Repeated):
@@ -149,9 +139,7 @@ async def _assemble(request: TurnRequest) -> _Turn:
         isinstance(event, ev.InputText) and event.messages is not None for event in request.inputs
     )
     return _Turn(
-        message=(
-            None if message is None else await _new_message(session, message, create.event_id)
-        ),
+        message=(None if message is None else await _new_message(request, message)),
         overrides=ResponseRequest(
             instructions=config.instructions,
             tools=config.tools,
@@ -166,14 +154,15 @@ async def _assemble(request: TurnRequest) -> _Turn:
     )
 
 
-async def _new_message(
-    session: OpenSession, message: uamp.Message, client_event_id: str | None
-) -> NewMessage:
+async def _new_message(request: TurnRequest, message: uamp.Message) -> NewMessage:
     items = message.content_items or ()
-    principal = session.principal
+    principal = request.session.principal
     text_only = all(isinstance(item, uamp.TextContent) for item in items)
     if not text_only:
         items = await database.run(services.take_media, items, principal)
+    if request.attachments:
+        said = items or (uamp.TextContent(text=message.content or ""),)
+        items, text_only = (*said, *request.attachments), False
     content = message.content if message.content is not None else uamp.text_of(items)
     return NewMessage(
         id=f"msg_{uuid.uuid4().hex}",
@@ -183,7 +172,7 @@ async def _new_message(
         content=content,
         content_items=() if text_only else items,
         sender_user_id=principal.user_id,
-        client_event_id=client_event_id,
+        client_event_id=request.create.event_id,
     )
 
 
@@ -216,6 +205,9 @@ async def _may_answer(session: OpenSession, agent_id: str) -> bool:
     except agents.AgentNotFoundError:
         return False
     viewer = session.principal.user_id
+    if session.parent is not None:
+        # Who gave the work was asked when it was given.
+        return spec.is_enabled
     if spec.is_public or (viewer is not None and spec.owner_id == viewer):
         return spec.is_enabled
     return await database.run(agents.get_agent, spec.name, viewer=viewer) is not None
@@ -286,10 +278,11 @@ async def _launch(
     request: TurnRequest,
     turn: _Turn,
     start: Start,
-    first_seq: int,
+    outcome: Started,
     listener: Listener | None,
 ) -> StartedTurn:
-    session = request.session
+    session, first_seq = request.session, outcome.first_seq
+    unpaid = {one.response_id: one for one in start.reservations}
     before = []
     if turn.overrides.context is None:
         before = await process.history.before(session.chat_id, first_seq)
@@ -326,9 +319,62 @@ async def _launch(
             fan_out=fan_out,
             usage_deltas=session.config.extensions.get("usage_delta") is True,
             origin=request.origin,
+            parent=session.parent,
+            user_id=session.principal.user_id,
+            protocol=session.transport,
+            payment=_payment(unpaid.get(new.id), outcome),
         )
-        runs.append(process.launch(context, listener))
+        runs.append(launch(process, context, listener))
     return StartedTurn(response_ids=[new.id for new in start.responses], runs=runs)
+
+
+def _payment(reservation: Reservation | None, outcome: Started) -> Payment | None:
+    if reservation is None:
+        return None
+    return Payment(
+        source=reservation.source,
+        payer_id=reservation.payer_id,
+        first=outcome.holds.get(reservation.response_id),
+    )
+
+
+async def _reservations(
+    process: Process, request: TurnRequest, turn: _Turn, start: Start
+) -> list[Reservation]:
+    """Return what has to be reserved before the agents of a turn call their models (DESIGN D7)."""
+    session = request.session
+    found = []
+    for new in start.responses:
+        spec = await _spec(new.agent_id)
+        if spec.pricing.is_free:
+            continue
+        source, payer_id = await database.run(paying.source_of, session, spec)
+        given = turn.overrides.context
+        if given is None and spec.pricing.input_per_1k == "0":
+            given = ()
+        elif given is None:
+            known = await process.history.about(session.chat_id)
+            given = tuple(m.seen_by(spec.id, shared=session.is_shared) for m in known)
+        asked = run_request(new.id, session.config, turn.overrides, given)
+        usage = step_usage(spec, asked, most=settings.UAMP_RESERVE_TOKENS)
+        amount = bill(spec.pricing, usage, {}, provider=spec.provider).total
+        if source is None and payer_id == session.principal.user_id and request.pay is not None:
+            source = await request.pay(session, spec, amount)
+        found.append(
+            Reservation(
+                response_id=new.id,
+                agent_id=spec.id,
+                amount=amount,
+                source=source,
+                payer_id=payer_id,
+            )
+        )
+    return found
+
+
+def launch(process: Process, context: RunContext, listener: Listener | None = None) -> Run:
+    """Run a response whose row is committed; it may give work to other agents."""
+    return process.launch(context, listener, begin=partial(delegation.begin, start=start_response))
 
 
 async def _spec(agent_id: str) -> agents.AgentSpec:

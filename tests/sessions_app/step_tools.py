@@ -1,4 +1,4 @@
-"""A short tool that leaves a line in a journal, and the script of an agent that calls it once."""
+"""A short tool that leaves a line in a journal, and scripts of agents that take steps."""
 
 from __future__ import annotations
 
@@ -38,5 +38,14 @@ async def noter(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, N
         yield Pause(0.05)
 
 
+async def asks_twice(_agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
+    """Call the client's tool in two steps, one after the other."""
+    answers = sum(isinstance(message, ToolResultMessage) for message in request.messages)
+    if answers < 2:
+        yield Call(name=request.tools[0].name, arguments={"number": answers})
+    else:
+        yield Text("Both are answered.")
+
+
 # A server process imports this module for its tool, and so knows the script.
-SCRIPTS["noter"] = noter
+SCRIPTS.update({"noter": noter, "asks-twice": asks_twice})

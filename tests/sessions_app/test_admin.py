@@ -18,7 +18,14 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from sessions_app.auth import create_api_key, verify_token
-from sessions_app.models import ApiKey, InboundEvent, PendingInput, Response, Session
+from sessions_app.models import (
+    ApiKey,
+    InboundEvent,
+    PaymentRequest,
+    PendingInput,
+    Response,
+    Session,
+)
 from tests import factories
 
 if TYPE_CHECKING:
@@ -64,6 +71,10 @@ def one_of_each(number: int) -> Session:
     session = factories.session(person, chat, agent=agent)
     response = factories.response(agent, chat, session=session)
     factories.tool_call(response)
+    PaymentRequest.objects.create(
+        response=response, number=1, payer=person, asked_in=chat.pk, amount=1, asset="USD",
+        reason="llm_usage", deadline=response.created_at,
+    )  # fmt: skip
     InboundEvent.objects.create(session=session, event_id="1", sha256="0" * 64)
     PendingInput.objects.create(session=session, event_id="2", payload={"type": "input.text"})
     create_api_key(person, name="key")

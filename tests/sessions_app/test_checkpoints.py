@@ -23,7 +23,9 @@ def running(**fields: object) -> Response:
 
 def save(response: Response, *, fence: int) -> None:
     state = AgentState.initial()
-    services.save_checkpoint(response.pk, fence=fence, text="one", output=SAID, state=state, step=1)
+    services.save_checkpoint(
+        response.pk, fence=fence, text="one", output=SAID, usage=None, state=state, step=1
+    )
 
 
 @pytest.mark.django_db

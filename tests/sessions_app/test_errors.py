@@ -465,6 +465,14 @@ def test_an_answer_that_takes_too_long_ends(scene: Scene) -> None:
     assert kept.content.startswith("word1 word2")
 
 
+def test_an_answer_takes_no_longer_than_its_agent_may(scene: Scene) -> None:
+    agent = quick_agent("counter", "slow")
+    Agent.objects.filter(pk=agent.pk).update(max_seconds=1)
+    session_id = scene.client.create_session(agent="counter")["session_id"]
+    assert assert_response_fails(scene.client, session_id)["code"] == "timeout"
+    assert Message.objects.get(role="assistant").content.startswith("word1 word2")
+
+
 def test_an_agent_that_uses_all_its_steps_ends(scene: Scene) -> None:
     function = {"name": "search", "arguments": "{}"}
     calls = [{"index": 0, "id": "call_1", "type": "function", "function": function}]

@@ -42,6 +42,7 @@ Agent.objects.create(
     name="teller", is_public=True, options={"script": "echo", "delay": 0.05}
 )
 Agent.objects.create(name="noter", is_public=True, tools=["note"])
+Agent.objects.create(name="asks-twice", is_public=True)
 """
 COUNTED = " ".join(f"word{number}" for number in range(1, 201))
 WORDS = " ".join(f"w{number}" for number in range(20))
@@ -111,6 +112,14 @@ class Server:
             return database.execute(sql).fetchall()
         finally:
             database.close()
+
+    def run(self, code: str) -> None:
+        """Run code on its database, while it may run or not."""
+        told = {**environment(self.data_dir), "DJANGO_SETTINGS_MODULE": self.settings}
+        prepared_code = f"import django\ndjango.setup()\n{code}"
+        subprocess.run(  # noqa: S603 our own code
+            [sys.executable, "-c", prepared_code], cwd=ROOT, env=told, check=True
+        )
 
     def execute(self, sql: str) -> None:
         """Change the database while no server runs."""
@@ -223,6 +232,50 @@ def test_a_response_that_waited_for_its_client_goes_on_in_another_process(
     assert killable.query("SELECT status, result FROM sessions_app_toolcall") == [("done", "22")]
 
 
+def test_a_response_that_went_on_elsewhere_asks_its_client_again(killable: Server) -> None:
+    killable.settings = "tests.sessions_app.step_settings"
+    killable.start()
+    client = killable.dial()
+    tool = {"type": "function", "function": {"name": "search"}}
+    created = client.create_session(agent="asks-twice", session={"tools": [tool]})
+    client.ask("Paris")
+    begun = client.expect("response.created")
+    client.expect("tool.call")
+    killable.end(signal.SIGKILL)
+    client.close()
+    killable.start()
+    with killable.dial() as again:
+        resumed(again, created, begun["seq"])
+        first = again.until("tool.call")[-1]
+        again.send("tool.result", call_id=first["call_id"], result="1")
+        second = again.until("tool.call")[-1]
+        assert second["call_id"] != first["call_id"]
+        again.send("tool.result", call_id=second["call_id"], result="2")
+        assert output_text(again.until("response.done")[-1]) == "Both are answered."
+
+
+def test_a_call_that_was_not_flushed_is_told_with_its_result(killable: Server) -> None:
+    tool = {"type": "function", "function": {"name": "search"}}
+    killable.start()
+    client = killable.dial()
+    created = client.create_session(agent="tool-user", session={"tools": [tool]})
+    client.ask("Paris")
+    begun = client.expect("response.created")
+    call = client.expect("tool.call")
+    killable.end(signal.SIGKILL)
+    client.close()
+    killable.execute("UPDATE sessions_app_response SET output = '[]'")
+    killable.start()
+    with killable.dial() as again:
+        resumed(again, created, begun["seq"])
+        again.until("tool.call")
+        again.send("tool.result", call_id=call["call_id"], result="22")
+        done = again.until("response.done")[-1]
+    kinds = [item["type"] for item in done["response"]["output"]]
+    assert kinds == ["tool_call", "tool_result", "text"]
+    assert done["response"]["output"][0]["tool_call"]["name"] == "search"
+
+
 def killed_in_the_second_step(server: Server, journal: Path) -> tuple[Frame, Frame]:
     """Kill a server that has run a tool and is telling of it; return how the turn had begun."""
     server.settings = "tests.sessions_app.step_settings"
@@ -270,9 +323,12 @@ def test_a_response_goes_on_from_its_checkpoint(killable: Server, tmp_path: Path
 @pytest.mark.parametrize(
     "change",
     [
-        # A version of UAP that this server does not know; a fourth process to be ended by it.
+        # A version of UAP that this server does not know; a fourth process to be ended by it; no
+        # state of an agent; no output.
         """UPDATE agents_app_checkpoint SET state = '{"version": "2.0.0"}'""",
         "UPDATE sessions_app_response SET fence = 4",
+        """UPDATE agents_app_checkpoint SET state = '{"messages": 7}'""",
+        "UPDATE agents_app_checkpoint SET output = '{}'",
     ],
 )
 def test_a_response_that_cannot_go_on_ends_with_its_text(

@@ -19,7 +19,7 @@ from django.utils import timezone
 import uamp
 from chat_app import fanout
 from chat_app.models import Chat, ChatEvent, Presence
-from sessions_app import auth, database, runner, services
+from sessions_app import auth, calls, database, runner, services
 from sessions_app.models import Response, ToolCall
 from sessions_app.runner import keeper, recovery
 from sessions_app.runner import process as processes
@@ -248,7 +248,7 @@ async def test_a_socket_that_is_gone_does_not_keep_its_person_online(process: Pr
     headers = [(b"authorization", f"Bearer {key}".encode())]
     socket = WebsocketCommunicator(application, "/uamp", headers=headers)
     await socket.connect()
-    await database.run(wait_until, lambda: Presence.objects.count() == 2)
+    await database.run(wait_until, lambda: any(f.presence_id for f in list(process.followers)))
     await database.run(Presence.objects.update, connected_at=seen, seen_at=seen)
     await keeper.renew_presence(process)
     fresh = await database.run(
@@ -323,8 +323,8 @@ async def test_a_response_that_waits_without_a_process_can_be_cancelled(process:
     await recovery.sweep(process)
     ended = await database.run(get_response, response.pk)
     assert (ended.status, ended.text) == ("cancelled", "So far")
-    calls = await database.run(services.tool_calls_of, response.pk)
-    assert [call.status for call in calls] == ["cancelled"]
+    rows = await database.run(calls.tool_calls_of, response.pk)
+    assert [call.status for call in rows] == ["cancelled"]
     assert await database.run(log_of, response.chat_id) == ["response.cancelled", "message.created"]
 
 
@@ -361,3 +361,31 @@ async def test_a_process_that_begins_without_its_layer_hears_the_others_later(
     assert process.runs == {}
     await runner.drain()
     channel_layers.backends.clear()
+
+
+async def test_an_answer_whose_tool_has_run_goes_on_without_a_checkpoint(process: Process) -> None:
+    """The process died after the tool and before the step was kept: the tool is not lost."""
+    call = {"type": "tool_call", "tool_call": {"id": "call_1", "name": "search", "arguments": "{}"}}
+    response = await database.run(left_behind, output=[call])
+    await database.run(
+        ToolCall.objects.filter(response=response).update,
+        call_id="call_1",
+        status=ToolCall.Status.DONE,
+        result='"sunny"',
+        finished_at=timezone.now(),
+    )
+    await database.run(Response.objects.filter(pk=response.pk).update, status="in_progress")
+    await recovery.sweep(process)
+    await database.run(wait_until, lambda: get_response(response.pk).status == "completed")
+    assert (await database.run(get_response, response.pk)).text == "The tool answered: sunny"
+
+
+async def test_an_answer_that_ends_its_process_each_time_is_given_up(process: Process) -> None:
+    response = await database.run(left_behind)
+    await database.run(
+        Response.objects.filter(pk=response.pk).update, status="in_progress", fence=9
+    )
+    await recovery.sweep(process)
+    await database.run(wait_until, lambda: get_response(response.pk).status == "failed")
+    ended = await database.run(get_response, response.pk)
+    assert (ended.error or {})["code"] == "interrupted"

@@ -30,7 +30,7 @@ from agents_app.models import Agent
 from agents_app.tools import FoundMessage, ToolCancelled, ToolError, ToolOutcome
 from chat_app import contents, fanout
 from chat_app.models import Chat, ContentUse, Participant
-from sessions_app import services
+from sessions_app import calls, services
 from sessions_app.models import Response, Session, ToolCall
 from sessions_app.tasks import reap, ring, run_tool_call
 from sessions_app.tool_work import Claim, Work, claim_call, end_call
@@ -45,13 +45,10 @@ LIMIT = uamp.DEFAULT_LIMITS.tool_result_bytes
 
 
 @pytest.fixture(autouse=True)
-def _tools(settings: Settings) -> Iterator[None]:
+def _tools(settings: Settings) -> None:
     settings.UAMP_SERVER_TOOLS = [*django_settings.UAMP_SERVER_TOOLS, *long_tools.PATHS]
     channel_layers.set("default", None)
     channel_layers.backends.clear()
-    long_tools.GATE.clear()
-    yield
-    long_tools.GATE.set()
 
 
 @pytest.fixture
@@ -90,7 +87,7 @@ def queued_call(tool: str, arguments: object = None, *, user: User | None = None
     )
     response = Response.objects.create(chat=chat, session=session, agent=agent)
     text = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
-    pk = services.open_call(
+    opened = calls.open_call(
         response_id=response.pk,
         fence=1,
         kind=ToolCall.Kind.LONG,
@@ -98,8 +95,8 @@ def queued_call(tool: str, arguments: object = None, *, user: User | None = None
         text="",
         output=(),
     )
-    assert pk is not None
-    return ToolCall.objects.select_related("response").get(pk=pk)
+    assert opened is not None
+    return ToolCall.objects.select_related("response").get(pk=opened.pk)
 
 
 def wait_for(condition: Callable[[], object], seconds: float = 15) -> None:
@@ -167,6 +164,15 @@ def progress_of(heard: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [json.loads(m["frame"]) for m in heard if m["type"] == "chat.signal"]
 
 
+def is_alive(pid: int) -> bool:
+    """Return whether there is such a process."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def lines(journal: Path) -> list[str]:
     """Return what a tool wrote down, also before it has begun."""
     return journal.read_text().splitlines() if journal.exists() else []
@@ -226,7 +232,7 @@ def test_the_last_words_before_a_silence_are_told(tmp_path: Path) -> None:
         ring(call.pk)
         wait_for(lambda: len(progress_of(heard)) == 2)
         assert [e["message"] for e in progress_of(heard)] == ["first", "second"]
-        long_tools.GATE.set()
+        long_tools.open_gate(tmp_path / "j")
         assert ended(call).status == "done"
 
 
@@ -359,7 +365,7 @@ def test_a_cancelled_response_stops_its_running_tool(tmp_path: Path) -> None:
         ring(call.pk)
         wait_for(lambda: lines(tmp_path / "j"))
         services.request_cancel(call.response_id)
-        long_tools.GATE.set()
+        long_tools.open_gate(tmp_path / "j")
         row = ended(call)
         wait_for(lambda: heard[-1]["type"] == "run.settled")
     assert (row.status, row.is_error) == ("cancelled", True)
@@ -393,7 +399,7 @@ def test_a_tool_that_hangs_past_its_time_loses_its_call(settings: Settings) -> N
     with Work(claim):
         time.sleep(1.2)
         assert reap() == [call.pk]
-        assert services.expire_calls() == [(call.response_id, call.pk)]
+        assert [late.pk for late in calls.expire_calls()] == [call.pk]
         assert not end_call(claim, "done", ToolOutcome(result="late"))
     row = ToolCall.objects.get(pk=call.pk)
     assert (row.status, row.result) == ("failed", "The tool did not answer in time.")
@@ -643,27 +649,6 @@ def test_the_tool_that_ships_reports_on_a_file_of_the_chat() -> None:
 
 
 @pytest.mark.usefixtures("celery_worker_thread")
-def test_the_tool_that_ships_fetches_a_page(settings: Settings) -> None:
-    with web_server() as web:
-        settings.UAMP_FETCH_ALLOW_HOSTS = [web.place]
-        url = web.page("/", "<title>Rain</title><p>It rains.")
-        call = queued_call("fetch_page", {"url": url})
-        inside = queued_call("fetch_page", {"url": web.redirect("/in", "https://169.254.169.254/")})
-        with hearing(call) as heard:
-            for each in (call, inside):
-                ring(each.pk)
-            row, refused = ended(call), ended(inside)
-            wait_for(lambda: heard[-1]["type"] == "run.settled")
-    assert (row.status, row.is_error) == ("done", False)
-    assert row.result.startswith(f"Content of {url}, untrusted: ")
-    assert row.result.endswith("\n\nTitle: Rain\n\nIt rains.")
-    stages = list(dict.fromkeys(event["stage"] for event in progress_of(heard)))
-    assert stages == ["resolve", "fetch", "read", "done"]
-    assert (refused.status, refused.is_error) == ("failed", True)
-    assert refused.result == "The page was not fetched. The address cannot be reached."
-
-
-@pytest.mark.usefixtures("celery_worker_thread")
 def test_the_tool_that_ships_searches_its_chat() -> None:
     asker = User.objects.create_user("asker")
     call, elsewhere = (queued_call("search_chat", {"query": "BUDGET"}) for _ in range(2))
@@ -682,7 +667,9 @@ def test_the_tool_that_ships_searches_its_chat() -> None:
 
 
 @contextmanager
-def worker_process(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], Connection]]:
+def worker_process(
+    folder: Path, more: dict[str, str] | None = None
+) -> Iterator[tuple[subprocess.Popen[bytes], Connection]]:
     """Run `celery worker` as a process of its own, on a broker of files."""
     for name in ("broker", "control"):
         (folder / "run" / name).mkdir(parents=True)
@@ -691,8 +678,9 @@ def worker_process(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], Conn
         "DATA_DIR": str(folder),
         "WORKER_DATABASE": str(connection.settings_dict["NAME"]),
         "UAMP_LEASE_SECONDS": "1",
+        **(more or {}),
     }
-    command = [sys.executable, "-m", "celery", "-A", "uamp_project", "worker", "-P", "threads"]
+    command = [sys.executable, "-m", "celery", "-A", "uamp_project", "worker"]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(  # noqa: S603 our own interpreter
             [*command, "-c", "2", "--without-heartbeat", "--without-mingle", "--without-gossip"],
@@ -712,6 +700,26 @@ def worker_process(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], Conn
         process.wait()
 
 
+def test_the_tool_that_ships_fetches_a_page(tmp_path: Path) -> None:
+    with web_server() as web:
+        url = web.page("/", "<title>Rain</title><p>It rains.")
+        call = queued_call("fetch_page", {"url": url})
+        inside = queued_call("fetch_page", {"url": web.redirect("/in", "https://169.254.169.254/")})
+        environment = {"UAMP_FETCH_ALLOW_HOSTS": web.place}
+        with worker_process(tmp_path, environment) as (_, doorbell):
+            for each in (call, inside):
+                app.send_task(str(run_tool_call.name), kwargs={"pk": each.pk}, connection=doorbell)
+            wait_for(lambda: ToolCall.objects.get(pk=call.pk).finished_at, 40)
+            row, refused = ended(call), ended(inside)
+    assert (row.status, row.is_error) == ("done", False)
+    assert row.result.startswith(f"Content of {url}, untrusted: ")
+    assert row.result.endswith("\n\nTitle: Rain\n\nIt rains.")
+    assert row.progress is not None
+    assert (row.progress["stage"], row.progress["percent"]) == ("done", 100)
+    assert (refused.status, refused.is_error) == ("failed", True)
+    assert refused.result == "The page was not fetched. The address cannot be reached."
+
+
 @pytest.mark.usefixtures("celery_worker_thread")
 def test_a_worker_killed_in_a_tool_is_replaced_once(tmp_path: Path, settings: Settings) -> None:
     settings.UAMP_LEASE_SECONDS = 1
@@ -722,8 +730,10 @@ def test_a_worker_killed_in_a_tool_is_replaced_once(tmp_path: Path, settings: Se
         wait_for(lambda: len(lines(journal)) >= 3, 40)
         process.send_signal(signal.SIGKILL)
         process.wait()
+    [tool_process] = {int(line.split()[0]) for line in lines(journal)}
+    assert tool_process != process.pid
+    wait_for(lambda: not is_alive(tool_process))
     killed = lines(journal)
-    assert {line.split()[0] for line in killed} == {str(process.pid)}
     assert 3 <= len(killed) < 8
     kept = ToolCall.objects.get(pk=call.pk).progress
     assert kept is not None
@@ -734,7 +744,9 @@ def test_a_worker_killed_in_a_tool_is_replaced_once(tmp_path: Path, settings: Se
         wait_for(lambda: heard[-1]["type"] == "run.settled")
 
     assert (row.status, row.result, row.attempts) == ("done", "8 steps", 2)
-    assert lines(journal)[len(killed) :] == [f"{os.getpid()} {step}" for step in range(1, 9)]
+    again = [line.split() for line in lines(journal)[len(killed) :]]
+    assert [step for _, step in again] == [str(step) for step in range(1, 9)]
+    assert not {process for process, _ in again} & {str(tool_process), str(os.getpid())}
     percents = [event["percent"] for event in progress_of(heard)]
     assert percents == sorted(percents)
     assert (percents[0], percents[-1]) == (kept["percent"], 100)

@@ -16,7 +16,7 @@ from pytest_django import Settings
 from websockets.exceptions import InvalidStatus
 
 from sessions_app.models import ApiKey, Response, Session
-from sessions_app.views import transports
+from sessions_app.views import line as lines
 from tests.client import (
     EventStream,
     Frame,
@@ -97,7 +97,7 @@ def test_a_stream_may_not_be_held_back(web: httpx.Client) -> None:
 def test_a_quiet_stream_shows_that_it_lives(
     web: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transports, "HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr(lines, "HEARTBEAT_SECONDS", 0.05)
     quick_agent("pausing", "echo", delay=0.15)
     session_id = opened(web, agent="pausing")
     with stream_of(web, session_id) as stream:

@@ -6,6 +6,7 @@ import re
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 from django.utils import timezone
 
@@ -108,3 +109,28 @@ def test_a_session_id_fits_everywhere(dial: Dial, alice: Person, session_id: str
 
 def test_a_long_minor_version_is_no_obstacle(dial: Dial) -> None:
     dial().create_session(uamp_version="1.0.0-draft.2026")
+
+
+@pytest.mark.parametrize("bad", ["uak_\0", "%00", "schl\u00fcssel"])
+def test_a_token_of_odd_characters_is_unknown_and_no_defect(web: httpx.Client, bad: str) -> None:
+    answer = web.post("/uamp", params={"token": bad}, json={"events": []})
+    assert answer.status_code == httpx.codes.UNAUTHORIZED
+
+
+def test_a_session_id_of_odd_characters_is_unknown_and_no_defect(
+    web: httpx.Client, alice: Person
+) -> None:
+    answer = web.get("/events/stream", params={"session_id": "sess_\0"}, headers=alice.headers)
+    assert answer.status_code == httpx.codes.NOT_FOUND
+
+
+def test_a_rate_of_nothing_refuses_every_turn(
+    dial: Dial, alice: Person, settings: Settings
+) -> None:
+    settings.UAMP_RESPONSES_PER_MINUTE = 0
+    client = dial(alice)
+    client.create_session(agent="echo")
+    client.ask("Hello")
+    told = client.until("session.error")
+    assert told[-1]["error"]["code"] == "rate_limited"
+    assert told[0]["type"] == "rate_limit"

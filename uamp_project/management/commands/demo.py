@@ -18,11 +18,17 @@ class Command(BaseCommand):
         """Offer machine-readable output, or none."""
         parser.add_argument("--json", action="store_true", help="print JSON")
         parser.add_argument("--quiet", action="store_true", help="print nothing")
+        parser.add_argument(
+            "--starting",
+            action="store_true",
+            help="the server starts with this environment: where it names no model, a script"
+            " answers for the assistant",
+        )
 
     def handle(self, *_: Any, **options: Any) -> None:
         """Prepare and print."""
         try:
-            prepared = demo.prepare()
+            prepared = demo.prepare(is_starting=options["starting"])
         except demo.NameIsTakenError as error:
             raise CommandError(f"{error}; the demo was not prepared") from error
         if options["quiet"]:

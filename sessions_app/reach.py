@@ -1,0 +1,56 @@
+"""Which contents an agent may touch for whom: those of the chat, and the asker's own (UAMP §8.5.4).
+
+Not all that a person may read: an agent must not carry files between their chats. Synchronous.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+from agents_app.tools import ToolError
+from chat_app import contents
+from sessions_app.models import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import uamp
+    from chat_app.models import Content
+
+
+def chat_owner(chat_id: str) -> contents.Owner:
+    """Return the owner of what tools make in a chat."""
+    return contents.Owner(key=f"chat:{chat_id}")
+
+
+def readable(content_id: str, *, chat_id: str, asker: contents.Owner) -> Content:
+    """Return a content that was made in the chat, appears in it, or is the asker's own.
+
+    Raises ToolError, with the same words for one that does not exist and one that is not theirs.
+    """
+    try:
+        return _readable(str(uuid.UUID(content_id)), chat_id, asker)
+    except (ValueError, contents.ContentNotFound):
+        raise ToolError(f"There is no content {content_id[:80]!r} in this chat.") from None
+
+
+def _readable(content_id: str, chat_id: str, asker: contents.Owner) -> Content:
+    for owner in (chat_owner(chat_id), asker):
+        content = contents.owned(content_id, owner=owner)
+        if content is not None:
+            return content
+    return contents.in_chat(content_id, chat_id)
+
+
+def presentable(
+    response_id: str, chat_id: str, content_ids: Sequence[str]
+) -> tuple[uamp.ContentItem, ...]:
+    """Return the items of contents that a response may show, and let its chat read them."""
+    session = Session.objects.filter(responses=response_id).first()
+    asker = contents.Owner(
+        user_id=session.user_id if session else None, key=session.principal if session else ""
+    )
+    found = [readable(content_id, chat_id=chat_id, asker=asker) for content_id in content_ids]
+    contents.use(chat_id, [str(content.pk) for content in found])
+    return tuple(contents.item_of(content) for content in found)

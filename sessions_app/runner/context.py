@@ -1,0 +1,53 @@
+"""What a run is about, and who hears it in this process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import uamp
+    from agents_app.runtime import RunRequest
+    from agents_app.selectors import AgentSpec
+    from sessions_app.runner.till import Payment
+    from sessions_app.turns import ParentCall
+
+
+class Listener(Protocol):
+    """Somebody in this process who hears a response."""
+
+    def text(self, response_id: str, offset: int, text: str, frame: str) -> None:
+        """Take text, and its delta as a frame; `offset` is in code points."""
+
+    def frame(self, response_id: str, frame: str) -> None:
+        """Take another event that is not kept."""
+
+    def event(self, seq: int, event_type: str, response_id: str, frame: str) -> None:
+        """Take a durable event."""
+
+    def ended(self, response_id: str) -> None:
+        """Hear no more of a response: it ended, or another process goes on with it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunContext:
+    """What a run is about."""
+
+    response_id: str
+    chat_id: str
+    session_id: str | None
+    spec: AgentSpec
+    request: RunRequest
+    fence: int
+    fan_out: bool
+    # Whether the client wants usage while it streams: §3.1 draws no such event.
+    usage_deltas: bool = False
+    origin: str = ""
+    # The call of another agent that this response answers.
+    parent: ParentCall | None = None
+    # Who asked, over which transport, and how the answer is paid where it has a price.
+    user_id: int | None = None
+    protocol: str = "uamp"
+    payment: Payment | None = None
+    # What was used before this process took the response over.
+    usage_before: uamp.UsageStats | None = None

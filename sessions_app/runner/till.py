@@ -1,0 +1,296 @@
+"""The payment of one running answer: nothing is done that is not reserved before (DESIGN D7).
+
+`payment.required`, then `payment.accepted` once before the first delta (UAMP §3.3, §7.2); where a
+reservation runs low, more is reserved, and where that needs a person the same answer pauses with
+`extra.action` `topup` and goes on. A wait is a row; what waits here is only the quick way to go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+
+from agents_app.runtime import AgentError
+from chat_app import fanout
+from payments_app.money import Money
+from sessions_app import database, paying, payment_requests, services
+from sessions_app.frames import frame
+from sessions_app.models import PaymentRequest
+from sessions_app.prices import step_usage
+from uamp import ErrorCode, PaymentErrorCode
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from payments_app.services import HoldOutcome
+    from sessions_app.paying import Source
+    from sessions_app.runner.run import Run
+
+
+WATCH_CHARS: Final = 200
+"""A running text is looked at once for so many characters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payment:
+    """What is known of a response's payment when it begins.
+
+    `first` is the reservation that was made together with the turn, `source` what may be taken from
+    without asking, `payer_id` who is asked otherwise; without one it is the visitor whose session
+    it is.
+    """
+
+    source: Source | None
+    payer_id: int | None
+    first: HoldOutcome | None = None
+
+
+class Till:
+    """Sees to it that a run of an agent with a price never works for nothing."""
+
+    def __init__(self, run: Run, payment: Payment) -> None:
+        self._run = run
+        self._payment = payment
+        self._asset = run.context.spec.pricing.currency
+        self._held = payment.first.amount if payment.first else Money.zero(self._asset)
+        self._step = step_usage(
+            run.context.spec, run.context.request, most=settings.UAMP_RESERVE_TOKENS
+        )
+        self._before = Counter(run.meter.tools)
+        self._pending: Counter[str] = Counter()
+        self._checked_at = run.builder.offset
+        self._holds = 0
+        self._requests = 0
+        self._lock = asyncio.Lock()
+        self._wait: tuple[int, asyncio.Future[PaymentRequest]] | None = None
+
+    @property
+    def waiting(self) -> list[int]:
+        """The keys of the rows that this run waits for."""
+        return [] if self._wait is None else [self._wait[0]]
+
+    async def open(self) -> None:
+        """Let the answer begin once its first step is paid; raises AgentError."""
+        first = self._payment.first
+        if first is not None:
+            await self._accept(first.hold_id, first.available)
+            return
+        # A run that goes on may have been paid before its process died.
+        self._held, asked = await database.run(
+            payment_requests.so_far, self._run.response_id, self._asset
+        )
+        self._requests = len(asked)
+        if asked and asked[-1].status == PaymentRequest.Status.EXPIRED:
+            raise _late()
+        await self._need(self._cost(more=True), action="")
+
+    async def admit_step(self) -> None:
+        """Let the next step call the model once that is paid; raises AgentError."""
+        await self._need(self._cost(more=True), action="topup")
+
+    async def admit_tool(self, name: str) -> None:
+        """Let a tool run once its price is paid; raises AgentError."""
+        if name not in self._run.context.spec.pricing.tools:
+            return
+        self._pending[name] += 1
+        await self._need(self._cost(), action="tool")
+
+    async def watch(self) -> None:
+        """Pause the answer before it costs more than what is held; raises AgentError."""
+        if self._run.builder.offset - self._checked_at < WATCH_CHARS:
+            return
+        self._checked_at = self._run.builder.offset
+        cost = self._cost()
+        if cost > self._held:
+            # As much again as one step: a pause for every word would be no answer.
+            await self._need(self._cost(more=True), action="topup")
+
+    def _cost(self, *, more: bool = False) -> Money:
+        run = self._run
+        # What ended is counted by the meter, what was admitted and runs is pending.
+        open_tools = self._pending - (run.meter.tools - self._before)
+        bill = run.meter.bill(
+            run.builder.offset, more=self._step if more else None, tools=open_tools
+        )
+        return bill.total
+
+    async def _need(self, cost: Money, *, action: str) -> None:
+        async with self._lock:
+            if cost <= self._held:
+                return
+            amount = cost - self._held
+            if not await self._take(amount):
+                await self._ask(amount, action)
+
+    async def _take(self, amount: Money) -> bool:
+        """Reserve more of what may be taken without asking."""
+        source = self._payment.source
+        if source is None:
+            return False
+        self._holds += 1
+        try:
+            hold = await database.run(
+                paying.reserve_more,
+                source,
+                key=f"hold:{self._run.response_id}:{self._run.context.fence}:{self._holds}",
+                amount=amount,
+                response_id=self._run.response_id,
+                agent_id=self._run.context.spec.id,
+                held=self._held,
+            )
+        except paying.MandateRevoked:
+            self._payment = replace(self._payment, source=None)
+            event = revoked(self._run.response_id, self._run.context.spec.name, amount)
+            await self.tell_payer(event, self._run.context.chat_id)
+            return False
+        except paying.REFUSALS:
+            return False
+        self._held += hold.amount
+        if self._holds == 1 and self._held == hold.amount:
+            await self._accept(hold.hold_id, hold.available)
+        return True
+
+    async def _ask(self, amount: Money, action: str) -> None:
+        """Ask whoever pays, and wait for as long as they may take."""
+        run = self._run
+        if self._payment.payer_id is None and run.context.user_id is not None:
+            raise _unpaid("What pays for this agent in this chat is used up. Ask the chat's owner.")
+        self._requests += 1
+        row = await database.run(
+            payment_requests.ask,
+            run.response_id,
+            fence=run.context.fence,
+            number=self._requests,
+            amount=amount,
+            payer_id=self._payment.payer_id,
+            action=action,
+        )
+        if row is None:
+            raise AgentError("Another process goes on with it.", code=ErrorCode.INTERRUPTED)
+        future: asyncio.Future[PaymentRequest] = asyncio.get_running_loop().create_future()
+        self._wait = (row.pk, future)
+        try:
+            await self.tell_payer(required(row, run.context.spec.name), row.asked_in)
+            self.settle(await database.run(payment_requests.decided, [row.pk]))
+            with run.unhurried():
+                row = await future
+        finally:
+            self._wait = None
+        if row.status != PaymentRequest.Status.PAID:
+            raise _late()
+        self._held += Money(row.amount, row.asset)
+        if row.token_id:
+            # What it was paid with pays for the rest too, as far as it goes.
+            source = await database.run(paying.by_token, row.token_id, run.context.spec)
+            self._payment = replace(self._payment, source=source)
+        await database.run(services.set_running, run.response_id, fence=run.context.fence)
+        await self._accept(row.hold_id, await database.run(paying.payer_balance, run.response_id))
+
+    async def _accept(self, payment_id: str, balance: Money | None) -> None:
+        event = accepted(self._run.response_id, payment_id, balance)
+        await self.tell_payer(event, self._run.context.chat_id)
+
+    async def close(self, cost: Money, left: Money | None) -> None:
+        """Tell who paid what is left (UAMP §3.3), after the end of the answer.
+
+        `left` is not known when the write of the end had to be tried again.
+        """
+        if left is None:
+            left = await database.run(paying.payer_balance, self._run.response_id)
+        if left is not None:
+            event = balance_event(self._run.response_id, left, cost)
+            await self.tell_payer(event, self._run.context.chat_id)
+
+    def settle(self, rows: list[PaymentRequest]) -> None:
+        """Take the ends of requests, from the doorbell or from reading the rows."""
+        for row in rows:
+            if self._wait is not None and self._wait[0] == row.pk and not self._wait[1].done():
+                self._wait[1].set_result(row)
+
+    async def tell_payer(self, event: ev.Event, chat_id: str) -> None:
+        """Tell who pays, wherever they are in the chat in which the work was asked for."""
+        run, payer = self._run, self._payment.payer_id
+        is_asker = payer == run.context.user_id
+        text = frame(event)
+        if is_asker:
+            run.tell_here(text)
+            if not run.fans_out:
+                return
+        signal = fanout.signal_message(
+            chat_id=chat_id,
+            frame=text,
+            origin=run.context.origin if is_asker else "",
+            to_user_id=payer,
+            response_id=run.response_id,
+        )
+        await fanout.send(fanout.chat_group(chat_id), signal)
+
+
+LOW_BALANCE: Final = 5
+"""Fewer answers than this that the balance lasts for are worth a warning."""
+
+
+def required(row: PaymentRequest, agent: str) -> ev.PaymentRequired:
+    """Return the event that asks for a payment (UAMP §7.2)."""
+    schemes = [ev.PaymentScheme(scheme="token", network=paying.NETWORK)]
+    if row.payer_id is not None:
+        schemes.append(ev.PaymentScheme(scheme="balance", network=paying.NETWORK))
+    extra = {"action": row.action} if row.action else None
+    return ev.PaymentRequired(
+        response_id=row.response_id,
+        requirements=ev.PaymentRequirements(
+            amount=str(Money(row.amount, row.asset)),
+            currency=row.asset,
+            schemes=tuple(schemes),
+            expires_at=int(row.deadline.timestamp()),
+            reason=row.reason,
+            ap2=settings.UAMP_AP2 or None,
+            extra={**(extra or {}), "agent": agent},
+        ),
+        extra=extra,
+    )
+
+
+def revoked(response_id: str, agent: str, amount: Money) -> ev.PaymentError:
+    """Return the event that says why somebody is asked who had allowed it (UAMP §7.2)."""
+    return ev.PaymentError(
+        code=PaymentErrorCode.MANDATE_REVOKED,
+        message=f"{agent} may no longer take money without asking. Pay, and the answer goes on.",
+        balance_required=str(amount),
+        can_retry=True,
+        response_id=response_id,
+    )
+
+
+def accepted(response_id: str, payment_id: str, balance: Money | None) -> ev.PaymentAccepted:
+    """Return the event that says that a payment stands (UAMP §7.2)."""
+    return ev.PaymentAccepted(
+        payment_id=payment_id,
+        response_id=response_id,
+        balance_remaining=None if balance is None else str(balance),
+    )
+
+
+def balance_event(response_id: str, balance: Money, cost: Money) -> ev.PaymentBalance:
+    """Return what is left after an answer, in both shapes (UAMP §7.2, transports)."""
+    lasts = balance.amount // cost.amount if cost.amount > 0 else None
+    return ev.PaymentBalance(
+        balance=str(balance),
+        currency=balance.asset,
+        low_balance_warning=lasts is not None and lasts < LOW_BALANCE,
+        estimated_remaining=lasts,
+        balance_remaining=str(balance),
+        threshold=str(cost * LOW_BALANCE),
+        response_id=response_id,
+    )
+
+
+def _unpaid(message: str) -> AgentError:
+    return AgentError(message, code=ErrorCode.PAYMENT_REQUIRED)
+
+
+def _late() -> AgentError:
+    return AgentError("The payment did not come in time.", code=ErrorCode.PAYMENT_TIMEOUT)

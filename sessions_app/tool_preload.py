@@ -1,0 +1,12 @@
+"""What the processes of tools share: Django and the tools, imported once before they are forked.
+
+The fork server of `tool_process` imports this module and nothing else does: it sets Django up.
+"""
+
+import django
+
+django.setup()
+
+from agents_app.tools import server_tools  # noqa: E402 tools may need apps that are set up
+
+server_tools()

@@ -1,0 +1,175 @@
+"""Batches: an array of client events in one HTTP request (notes/webagents.md §7).
+
+`POST /uamp` answers with an array of server events, `POST /uamp/stream` with a stream. What has to
+be paid first is a 402 (x402), and the same request with a payment goes through.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+
+import uamp
+from payments_app import x402
+from sessions_app import database, paying, services
+from sessions_app.views.line import Line, principal_of, protocol_view, with_heartbeat
+from uamp import ErrorCode, PaymentErrorCode, RemoteProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from agents_app.selectors import AgentSpec
+    from payments_app.money import Money
+    from sessions_app.selectors import OpenSession
+
+BATCH_EVENTS: Final = 100
+PAYMENT_REQUIRED: Final = "payment_required"
+
+
+@protocol_view
+async def batch(request: HttpRequest, name: str = "") -> HttpResponseBase:
+    """`POST /uamp`: an array of client events in, an array of server events out."""
+    del name
+    if request.method != "POST":
+        return HttpResponse(status=405, headers={"Allow": "POST"})
+    line, events = await _batch_of(request)
+    till = _Till(request, line)
+    try:
+        await _take(line, events)
+        if till.demand is not None:
+            return till.demand
+        frames = [outgoing.text async for outgoing in line.peer.frames()]
+    finally:
+        await line.close()
+    return HttpResponse(
+        f"[{','.join(frames)}]", content_type="application/json", headers=till.headers
+    )
+
+
+@protocol_view
+async def batch_stream(request: HttpRequest, name: str = "") -> HttpResponseBase:
+    """`POST /uamp/stream`: an array of client events in, a stream of server events out."""
+    del name
+    if request.method != "POST":
+        return HttpResponse(status=405, headers={"Allow": "POST"})
+    line, events = await _batch_of(request)
+    till = _Till(request, line)
+    try:
+        await _take(line, events)
+    except BaseException:
+        await line.close()
+        raise
+    if till.demand is not None:
+        await line.close()
+        return till.demand
+
+    async def stream() -> AsyncIterator[bytes]:
+        try:
+            async for outgoing in with_heartbeat(line.peer.frames()):
+                if outgoing is None:
+                    yield b": keep-alive\n\n"
+                else:
+                    yield f"data: {outgoing.text}\n\n".encode()
+            yield b"data: [DONE]\n\n"
+        finally:
+            await line.close()
+
+    response = line.answer(stream())
+    for header, value in till.headers.items():
+        response[header] = value
+    return response
+
+
+class _Till:
+    """Has the turns of a batch paid by its headers, or demands that (x402): nothing runs before."""
+
+    def __init__(self, request: HttpRequest, line: Line) -> None:
+        self.demand: HttpResponse | None = None
+        self.headers: dict[str, str] = {}
+        self._request = request
+        line.peer.pay = self._pay
+
+    async def _pay(self, session: OpenSession, spec: AgentSpec, amount: Money) -> paying.Source:
+        body = x402.requirements(
+            amount,
+            resource_url=self._request.build_absolute_uri(),
+            description=spec.description or f"An answer of {spec.name}",
+            agent=spec.name,
+        )
+        try:
+            # It may ask a facilitator: not on the threads that everybody's rows are read with.
+            paid = await asyncio.to_thread(
+                database.scoped, x402.accept, dict(self._request.headers), body
+            )
+        except x402.PaymentNotTaken as error:
+            raise self._demanded(body, str(error), error.code) from error
+        if paid is None:
+            raise self._demanded(body, "This has to be paid first.", PAYMENT_REQUIRED)
+        self.headers.update(paid.response_headers)
+        session.payment_token_id = paid.token_id
+        await database.run(services.keep_payment_token, session.id, paid.token_id)
+        source = await database.run(paying.by_token, paid.token_id, spec)
+        if source is None:
+            raise self._demanded(
+                body, "The payment ended in the meantime.", PaymentErrorCode.TOKEN_INVALID
+            )
+        return source
+
+    def _demanded(self, body: dict[str, Any], message: str, code: str) -> RemoteProtocolError:
+        told = {**body, "code": code, "message": message}
+        self.demand = HttpResponse(
+            msgspec.json.encode(told),
+            status=402,
+            content_type="application/json",
+            headers=x402.required_headers(body),
+        )
+        return RemoteProtocolError(ErrorCode.PAYMENT_REQUIRED, message)
+
+
+async def _batch_of(request: HttpRequest) -> tuple[Line, list[dict[str, Any]]]:
+    """Return a line with the standing sessions that the events name, and the events."""
+    line = Line(request, await principal_of(request), "batch")
+    events = _events_of(request.body, line.peer.limits)
+    named = {str(event["session_id"]) for event in events if event.get("session_id")}
+    named -= {_opened_by(event) for event in events}
+    try:
+        for session_id in named:
+            await line.attach_known(session_id)
+            line.hear_running(session_id)
+    except BaseException:
+        await line.close()
+        raise
+    return line, events
+
+
+def _opened_by(event: dict[str, Any]) -> str:
+    """Return the id of the session that a session.create opens, or ''."""
+    resume, session = event.get("resume"), event.get("session")
+    if event.get("type") == "session.create":
+        if isinstance(resume, dict) and resume.get("session_id"):
+            return str(resume["session_id"])
+        if isinstance(session, dict) and session.get("id"):
+            return str(session["id"])
+    return ""
+
+
+def _events_of(body: bytes, limits: uamp.Limits) -> list[dict[str, Any]]:
+    events = uamp.load_json(body, limits)
+    if isinstance(events, dict):
+        events = [events]
+    if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
+        raise RemoteProtocolError(ErrorCode.INVALID_EVENT, "The body is an array of events.")
+    if len(events) > BATCH_EVENTS:
+        raise RemoteProtocolError(
+            ErrorCode.TOO_MANY_ITEMS, f"A batch has at most {BATCH_EVENTS} events."
+        )
+    return events
+
+
+async def _take(line: Line, events: list[dict[str, Any]]) -> None:
+    for event in events:
+        await line.take(msgspec.json.encode(event))
+    line.peer.end_when_idle()

@@ -1,0 +1,72 @@
+"""An order that is given twice, as by a process that goes on for a dead one, begins one answer."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+import uamp
+from agents_app.teamwork import Order
+from sessions_app import auth, calls, database, runner, services
+from sessions_app.models import Response, Session, ToolCall
+from sessions_app.runner import delegation
+from tests.sessions_app import team_tools
+from tests.sessions_app.test_delegation import doer, to
+from tests.sessions_app.test_runs import Hearer, ask, process
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from sessions_app.runner import Process
+    from sessions_app.selectors import OpenSession
+
+__all__ = ["process"]
+
+pytestmark = pytest.mark.usefixtures("process")
+
+
+def open_session() -> OpenSession:
+    """Open a visitor's session with an agent that may give work to another one."""
+    doer("boss", "worker")
+    doer("worker")
+    return services.open_session(
+        principal=auth.anonymous(),
+        transport="websocket",
+        create=ev.SessionCreate(),
+        agent_name="boss",
+        chat_id=None,
+    )
+
+
+def families() -> tuple[int, int, list[str]]:
+    """Return how many sessions and answers there are for orders, and how the answers are."""
+    made = Response.objects.filter(session__parent_call__isnull=False)
+    return (
+        Session.objects.filter(parent_call__isnull=False).count(),
+        made.count(),
+        sorted(made.values_list("status", flat=True)),
+    )
+
+
+async def test_an_order_that_is_given_again_is_the_same_order(process: Process) -> None:
+    session = await database.run(open_session)
+    hearer = Hearer()
+    run = await ask(session, to("worker", team_tools.order(words=10)), hearer)
+    async with asyncio.timeout(10):
+        while not run.broker.waiting or len(process.runs) < 2:  # noqa: ASYNC110 rows say when
+            await asyncio.sleep(0.02)
+    row = await database.run(ToolCall.objects.get)
+    order = msgspec.json.decode(row.arguments, type=Order)
+    call = uamp.ToolCallData(id=row.call_id, name=row.name, arguments=row.arguments)
+    again = partial(delegation.begin, run, row.pk, call, order, start=runner.start_response)
+    await again()
+    async with asyncio.timeout(10):
+        await hearer.is_over.wait()
+    # Also when all of it has ended.
+    await again()
+    assert await database.run(families) == (1, 1, ["completed"])
+    assert await database.run(calls.live_children, run.response_id) == []
+    assert (await database.run(Response.objects.get, pk=run.response_id)).status == "completed"

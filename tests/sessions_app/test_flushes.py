@@ -1,0 +1,72 @@
+"""What running answers have said so far is kept for whoever goes on with them (DESIGN D2, D3)."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from django.db import connections, transaction
+
+import uamp
+from sessions_app import database, services
+from sessions_app.models import Response
+from tests import factories
+
+if TYPE_CHECKING:
+    from chat_app.models import Chat
+
+OUTPUT = (
+    uamp.TextContent(text="It's "),
+    uamp.ToolCallContent(tool_call=uamp.ToolCallData(id="c", name="find", arguments="{}")),
+    uamp.TextContent(text="50 % “done”"),
+)
+
+
+@pytest.fixture
+def chat(database_threads: None) -> Chat:
+    return factories.chat(factories.user())
+
+
+def flush_of(response: Response, fence: int = 1) -> services.Flush:
+    return services.Flush(response_id=response.pk, fence=fence, output=OUTPUT)
+
+
+def test_answers_are_kept_together(chat: Chat) -> None:
+    agent = factories.agent()
+    rows = [factories.response(agent, chat) for _ in range(3)]
+    waiting = factories.response(agent, chat, status="waiting")
+    assert services.flush_responses([flush_of(row) for row in [*rows, waiting]]) == {
+        row.pk for row in [*rows, waiting]
+    }
+    for row in Response.objects.all():
+        assert row.text == "It's 50 % “done”"
+        assert [item["type"] for item in row.output] == ["text", "tool_call", "text"]
+
+
+def test_nothing_is_kept_of_what_ended_or_goes_on_elsewhere(chat: Chat) -> None:
+    agent = factories.agent()
+    ended = factories.response(agent, chat, status="completed", text="whole")
+    taken = factories.response(agent, chat, text="theirs", fence=2)
+    services.flush_responses([flush_of(ended), flush_of(taken)])
+    ended.refresh_from_db()
+    taken.refresh_from_db()
+    assert (ended.text, taken.text) == ("whole", "theirs")
+
+
+@pytest.mark.postgres
+def test_a_response_that_is_being_written_is_left_for_the_next_time(chat: Chat) -> None:
+    agent = factories.agent()
+    held, free = factories.response(agent, chat), factories.response(agent, chat)
+    kept: set[str] = set()
+
+    def flush() -> None:
+        kept.update(database.scoped(services.flush_responses, [flush_of(held), flush_of(free)]))
+        connections.close_all()
+
+    with transaction.atomic():
+        Response.objects.select_for_update().get(pk=held.pk)
+        thread = threading.Thread(target=flush)
+        thread.start()
+        thread.join(10)
+        assert kept == {free.pk}

@@ -1,0 +1,401 @@
+"""Answers that have a price, over a real socket: asked, paid, settled (UAMP §3.3, §7.2, D7)."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from payments_app import limits
+from payments_app import selectors as ledger_rows
+from payments_app import services as ledger
+from payments_app.models import Hold, Transfer
+from payments_app.money import Money
+from sessions_app.models import PaymentRequest, Response
+from tests.client import TERMINAL, Frame, UampClient, text_of, wait_until
+from tests.house import Dial, Person, quick_agent, shared_chat
+
+if TYPE_CHECKING:
+    from pytest_django import Settings
+
+    from agents_app.models import Agent
+
+WALLET = {"scheme": "balance", "network": "uamp"}
+
+
+def usd(text: str) -> Money:
+    """Return an amount of dollars."""
+    return Money.parse(text, "USD")
+
+
+def rich(who: Person, amount: str = "10") -> Person:
+    """Give somebody money."""
+    ledger.top_up(
+        key=f"seed:{who.user.pk}:{amount}",
+        account=ledger.account_of_user(who.user.pk).id,
+        amount=usd(amount),
+        provider="tests",
+        external_id=f"seed:{who.user.pk}:{amount}",
+    )
+    return who
+
+
+def priced(name: str, script: str = "echo", **pricing: Any) -> Agent:
+    """Make an agent that has a price."""
+    agent = quick_agent(name, script)
+    agent.pricing = pricing
+    agent.save()
+    return agent
+
+
+def wallet(who: Person) -> ledger_rows.Balance:
+    """Return what somebody has."""
+    return ledger_rows.balance(ledger.account_of_user(who.user.pk).id)
+
+
+def earned(agent: Agent) -> str:
+    """Return what an agent has earned."""
+    return str(ledger_rows.balance(ledger.account_of_agent(agent.pk).id).posted)
+
+
+def types(frames: list[Frame]) -> list[str]:
+    """Return the types of frames, a run of deltas as one."""
+    found: list[str] = []
+    for frame in frames:
+        if not (found and found[-1] == frame["type"] == "response.delta"):
+            found.append(frame["type"])
+    return found
+
+
+def pay(client: UampClient, asked: Frame, **payment: Any) -> str:
+    """Answer `payment.required`."""
+    return client.send(
+        "payment.submit", response_id=asked["response_id"], payment=payment or WALLET
+    )
+
+
+def clean() -> bool:
+    """Return whether the ledger adds up and holds nothing."""
+    return ledger.audit().clean and not Hold.objects.filter(state="active").exists()
+
+
+def test_a_turn_is_paid_as_the_specification_prints_it(dial: Dial, alice: Person) -> None:
+    agent = priced("paid", per_answer="0.25")
+    rich(alice)
+    client = dial(alice)
+    client.create_session(agent="paid")
+    client.ask("Hello to you")
+    begun = client.until("payment.required")
+    assert types(begun) == ["response.created", "payment.required"]
+    asked = begun[-1]
+    assert asked["requirements"]["amount"] == "0.25"
+    assert asked["requirements"]["currency"] == "USD"
+    assert {"scheme": "token", "network": "uamp"} in asked["requirements"]["schemes"]
+    assert WALLET in asked["requirements"]["schemes"]
+    assert asked["requirements"]["expires_at"] > 0
+    pay(client, asked)
+    frames = client.until("payment.balance")
+    assert types(frames) == [
+        "payment.accepted",
+        "response.delta",
+        "response.done",
+        "payment.balance",
+    ]
+    accepted, balance = frames[0], frames[-1]
+    assert accepted["balance_remaining"] == "9.75"
+    assert frames[-2]["response"]["usage"]["cost"]["total_cost"] == 0.25
+    assert (balance["balance"], balance["balance_remaining"]) == ("9.75", "9.75")
+    assert (balance["currency"], balance["estimated_remaining"]) == ("USD", 39)
+    assert balance["low_balance_warning"] is False
+    assert (str(wallet(alice).available), earned(agent)) == ("9.75", "0.25")
+    assert clean()
+
+
+def test_nothing_is_asked_of_a_free_agent(dial: Dial, alice: Person) -> None:
+    client = dial(alice)
+    client.create_session(agent="echo")
+    assert types(client.answer("Hello")) == ["response.created", "response.delta", "response.done"]
+    assert not PaymentRequest.objects.exists()
+
+
+def test_no_word_is_said_before_it_is_paid(dial: Dial, alice: Person) -> None:
+    priced("paid", per_answer="1")
+    client = dial(alice)
+    client.create_session(agent="paid")
+    client.ask("Hello")
+    client.until("payment.required")
+    assert [f for f in client.during(0.5) if f["type"] == "response.delta"] == []
+    assert Response.objects.get().status == "waiting"
+
+
+def test_who_has_too_little_is_told_and_can_pay_later(dial: Dial, alice: Person) -> None:
+    agent = priced("paid", per_answer="1")
+    client = dial(alice)
+    client.create_session(agent="paid")
+    client.ask("Hello")
+    asked = client.until("payment.required")[-1]
+    pay(client, asked)
+    refused = client.until("payment.error")[-1]
+    assert refused["code"] == "insufficient_balance"
+    assert (refused["balance_required"], refused["balance_current"]) == ("1", "0")
+    assert refused["can_retry"] is True
+    rich(alice, "1")
+    pay(client, asked)
+    assert text_of(client.until("response.done")) == "Hello"
+    assert earned(agent) == "1"
+
+
+def test_a_payment_that_comes_twice_is_taken_once(dial: Dial, alice: Person) -> None:
+    agent = priced("paid", per_answer="1")
+    rich(alice)
+    client = dial(alice)
+    client.create_session(agent="paid")
+    client.ask("Hello")
+    asked = client.until("payment.required")[-1]
+    pay(client, asked)
+    pay(client, asked)
+    frames = client.until("payment.balance")
+    late = [f for f in [*frames, *client.settle()] if f["type"] == "session.error"]
+    assert [error["error"]["code"] for error in late] == ["payment_not_due"]
+    assert [f["type"] for f in frames].count("payment.accepted") == 1
+    assert (str(wallet(alice).available), earned(agent)) == ("9", "1")
+
+
+def test_an_answer_that_nobody_pays_for_ends(dial: Dial, alice: Person, settings: Settings) -> None:
+    settings.UAMP_PAYMENT_SECONDS = 0.5
+    settings.UAMP_SWEEP_SECONDS = 0.3
+    agent = priced("paid", per_answer="1")
+    rich(alice)
+    client = dial(alice)
+    client.create_session(agent="paid")
+    client.ask("Hello")
+    asked = client.until("payment.required")[-1]
+    ended = client.until(*TERMINAL)[-1]
+    assert ended["error"]["code"] == "payment_timeout"
+    pay(client, asked)
+    assert client.until("session.error")[-1]["error"]["code"] == "payment_not_due"
+    assert (str(wallet(alice).available), earned(agent)) == ("10", "0")
+    assert clean()
+
+
+def test_two_answers_on_money_for_one(dial: Dial, alice: Person, demo: Any) -> None:
+    agent = priced("paid", per_answer="1")
+    rich(alice, "1")
+    outcomes: list[str] = []
+
+    def buy() -> None:
+        client = dial(alice)
+        client.create_session(agent="paid")
+        client.ask("Hello")
+        pay(client, client.until("payment.required")[-1])
+        outcomes.append(client.until("response.done", "payment.error")[-1]["type"])
+
+    buyers = [threading.Thread(target=buy) for _ in range(2)]
+    for buyer in buyers:
+        buyer.start()
+    for buyer in buyers:
+        buyer.join()
+    assert sorted(outcomes) == ["payment.error", "response.done"]
+    wait_until(lambda: earned(agent) == "1")
+    assert str(wallet(alice).available) == "0"
+
+
+def test_tokens_are_billed_as_they_were_counted(dial: Dial, alice: Person) -> None:
+    agent = priced("paid", input_per_1k="1", output_per_1k="10")
+    rich(alice)
+    client = dial(alice)
+    client.create_session(agent="paid")
+    client.ask("one two three four five")
+    asked = client.until("payment.required")[-1]
+    # 512 tokens of output and an estimate of the input are reserved.
+    assert usd("5.12") < usd(asked["requirements"]["amount"]) < usd("5.2")
+    pay(client, asked)
+    done = client.until("response.done")[-1]["response"]
+    usage = done["usage"]
+    cost = usd("0.001") * usage["input_tokens"] + usd("0.01") * usage["output_tokens"]
+    assert usage["cost"]["total_cost"] == float(str(cost))
+    wait_until(lambda: earned(agent) == str(cost))
+    assert wallet(alice).available == usd("10") - cost
+    assert clean()
+
+
+def test_a_stopped_answer_costs_what_it_used(dial: Dial, alice: Person) -> None:
+    agent = priced("paid", "slow", per_answer="1", output_per_1k="1")
+    rich(alice)
+    client = dial(alice)
+    client.create_session(agent="paid")
+    client.ask("Count")
+    pay(client, client.until("payment.required")[-1])
+    client.until("response.delta")
+    client.send("response.cancel")
+    client.until("response.cancelled", "payment.balance")
+    wait_until(lambda: not Hold.objects.filter(state="active").exists())
+    spent = usd("10") - wallet(alice).available
+    # Words, but not the price of a whole answer.
+    assert usd("0") < spent < usd("0.1")
+    assert earned(agent) == str(spent)
+
+
+def test_a_text_that_grows_beyond_its_reservation_pauses_until_it_is_topped_up(
+    dial: Dial, alice: Person
+) -> None:
+    agent = priced("paid", "slow", output_per_1k="1")
+    rich(alice)
+    client = dial(alice)
+    client.create_session(agent="paid")
+    client.send("input.text", text="Count")
+    client.send("response.create", response={"max_tokens": 100})
+    first = client.until("payment.required")[-1]
+    assert "extra" not in first
+    pay(client, first)
+    more = client.until("payment.required", timeout=30)[-1]
+    assert more["extra"] == {"action": "topup"}
+    assert more["requirements"]["extra"]["action"] == "topup"
+    assert more["response_id"] == first["response_id"]
+    quiet = client.during(0.6)
+    assert [f for f in quiet if f["type"] == "response.delta"] == []
+    frames = [more]
+    while frames[-1]["type"] not in TERMINAL:
+        pay(client, frames[-1])
+        frames = client.until(*TERMINAL, "payment.required", timeout=30)
+    assert frames[-1]["type"] == "response.done"
+    output = frames[-1]["response"]["output"][0]["text"]
+    assert output.split() == [f"word{n}" for n in range(1, 201)]
+    assert Response.objects.count() == 1
+    wait_until(lambda: earned(agent) == "0.2")
+    assert clean()
+
+
+def test_who_takes_back_what_they_allowed_is_asked_for_the_rest(dial: Dial, alice: Person) -> None:
+    agent = priced("paid", "slow", output_per_1k="1")
+    rich(alice)
+    limits.approve(alice.user.pk, agent.pk, usd("5"))
+    client = dial(alice)
+    client.create_session(agent="paid")
+    client.send("input.text", text="Count")
+    client.send("response.create", response={"max_tokens": 100})
+    client.until("payment.accepted")
+    held = wallet(alice).held
+    limits.withdraw(alice.user.pk, agent.pk)
+    told, asked = client.until("payment.required", timeout=30)[-2:]
+    assert (told["type"], told["code"]) == ("payment.error", "mandate_revoked")
+    assert told["can_retry"] is True
+    assert told["balance_required"] == asked["requirements"]["amount"]
+    assert asked["extra"] == {"action": "topup"}
+    assert wallet(alice).held == held
+    frames = [asked]
+    while frames[-1]["type"] not in TERMINAL:
+        pay(client, frames[-1])
+        frames = client.until(*TERMINAL, "payment.required", timeout=30)
+        assert "mandate_revoked" not in [frame.get("code") for frame in frames]
+    assert frames[-1]["type"] == "response.done"
+    wait_until(lambda: earned(agent) == "0.2")
+    assert clean()
+
+
+def test_the_owner_of_a_chat_may_pay_for_all(dial: Dial, alice: Person, bob: Person) -> None:
+    agent = priced("paid", per_answer="1")
+    rich(alice)
+    chat = shared_chat(alice, bob, agents=("paid",))
+    chat.payer = "owner"
+    chat.save()
+    client = dial(bob)
+    client.create_session(chat=chat.pk)
+    client.ask("@paid Hello")
+    assert text_of(client.until("response.done")) == "Hello"
+    wait_until(lambda: earned(agent) == "1")
+    assert str(wallet(alice).available) == "9"
+
+
+def test_an_agents_owner_may_pay_for_it(dial: Dial, alice: Person, bob: Person) -> None:
+    agent = priced("paid", per_answer="1")
+    agent.owner = rich(bob).user
+    agent.save()
+    chat = shared_chat(alice, agents=("paid",))
+    chat.payer = "sponsor"
+    chat.save()
+    client = dial(alice)
+    client.create_session(chat=chat.pk)
+    client.ask("@paid Hello")
+    client.until("response.done")
+    wait_until(lambda: earned(agent) == "1")
+    assert str(wallet(bob).available) == "9"
+
+
+def test_an_empty_pool_is_said_and_nothing_runs(dial: Dial, alice: Person) -> None:
+    priced("paid", per_answer="1")
+    chat = shared_chat(rich(alice), agents=("paid",))
+    chat.payer = "pool"
+    chat.save()
+    client = dial(alice)
+    client.create_session(chat=chat.pk)
+    client.ask("@paid Hello")
+    ended = client.until(*TERMINAL)[-1]
+    assert ended["error"]["code"] == "payment_required"
+    assert str(wallet(alice).available) == "10"
+
+
+def test_others_in_the_chat_neither_pay_nor_see_what_somebody_has(
+    dial: Dial, alice: Person, bob: Person
+) -> None:
+    priced("paid", per_answer="1")
+    rich(alice)
+    rich(bob)
+    chat = shared_chat(alice, bob, agents=("paid",))
+    asker, other = dial(alice), dial(bob)
+    asker.create_session(chat=chat.pk)
+    other.create_session(chat=chat.pk)
+    asker.ask("@paid Hello")
+    asked = asker.until("payment.required")[-1]
+    pay(other, asked)
+    pay(asker, asked)
+    asker.until("payment.balance")
+    heard = other.until("response.done")
+    assert not [f for f in heard if f["type"].startswith("payment.")]
+    assert "payment_not_due" in [f["error"]["code"] for f in heard if f["type"] == "session.error"]
+    assert str(wallet(bob).available) == "10"
+
+
+def test_who_comes_back_is_asked_again(dial: Dial, alice: Person) -> None:
+    priced("paid", per_answer="1")
+    chat = shared_chat(rich(alice), agents=("paid",))
+    client = dial(alice)
+    client.create_session(chat=chat.pk)
+    client.ask("@paid Hello")
+    asked = client.until("payment.required")[-1]
+    client.cut()
+    again = dial(alice)
+    again.create_session(chat=chat.pk)
+    repeated = again.until("payment.required")[-1]
+    assert repeated["requirements"] == asked["requirements"]
+    pay(again, repeated)
+    assert text_of(again.until("response.done")) == "Hello"
+
+
+@pytest.mark.parametrize(
+    ("payment", "code"),
+    [
+        ({"scheme": "token", "token": "ptok_nobody"}, "token_invalid"),
+        ({"scheme": "crypto", "network": "base"}, "payment_failed"),
+        ({"scheme": "balance", "amount": "0.5"}, "insufficient_balance"),
+        ({"scheme": "balance", "amount": "1e3"}, "payment_failed"),
+        ({"scheme": "balance", "amount": "-1"}, "payment_failed"),
+        ({"scheme": "balance", "amount": "\uff11"}, "payment_failed"),
+        ({"scheme": "balance", "amount": "1.0000000001"}, "payment_failed"),
+    ],
+)
+def test_a_bad_payment_is_named_and_moves_nothing(
+    dial: Dial, alice: Person, payment: dict[str, str], code: str
+) -> None:
+    priced("paid", per_answer="1")
+    rich(alice)
+    client = dial(alice)
+    client.create_session(agent="paid")
+    client.ask("Hello")
+    asked = client.until("payment.required")[-1]
+    pay(client, asked, **payment)
+    assert client.until("payment.error", "session.error")[-1]["code"] == code
+    assert str(wallet(alice).available) == "10"
+    assert not Transfer.objects.exclude(kind__contains="top").exists()
+    assert PaymentRequest.objects.get().status == "waiting"
