@@ -159,8 +159,11 @@ class ChatAdmin(HistoryAdmin):
     search_fields = ("id__exact", "created_by__username__exact", "title")
     search_help_text = "The id, the name of who made it, or a part of the title."
     ordering = ("-latest_at",)
-    fields = ("id", "title", "kind", "epoch", "last_seq", "created_by", "created_at", "latest_at")
-    readonly_fields = tuple(name for name in fields if name != "title")
+    fields = (
+        "id", "title", "kind", "payer", "epoch", "last_seq", "created_by", "created_at",
+        "latest_at",
+    )  # fmt: skip
+    readonly_fields = (*(name for name in fields if name != "title"), "money")
     inlines = (ParticipantInline,)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 the interface's
@@ -172,6 +175,18 @@ class ChatAdmin(HistoryAdmin):
         chats: QuerySet[Chat] = super().get_queryset(request)
         there = Participant.objects.filter(chat=OuterRef("pk"), left_at__isnull=True)
         return chats.annotate(member_count=CountOf(there.order_by().values("pk")))
+
+    def get_fields(self, request: HttpRequest, obj: Chat | None = None) -> Any:
+        """Show the way to its money to those who may see it."""
+        fields = super().get_fields(request, obj)
+        sees = request.user.has_perms(["payments_app.view_transfer", "payments_app.view_account"])
+        return (*fields, "money") if sees else fields
+
+    @admin.display(description="money")
+    def money(self, chat: Chat) -> SafeString:
+        """Return the way to what was moved for it; the ledger's pages find it by the chat's id."""
+        url = reverse("admin:payments_app_transfer_changelist")
+        return format_html('<a href="{}?q={}">Transfers</a>', url, chat.pk)
 
     @admin.display(description="members")
     def members(self, chat: Any) -> int:

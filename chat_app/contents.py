@@ -368,6 +368,22 @@ def may_read(content: Content, *, reader: Owner) -> bool:
     )
 
 
+def owned(content_id: str, *, owner: Owner) -> Content | None:
+    """Return a content if it is this owner's own."""
+    rows = Content.objects.filter(pk=content_id)
+    if owner.user_id is None:
+        return rows.filter(owner_key=owner.key).first() if owner.key else None
+    return rows.filter(owner_id=owner.user_id).first()
+
+
+def in_chat(content_id: str, chat_id: str) -> Content:
+    """Return a content that appears in a chat; raises ContentNotFound."""
+    content = Content.objects.filter(pk=content_id, uses__chat_id=chat_id).first()
+    if content is None:
+        raise ContentNotFound
+    return content
+
+
 def discard(stored: Iterable[str], *, since: datetime) -> None:
     """Forget contents that were stored since a time for something that was not written."""
     unused = Content.objects.filter(pk__in=list(stored), created_at__gte=since, uses__isnull=True)
@@ -394,14 +410,9 @@ def read_in_chat(content_id: str, chat_id: str) -> tuple[bytes, str]:
     An id may come from a client's own history: it need not be one of ours.
     """
     try:
-        content = Content.objects.filter(pk=uuid.UUID(content_id), uses__chat_id=chat_id).first()
-    except ValueError:
-        content = None
-    if content is None:
-        raise ContentNotFound
-    try:
+        content = in_chat(str(uuid.UUID(content_id)), chat_id)
         return read(content), content.mime_type
-    except FileNotFoundError as error:
+    except (ValueError, FileNotFoundError) as error:
         raise ContentNotFound from error
 
 

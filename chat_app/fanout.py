@@ -80,11 +80,13 @@ def signal_message(
     response_id: str = "",
     user_id: int | None = None,
     to_user_id: int | None = None,
+    to_session_id: str | None = None,
 ) -> dict[str, Any]:
     """Return the layer message for an event that is not kept: typing, presence, progress, voice.
 
     `response_id` is the response it belongs to, if any; `user_id` the person whom it is about, who
-    does not need to hear it; `to_user_id` the only person it is for, if there is one.
+    does not need to hear it; `to_user_id` and `to_session_id` the only person and the only session
+    that it is for, if there is one.
     """
     return {
         "type": "chat.signal",
@@ -94,6 +96,7 @@ def signal_message(
         "response": response_id,
         "user": user_id,
         "to": to_user_id,
+        "session": to_session_id,
     }
 
 

@@ -40,9 +40,18 @@ class Chat(models.Model):
         GROUP = "group", "chat"
         SESSION = "session", "private chat of a session"
 
+    class Payer(models.TextChoices):
+        """Who pays for the answers of agents that have a price."""
+
+        ASKER = "asker", "whoever asks"
+        OWNER = "owner", "the chat's owner"
+        POOL = "pool", "the chat's pool"
+        SPONSOR = "sponsor", "the agent's owner"
+
     id = models.CharField(primary_key=True, max_length=40, default=new_chat_id)
     title = models.CharField(max_length=200, blank=True)
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.GROUP)
+    payer = models.CharField(max_length=10, choices=Payer, default=Payer.ASKER)
     epoch = models.CharField(max_length=8, default=new_epoch)
     last_seq = models.BigIntegerField(default=0)
     created_by = models.ForeignKey(

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from django.db.models import IntegerField, OuterRef, Subquery, Value
 from django.db.models.functions import Coalesce, Substr
 
+from agents_app.pricing import read_pricing
 from chat_app.models import Message, Participant, ReadReceipt
 from chat_app.selectors import online_user_ids
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
+    from agents_app.pricing import Pricing
     from chat_app.models import Chat
 
 UNREAD_MAX: Final = 100
@@ -58,6 +61,7 @@ def chats_data(chats: Sequence[Any]) -> list[dict[str, Any]]:
             "id": chat.pk,
             "title": chat.title,
             "kind": chat.kind,
+            "payer": chat.payer,
             "created_at": chat.created_at,
             "latest_at": chat.latest_at,
             "last_seq": chat.last_seq,
@@ -108,4 +112,10 @@ def participant_data(row: Participant, *, online: set[int]) -> dict[str, Any]:
         "name": str(row.agent),
         "role": row.role,
         "trigger": row.trigger,
+        "pricing": pricing_data(read_pricing(row.agent.pricing)) if row.agent else None,
     }
+
+
+def pricing_data(pricing: Pricing) -> dict[str, Any] | None:
+    """Return prices as PricingSerializer describes them; None for an agent that is free."""
+    return None if pricing.is_free else msgspec.to_builtins(pricing)

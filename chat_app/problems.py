@@ -55,6 +55,19 @@ PROBLEMS: Final[Mapping[str, ProblemKind]] = {
         401, "Sign in first.", "Send `Authorization: Bearer <API key>` or sign in."
     ),
     "token_expired": ProblemKind(401, "The key has expired.", "Make a new key."),
+    "insufficient_balance": ProblemKind(
+        402, "There is not enough money.", "Top up, then ask again with the same key."
+    ),
+    "payment_token_invalid": ProblemKind(
+        402, "The payment token is not good here.", "Pay with another one."
+    ),
+    "payment_token_expired": ProblemKind(
+        402, "The payment token has expired.", "Pay with a new one."
+    ),
+    "spending_limit": ProblemKind(
+        402, "A spending limit is reached.", "`payment` says which, and when it begins anew."
+    ),
+    "payment_failed": ProblemKind(402, "The payment was not carried out.", "See `detail`."),
     "forbidden": ProblemKind(
         403, "This is not allowed.", "With a session cookie, writes need the X-CSRFToken header."
     ),
@@ -64,6 +77,10 @@ PROBLEMS: Final[Mapping[str, ProblemKind]] = {
     "method_not_allowed": ProblemKind(
         405, "The method is not allowed here.", "The Allow header lists the methods."
     ),
+    "idempotency_conflict": ProblemKind(
+        409, "The key was used for another request.", "Use a new Idempotency-Key."
+    ),
+    "hold_ended": ProblemKind(409, "The lock has ended.", "Lock anew."),
     "content_too_large": ProblemKind(413, "The body is too large.", "Send less at once."),
     "unsupported_media_type": ProblemKind(
         415, "The body's type is not supported.", "Send JSON, or multipart for an upload."
@@ -133,16 +150,18 @@ def problem_handler(error: Exception, context: Mapping[str, Any]) -> Response:
     request_id = _request_id(request)
     code = _code(error)
     kind = PROBLEMS[code]
+    status = getattr(error, "problem_status", kind.status)
     if code == "internal_error":
         logger.error("request %s of %s failed", request_id, request.path, exc_info=error)
     document: dict[str, Any] = {
         "type": f"{TYPE_PREFIX}{code}",
         "title": kind.title,
-        "status": kind.status,
+        "status": status,
         "detail": _detail(error, code),
         "instance": request.path,
         "code": code,
         "request_id": request_id,
+        **getattr(error, "problem_members", {}),
     }
     headers = {"X-Request-ID": request_id, "Cache-Control": "no-store"}
     if errors := _errors(error):
@@ -154,7 +173,7 @@ def problem_handler(error: Exception, context: Mapping[str, Any]) -> Response:
     if (wait := getattr(error, "wait", None)) is not None:
         document["retry_after"] = math.ceil(wait)
         headers["Retry-After"] = str(math.ceil(wait))
-    return Response(document, status=kind.status, headers=headers, content_type=MEDIA_TYPE)
+    return Response(document, status=status, headers=headers, content_type=MEDIA_TYPE)
 
 
 def _request_id(request: Request) -> str:
@@ -166,6 +185,9 @@ def _request_id(request: Request) -> str:
 def _code(error: Exception) -> str:
     if isinstance(error, Problem):
         return error.code
+    if isinstance(error, exceptions.APIException) and hasattr(error, "problem_code"):
+        # Another room's: the rooms do not know each other.
+        return str(error.problem_code)
     if isinstance(error, exceptions.AuthenticationFailed) and error.get_codes() == "token_expired":
         return "token_expired"
     return next((code for kind, code in _CODES if isinstance(error, kind)), "internal_error")

@@ -11,7 +11,7 @@ import msgspec
 from rest_framework import serializers
 
 from chat_app import contents, markdown
-from chat_app.models import Participant
+from chat_app.models import Chat, Participant
 from chat_app.paging import SEQ_MAX, ListQuery, SeqQuery
 
 if TYPE_CHECKING:
@@ -50,11 +50,25 @@ class PersonSerializer(MeSerializer):
     """A person who can be added to a chat."""
 
 
-class AgentSerializer(serializers.Serializer[Any]):
-    """An agent that the caller may use."""
+class PricingSerializer(serializers.Serializer[Any]):
+    """What an agent asks, as decimal strings in `currency`: for an answer, 1000 tokens, a tool."""
 
+    currency = serializers.CharField()
+    per_answer = serializers.CharField()
+    input_per_1k = serializers.CharField()
+    output_per_1k = serializers.CharField()
+    cache_read_per_1k = serializers.CharField(allow_null=True)
+    cache_write_per_1k = serializers.CharField(allow_null=True)
+    tools = serializers.DictField(child=serializers.CharField())
+
+
+class AgentSerializer(serializers.Serializer[Any]):
+    """An agent that the caller may use; `pricing` is null for one that is free."""
+
+    id = serializers.CharField()
     name = serializers.CharField()
     description = serializers.CharField()
+    pricing = PricingSerializer(allow_null=True)
 
 
 class ParticipantSerializer(serializers.Serializer[Any]):
@@ -69,6 +83,7 @@ class ParticipantSerializer(serializers.Serializer[Any]):
         required=False, help_text="When an agent answers: mention, always or never."
     )
     online = serializers.BooleanField(required=False)
+    pricing = PricingSerializer(required=False, allow_null=True)
 
 
 class PreviewSerializer(serializers.Serializer[Any]):
@@ -84,6 +99,7 @@ class ChatSerializer(serializers.Serializer[Any]):
     id = serializers.CharField()
     title = serializers.CharField()
     kind = serializers.CharField(help_text="group or session")
+    payer = serializers.CharField(help_text="Who pays: asker, owner, pool, or sponsor.")
     created_at = serializers.DateTimeField()
     latest_at = serializers.DateTimeField()
     last_seq = serializers.IntegerField()
@@ -225,6 +241,13 @@ class NewChatSerializer(StrictSerializer):
     agents = serializers.ListField(
         child=serializers.CharField(max_length=NAME_CHARS), max_length=AGENTS_MAX, default=list
     )
+
+
+class ChatChangeSerializer(StrictSerializer):
+    """The body of PATCH /api/v1/chats/{id}: what is to be another."""
+
+    title = serializers.CharField(max_length=TITLE_CHARS, required=False, allow_blank=True)
+    payer = serializers.ChoiceField(choices=Chat.Payer.choices, required=False)
 
 
 class NewParticipantSerializer(StrictSerializer):

@@ -25,6 +25,7 @@ from chat_app.models import (
     Presence,
     ReadReceipt,
 )
+from chat_app.selectors import is_owner
 from uamp import events as ev
 
 if TYPE_CHECKING:
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from django.contrib.auth.models import User
+
+
+class NotAnOwner(Exception):
+    """A member of the chat who does not own it."""
 
 
 class NotAMember(Exception):
@@ -235,6 +240,37 @@ def create_chat(
     ]
     Participant.objects.bulk_create(members)
     return chat
+
+
+def update_chat(
+    *, chat_id: str, changed_by: User, title: str | None = None, payer: str | None = None
+) -> None:
+    """Change a chat's title, or who pays in it; tells the members.
+
+    Raises NotAMember to strangers, NotAnOwner to members who do not own it.
+    """
+    with transaction.atomic():
+        chat = Chat.objects.select_for_update().filter(pk=chat_id).first()
+        if chat is None or not is_member(chat_id, changed_by.pk):
+            raise NotAMember
+        if not is_owner(chat_id, changed_by.pk):
+            raise NotAnOwner
+        before = (chat.title, chat.payer)
+        chat.title = chat.title if title is None else title
+        chat.payer = chat.payer if payer is None else Chat.Payer(payer)
+        if (chat.title, chat.payer) == before:
+            return
+        chat.save(update_fields=["title", "payer"])
+        now = timezone.now()
+        payload = {
+            "type": "chat.updated",
+            "event_id": str(uuid.uuid4()),
+            "timestamp": milliseconds(now),
+            "chat_id": chat_id,
+            "title": chat.title,
+            "payer": str(chat.payer),
+        }
+        append(chat_id, [NewEvent(type="chat.updated", payload=payload)], at=now)
 
 
 def add_participant(

@@ -39,6 +39,19 @@ def chat(request: HttpRequest, chat_id: str = "") -> HttpResponse:
     return render(request, "chat_app/chat.html", {"start": start})
 
 
+@require_safe
+@never_cache
+@login_required
+@ensure_csrf_cookie
+def money(request: HttpRequest) -> HttpResponse:
+    """Return the shell of the page on one's money; every figure comes over REST."""
+    start = {
+        "me": {"id": str(request.user.pk), "username": request.user.get_username()},
+        "csrf_cookie": settings.CSRF_COOKIE_NAME,
+    }
+    return render(request, "chat_app/money.html", {"start": start})
+
+
 class LoginView(auth.LoginView):
     """The login page; somebody who is signed in goes on to the chats."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from django.contrib.auth.models import User
 from django.http import Http404
 from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import PermissionDenied
 from rest_framework.response import Response
 from rest_framework.serializers import ValidationError
 
@@ -18,6 +19,7 @@ from chat_app.problems import responses
 from chat_app.selectors import chats_of, online_user_ids
 from chat_app.serializers import (
     AgentSerializer,
+    ChatChangeSerializer,
     ChatSerializer,
     ChatsQuery,
     HtmlSerializer,
@@ -61,7 +63,12 @@ class AgentsView(RestView):
         """Return all of them, by name."""
         read_query(request, NoQuery)
         data = [
-            {"name": spec.name, "description": spec.description}
+            {
+                "id": spec.id,
+                "name": spec.name,
+                "description": spec.description,
+                "pricing": overview.pricing_data(spec.pricing),
+            }
             for spec in agents.list_agents(caller(request))
         ]
         return list_response(request, data, next_cursor=None, key="name")
@@ -139,6 +146,24 @@ class ChatView(RestView):
     def get(self, request: Request, chat_id: str) -> Response:
         """Return the chat."""
         read_query(request, NoQuery)
+        return Response(_chat_data(request, chat_id))
+
+    @extend_schema(
+        operation_id="update_chat",
+        request=ChatChangeSerializer,
+        responses={200: ChatSerializer, **responses(400, 403, 404, 413, 415)},
+    )
+    def patch(self, request: Request, chat_id: str) -> Response:
+        """Change the title, or who pays; only an owner may."""
+        check_member(request, chat_id)
+        body = ChatChangeSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        try:
+            services.update_chat(chat_id=chat_id, changed_by=caller(request), **body.validated_data)
+        except services.NotAMember as error:
+            raise Http404 from error
+        except services.NotAnOwner as error:
+            raise PermissionDenied("Only an owner of the chat may change it.") from error
         return Response(_chat_data(request, chat_id))
 
 

@@ -20,8 +20,18 @@ export class Api {
     return this._send("GET", path);
   }
 
-  post(path, body) {
-    return this._send("POST", path, JSON.stringify(body), "application/json");
+  post(path, body, headers = {}) {
+    return this.send("POST", path, body, headers);
+  }
+
+  /**
+   * Send a body as JSON.
+   * @param {string} path below /api/v1, or from the root when it begins with /api/
+   * @param {Record<string, string>} [headers]
+   */
+  send(method, path, body, headers = {}) {
+    const json = body === undefined ? undefined : JSON.stringify(body);
+    return this._send(method, path, json, json === undefined ? undefined : "application/json", headers);
   }
 
   /**
@@ -51,13 +61,14 @@ export class Api {
     return { done, abort: () => request.abort() };
   }
 
-  async _send(method, path, body, contentType) {
-    const headers = { Accept: "application/json" };
+  async _send(method, path, body, contentType, more = {}) {
+    const headers = { Accept: "application/json", ...more };
     if (contentType) headers["Content-Type"] = contentType;
     if (method !== "GET") headers["X-CSRFToken"] = this._csrfToken();
     let response;
     try {
-      response = await fetch(`/api/v1${path}`, { method, headers, body });
+      const url = path.startsWith("/api/") ? path : `/api/v1${path}`;
+      response = await fetch(url, { method, headers, body });
     } catch {
       throw new ApiError(0);
     }

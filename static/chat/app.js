@@ -7,6 +7,7 @@ import "./chat-view.js";
 import "./connection-banner.js";
 import "./members-panel.js";
 import "./new-chat-dialog.js";
+import "./payer-dialog.js";
 
 const isNarrow = matchMedia("(max-width: 759px)");
 const isWide = matchMedia("(min-width: 1180px)");
@@ -33,6 +34,7 @@ class ChatApp extends HTMLElement {
     addEventListener("open-chat", (e) => this._go(e.detail, "push"));
     addEventListener("new-chat", () => this._dialog.startChat());
     addEventListener("add-members", (e) => this._dialog.addTo(e.detail));
+    addEventListener("set-payer", (e) => document.querySelector("payer-dialog").open(e.detail));
     addEventListener("open-sidebar", () => {
       this._showSidebar(true);
       this._list.querySelector("[aria-current], .chat-item")?.focus();

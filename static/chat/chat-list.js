@@ -1,7 +1,7 @@
 /** The chats: who, the last words, when, how many unread, who is online. */
 
 import { client, store } from "./context.js";
-import { avatar, h, iconButton } from "./dom.js";
+import { avatar, h, iconButton, renew } from "./dom.js";
 import { shortTime } from "./time.js";
 
 const FILTER_FROM = 8;
@@ -46,9 +46,9 @@ class ChatList extends HTMLElement {
     this._filter.hidden = chats.length < FILTER_FROM;
     const wanted = this._filter.value.trim().toLowerCase();
     const shown = chats.filter((chat) => store.nameOf(chat).toLowerCase().includes(wanted));
-    // Links keep their focus: an item is made anew only when it changed.
+    // An item is made anew only when it changed.
     const known = new Map(Array.from(this._items.children, (item) => [item.dataset.key, item]));
-    this._items.replaceChildren(...shown.map((chat) => this._item(chat, known)));
+    renew(this._items, ...shown.map((chat) => this._item(chat, known)));
     if (chats.length === 0) this._items.replaceChildren(this._empty());
     else if (shown.length === 0) this._items.replaceChildren(h("li", { class: "chat-none" }, "No chat has that name."));
   }

@@ -1,9 +1,12 @@
 /** The open chat: its head, its messages, who is typing, and the composer. */
 
 import { api, checkSignedIn, me, renderer, store } from "./context.js";
+import { outcomeText } from "./approval-card.js";
+import { ChatMoney } from "./chat-money.js";
 import { announce, avatar, h, icon, iconButton } from "./dom.js";
 import { entryOf, isMine } from "./message.js";
 import { partsOf } from "./parts.js";
+import "./balance-chip.js";
 import "./composer.js";
 import "./message-list.js";
 import "./typing-line.js";
@@ -25,6 +28,7 @@ class ChatView extends HTMLElement {
     this._listeners = new AbortController();
     this.session = null;
     this.chat = null;
+    this._balance = document.createElement("balance-chip");
     this.showNothing();
     store.addEventListener("change", () => this._showHead());
     document.addEventListener("visibilitychange", () => this._markRead());
@@ -35,7 +39,7 @@ class ChatView extends HTMLElement {
   showNothing() {
     this._leave();
     this.replaceChildren(
-      h("header", { class: "chat-head is-bare" }, this._menuButton()),
+      h("header", { class: "chat-head is-bare" }, this._menuButton(), h("div", { class: "chat-title" }), this._balance),
       this._notice("message", "Choose a chat", "Pick one from the list, or start a new one."),
     );
   }
@@ -60,11 +64,23 @@ class ChatView extends HTMLElement {
 
   _build() {
     this._head = h("header", { class: "chat-head" }, this._menuButton());
+    this._name = h("h1");
+    this._facts = h("p");
+    this._members = h(
+      "button",
+      {
+        type: "button", class: "members-button", "data-testid": "members", "aria-controls": "members",
+        onclick: () => this.dispatchEvent(new Event("toggle-members", { bubbles: true })),
+      },
+      h("span", { class: "avatar-stack" }), icon("members"),
+    );
     this._list = document.createElement("message-list");
     this._typing = document.createElement("typing-line");
     this._composer = document.createElement("chat-composer");
     this._list.addEventListener("bottom", () => this._markRead());
+    this._list.addEventListener("decide", (e) => this._decide(e.detail));
     this.replaceChildren(this._head, this._list, this._typing, this._composer);
+    this._money = new ChatMoney(this._list, (text) => this._composer.say(text));
   }
 
   _menuButton() {
@@ -86,22 +102,14 @@ class ChatView extends HTMLElement {
       agents && `${agents} ${agents === 1 ? "agent" : "agents"}`,
       online && `${online} online`,
     ].filter(Boolean).join(" · ");
-    const others = store.others(this.chat);
-    const membersButton = h(
-      "button",
-      {
-        type: "button", class: "members-button", "aria-label": `Members: ${facts}`,
-        "data-testid": "members", "aria-controls": "members",
-        onclick: () => this.dispatchEvent(new Event("toggle-members", { bubbles: true })),
-      },
-      h("span", { class: "avatar-stack" }, others.slice(0, 4).map((p) => avatar(p.name, p.kind, p.online))),
-      icon("members"),
-    );
-    this._head.replaceChildren(
-      this._menuButton(),
-      h("div", { class: "chat-title" }, h("h1", {}, name), h("p", {}, facts)),
-      membersButton,
-    );
+    this._name.textContent = name;
+    this._facts.textContent = facts;
+    this._members.setAttribute("aria-label", `Members: ${facts}`);
+    const others = store.others(this.chat).slice(0, 4);
+    this._members.firstChild.replaceChildren(...others.map((p) => avatar(p.name, p.kind, p.online)));
+    // What is in the head stays there: an element that is put in anew loses the focus.
+    if (this._head.contains(this._members)) return;
+    this._head.append(h("div", { class: "chat-title" }, this._name, this._facts), this._balance, this._members);
   }
 
   _leave() {
@@ -123,6 +131,8 @@ class ChatView extends HTMLElement {
     on("typing", (event) => this._typing.heard(event));
     on("read", (event) => this._onRead(event));
     on("turns", () => this._onTurns());
+    on("approvals", (asked) => this._onApprovals(asked));
+    this._money.listen(session, () => this.chat, this._listeners.signal);
     on("ready", () => this._markRead());
     on("reset", (event) => this._onReset(event));
     on("limit", () => this._composer.say("You are writing faster than the server allows. Wait a moment."));
@@ -142,6 +152,7 @@ class ChatView extends HTMLElement {
     if (this.chat.unread) this._list.showUnreadFrom(mine?.seq ?? 0);
     this._showReaders();
     for (const response of this.session.responses.values()) this._onResponse(response);
+    this._onApprovals(null);
     this._onTurns();
     this._markRead();
   }
@@ -157,6 +168,7 @@ class ChatView extends HTMLElement {
     // The answer on the page is formatted already: it must not turn plain for a moment.
     if (list.hasLive(entry.response_id)) await rendered(entry);
     if (list !== this._list || !this.session) return;
+    this.session.approvals.clearClosed();
     this._list.add(entry, { counts: true });
     if (entry.response_id) this._list.dropLive(entry.response_id);
     if (isMine(entry)) this._list.toBottom();
@@ -196,6 +208,32 @@ class ChatView extends HTMLElement {
     else if (response.parts.length || response.status !== "completed") this._list.showLive(response);
     else this._list.dropLive(response.id);
     this._showRunning();
+  }
+
+  /** @param {import("../uamp/approvals.js").Approval|null} asked one that is asked for now */
+  _onApprovals(asked) {
+    const { list } = this.session.approvals;
+    this._list.showAsks(list, (approval) => this._mayDecide(approval));
+    this._told ||= new Set();
+    for (const approval of list) {
+      if (approval.state === "closed" && !this._told.has(approval.key)) {
+        this._told.add(approval.key);
+        announce(outcomeText(approval));
+      }
+    }
+    if (asked) announce(`${asked.agent} asks to use ${asked.name}. Allow or refuse it at the end of the chat.`);
+    if (this._list.atBottom) this._list.toBottom();
+  }
+
+  _mayDecide({ userId }) {
+    const mine = this.chat.participants.find((p) => p.kind === "user" && String(p.id) === me.id);
+    return !userId || userId === me.id || mine?.role === "owner";
+  }
+
+  _decide({ approval, approved, reason }) {
+    if (!this.session.decide(approval, approved, reason)) {
+      this._composer.say("There is no connection. Try again when it is back.");
+    }
   }
 
   _showRunning() {

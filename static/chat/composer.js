@@ -4,6 +4,7 @@ import { announce, h, iconButton } from "./dom.js";
 import { store } from "./context.js";
 import { AttachmentTray } from "./attachments.js";
 import { MentionMenu } from "./mentions.js";
+import { PriceLine } from "./price.js";
 
 const NOTE_MS = 6_000;
 /** Text that is written and not sent, by chat. */
@@ -26,19 +27,24 @@ class ChatComposer extends HTMLElement {
     });
     this._tray = new AttachmentTray(() => this._showSendable(), (text) => this.say(text));
     this._mentions = new MentionMenu(this._text);
+    this._price = new PriceLine();
     this._note = h("p", { class: "composer-note", role: "status", hidden: true });
     this._form = h(
       "form", { class: "composer", onsubmit: (e) => this._submit(e) },
       this._mentions.element, this._tray.element,
       h("div", { class: "composer-row" }, this._attach, this._files, this._text, this._stop, this._send),
     );
-    this.append(this._note, this._form, h("div", { class: "drop-hint", "aria-hidden": "true" }, "Drop files to attach them"));
+    this._text.setAttribute("aria-describedby", "price-line");
+    this.append(this._note, this._form, this._price.element, h("div", { class: "drop-hint", "aria-hidden": "true" }, "Drop files to attach them"));
     this._listen();
     this._showSendable();
+    this._onChats = () => this._showPrice();
+    store.addEventListener("change", this._onChats);
   }
 
   disconnectedCallback() {
     clearTimeout(this._noteTimer);
+    store.removeEventListener("change", this._onChats);
     this._tray.clear();
   }
 
@@ -51,6 +57,7 @@ class ChatComposer extends HTMLElement {
     this._mentions.members = store.others(chat);
     this._grow();
     this._showSendable();
+    this._showPrice();
     // On a phone the keyboard would cover the chat that one came to read.
     if (matchMedia("(pointer: fine)").matches && document.activeElement === document.body) this._text.focus();
   }
@@ -113,6 +120,7 @@ class ChatComposer extends HTMLElement {
     this._grow();
     this._showSendable();
     this._mentions.update();
+    this._showPrice();
     if (!this._chat) return;
     drafts.set(this._chat.id, this._text.value);
     this._session.typing(this._text.value.trim() !== "");
@@ -144,6 +152,7 @@ class ChatComposer extends HTMLElement {
     drafts.delete(this._chat.id);
     this._grow();
     this._showSendable();
+    this._showPrice();
     this._mentions.close();
     this.closest("chat-view").querySelector("message-list").toBottom();
   }
@@ -157,6 +166,11 @@ class ChatComposer extends HTMLElement {
   _grow() {
     this._text.style.height = "auto";
     this._text.style.height = `${this._text.scrollHeight}px`;
+  }
+
+  /** What the text would cost as it stands, and who pays, which an owner may have changed. */
+  _showPrice() {
+    this._price.update(this._chat && (store.get(this._chat.id) || this._chat), this._text.value);
   }
 
   _showSendable() {

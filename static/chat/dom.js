@@ -21,6 +21,23 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
+const called = (element) => element.getAttribute("href") || element.getAttribute("aria-label") || element.textContent;
+
+/**
+ * Put other children into an element and give the focus back: to what had it, or to what is called
+ * the same. An element that is taken out loses it, also when it comes back.
+ * @param {HTMLElement} root
+ * @param {...Node} children
+ */
+export function renew(root, ...children) {
+  if (children.length === root.childNodes.length && children.every((child, i) => child === root.childNodes[i])) return;
+  const had = root.contains(document.activeElement) ? document.activeElement : null;
+  root.replaceChildren(...children);
+  if (!had) return;
+  const again = had.isConnected ? had : [...root.querySelectorAll(had.localName)].find((one) => called(one) === called(had));
+  again?.focus({ preventScroll: true });
+}
+
 /** Outlines on a 24 × 24 grid. */
 const PATHS = {
   add: "M12 5v14M5 12h14",
@@ -41,6 +58,7 @@ const PATHS = {
   spark: "M12 3.5c.7 5 3.5 7.8 8.5 8.5-5 .7-7.8 3.5-8.5 8.5-.7-5-3.5-7.8-8.5-8.5 5-.7 7.8-3.5 8.5-8.5Z",
   stop: "M7.5 7.5h9v9h-9Z",
   tool: "M14.7 6.3a4 4 0 0 1 5-1.5l-2.5 2.5 1.5 1.5 2.5-2.5a4 4 0 0 1-5.3 5L9 18a2.1 2.1 0 0 1-3-3l6.7-6.9a4 4 0 0 1 2-1.8Z",
+  wallet: "M5 6.5h12.5A1.5 1.5 0 0 1 19 8v1.5M5 6.5A1.7 1.7 0 0 1 5 3.5h11v3M3.5 5v13A1.5 1.5 0 0 0 5 19.5h14a1.5 1.5 0 0 0 1.5-1.5v-7A1.5 1.5 0 0 0 19 9.5H5.5M16.5 14.5v.01",
 };
 
 const SVG = "http://www.w3.org/2000/svg";

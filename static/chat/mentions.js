@@ -1,6 +1,7 @@
 /** The menu that opens behind "@": agents first, then people of the chat. */
 
 import { announce, avatar, h } from "./dom.js";
+import { priceText } from "./price.js";
 
 const SHOWN = 8;
 
@@ -76,7 +77,7 @@ export class MentionMenu {
       },
       avatar(member.name, member.kind),
       h("span", {}, member.name),
-      h("small", {}, member.kind === "agent" ? "agent" : "person"),
+      h("small", {}, member.kind === "agent" ? priceText(member.pricing) || "agent" : "person"),
     );
   }
 

@@ -7,6 +7,7 @@ import { api } from "./context.js";
 import { h, icon } from "./dom.js";
 import { entryOf, isMine } from "./message.js";
 import { dayName, daysAgo } from "./time.js";
+import "./approval-card.js";
 import "./live-message.js";
 
 const PAGE = 50;
@@ -21,12 +22,13 @@ export class MessageList extends HTMLElement {
     this._top = h("div", { class: "log-top" });
     this._messages = h("div", { class: "log-messages" });
     this._live = h("div", { class: "log-live" });
+    this._asks = h("div", { class: "log-asks" });
     this._turns = h("div", { class: "log-turns" });
     this._log = h(
       "div",
       // Not announced as it grows: the announcer tells where answers begin and end.
       { class: "log", role: "log", "aria-live": "off", "aria-label": "Messages", tabindex: "0" },
-      h("div", { class: "log-column" }, this._top, this._messages, this._live, this._turns),
+      h("div", { class: "log-column" }, this._top, this._messages, this._live, this._asks, this._turns),
     );
     this._jumpLabel = h("span", {});
     this._jump = h(
@@ -113,6 +115,30 @@ export class MessageList extends HTMLElement {
     this._liveViews.delete(responseId);
   }
 
+  /**
+   * Show the tool calls that somebody has to allow; a card that is here keeps what was typed in it.
+   * @param {import("../uamp/approvals.js").Approval[]} approvals
+   * @param {(approval: object) => boolean} mayDecide
+   */
+  showAsks(approvals, mayDecide) {
+    const keys = new Set(approvals.map((approval) => approval.key));
+    for (const [key, view] of this._askViews) {
+      if (!keys.has(key)) {
+        view.remove();
+        this._askViews.delete(key);
+      }
+    }
+    for (const approval of approvals) {
+      let view = this._askViews.get(approval.key);
+      if (!view) {
+        view = document.createElement("approval-card");
+        this._askViews.set(approval.key, view);
+        this._asks.append(view);
+      }
+      view.show(approval, mayDecide(approval));
+    }
+  }
+
   /** @param {import("../uamp/outbox.js").Turn[]} turns that wait to be acknowledged */
   showTurns(turns, session) {
     const views = turns.map((turn) => {
@@ -151,6 +177,7 @@ export class MessageList extends HTMLElement {
   _reset() {
     this._views = [];
     this._liveViews = new Map();
+    this._askViews = new Map();
     this._readers = new Map();
     this._failures = new Map();
     this._following = true;
@@ -158,7 +185,7 @@ export class MessageList extends HTMLElement {
     this._hasOlder = false;
     this._loadingOlder = false;
     this._unseen = 0;
-    for (const part of [this._top, this._messages, this._live, this._turns]) part.replaceChildren();
+    for (const part of [this._top, this._messages, this._live, this._asks, this._turns]) part.replaceChildren();
     this._jump.hidden = true;
   }
 

@@ -75,13 +75,14 @@ class ChatMessage extends HTMLElement {
     this._parts = new PartList(false);
     this._parts.update(partsOf(entry), false);
     this._readers = h("div", { class: "readers" });
+    this._foot = h("div", { class: "message-foot" });
     this.replaceChildren(
       h("div", { class: "message-side" }, avatar(name, entry.sender_kind)),
       h(
         "div", { class: "message-main" },
         messageHead(mine ? "You" : name, entry.sender_kind, entry.at),
         h("div", { class: "bubble" }, this._parts.element, endingLine(entry.status, entry.error)),
-        this._readers,
+        this._foot, this._readers,
       ),
     );
     return this;

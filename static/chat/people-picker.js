@@ -2,6 +2,7 @@
 
 import { api } from "./context.js";
 import { avatar, h } from "./dom.js";
+import { priceText } from "./price.js";
 
 const SEARCH_AFTER_MS = 200;
 
@@ -40,7 +41,7 @@ export class PeoplePicker {
     try {
       const answer = await api.get(path);
       const found = (answer.data || answer).map(read).filter(({ name }) => !this._taken.has(`${kind}:${name}`));
-      list.replaceChildren(...found.map(({ name, description }) => this._option(kind, name, description)));
+      list.replaceChildren(...found.map(({ name, description, pricing }) => this._option(kind, name, description, priceText(pricing))));
       if (found.length === 0) list.replaceChildren(h("li", { class: "picker-none" }, "Nobody found."));
     } catch (error) {
       if (error.name !== "ApiError") throw error;
@@ -49,7 +50,7 @@ export class PeoplePicker {
     }
   }
 
-  _option(kind, name, description) {
+  _option(kind, name, description, price = "") {
     const key = `${kind}:${name}`;
     const box = h("input", { type: "checkbox", name: key });
     box.checked = this.chosen.has(key);
@@ -61,7 +62,7 @@ export class PeoplePicker {
       "li", {},
       h(
         "label", { class: "picker-option" }, avatar(name, kind),
-        h("span", { class: "picker-text" }, h("b", {}, name), description && h("small", {}, description)), box,
+        h("span", { class: "picker-text" }, h("b", {}, name), description && h("small", {}, description), price && h("small", { class: "price" }, price)), box,
       ),
     );
   }

@@ -5,8 +5,10 @@
  * last durable event that it has (`seq`) and the server fills in the rest.
  */
 
+import { Approvals } from "./approvals.js";
 import { newId } from "./ids.js";
 import { LiveResponse } from "./live-response.js";
+import { Payments } from "./payments.js";
 
 const TYPING_MS = 3_000;
 const START_AGAIN_MS = 5_000;
@@ -19,7 +21,9 @@ const PASSING = new Set(["unavailable", "internal_error", "rate_limited", "busy"
  * Events, each with the frame or the object as `detail`:
  * `ready` (the session stands), `reset` (the log is another one: load the history again and call
  * `reconcile`), `message`, `response` (a LiveResponse changed), `response-end`, `read`, `typing`,
- * `presence`, `participants`, `turns` (the outbox of this chat changed), `limit`, `error`.
+ * `presence`, `participants`, `turns` (the outbox of this chat changed), `approvals` (the calls
+ * that a person has to allow changed; the detail is one that is new), `payments` (the same for what
+ * is asked to be paid), `limit`, `error`.
  */
 export class ChatSession extends EventTarget {
   /** @param {import("./client.js").UampClient} client */
@@ -38,6 +42,10 @@ export class ChatSession extends EventTarget {
     this.responses = new Map();
     /** @type {Map<string, string>} why answers failed, by response id, for people */
     this.failures = new Map();
+    /** The tool calls that a person has to allow. */
+    this.approvals = new Approvals(() => this._tell("approvals", null));
+    /** What one is asked to pay. */
+    this.payments = new Payments(() => this._tell("payments", null));
     this._ended = new Set();
     this._createId = "";
     this._typingSentAt = 0;
@@ -76,6 +84,29 @@ export class ChatSession extends EventTarget {
   /** Stop a running answer (UAMP §5.13). */
   cancel(responseId) {
     this._transmit({ type: "response.cancel", response_id: responseId });
+  }
+
+  /**
+   * Allow or refuse a tool call; the reason is for the agent.
+   * @param {import("./approvals.js").Approval} approval
+   * @returns {boolean} whether it could be sent
+   */
+  decide(approval, approved, reason = "") {
+    const eventId = newId();
+    const isSent = this._transmit({
+      type: "tool.approve", event_id: eventId, call_id: approval.callId,
+      response_id: approval.responseId, approved, ...(reason ? { reason } : {}),
+    });
+    if (isSent) this.approvals.sent(approval, eventId);
+    return isSent;
+  }
+
+  /**
+   * Pay from one's balance; the same payment again is the same submission.
+   * @param {import("./payments.js").Payment} payment
+   */
+  pay(payment) {
+    this._transmit(this.payments.submission(payment));
   }
 
   /** Say that one is writing, at most every three seconds (UAMP §5.11). */
@@ -161,6 +192,8 @@ export class ChatSession extends EventTarget {
     }
     if (!resumedWanted) this.seq = event.seq || 0;
     this.epoch = event.epoch || this.epoch;
+    this.approvals.reconnected();
+    for (const payment of this.payments.reconnected()) this.pay(payment);
     this._tell("ready", event);
     this._transmitTurns();
   }
@@ -245,6 +278,23 @@ export class ChatSession extends EventTarget {
     }
   }
 
+  _onApproval(event) {
+    const isAsked = event.type === "tool.approval_required";
+    const asked = isAsked ? this.approvals.asked(event) : this.approvals.done(event);
+    const response = this.responses.get(event.response_id);
+    const tool = response?.tool(event.call_id);
+    if (tool) {
+      tool.asking = isAsked;
+      this._changed(response);
+    }
+    if (asked) this._tell("approvals", asked);
+  }
+
+  _onPayment(event) {
+    const asked = this.payments.asked(event);
+    if (asked) this._tell("payments", asked);
+  }
+
   _onEnd(event) {
     const turn = this._turnOf(event.error?.details?.event_id);
     if (turn) this._failTurn(turn, event.error);
@@ -253,6 +303,8 @@ export class ChatSession extends EventTarget {
     this._ended.add(response.id);
     this.responses.delete(response.id);
     response.finish(event);
+    this.approvals.responseEnded(response.id);
+    this.payments.responseEnded(response.id);
     if (response.error) this.failures.set(response.id, response.error.message || response.error.code);
     this._tell("response-end", response);
   }
@@ -262,6 +314,7 @@ export class ChatSession extends EventTarget {
     const cause = error.details?.event_id;
     const turn = this._turnOf(cause);
     if (turn) this._failTurn(turn, error);
+    else if (this.approvals.refused(cause) || this.payments.notDue(cause)) return;
     else if (QUIET.has(error.code)) return;
     else if (cause !== this._createId) this._tell("error", { ...error, fatal: false });
     else this._notCreated(error);
@@ -294,6 +347,11 @@ const HANDLERS = {
   thinking: (chat, event) => chat._onThinking(event),
   progress: (chat, event) => chat._onTool(event, (response) => response.applyProgress(event)),
   "tool.call_done": (chat, event) => chat._onTool(event, (response) => response.applyCallDone(event)),
+  "tool.approval_required": (chat, event) => chat._onApproval(event),
+  "tool.approval_done": (chat, event) => chat._onApproval(event),
+  "payment.required": (chat, event) => chat._onPayment(event),
+  "payment.accepted": (chat, event) => chat.payments.accepted(event),
+  "payment.error": (chat, event) => chat.payments.refused(event),
   "response.done": (chat, event) => chat._onEnd(event),
   "response.cancelled": (chat, event) => chat._onEnd(event),
   "response.error": (chat, event) => chat._onEnd(event),
@@ -301,6 +359,7 @@ const HANDLERS = {
   "message.read": (chat, event) => chat._tell("read", event),
   "participant.joined": (chat, event) => chat._tell("participants", event),
   "participant.left": (chat, event) => chat._tell("participants", event),
+  "chat.updated": (chat, event) => chat._tell("participants", event),
   rate_limit: (chat, event) => chat._tell("limit", event),
   "session.error": (chat, event) => chat._onSessionError(event),
 };

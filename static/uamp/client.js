@@ -193,6 +193,7 @@ export class UampClient extends EventTarget {
     const event = JSON.parse(data);
     if (event.type === "pong") return;
     if (event.type.startsWith("presence.o")) this._tell("presence", event);
+    if (event.type.startsWith("payment.")) this._tell("payment", event);
     const chat = this._chatOf(event);
     if (chat) chat.receive(event);
     else if (event.error) this._tell("error", new UampError(event.error));

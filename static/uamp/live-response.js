@@ -21,6 +21,8 @@
  * @property {boolean} isError
  * @property {boolean} done
  * @property {object[]} items content that the tool made
+ * @property {boolean} asking whether a person has to allow it first
+ * @property {string} said what another agent says that works for it
  * @property {{percent?: number, step?: number, total_steps?: number, stage?: string,
  *   message?: string}|null} progress
  *
@@ -35,7 +37,7 @@
 export function newToolPart(id, name = "") {
   return {
     kind: "tool", id, name, arguments: "", result: null, isError: false, done: false,
-    items: [], progress: null,
+    asking: false, said: "", items: [], progress: null,
   };
 }
 
@@ -48,6 +50,8 @@ export class LiveResponse {
     /** @type {"running"|"completed"|"cancelled"|"failed"} */
     this.status = "running";
     this.error = null;
+    /** What it used and cost (UAMP §8.7), once it ended. */
+    this.usage = null;
     /** @type {Part[]} */
     this.parts = [];
     /** Code points of all text so far: the unit of `offset` (UTF-16 units would differ). */
@@ -99,6 +103,7 @@ export class LiveResponse {
 
   /** End with what `response.done`, `.cancelled` or `.error` says. */
   finish(event) {
+    this.usage = event.response?.usage || null;
     if (event.type === "response.error") {
       this.status = "failed";
       this.error = event.error || null;
@@ -107,7 +112,7 @@ export class LiveResponse {
       this.status = event.response?.status || "completed";
       this.error = event.response?.error || null;
     }
-    for (const part of this.parts) if (part.kind === "tool") part.done = true;
+    for (const part of this.parts) if (part.kind === "tool") Object.assign(part, { done: true, asking: false });
   }
 
   _applyText(text, offset) {
@@ -164,11 +169,16 @@ export class LiveResponse {
     tool.isError = Boolean(result.is_error) || result.status === "error";
     tool.items = result.content_items || [];
     tool.done = true;
+    tool.asking = false;
   }
 
   _applyToolText(progress) {
     const tool = this._toolFor(progress.call_id);
-    const message = progress.text || tool.progress?.message;
-    tool.progress = { ...tool.progress, message, percent: progress.progress_percent };
+    const percent = progress.progress_percent ?? tool.progress?.percent;
+    // An agent that works for this one says its answer in pieces; a tool says what it does now.
+    if (tool.name === "delegate") tool.said += progress.text || "";
+    else if (progress.text || percent !== undefined) {
+      tool.progress = { ...tool.progress, message: progress.text || tool.progress?.message, percent };
+    }
   }
 }

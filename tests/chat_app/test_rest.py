@@ -237,7 +237,14 @@ def test_a_chat_is_created_with_people_and_agents() -> None:
     ] == [
         {"kind": "user", "id": str(ada.pk), "name": "ada", "role": "owner", "online": False},
         {"kind": "user", "id": str(bob.pk), "name": "bob", "role": "member", "online": False},
-        {"kind": "agent", "id": echo.pk, "name": "Echo", "role": "member", "trigger": "always"},
+        {
+            "kind": "agent",
+            "id": echo.pk,
+            "name": "Echo",
+            "role": "member",
+            "trigger": "always",
+            "pricing": None,
+        },
     ]
     assert signed_in(bob).get(f"/api/v1/chats/{chat.pk}").json() == data
 
@@ -599,13 +606,13 @@ def test_people_are_found_by_the_beginning_of_their_name() -> None:
 
 def test_agents_are_those_that_the_caller_may_use() -> None:
     ada = factories.user("ada")
-    factories.agent("echo", description="Repeats.")
-    factories.agent("mine", is_public=False, owner=ada)
+    echo = factories.agent("echo", description="Repeats.")
+    mine = factories.agent("mine", is_public=False, owner=ada)
     factories.agent("hidden", is_public=False)
     body = signed_in(ada).get("/api/v1/agents").json()
     assert body["data"] == [
-        {"name": "echo", "description": "Repeats."},
-        {"name": "mine", "description": ""},
+        {"id": echo.pk, "name": "echo", "description": "Repeats.", "pricing": None},
+        {"id": mine.pk, "name": "mine", "description": "", "pricing": None},
     ]
 
 
@@ -695,6 +702,10 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
         "list_chats": "/api/v1/chats",
         "create_chat": "/api/v1/chats",
         "get_chat": "/api/v1/chats/{chat_id}",
+        "update_chat": "/api/v1/chats/{chat_id}",
+        "list_chat_payments": "/api/v1/chats/{chat_id}/payments",
+        "get_pool": "/api/v1/chats/{chat_id}/pool",
+        "fill_pool": "/api/v1/chats/{chat_id}/pool",
         "list_participants": "/api/v1/chats/{chat_id}/participants",
         "add_participant": "/api/v1/chats/{chat_id}/participants",
         "remove_participant": "/api/v1/chats/{chat_id}/participants/{participant_id}",
@@ -707,6 +718,30 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
         "create_content": "/api/v1/contents",
         "get_content": "/api/v1/contents/{content_id}",
         "read_content": "/api/content/{content_id}",
+        "get_balance": "/api/payments/balance",
+        "get_statement": "/api/payments/statement",
+        "get_spend": "/api/payments/spend",
+        "get_spending_limits": "/api/payments/limits",
+        "set_spending_limits": "/api/payments/limits",
+        "list_approvals": "/api/payments/approvals",
+        "approve_agent": "/api/payments/approvals/{agent}",
+        "withdraw_approval": "/api/payments/approvals/{agent}",
+        "verify_payment_token": "/api/payments/verify",
+        "lock_payment": "/api/payments/lock",
+        "extend_payment_lock": "/api/payments/lock/{lock_id}",
+        "settle_payment": "/api/payments/settle",
+        "delegate_payment": "/api/payments/delegate",
+        "list_payment_tokens": "/api/payments/tokens",
+        "create_payment_token": "/api/payments/tokens",
+        "get_payment_token": "/api/payments/tokens/{token_id}",
+        "revoke_payment_token": "/api/payments/tokens/{token_id}",
+        "get_payment_token_tree": "/api/payments/tokens/{token_id}/tree",
+        "top_up_payment_token": "/api/payments/tokens/{token_id}/topup",
+        "end_payment_token": "/api/payments/tokens/{token_id}/revoke",
+        "list_top_up_providers": "/api/payments/topups/providers",
+        "list_top_ups": "/api/payments/topups",
+        "create_top_up": "/api/payments/topups",
+        "get_top_up": "/api/payments/topups/{request_id}",
     }
 
 
@@ -727,3 +762,65 @@ def test_an_agent_alone_with_one_person_answers_always(users: list[str], trigger
     made = client.post("/api/v1/chats", body, content_type="application/json").json()
     (agent,) = (member for member in made["participants"] if member["kind"] == "agent")
     assert agent["trigger"] == trigger
+
+
+# --- Who pays ---
+
+
+def patch(client: Client, path: str, body: Any) -> Any:
+    return client.patch(path, json.dumps(body), content_type="application/json")
+
+
+def test_agents_tell_their_prices_and_chats_who_pays() -> None:
+    ada = factories.user("ada")
+    factories.agent("free")
+    paid = factories.agent("paid", pricing={"per_answer": "0.02", "tools": {"look": "0.1"}})
+    chat = factories.chat(ada, paid)
+    client = signed_in(ada)
+    free, priced = client.get("/api/v1/agents").json()["data"]
+    assert free["pricing"] is None
+    assert priced["id"] == paid.pk
+    assert priced["pricing"] == {
+        "currency": "USD",
+        "per_answer": "0.02",
+        "input_per_1k": "0",
+        "output_per_1k": "0",
+        "cache_read_per_1k": None,
+        "cache_write_per_1k": None,
+        "tools": {"look": "0.1"},
+    }
+    shown = client.get(f"/api/v1/chats/{chat.pk}").json()
+    assert shown["payer"] == "asker"
+    assert [m.get("pricing") for m in shown["participants"]] == [None, priced["pricing"]]
+
+
+def test_an_owner_changes_the_title_and_who_pays_and_the_log_says_so() -> None:
+    ada, bob = factories.user("ada"), factories.user("bob")
+    chat = factories.chat(ada, bob, title="Before")
+    path = f"/api/v1/chats/{chat.pk}"
+    changed = patch(signed_in(ada), path, {"title": "After", "payer": "owner"})
+    assert (changed.status_code, changed.json()["payer"]) == (200, "owner")
+    chat.refresh_from_db()
+    assert (chat.title, chat.payer, chat.last_seq) == ("After", "owner", 1)
+    told = ChatEvent.objects.get(chat=chat)
+    assert (told.type, told.payload["payer"]) == ("chat.updated", "owner")
+    assert patch(signed_in(ada), path, {"payer": "owner"}).status_code == 200
+    assert ChatEvent.objects.filter(chat=chat).count() == 1
+
+
+@pytest.mark.parametrize("body", [{"payer": "owner"}, {"title": "Mine"}])
+def test_a_member_changes_neither_who_pays_nor_the_title(body: dict[str, str]) -> None:
+    ada, bob, mallory = (factories.user(name) for name in ("ada", "bob", "mallory"))
+    chat = factories.chat(ada, bob, title="Ours")
+    path = f"/api/v1/chats/{chat.pk}"
+    check_problem(patch(signed_in(bob), path, body), 403, "forbidden")
+    check_problem(patch(signed_in(mallory), path, body), 404, "not_found")
+    chat.refresh_from_db()
+    assert (chat.title, chat.payer, chat.last_seq) == ("Ours", "asker", 0)
+
+
+@pytest.mark.parametrize("body", [{"payer": "nobody"}, {"payer": None}, {"kind": "session"}])
+def test_a_change_that_cannot_be_is_refused(body: dict[str, Any]) -> None:
+    ada = factories.user("ada")
+    chat = factories.chat(ada)
+    check_problem(patch(signed_in(ada), f"/api/v1/chats/{chat.pk}", body), 400, "invalid")

@@ -150,8 +150,13 @@ async def browser(executable: str) -> AsyncIterator[Browser]:
             await chromium.close()
 
 
-async def sign_in(context: BrowserContext, product: Product, username: str) -> Page:
-    """Sign somebody in and open the shared chat; a script error or a CSP report fails the test."""
+async def sign_in(
+    context: BrowserContext, product: Product, username: str, chat_id: str = ""
+) -> Page:
+    """Sign somebody in and open a chat, the shared one if none is named.
+
+    A script error or a CSP report fails the test.
+    """
     page = await context.new_page()
     complaints: list[str] = []
     page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -165,7 +170,7 @@ async def sign_in(context: BrowserContext, product: Product, username: str) -> P
     await page.fill("input[name=password]", product.people[username]["password"])
     await page.keyboard.press("Enter")
     await page.wait_for_url(f"{product.url}/")
-    await page.goto(f"{product.url}/chats/{product.chat_id}")
+    await page.goto(f"{product.url}/chats/{chat_id or product.chat_id}")
     await page.get_by_test_id("composer").wait_for()
     # The chat is open when its history, or its absence, is on the page.
     said = page.get_by_test_id("message").or_(page.get_by_text("Nothing said yet"))

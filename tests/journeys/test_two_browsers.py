@@ -120,6 +120,26 @@ async def test_people_talk_without_an_agent(product: Product, chromium: str) -> 
         no_complaints(alice, bob)
 
 
+async def test_what_comes_in_takes_the_focus_from_nobody(product: Product, chromium: str) -> None:
+    async with browser(chromium) as running:
+        alice = await sign_in(await running.new_context(), product, "alice")
+        bob = await sign_in(await running.new_context(), product, "bob")
+        members = alice.get_by_test_id("members")
+        places = (
+            alice.get_by_test_id("balance"),
+            members,
+            alice.locator("members-panel").get_by_role("button", name="Add people or agents"),
+            alice.locator("chat-list a[aria-current]"),
+        )
+        for number, place in enumerate(places):
+            await place.focus()
+            # What the list of chats says of it changes, and with it everything that shows the chat.
+            await write(bob, f"Number {number}")
+            await expect(alice.locator("chat-list a[aria-current]")).to_contain_text(f"r {number}")
+            await expect(place).to_be_focused()
+        no_complaints(alice, bob)
+
+
 async def test_a_report_shows_its_progress_and_its_chart(
     product: Product, chromium: str, tmp_path: Path
 ) -> None:

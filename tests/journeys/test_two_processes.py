@@ -23,6 +23,7 @@ from tests.journeys.product import ROOT, START_SECONDS, Product
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 pytestmark = pytest.mark.redis
 
@@ -82,8 +83,9 @@ class Cluster:
             yield client
 
 
-@pytest.fixture(scope="module")
-def cluster(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+@contextmanager
+def running_cluster(redis_url: str, data_dir: Path, **environment: str) -> Iterator[Cluster]:
+    """Run a cluster on a database of its own until the end of the block."""
     address = services.postgres()
     if address is None:
         pytest.skip("no PostgreSQL: set TEST_DATABASE_URL or install postgresql")
@@ -91,7 +93,7 @@ def cluster(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(f'CREATE DATABASE "{name}"')
     product = Product(
-        tmp_path_factory.mktemp("cluster"),
+        data_dir,
         0,
         {
             "DATABASE_URL": f"{address.rsplit('/', 1)[0]}/{name}",
@@ -101,6 +103,7 @@ def cluster(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
             "UAMP_LEASE_SECONDS": "2",
             "UAMP_SWEEP_SECONDS": "0.5",
             "UAMP_GRACE_SECONDS": "0.2",
+            **environment,
         },
     )
     running = Cluster(product)
@@ -115,6 +118,12 @@ def cluster(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
             running.end(process)
         with psycopg.connect(address, autocommit=True) as connection:
             connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+@pytest.fixture(scope="module")
+def cluster(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with running_cluster(redis_url, tmp_path_factory.mktemp("cluster")) as running:
+        yield running
 
 
 def join(client: UampClient, chat_id: str) -> dict[str, Any]:

@@ -1,0 +1,80 @@
+/** What an agent costs and who pays for it, in words: shown before anything is sent. */
+
+import { units, shown } from "./amounts.js";
+import { me } from "./context.js";
+import { h } from "./dom.js";
+
+/**
+ * @typedef {object} Pricing decimal strings
+ * @property {string} currency
+ * @property {string} per_answer
+ * @property {string} input_per_1k
+ * @property {string} output_per_1k
+ * @property {Record<string, string>} tools
+ */
+
+const isSomething = (price) => Boolean(price) && units(price) > 0n;
+
+/** @param {Pricing|null} pricing @returns {string[]} one entry for each thing that has a price */
+function priceParts(pricing) {
+  if (!pricing) return [];
+  const { currency, per_answer: answer, input_per_1k: input, output_per_1k: output, tools = {} } = pricing;
+  const parts = [];
+  if (isSomething(answer)) parts.push(`${shown(answer, currency)} an answer`);
+  if (isSomething(input) && input === output) parts.push(`${shown(input, currency)} per 1,000 tokens`);
+  else {
+    if (isSomething(input)) parts.push(`${shown(input, currency)} per 1,000 tokens read`);
+    if (isSomething(output)) parts.push(`${shown(output, currency)} per 1,000 tokens written`);
+  }
+  for (const [tool, price] of Object.entries(tools)) {
+    if (isSomething(price)) parts.push(`${shown(price, currency)} for each ${tool}`);
+  }
+  return parts;
+}
+
+/** "$0.02 an answer + $0.10 per 1,000 tokens", or "" for an agent that is free. */
+export const priceText = (pricing) => priceParts(pricing).join(" + ");
+
+/** Whether one owns a chat. */
+export const ownsChat = (chat) =>
+  chat.participants.some((p) => p.kind === "user" && String(p.id) === me.id && p.role === "owner");
+
+export const PAYERS = {
+  asker: "Whoever asks",
+  owner: "The chat’s owner",
+  pool: "The chat’s pool",
+  sponsor: "The agent’s owner",
+};
+
+/** Who pays when one asks in a chat: "you pay". */
+export function payerText(chat) {
+  if (chat.payer === "owner") return ownsChat(chat) ? "you pay, as the chat’s owner" : "the chat’s owner pays";
+  return { pool: "the chat’s pool pays", sponsor: "the agent’s owner pays" }[chat.payer] || "you pay";
+}
+
+/** The agents with a price that a text would make answer. */
+function pricedFor(chat, text) {
+  const named = new Set(Array.from(text.matchAll(/@([\w.-]+)/g), ([, name]) => name.toLowerCase().replace(/[.-]+$/, "")));
+  return chat.participants.filter(
+    (p) => p.kind === "agent" && p.pricing && (named.has(p.name.toLowerCase()) || p.trigger === "always"),
+  );
+}
+
+/** The line below the composer that says what a message will cost. */
+export class PriceLine {
+  constructor() {
+    this.element = h("p", { class: "price-line", id: "price-line", "data-testid": "price-line", hidden: true });
+    this._shown = "";
+  }
+
+  /** @param {import("./chat-store.js").Chat|undefined} chat @param {string} text that is written */
+  update(chat, text) {
+    const priced = chat && text.trim() ? pricedFor(chat, text) : [];
+    const costs = priced.map((agent) => `${agent.name}: ${priceText(agent.pricing)}`);
+    const line = costs.length ? `${costs.join("; ")} — ${payerText(chat)}.` : "";
+    if (line === this._shown) return;
+    this._shown = line;
+    this.element.textContent = line;
+    this.element.hidden = !line;
+  }
+}

@@ -1,0 +1,48 @@
+/** What one has: read from the server, and again whenever a payment was asked for, made or refused. */
+
+import { units } from "./amounts.js";
+import { api, client, me } from "./context.js";
+
+const SOON_MS = 150;
+const KEPT = `uamp.low-balance.${me.id}`;
+
+/** Fires `change`. */
+class Wallet extends EventTarget {
+  constructor() {
+    super();
+    /** @type {{available: string, held: string, currency: string}|null} */
+    this.balance = null;
+    client.addEventListener("payment", (e) => this._heard(e.detail));
+    document.addEventListener("visibilitychange", () => document.hidden || this.refresh());
+    this.refresh();
+  }
+
+  /** Whether less is there than a few more answers would cost. */
+  get isLow() {
+    const threshold = localStorage.getItem(KEPT);
+    return Boolean(this.balance && threshold) && units(this.balance.available) < units(threshold);
+  }
+
+  /** Read the balance again, soon: several causes make one request. */
+  refresh() {
+    this._timer ||= setTimeout(async () => {
+      this._timer = 0;
+      try {
+        this.balance = await api.get("/api/payments/balance");
+      } catch (error) {
+        // It is read again with the next payment; an amount that may be wrong is not shown.
+        if (error.name !== "ApiError") throw error;
+        this.balance = null;
+      }
+      this.dispatchEvent(new Event("change"));
+    }, SOON_MS);
+  }
+
+  _heard(event) {
+    if (event.type === "payment.balance" && event.threshold) localStorage.setItem(KEPT, event.threshold);
+    if (event.type === "payment.error" && event.balance_required) localStorage.setItem(KEPT, event.balance_required);
+    this.refresh();
+  }
+}
+
+export const wallet = new Wallet();

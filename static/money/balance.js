@@ -1,0 +1,25 @@
+/** What one has, and what of it is reserved for answers that run. */
+
+import { shown, units } from "../chat/amounts.js";
+import { h } from "../chat/dom.js";
+import { MoneyPart, api } from "./part.js";
+
+class MoneyBalance extends MoneyPart {
+  connectedCallback() {
+    this.build("Balance");
+    document.addEventListener("visibilitychange", () => document.hidden || this.changed());
+  }
+
+  async read() {
+    const { available, held, posted, currency } = await api.get("/api/payments/balance");
+    const figure = (name, amount, id) =>
+      h("div", { class: "figure" }, h("dt", {}, name), h("dd", { "data-testid": id }, shown(amount, currency)));
+    this.body.replaceChildren(
+      h(
+        "dl", { class: "figures" }, figure("You can spend", available, "available"),
+        units(held) > 0n && figure("Reserved for answers", held, "held"), units(held) > 0n && figure("In all", posted, "posted"),
+      ),
+    );
+  }
+}
+customElements.define("money-balance", MoneyBalance);

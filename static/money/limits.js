@@ -1,0 +1,70 @@
+/** How much one lets oneself spend in a day, a week and a month; and what agents take unasked. */
+
+import { shown } from "../chat/amounts.js";
+import { announce, h } from "../chat/dom.js";
+import { MoneyPart, api, labelled, table } from "./part.js";
+
+const PERIODS = { day: "A day", week: "A week", month: "A month" };
+const when = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+
+class MoneyLimits extends MoneyPart {
+  connectedCallback() {
+    this.build("Limits");
+  }
+
+  async read() {
+    const { limits } = await api.get("/api/payments/limits");
+    this._others = limits.filter(({ agent_id: agentId }) => agentId);
+    const fields = Object.keys(PERIODS).map((period) => this._field(period, limits.find((l) => l.period === period && !l.agent_id)));
+    const others = this._others.map((l) => [l.agent || l.agent_id, PERIODS[l.period], shown(l.amount, l.currency), shown(l.left, l.currency)]);
+    this.body.replaceChildren(
+      h("p", { class: "quiet" }, "More than this is not spent, whoever asks. An empty field sets no limit. Days end at midnight UTC."),
+      h("form", { class: "row-form", onsubmit: (event) => this._save(event) }, fields, h("button", { type: "submit", class: "button button-primary" }, "Save limits")),
+      ...(others.length ? [table("Limits on single agents", ["Agent", "In", "At most", "Left"], others)] : []),
+    );
+  }
+
+  _field(period, limit) {
+    const field = h("input", { class: "field", name: period, inputmode: "decimal", autocomplete: "off", maxlength: 20, placeholder: "No limit", value: limit?.amount ?? "", "data-testid": `limit-${period}` });
+    const used = limit && h("small", {}, `${shown(limit.left, limit.currency)} left until ${when.format(new Date(limit.resets_at))}`);
+    return h("div", { class: "limit" }, labelled(`${PERIODS[period]} (USD)`, field), used);
+  }
+
+  async _save(event) {
+    event.preventDefault();
+    const given = new FormData(event.target);
+    const limits = Object.keys(PERIODS).filter((period) => given.get(period).trim()).map((period) => ({ period, amount: given.get(period).trim(), currency: "USD" }));
+    const kept = this._others.filter(({ agent }) => agent).map(({ period, agent, amount, currency }) => ({ period, agent, amount, currency }));
+    if (await this.attempt(() => api.send("PUT", "/api/payments/limits", { limits: [...limits, ...kept] }))) {
+      announce("The limits are saved.");
+      await this.load();
+    }
+  }
+}
+customElements.define("money-limits", MoneyLimits);
+
+class MoneyApprovals extends MoneyPart {
+  connectedCallback() {
+    this.build("Agents that need not ask");
+  }
+
+  async read() {
+    const { approvals } = await api.get("/api/payments/approvals");
+    const rows = approvals.map(({ agent, agent_id: id, up_to: upTo, currency }) => [
+      agent || id, `${shown(upTo, currency)} an answer`,
+      h("button", { type: "button", class: "button", "aria-label": `Ask me again for ${agent || id}`, "data-testid": "withdraw", onclick: () => this._withdraw(agent || id, id) }, "Ask me again"),
+    ]);
+    this.body.replaceChildren(
+      rows.length ? table("Agents that take money without asking", ["Agent", "At most", ""], rows) : h("p", { class: "quiet" }, "Every agent that has a price asks you before each answer. “Always allow” on a payment card changes that."),
+    );
+  }
+
+  async _withdraw(name, id) {
+    if (await this.attempt(() => api.send("DELETE", `/api/payments/approvals/${encodeURIComponent(id)}`))) {
+      announce(`${name} asks you again from now on.`);
+      await this.load();
+    }
+  }
+}
+customElements.define("money-approvals", MoneyApprovals);
+

@@ -1,0 +1,12 @@
+/** The page on one's money: what is there, what was spent, and what may be spent. */
+
+import "./balance.js";
+import "./limits.js";
+import "./spend.js";
+import "./statement.js";
+import "./tokens.js";
+import "./topup.js";
+
+// The parts fill themselves: a place in the page that the address names moves until they have.
+const wanted = location.hash && document.getElementById(location.hash.slice(1));
+if (wanted) setTimeout(() => wanted.scrollIntoView({ block: "start" }), 400);

@@ -1,0 +1,61 @@
+/** What the parts of the money page share: the API, loading with an error to try again, changes. */
+
+import { Api } from "../chat/api.js";
+import { h } from "../chat/dom.js";
+
+const start = JSON.parse(document.getElementById("start").textContent);
+export const api = new Api(start.csrf_cookie);
+
+/** One part of the page. It reads itself again after anything moved (`money-changed`). */
+export class MoneyPart extends HTMLElement {
+  /** @param {string} title of the part */
+  build(title, ...children) {
+    const id = `${this.localName}-title`;
+    this.setAttribute("role", "region");
+    this.setAttribute("aria-labelledby", id);
+    this.body = h("div", { class: "part-body" }, children);
+    this.error = h("p", { class: "part-error", role: "alert", hidden: true });
+    this.replaceChildren(h("h2", { id }, title), this.body, this.error);
+    addEventListener("money-changed", () => this.load());
+    this.load();
+  }
+
+  /** Read and show; a part that reads says how. */
+  async load() {
+    await this.attempt(() => this.read());
+  }
+
+  /** Do something, and show why it could not be done. @returns {Promise<boolean>} whether it was */
+  async attempt(work) {
+    this.error.hidden = true;
+    try {
+      await work();
+    } catch (problem) {
+      if (problem.name !== "ApiError") throw problem;
+      this.error.hidden = false;
+      this.error.replaceChildren(problem.message, " ", h("button", { type: "button", class: "link", onclick: () => this.load() }, "Load again"));
+      return false;
+    }
+    return true;
+  }
+
+  /** Tell the other parts that something moved. */
+  changed() {
+    dispatchEvent(new Event("money-changed"));
+  }
+}
+
+/** A table with a caption for those who hear it. */
+export function table(caption, heads, rows) {
+  return h(
+    "div", { class: "table-scroll", tabindex: "0", role: "group", "aria-label": caption },
+    h(
+      "table", {}, h("caption", { class: "visually-hidden" }, caption),
+      h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))),
+      h("tbody", {}, rows.map((cells) => h("tr", {}, cells.map((cell) => (cell instanceof HTMLTableCellElement ? cell : h("td", {}, cell)))))),
+    ),
+  );
+}
+
+/** A field with its label. */
+export const labelled = (label, field) => h("label", { class: "labelled" }, h("span", {}, label), field);

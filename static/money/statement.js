@@ -1,0 +1,46 @@
+/** What moved on one's account, the newest first, a page at a time. */
+
+import { shown } from "../chat/amounts.js";
+import { h } from "../chat/dom.js";
+import { MoneyPart, api, table } from "./part.js";
+
+const PAGE = 25;
+const when = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const KINDS = { answer: "Answer", refund: "Refund", top_up: "Top-up", pool: "Pool of a chat", adjust: "Adjusted by an operator", transfer: "Transfer", token: "Payment token" };
+
+class MoneyStatement extends MoneyPart {
+  connectedCallback() {
+    this._more = h("button", { type: "button", class: "button", hidden: true, "data-testid": "statement-more", onclick: () => this._next() }, "Older");
+    this._place = h("div", { "data-testid": "statement" });
+    this.build("Statement", this._place, this._more);
+  }
+
+  async read() {
+    this._rows = [];
+    this._cursor = null;
+    await this._page();
+  }
+
+  async _next() {
+    await this.attempt(() => this._page());
+  }
+
+  async _page() {
+    const query = this._cursor ? `&cursor=${this._cursor}` : "";
+    const page = await api.get(`/api/payments/statement?limit=${PAGE}${query}`);
+    this._rows.push(...page.data);
+    this._cursor = page.next_cursor;
+    this._more.hidden = !page.has_more;
+    this._show(page.currency);
+  }
+
+  _show(currency) {
+    const rows = this._rows.map((row) => [
+      h("td", {}, h("time", { datetime: row.at }, when.format(new Date(row.at)))),
+      h("td", {}, KINDS[row.kind] || row.kind, row.memo && row.memo !== row.kind && h("small", {}, row.memo), row.chat_id && [" ", h("a", { href: `/chats/${encodeURIComponent(row.chat_id)}` }, "in a chat")]),
+      h("td", { class: `amount ${row.amount.startsWith("-") ? "" : "is-in"}` }, shown(row.amount, currency)),
+    ]);
+    this._place.replaceChildren(rows.length ? table("Statement", ["When", "What", "Amount"], rows) : h("p", { class: "quiet" }, "Nothing has moved yet."));
+  }
+}
+customElements.define("money-statement", MoneyStatement);

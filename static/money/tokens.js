@@ -1,0 +1,87 @@
+/** Payment tokens: budgets for programs. The secret is shown once, right after it is made. */
+
+import { shown } from "../chat/amounts.js";
+import { announce, h, iconButton } from "../chat/dom.js";
+import { newId } from "../uamp/ids.js";
+import { MoneyPart, api, labelled, table } from "./part.js";
+
+const DAY_SECONDS = 86_400;
+const when = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+
+class MoneyTokens extends MoneyPart {
+  connectedCallback() {
+    this._secret = h("div", { class: "secret", hidden: true, role: "status" });
+    this._rows = h("div", {});
+    this._form = h(
+      "form", { class: "row-form", onsubmit: (event) => this._make(event) },
+      labelled("Amount (USD)", h("input", { class: "field", name: "amount", inputmode: "decimal", autocomplete: "off", maxlength: 20, required: true, "data-testid": "token-amount" })),
+      labelled("Name", h("input", { class: "field", name: "name", autocomplete: "off", maxlength: 100, placeholder: "What it is for" })),
+      labelled("Good for", h("select", { class: "field", name: "days" }, [["1", "A day"], ["30", "30 days"], ["365", "A year"]].map(([value, text]) => h("option", { value, selected: value === "30" }, text)))),
+      h("button", { type: "submit", class: "button button-primary", "data-testid": "token-make" }, "Make a token"),
+    );
+    this.build(
+      "Payment tokens",
+      h("p", { class: "quiet" }, "A program pays with a token until it is used up. The amount leaves your balance now; what is left comes back when the token ends."),
+      this._form, this._secret, this._rows,
+    );
+  }
+
+  async read() {
+    const { items } = await api.get("/api/payments/tokens");
+    const rows = items.map((token) => [
+      h("span", {}, token.name || token.id, token.parentId && h("small", {}, " passed on")),
+      shown(token.balance, token.currency),
+      token.status === "active" && token.expiresAt ? `until ${when.format(new Date(token.expiresAt))}` : token.status,
+      token.status === "active" ? h("button", { type: "button", class: "button", "data-testid": "token-revoke", "aria-label": `End ${token.name || token.id}`, onclick: () => this._end(token) }, "End") : "",
+    ]);
+    this._rows.replaceChildren(rows.length ? table("Payment tokens", ["Token", "Left", "State", ""], rows) : "");
+  }
+
+  async _make(event) {
+    event.preventDefault();
+    const given = new FormData(this._form);
+    const body = { amount: given.get("amount").trim(), currency: "USD", name: given.get("name").trim(), expiresIn: Number(given.get("days")) * DAY_SECONDS };
+    // The same try again makes the same token, whatever became of the answer.
+    const asked = JSON.stringify(body);
+    if (this._making?.asked !== asked) this._making = { asked, key: newId() };
+    const button = this._form.querySelector("button");
+    button.disabled = true;
+    const isMade = await this.attempt(async () => {
+      const made = await api.post("/api/payments/tokens", body, { "Idempotency-Key": this._making.key });
+      this._making = null;
+      this._form.reset();
+      this._show(made.token);
+    });
+    button.disabled = false;
+    if (isMade) this.changed();
+  }
+
+  _show(secret) {
+    const field = h("input", { class: "field", readonly: true, value: secret, "aria-label": "The new token", "data-testid": "token-secret" });
+    const copy = iconButton("copy", "Copy the token", {
+      onclick: async () => {
+        field.select();
+        await navigator.clipboard?.writeText(secret);
+        announce("Copied.");
+      },
+    });
+    this._secret.replaceChildren(h("p", {}, "Copy it now: it is not shown again."), h("div", { class: "secret-row" }, field, copy, h("button", { type: "button", class: "button", onclick: () => this._hide() }, "Done")));
+    this._secret.hidden = false;
+    field.focus();
+    field.select();
+  }
+
+  _hide() {
+    this._secret.replaceChildren();
+    this._secret.hidden = true;
+  }
+
+  async _end(token) {
+    const isEnded = await this.attempt(async () => {
+      const { returned } = await api.send("DELETE", `/api/payments/tokens/${encodeURIComponent(token.id)}`);
+      announce(`The token ended; ${shown(returned, token.currency)} came back.`);
+    });
+    if (isEnded) this.changed();
+  }
+}
+customElements.define("money-tokens", MoneyTokens);

@@ -1,0 +1,104 @@
+/**
+ * The tool calls of a chat that wait for a person to allow them, folded from
+ * `tool.approval_required` and `tool.approval_done`.
+ */
+
+/** The server asks again after a reconnect; what it does not ask for again is over. */
+const ASKED_AGAIN_MS = 3_000;
+
+/**
+ * @typedef {object} Approval
+ * @property {string} key
+ * @property {string} callId
+ * @property {string} responseId
+ * @property {string} agent who wants to call the tool
+ * @property {string} name of the tool
+ * @property {string} arguments JSON
+ * @property {string} userId who asked for the work; "" when that is not told
+ * @property {number} expiresAt Unix seconds, 0 for never
+ * @property {"asking"|"sent"|"closed"} state
+ * @property {{approved: boolean, userId: string, username: string}|null} outcome
+ */
+
+export class Approvals {
+  /** @param {() => void} changed called after each change */
+  constructor(changed) {
+    this._changed = changed;
+    /** @type {Map<string, Approval>} */
+    this._all = new Map();
+    this._sent = new Map();
+    this._stale = new Set();
+  }
+
+  /** @returns {Approval[]} in the order of asking */
+  get list() {
+    return Array.from(this._all.values());
+  }
+
+  /** Take `tool.approval_required`. Returns the approval when it is asked for the first time. */
+  asked(event) {
+    const key = `${event.response_id} ${event.call_id}`;
+    this._stale.delete(key);
+    if (this._all.has(key)) return null;
+    const approval = {
+      key, callId: event.call_id, responseId: event.response_id, agent: event.agent || "An agent",
+      name: event.name, arguments: event.arguments || "{}", userId: String(event.user_id || ""),
+      expiresAt: event.expires_at || 0, state: "asking", outcome: null,
+    };
+    this._all.set(key, approval);
+    this._changed();
+    return approval;
+  }
+
+  /** Take `tool.approval_done`. */
+  done({ response_id: responseId, call_id: callId, approved, user_id: userId, username }) {
+    this._close(`${responseId} ${callId}`, {
+      approved, userId: String(userId || ""), username: username || "",
+    });
+  }
+
+  /** An answer was sent under an event id. */
+  sent(approval, eventId) {
+    approval.state = "sent";
+    this._sent.set(eventId, approval);
+    this._changed();
+  }
+
+  /** The server refused the answer with this event id: it came too late. Returns whether it is ours. */
+  refused(eventId) {
+    const approval = this._sent.get(eventId);
+    if (approval) this._close(approval.key, null);
+    return Boolean(approval);
+  }
+
+  /** The answer ended in which the call was. */
+  responseEnded(responseId) {
+    for (const approval of this.list) {
+      if (approval.responseId === responseId) this._close(approval.key, null);
+    }
+  }
+
+  /** A connection stands again: what still waits is asked for anew. */
+  reconnected() {
+    this._stale = new Set(this.list.filter((a) => a.state !== "closed").map((a) => a.key));
+    if (!this._stale.size) return;
+    for (const approval of this.list) if (approval.state === "sent") approval.state = "asking";
+    setTimeout(() => {
+      for (const key of this._stale) this._close(key, null);
+    }, ASKED_AGAIN_MS);
+  }
+
+  /** Forget what is decided; the answers to it have moved on. */
+  clearClosed() {
+    const before = this._all.size;
+    for (const approval of this.list) if (approval.state === "closed") this._all.delete(approval.key);
+    if (this._all.size !== before) this._changed();
+  }
+
+  _close(key, outcome) {
+    const approval = this._all.get(key);
+    if (!approval || approval.state === "closed") return;
+    Object.assign(approval, { state: "closed", outcome });
+    this._changed();
+  }
+}

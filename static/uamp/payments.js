@@ -1,0 +1,125 @@
+/**
+ * What is asked to be paid in a chat, folded from `payment.required`, `.accepted` and `.error`
+ * (UAMP §7.2). A payment is sent under one event id until the server has said what became of it, so
+ * that a second click and a repeat after a lost connection are the same payment.
+ */
+
+import { newId } from "./ids.js";
+
+/** The server asks again after a reconnect; what it does not ask for again is over. */
+const ASKED_AGAIN_MS = 3_000;
+
+/**
+ * @typedef {object} Payment
+ * @property {string} key
+ * @property {string} responseId
+ * @property {string} agent who asks
+ * @property {string} amount a decimal string
+ * @property {string} currency
+ * @property {string} reason llm_usage or tool_usage
+ * @property {boolean} isTopUp whether the answer is under way and pauses
+ * @property {boolean} byBalance whether one's balance can pay
+ * @property {number} expiresAt Unix seconds, 0 for never
+ * @property {"asked"|"sent"|"refused"} state
+ * @property {string} eventId of the submission that is under way
+ * @property {{code: string, message: string, required: string, current: string,
+ *   canRetry: boolean}|null} error why the last submission was refused
+ */
+
+export class Payments {
+  /** @param {() => void} changed called after each change */
+  constructor(changed) {
+    this._changed = changed;
+    /** @type {Map<string, Payment>} */
+    this._all = new Map();
+    this._settled = new Set();
+    this._stale = new Set();
+  }
+
+  /** @returns {Payment[]} what waits to be paid, in the order of asking */
+  get list() {
+    return Array.from(this._all.values());
+  }
+
+  /** Take `payment.required`. Returns the payment when it is asked for the first time. */
+  asked({ response_id: responseId, requirements, extra }) {
+    const { amount, currency, schemes = [], expires_at: expiresAt = 0, reason = "" } = requirements;
+    const key = `${responseId} ${expiresAt} ${amount}`;
+    this._stale.delete(key);
+    if (this._all.has(key) || this._settled.has(key)) return null;
+    this._drop((payment) => payment.responseId === responseId);
+    const payment = {
+      key, responseId, amount, currency, reason, expiresAt,
+      agent: requirements.extra?.agent || "An agent",
+      isTopUp: (extra?.action || requirements.extra?.action) === "topup",
+      byBalance: schemes.some(({ scheme }) => scheme === "balance"),
+      state: "asked", eventId: "", error: null,
+    };
+    this._all.set(key, payment);
+    this._changed();
+    return payment;
+  }
+
+  /** Take `payment.accepted`: here, or on another page of the same person. */
+  accepted({ response_id: responseId }) {
+    this._settle((payment) => payment.responseId === responseId);
+  }
+
+  /** Take `payment.error`; nothing moved, and the next try is another one. */
+  refused({ response_id: responseId, code, message, balance_required, balance_current, can_retry }) {
+    for (const payment of this.list) {
+      if (payment.responseId === responseId && payment.state === "sent") {
+        Object.assign(payment, {
+          state: "refused", eventId: "",
+          error: {
+            code, message, required: balance_required || "", current: balance_current || "",
+            canRetry: Boolean(can_retry),
+          },
+        });
+        this._changed();
+      }
+    }
+  }
+
+  /** The server says of a submission that nothing is due. Returns whether it was one of these. */
+  notDue(eventId) {
+    return Boolean(eventId) && this._settle((payment) => payment.eventId === eventId);
+  }
+
+  /** The answer ended that was to be paid. */
+  responseEnded(responseId) {
+    this._settle((payment) => payment.responseId === responseId);
+  }
+
+  /** Return the frame that pays from one's balance, always the same until the server answered. */
+  submission(payment) {
+    payment.eventId ||= newId();
+    payment.state = "sent";
+    payment.error = null;
+    this._changed();
+    return {
+      type: "payment.submit", event_id: payment.eventId, response_id: payment.responseId,
+      payment: { scheme: "balance", network: "uamp", amount: payment.amount },
+    };
+  }
+
+  /** A connection stands again. Returns what was sent and not answered, to be sent once more. */
+  reconnected() {
+    this._stale = new Set(this._all.keys());
+    setTimeout(() => this._drop((payment) => this._stale.has(payment.key)), ASKED_AGAIN_MS);
+    return this.list.filter((payment) => payment.state === "sent");
+  }
+
+  _settle(which) {
+    const found = this.list.filter(which);
+    for (const { key } of found) this._settled.add(key);
+    return this._drop(which);
+  }
+
+  _drop(which) {
+    const found = this.list.filter(which);
+    for (const { key } of found) this._all.delete(key);
+    if (found.length) this._changed();
+    return found.length > 0;
+  }
+}

@@ -1,0 +1,387 @@
+"""Money before everybody's eyes: price, card, receipt, balance, top-up, refund.
+
+Everything here runs against the product as `make run` starts it: daphne, SQLite, a Celery child.
+Amounts are chosen so that every figure on the page can be told by head.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.contrib.admin.utils import quote
+from playwright.async_api import expect
+
+from tests.journeys.product import (
+    Product,
+    browser,
+    no_complaints,
+    running_product,
+    sign_in,
+    write,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.async_api import Browser, Page, WebSocketRoute
+
+pytestmark = pytest.mark.browser
+
+PREPARE = """
+import json, sys
+from django.contrib.auth.models import User
+from agents_app.models import Agent
+from chat_app.services import create_chat
+from payments_app import services as ledger
+from payments_app.money import Money
+from sessions_app.auth import create_api_key
+wanted = json.loads({wanted!r})
+user = User.objects.create_user(wanted["name"], password="password")
+if wanted["money"]:
+    ledger.top_up(key=wanted["name"], account=ledger.account_of_user(user.pk).id,
+        amount=Money.parse(wanted["money"]), provider="tests", external_id=wanted["name"])
+agent, _ = Agent.objects.get_or_create(name=wanted["agent"], defaults={{
+    "is_public": True, "options": {{"script": wanted["script"]}}, "pricing": wanted["pricing"]}})
+chat = create_chat(title="Till", created_by_id=user.pk, user_ids=[user.pk],
+    agents=[(agent.pk, "always")])
+print("PREPARED", json.dumps({{"chat": chat.pk, "key": create_api_key(user, name="tests")}}))
+"""
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    # A short reservation, so that a long answer has to be topped up.
+    with running_product(tmp_path_factory.mktemp("product"), UAMP_RESERVE_TOKENS="100") as running:
+        yield running
+
+
+class Till:
+    """A person with some money in a chat of their own with an agent that has a price."""
+
+    def __init__(
+        self, product: Product, *, money: str, script: str = "echo", **pricing: str
+    ) -> None:
+        self.name = f"p{uuid.uuid4().hex[:8]}"
+        wanted = {
+            "name": self.name,
+            "money": money,
+            "agent": f"agent-{self.name}",
+            "script": script,
+            "pricing": pricing or {"per_answer": "1"},
+        }
+        told = product.manage("shell", "-v", "0", "-c", PREPARE.format(wanted=json.dumps(wanted)))
+        line = next(line for line in told.splitlines() if line.startswith("PREPARED"))
+        made = json.loads(line.removeprefix("PREPARED "))
+        self.product, self.chat_id, self.agent = product, made["chat"], wanted["agent"]
+        product.people[self.name] = {
+            "username": self.name,
+            "password": "password",
+            "api_key": made["key"],
+        }
+
+    async def open(self, running: Browser, **options: Any) -> Page:
+        """Sign in and open the chat on a page of its own."""
+        context = await running.new_context(**options)
+        return await sign_in(context, self.product, self.name, chat_id=self.chat_id)
+
+    async def come_back(self, page: Page) -> None:
+        """Open the chat again on a page that showed something else, and wait until it is there."""
+        await page.goto(f"{self.product.url}/chats/{self.chat_id}")
+        await page.get_by_test_id("message").first.wait_for()
+
+    @property
+    def has(self) -> dict[str, str]:
+        """What the person has, over REST."""
+        with self.product.api(self.name) as client:
+            found: dict[str, str] = client.get("/api/payments/balance").raise_for_status().json()
+        return found
+
+    @property
+    def answers(self) -> list[str]:
+        """What the agent said, over REST."""
+        with self.product.api(self.name) as client:
+            path = f"/api/v1/chats/{self.chat_id}/messages"
+            data = client.get(path, params={"order": "asc"}).raise_for_status().json()["data"]
+        return [message["content"] for message in data if message["sender_kind"] == "agent"]
+
+
+async def charged_once(till: Till, page: Page, *, left: str) -> None:
+    """Wait for one answer with its receipt, and assert that it was paid once."""
+    await expect(page.get_by_test_id("receipt")).to_have_count(1)
+    await expect(page.get_by_test_id("payment")).to_have_count(0)
+    assert len(till.answers) == 1
+    assert (till.has["available"], till.has["held"]) == (left, "0")
+
+
+async def test_a_price_is_shown_and_paid_once_and_the_receipt_stays(
+    product: Product, chromium: str
+) -> None:
+    till = Till(product, money="10")
+    async with browser(chromium) as running:
+        page = await till.open(running)
+        other = await till.open(running)
+        await expect(page.get_by_test_id("balance")).to_have_text("$10.00")
+        await page.get_by_test_id("composer").fill("Hello")
+        line = page.get_by_test_id("price-line")
+        await expect(line).to_have_text(f"{till.agent}: $1.00 an answer — you pay.")
+        await page.keyboard.press("Enter")
+        for tab in (page, other):
+            card = tab.get_by_test_id("payment")
+            await expect(card).to_contain_text(f"{till.agent} asks for $1.00")
+            await expect(card).to_contain_text("You have $10.00; $9.00 are left after it.")
+            await expect(tab.locator("#announcer")).to_contain_text("asks for $1.00")
+        # Nobody who writes is interrupted, and the card is there again after a reload.
+        await expect(page.get_by_test_id("composer")).to_be_focused()
+        await page.reload()
+        await page.get_by_test_id("pay").dblclick()
+        await expect(page.get_by_test_id("receipt")).to_contain_text("$1.00")
+        await charged_once(till, page, left="9")
+        for tab in (page, other):
+            await expect(tab.get_by_test_id("payment")).to_have_count(0)
+            await expect(tab.get_by_test_id("balance")).to_have_text("$9.00")
+        await expect(other.get_by_test_id("receipt")).to_have_count(1)
+        await page.reload()
+        chip = page.get_by_test_id("receipt")
+        await chip.locator("summary").click()
+        await expect(chip).to_contain_text("Paid byYou")
+        await expect(chip).to_contain_text("Transfer")
+        no_complaints(page, other)
+
+
+async def test_a_refund_in_the_admin_shows_in_the_chat(product: Product, chromium: str) -> None:
+    till = Till(product, money="10")
+    async with browser(chromium) as running:
+        page = await till.open(running)
+        await write(page, "Hello")
+        await page.get_by_test_id("pay").click()
+        await charged_once(till, page, left="9")
+        await page.get_by_test_id("receipt").locator("summary").click()
+        shown = page.get_by_test_id("receipt").locator("dd").last
+        # The admin writes `_` in its paths in a way of its own.
+        address = quote(await shown.inner_text())
+        operator = await (await running.new_context()).new_page()
+        await operator.goto(f"{product.url}/login")
+        await operator.fill("input[name=username]", "admin")
+        await operator.fill("input[name=password]", product.people["admin"]["password"])
+        await operator.keyboard.press("Enter")
+        await operator.wait_for_url(f"{product.url}/")
+        await operator.goto(f"{product.url}/admin/payments_app/transfer/{address}/operate/")
+        await operator.fill("[name=reason]", "it was wrong")
+        await operator.locator("input[type=submit], button[type=submit]").last.click()
+        await operator.wait_for_url(lambda url: not url.endswith("/operate/"))
+        await page.reload()
+        await expect(page.get_by_test_id("receipt")).to_contain_text("refunded")
+        await expect(page.get_by_test_id("balance")).to_have_text("$10.00")
+
+
+async def test_two_tabs_send_at_once_on_money_for_one(product: Product, chromium: str) -> None:
+    till = Till(product, money="1")
+    async with browser(chromium) as running:
+        tabs = [await till.open(running) for _ in range(2)]
+        await asyncio.gather(*(write(tab, f"Number {i}") for i, tab in enumerate(tabs)))
+        for tab in tabs:
+            await expect(tab.get_by_test_id("payment")).to_have_count(2)
+        clicks = [tab.get_by_test_id("pay").nth(i).click() for i, tab in enumerate(tabs)]
+        await asyncio.gather(*clicks)
+        for tab in tabs:
+            await expect(tab.get_by_test_id("receipt")).to_have_count(1)
+            await expect(tab.get_by_test_id("payment")).to_have_count(1)
+        refused = (
+            tabs[0]
+            .get_by_test_id("payment-error")
+            .or_(tabs[0].get_by_test_id("payment").get_by_text("You have $0.00"))
+        )
+        await expect(refused.first).to_be_visible()
+        said = [await tab.get_by_test_id("payment-error").is_visible() for tab in tabs]
+        assert sorted(said) == [False, True]
+        loser = tabs[said.index(True)]
+        link = loser.get_by_test_id("top-up-link")
+        assert await link.get_attribute("href") == "/money#top-up"
+        assert len(till.answers) == 1
+        assert (till.has["available"], till.has["held"]) == ("0", "0")
+        await loser.get_by_test_id("pay-cancel").click()
+        for tab in tabs:
+            await expect(tab.get_by_test_id("payment")).to_have_count(0)
+        no_complaints(*tabs)
+
+
+@pytest.mark.parametrize("lost", ["the answer", "the payment"])
+async def test_a_payment_that_met_a_lost_connection_is_taken_once(
+    product: Product, chromium: str, lost: str
+) -> None:
+    till = Till(product, money="10")
+    sent: list[str] = []
+    cuts: list[asyncio.Future[None]] = []
+
+    def through(socket: WebSocketRoute) -> None:
+        server = socket.connect_to_server()
+
+        def pass_on(frame: str | bytes) -> None:
+            text = str(frame)
+            if '"payment.submit"' in text:
+                sent.append(json.loads(text)["event_id"])
+                if len(sent) == 1:
+                    if lost == "the answer":
+                        server.send(frame)
+                    cuts.append(asyncio.ensure_future(socket.close(code=4000, reason="cut")))
+                    return
+            server.send(frame)
+
+        socket.on_message(pass_on)
+
+    async with browser(chromium) as running:
+        context = await running.new_context()
+        await context.route_web_socket("**/uamp", through)
+        page = await sign_in(context, product, till.name, chat_id=till.chat_id)
+        await write(page, "Hello")
+        await page.get_by_test_id("pay").click()
+        await charged_once(till, page, left="9")
+        assert len(set(sent)) == 1
+        assert len(cuts) == 1
+        assert len(sent) == 2
+        no_complaints(page)
+
+
+async def test_a_low_balance_warns_and_an_empty_one_says_what_to_do(
+    product: Product, chromium: str
+) -> None:
+    till = Till(product, money="1.5")
+    async with browser(chromium) as running:
+        page = await till.open(running)
+        await write(page, "Hello")
+        await page.get_by_test_id("pay").click()
+        await expect(page.get_by_test_id("receipt")).to_have_count(1)
+        balance = page.get_by_test_id("balance")
+        await expect(balance).to_have_text("$0.50")
+        await expect(balance).to_have_accessible_name("Balance $0.50, low. Top up")
+        await write(page, "Again")
+        await expect(page.get_by_test_id("payment")).to_contain_text("You have $0.50. Top up")
+        await page.get_by_test_id("pay").click()
+        said = page.get_by_test_id("payment-error")
+        await expect(said).to_contain_text("1 USD are needed, 0.5 are there")
+        await expect(page.get_by_test_id("pay")).to_be_enabled()
+        await page.get_by_test_id("top-up-link").click()
+        await expect(page.get_by_test_id("available")).to_have_text("$0.50")
+        assert len(till.answers) == 1
+        no_complaints(page)
+
+
+async def test_an_answer_that_outgrows_its_reservation_is_topped_up_and_loses_no_word(
+    product: Product, chromium: str
+) -> None:
+    till = Till(product, money="10", script="slow", output_per_1k="1")
+    async with browser(chromium) as running:
+        page = await till.open(running)
+        await write(page, "Count")
+        await page.get_by_test_id("pay").click()
+        card = page.get_by_test_id("payment")
+        topped_up = 0
+        ended = page.get_by_test_id("receipt")
+        while True:
+            await expect(card.or_(ended).first).to_be_visible(timeout=30_000)
+            if await ended.count():
+                break
+            await expect(card).to_contain_text("It pauses here and goes on")
+            before = await page.get_by_test_id("live-response").locator(".parts").text_content()
+            topped_up += 1
+            await page.get_by_test_id("pay").click()
+            await expect(card).to_have_count(0)
+            assert before
+        assert topped_up >= 1
+        (answer,) = till.answers
+        assert answer.split() == [f"word{n}" for n in range(1, 201)]
+        assert (till.has["available"], till.has["held"]) == ("9.8", "0")
+        no_complaints(page)
+
+
+async def test_an_agent_may_be_allowed_for_good_and_asked_again_later(
+    product: Product, chromium: str
+) -> None:
+    till = Till(product, money="10")
+    async with browser(chromium) as running:
+        page = await till.open(running)
+        await write(page, "Hello")
+        await page.get_by_test_id("pay-always").focus()
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_test_id("receipt")).to_have_count(1)
+        await write(page, "Again")
+        await expect(page.get_by_test_id("receipt")).to_have_count(2)
+        await page.get_by_test_id("balance").focus()
+        await page.keyboard.press("Enter")
+        await page.get_by_test_id("withdraw").click()
+        await expect(page.get_by_test_id("withdraw")).to_have_count(0)
+        await till.come_back(page)
+        await write(page, "Once more")
+        await expect(page.get_by_test_id("payment")).to_have_count(1)
+        await page.get_by_test_id("pay-cancel").click()
+        await expect(page.get_by_test_id("payment")).to_have_count(0)
+        assert till.has["available"] == "8"
+        no_complaints(page)
+
+
+async def test_the_money_page_shows_what_there_is_and_sets_limits_and_makes_tokens(
+    product: Product, chromium: str
+) -> None:
+    till = Till(product, money="10")
+    phone: dict[str, Any] = {"viewport": {"width": 360, "height": 740}, "color_scheme": "dark"}
+    async with browser(chromium) as running:
+        page = await till.open(running, **phone)
+        await write(page, "Hello")
+        await page.get_by_test_id("pay").click()
+        await expect(page.get_by_test_id("receipt")).to_have_count(1)
+        await page.goto(f"{product.url}/money")
+        await expect(page.get_by_test_id("available")).to_have_text("$9.00")
+        await expect(page.get_by_test_id("spent")).to_have_text("$1.00")
+        await expect(page.locator(".agent-bars")).to_contain_text(str(till.agent))
+        await expect(page.get_by_test_id("statement").locator("tbody tr")).to_have_count(2)
+        await page.get_by_test_id("token-amount").fill("2")
+        await page.get_by_test_id("token-make").click()
+        secret = await page.get_by_test_id("token-secret").input_value()
+        assert secret.startswith("ptok_")
+        await expect(page.get_by_test_id("available")).to_have_text("$7.00")
+        await page.reload()
+        await expect(page.get_by_test_id("token-revoke")).to_have_count(1)
+        assert secret not in await page.content()
+        await page.get_by_test_id("token-revoke").click()
+        await expect(page.get_by_test_id("available")).to_have_text("$9.00")
+        await page.get_by_test_id("limit-day").fill("1.5")
+        await page.get_by_role("button", name="Save limits").click()
+        await expect(page.locator("money-limits")).to_contain_text("$0.50 left until")
+        sideways = "document.documentElement.scrollWidth > innerWidth"
+        assert not await page.evaluate(sideways)
+        await till.come_back(page)
+        await write(page, "Again")
+        await page.get_by_test_id("pay").click()
+        await expect(page.get_by_test_id("payment-error")).to_contain_text("limit per day")
+        assert not await page.evaluate(sideways)
+        assert till.has["available"] == "9"
+        no_complaints(page)
+
+
+async def test_an_owner_fills_the_pool_and_lets_it_pay(product: Product, chromium: str) -> None:
+    till = Till(product, money="10")
+    async with browser(chromium) as running:
+        page = await till.open(running)
+        if not await page.get_by_test_id("payer").is_visible():
+            await page.get_by_test_id("members").click()
+        await page.get_by_test_id("payer").get_by_role("button").click()
+        await expect(page.get_by_test_id("pool")).to_have_text("$0.00 in it.")
+        await page.get_by_test_id("pool-amount").fill("2")
+        await page.get_by_test_id("pool-fill").dblclick()
+        await expect(page.get_by_test_id("pool")).to_have_text("$2.00 in it.")
+        await page.get_by_role("radio", name="pool").check()
+        await page.get_by_role("button", name="Save").click()
+        await expect(page.get_by_test_id("payer")).to_contain_text("s pool")
+        # A dialog that closes gives the focus back to the button that opened it.
+        await expect(page.get_by_test_id("payer-dialog")).to_be_hidden()
+        await write(page, "Hello")
+        receipt = page.get_by_test_id("receipt")
+        await expect(receipt).to_have_count(1)
+        await receipt.locator("summary").click()
+        await expect(receipt).to_contain_text("s pool")
+        assert till.has["available"] == "8"
+        no_complaints(page)
