@@ -7,3 +7,4 @@ sends the same frames in the same run.
 
 AGENT = "echo"
 """The scripted agent that every benchmark talks to: it says words back, one delta a word."""
+PAID_AGENT = "paid-bench"

@@ -8,7 +8,7 @@ import platform
 import sys
 from typing import TYPE_CHECKING
 
-from benchmarks import parts, servers
+from benchmarks import AGENT, PAID_AGENT, parts, servers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from benchmarks.parts import Turns
     from benchmarks.servers import Data, Server
 
-PARTS = ("turns", "memory", "opening")
+PARTS = ("turns", "paid", "memory", "opening")
 SOCKETS = (1, 32)
 TURN_HEAD = (
     f"{'':22}{'sockets':>8}{'CPU ms/turn':>12}{'web':>7}{'db':>7}{'x floor':>8}"
@@ -71,6 +71,9 @@ def run(chosen: argparse.Namespace, database: str, data: Data) -> None:
     if "turns" in chosen.parts:
         with servers.serving(chosen.server, data.environment) as server:
             print_turns(chosen, server, data)
+    if "paid" in chosen.parts:
+        with servers.serving(chosen.server, data.environment) as server:
+            print_paid(chosen, server, data)
     if "memory" in chosen.parts:
         with servers.serving(chosen.server, data.environment) as server:
             grown = parts.idle_memory(server, data, chosen.idle)
@@ -93,6 +96,23 @@ def print_turns(chosen: argparse.Namespace, server: Server, data: Data) -> None:
             floor = floors[count]
             print_row(f"{len(frames)} frames, stored", turns, turns.cpu / floor.cpu)
             print_row(f"{len(frames)} frames, floor", floor, 1.0)
+
+
+def print_paid(chosen: argparse.Namespace, server: Server, data: Data) -> None:
+    """Print what a paid turn costs beside a free one, in turns about."""
+    seconds = 10.0 if chosen.long else 3.0
+    print(f"{'':22}{'sockets':>8}{'CPU ms/turn':>12}{'web':>7}{'db':>7}{'x free':>8}{'turns/s':>9}")
+    for count in chosen.sockets:
+        cells: dict[str, list[Turns]] = {AGENT: [], PAID_AGENT: []}
+        for _ in range(3):
+            for agent, found in cells.items():
+                order = parts.order_for(
+                    server, data, agent=agent, text=parts.TEXT, sockets=count, seconds=seconds
+                )
+                found.append(parts.run_turns(server, data, order))
+        free, paid = (min(found, key=lambda turns: turns.cpu) for found in cells.values())
+        for name, turns in (("free", free), ("paid", paid)):
+            print_row(name, turns, turns.cpu / free.cpu)
 
 
 def print_row(name: str, turns: Turns, ratio: float) -> None:

@@ -17,7 +17,10 @@ import struct
 import sys
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SWITCHING = b"HTTP/1.1 101"
 TEXT, CLOSE, PING = 1, 8, 9
@@ -183,16 +186,19 @@ class Socket(asyncio.Protocol):
         self._transport.abort()
 
 
-async def open_sockets(order: Order) -> list[Socket]:
+S = TypeVar("S", bound=Socket)
+
+
+async def open_sockets(order: Order, make: Callable[[Order, int], S]) -> list[S]:
     """Open the sockets and their sessions, `at_once` at a time."""
     loop = asyncio.get_running_loop()
     gate = asyncio.Semaphore(order.at_once)
 
-    async def one(number: int) -> Socket:
+    async def one(number: int) -> S:
         async with gate, asyncio.timeout(TIMEOUT_SECONDS):
             began = time.perf_counter()
             _, socket = await loop.create_connection(
-                lambda: Socket(order, number), "127.0.0.1", order.port
+                lambda: make(order, number), "127.0.0.1", order.port
             )
             await socket.opened
             socket.opening = time.perf_counter() - began
@@ -217,7 +223,7 @@ def say(line: str) -> None:
 
 async def run(order: Order) -> None:
     """Carry out an order."""
-    sockets = await open_sockets(order)
+    sockets = await open_sockets(order, Socket)
     if not order.text:
         # Idle sockets: they stay until the line is closed.
         say("begin")

@@ -74,9 +74,9 @@ def heard(process: subprocess.Popen[str]) -> str:
     return line.strip()
 
 
-def order_for(server: Server, data: Data, **fields: Any) -> Order:
-    """Return an order for sessions with the scripted agent."""
-    return Order(port=server.port, token=data.token, session={"agent": AGENT}, **fields)
+def order_for(server: Server, data: Data, *, agent: str = AGENT, **fields: Any) -> Order:
+    """Return an order for sessions with a scripted agent."""
+    return Order(port=server.port, token=data.token, session={"agent": agent}, **fields)
 
 
 def run_turns(server: Server, data: Data, order: Order) -> Turns:

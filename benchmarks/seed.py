@@ -1,12 +1,14 @@
 """`python -m benchmarks.seed FOLDER LONG`: what a benchmark's database holds, written as JSON.
 
-One person with a key, a scripted agent, and two shared chats of 100 and LONG messages. FOLDER gets
-`seed.json` with the key and the ids of the chats by their length.
+One person with a key and money, a scripted agent, one that has a price, one for each pause between
+two words that BENCH_DRIPS names in milliseconds (`drip-200`), and two shared chats of 100 and LONG
+messages. FOLDER gets `seed.json` with the key and the ids of the chats by their length.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import uuid
 from pathlib import Path
@@ -21,8 +23,11 @@ from django.db import transaction  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from agents_app.models import Agent  # noqa: E402
-from benchmarks import AGENT  # noqa: E402
+from benchmarks import AGENT, PAID_AGENT  # noqa: E402
 from chat_app import services  # noqa: E402
+from payments_app import limits  # noqa: E402
+from payments_app import services as ledger  # noqa: E402
+from payments_app.money import Money  # noqa: E402
 from sessions_app import auth  # noqa: E402
 
 SHORT_CHAT = 100
@@ -56,6 +61,23 @@ def main() -> None:
     folder, long_chat = Path(sys.argv[1]), int(sys.argv[2])
     user = User.objects.create_user("bench")
     agent = Agent.objects.create(name=AGENT, is_public=True, options={"script": "echo"})
+    for drip in os.environ.get("BENCH_DRIPS", "").split():
+        slow = {"script": "echo", "delay": int(drip) / 1000}
+        Agent.objects.create(name=f"drip-{drip}", is_public=True, options=slow)
+    paid = Agent.objects.create(
+        name=PAID_AGENT,
+        is_public=True,
+        options={"script": "echo"},
+        pricing={"per_answer": "0.000001", "output_per_1k": "0.00001"},
+    )
+    ledger.top_up(
+        key="bench",
+        account=ledger.account_of_user(user.pk).id,
+        amount=Money.parse("1000000", "USD"),
+        provider="bench",
+        external_id="bench",
+    )
+    limits.approve(user.pk, paid.pk, Money.parse("1", "USD"))
     chats = {}
     for count in (SHORT_CHAT, long_chat):
         chat = services.create_chat(

@@ -84,7 +84,7 @@ def data(database: str, long_chat: int, settings: Mapping[str, str]) -> Iterator
         if database == "sqlite":
             yield _prepared(environment, folder, long_chat, None)
             return
-        with _own_database() as url:
+        with own_database() as url:
             environment["DATABASE_URL"] = url
             backends = Backends(url)
             try:
@@ -94,7 +94,8 @@ def data(database: str, long_chat: int, settings: Mapping[str, str]) -> Iterator
 
 
 @contextmanager
-def _own_database() -> Iterator[str]:
+def own_database() -> Iterator[str]:
+    """Make a database of this run, yield its address and drop it; LookupError without a server."""
     url = postgres_url()
     if url is None:
         raise LookupError("no PostgreSQL: set TEST_DATABASE_URL")

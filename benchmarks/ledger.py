@@ -1,0 +1,193 @@
+"""`python -m benchmarks.ledger`: operations of the ledger per second, beside a floor.
+
+The floor is a transaction that updates one row, in the same run and on the same connection: what
+any durable write costs. `x floor` is the ratio of its rate to the operation's. The hot account is
+measured with all fees on one account and spread over its shards.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from typing import TYPE_CHECKING, Final
+
+from benchmarks import servers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+THREADS: Final = (1, 8)
+HEAD: Final = f"{'':34}{'threads':>8}{'per second':>12}{'x floor':>9}"
+
+
+def main() -> None:
+    """Measure on each database that is there."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.ledger", description=__doc__)
+    parser.add_argument("--database", choices=["sqlite", "postgresql"], help="only this one")
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each line")
+    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.here:
+        measure(chosen.seconds)
+        return
+    for database in [chosen.database] if chosen.database else ["sqlite", "postgresql"]:
+        if database == "postgresql" and servers.postgres_url() is None:
+            print("No PostgreSQL answers; set TEST_DATABASE_URL to measure it too.")
+            continue
+        print(f"\n{database}\n{HEAD}", flush=True)
+        with tempfile.TemporaryDirectory(prefix="uamp-bench-") as folder:
+            environment = {
+                **os.environ,
+                "DJANGO_SETTINGS_MODULE": "uamp_project.settings",
+                "DATA_DIR": folder,
+                "DATABASE_URL": "",
+                "REDIS_URL": "",
+            }
+            if database == "sqlite":
+                _run(environment, chosen.seconds)
+                continue
+            with servers.own_database() as url:
+                _run({**environment, "DATABASE_URL": url}, chosen.seconds)
+
+
+def _run(environment: dict[str, str], seconds: float) -> None:
+    for command in (
+        ["manage.py", "migrate", "-v0"],
+        ["-m", "benchmarks.ledger", "--here", "--seconds", str(seconds)],
+    ):
+        subprocess.run([sys.executable, *command], cwd=servers.ROOT, env=environment, check=True)  # noqa: S603 our own interpreter
+
+
+def measure(seconds: float) -> None:
+    """Measure on the database that the environment names; it is empty before."""
+    import django  # noqa: PLC0415 the settings are known only now
+
+    django.setup()
+    from payments_app import accounts  # noqa: PLC0415 after django.setup
+
+    for threads in THREADS:
+        floor = _rate(_floor, threads, seconds)
+        _print("update of one row (floor)", threads, floor, floor)
+        for name, make in (
+            ("authorize", _authorize),
+            ("capture, 3 splits", _capture),
+            ("transfer", _transfer),
+        ):
+            _print(name, threads, _rate(make, threads, seconds), floor)
+        if threads > 1:
+            shards = accounts.FEE_SHARDS
+            accounts.FEE_SHARDS = 1  # type: ignore[misc] # what is compared
+            _print(
+                "capture, fees on one account", threads, _rate(_capture, threads, seconds), floor
+            )
+            accounts.FEE_SHARDS = shards  # type: ignore[misc] # as above
+
+
+def _print(name: str, threads: int, rate: float, floor: float) -> None:
+    print(f"{name:34}{threads:>8}{rate:>12.0f}{floor / rate:>9.1f}", flush=True)
+
+
+def _rate(make: Callable[[int], Callable[[int], object]], threads: int, seconds: float) -> float:
+    """Return operations per second; each thread has accounts of its own, and the fees in common."""
+    from django.db import connections  # noqa: PLC0415 after django.setup
+
+    done = [0] * threads
+    barrier = threading.Barrier(threads + 1)
+    taken = [0.0] * threads
+
+    def work(place: int) -> None:
+        operation = make(place)
+        operation(-1)
+        barrier.wait()
+        start = time.perf_counter()
+        while time.perf_counter() - start < seconds:
+            operation(done[place])
+            done[place] += 1
+        taken[place] = time.perf_counter() - start
+        connections.close_all()
+
+    running = [threading.Thread(target=work, args=(place,)) for place in range(threads)]
+    for thread in running:
+        thread.start()
+    barrier.wait()
+    for thread in running:
+        thread.join()
+    return sum(count / time_taken for count, time_taken in zip(done, taken, strict=True))
+
+
+def _purses(place: int) -> tuple[str, list[int]]:
+    """Return a prefix for keys that nobody else uses, and three accounts; the first is rich."""
+    from payments_app import services  # noqa: PLC0415 after django.setup
+    from payments_app.money import Money  # noqa: PLC0415 as above
+
+    unique = f"{place}:{time.time_ns()}"
+    ids = [
+        services.ensure_account(code=f"user:{unique}:{number}", kind="user").id
+        for number in range(3)
+    ]
+    services.top_up(
+        key=unique, account=ids[0], amount=Money(10**15), provider="bench", external_id=unique
+    )
+    return unique, ids
+
+
+def _floor(place: int) -> Callable[[int], object]:
+    from django.db import transaction  # noqa: PLC0415 after django.setup
+
+    from payments_app import posting  # noqa: PLC0415 as above
+
+    _, ids = _purses(place)
+
+    def update(_: int) -> None:
+        with transaction.atomic():
+            posting.run(
+                "UPDATE payments_app_account SET agent_id = agent_id WHERE id = %s", [ids[0]]
+            )
+
+    return update
+
+
+def _authorize(place: int) -> Callable[[int], object]:
+    from payments_app import services  # noqa: PLC0415 after django.setup
+    from payments_app.money import Money  # noqa: PLC0415 as above
+
+    unique, ids = _purses(place)
+    return lambda number: services.authorize(
+        key=f"{unique}:{number}", account_id=ids[0], amount=Money(5), response_id=f"r{number}"
+    )
+
+
+def _capture(place: int) -> Callable[[int], object]:
+    """Return captures of one hold that lasts: authorize is measured apart."""
+    from payments_app import services  # noqa: PLC0415 after django.setup
+    from payments_app.money import Money  # noqa: PLC0415 as above
+
+    unique, ids = _purses(place)
+    hold = services.authorize(key=f"{unique}:hold", account_id=ids[0], amount=Money(10**12))
+    splits = [
+        services.Split(ids[1], Money(6)),
+        services.Split(ids[2], Money(3)),
+        services.Split(None, Money(1)),
+    ]
+    return lambda number: services.capture(
+        key=f"{unique}:{number}", hold_id=hold.hold_id, amount=Money(10), splits=splits
+    )
+
+
+def _transfer(place: int) -> Callable[[int], object]:
+    from payments_app import services  # noqa: PLC0415 after django.setup
+    from payments_app.money import Money  # noqa: PLC0415 as above
+
+    unique, ids = _purses(place)
+    return lambda number: services.transfer(
+        key=f"{unique}:{number}", debit=ids[0], credit=ids[1], amount=Money(5)
+    )
+
+
+if __name__ == "__main__":
+    main()
