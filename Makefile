@@ -9,14 +9,14 @@ DEV := $(VENV)/.dev-installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint check fmt bench docs lock
+.PHONY: help install run test lint check fmt bench chaos docs lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
 
 run: $(RUNTIME) ## Start the server with its demo (PORT, DATA_DIR, DATABASE_URL, REDIS_URL)
 	@$(BIN)/python manage.py migrate -v 0
-	-@$(BIN)/python manage.py demo --quiet
+	-@$(BIN)/python manage.py demo --quiet --starting
 	@exec $(BIN)/python manage.py serve
 
 test: $(DEV) ## Run the tests, on SQLite and on PostgreSQL where there is one
@@ -41,13 +41,17 @@ fmt: $(DEV) ## Format the code and apply the safe fixes
 bench: $(DEV) ## Run the benchmarks
 	@$(BIN)/python -m benchmarks $(ARGS)
 
+chaos: $(DEV) ## Kill, cut and repeat around the ledger for ten minutes on each database
+	$(BIN)/python -m tests.faults.ledger_chaos --database sqlite $(ARGS)
+	$(BIN)/python -m tests.faults.ledger_chaos --database postgres $(ARGS)
+
 docs: $(DEV) ## Write docs/protocol from the types
 	$(BIN)/python -m uamp.reference
 
 install: $(DEV) ## Install everything, also what tests and checks need
 
 lock: $(DEV) ## Resolve the requirements anew into the lock files
-	cd requirements && for name in bootstrap runtime dev; do \
+	cd requirements && for name in bootstrap runtime stripe dev; do \
 		../$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --upgrade \
 		--no-emit-index-url --no-emit-find-links --no-header -q $$name.in -o $$name.txt || exit 1; \
 	done

@@ -6,6 +6,7 @@ REQUIRE_SERVICES=1 a skip fails the run.
 
 import asyncio
 import os
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -19,10 +20,13 @@ from channels.layers import channel_layers
 from django.db import connection, connections
 from pytest_django import DjangoDbBlocker
 
+from sessions_app import paying
 from sessions_app.database import close_connections
-from tests import services
+from tests import ledger_flush, services
 
 START_TIMEOUT_SECONDS = 20
+# What it is before anything else is imported.
+RECURSION_LIMIT = sys.getrecursionlimit()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +73,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if belongs(item)]
 
 
+def pytest_collection_finish() -> None:
+    """Give Python its own recursion limit back, which the server has too.
+
+    A library below `eth_account` raises it a hundredfold: what is nested too deeply would be a
+    crash and not a RecursionError.
+    """
+    sys.setrecursionlimit(RECURSION_LIMIT)
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Write down the skips, and fail for them when every service was promised."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
@@ -84,9 +97,17 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 # --- Database ---
 
 
+@pytest.fixture(autouse=True)
+def _fresh_ledger() -> Iterator[None]:
+    """Take the ledger's ids away with its rows."""
+    yield
+    paying.forget_accounts()
+
+
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     """Make the test database; before it is dropped, let go of it in every thread."""
+    ledger_flush.allow_tests_to_empty_the_ledger()
     yield
     close_connections()
     if connection.vendor == "postgresql":

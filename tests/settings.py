@@ -10,10 +10,13 @@ import os
 import shutil
 import tempfile
 
-_DATA_DIR = tempfile.mkdtemp(prefix="uamp-test-")
-atexit.register(shutil.rmtree, _DATA_DIR, ignore_errors=True)
-
-os.environ["DATA_DIR"] = _DATA_DIR
+# The processes of tools are children of the tests and read these settings too: same folder, same
+# database.
+_PARENT = os.environ.get("UAMP_TEST_PROCESS", "")
+if not _PARENT:
+    os.environ["UAMP_TEST_PROCESS"] = str(os.getpid())
+    os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="uamp-test-")
+    atexit.register(shutil.rmtree, os.environ["DATA_DIR"], ignore_errors=True)
 os.environ["DATABASE_URL"] = os.environ.get("TEST_DATABASE_URL", "")
 os.environ["SECRET_KEY"] = "tests-only-" + "0" * 50
 # A test database does not outlive the machine; FULL is checked by the tests of the settings.
@@ -25,8 +28,14 @@ from uamp_project.settings import *  # noqa: E402, F403 the settings read that e
 from uamp_project.settings import DATA_DIR, DATABASES  # noqa: E402 as above
 
 # A name of this process alone: several runs may share a PostgreSQL.
-_NAME = f"test_uamp_{os.getpid()}" if os.environ["DATABASE_URL"] else DATA_DIR / "test.sqlite3"
+_NAME = (
+    f"test_uamp_{os.environ['UAMP_TEST_PROCESS']}"
+    if os.environ["DATABASE_URL"]
+    else DATA_DIR / "test.sqlite3"
+)
 DATABASES["default"]["TEST"] = {"NAME": str(_NAME)}
+if _PARENT:
+    DATABASES["default"]["NAME"] = str(_NAME)
 
 CHANNEL_LAYERS = {
     "default": {"BACKEND": "uamp_project.embedded.layer.EmbeddedChannelLayer", "CONFIG": {}}

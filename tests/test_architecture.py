@@ -9,7 +9,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-ROOMS = ("agents_app", "chat_app", "sessions_app", "uamp", "uamp_project", "uap", "upp")
+ROOMS = (
+    "agents_app",
+    "chat_app",
+    "payments_app",
+    "sessions_app",
+    "uamp",
+    "uamp_project",
+    "uap",
+    "upp",
+)
 MODULES = [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))]
 SHAPELESS_NAMES = {"utils", "helpers", "common", "core", "misc", "base_classes"}
 

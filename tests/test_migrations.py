@@ -11,7 +11,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 
 ROOT = Path(__file__).parent.parent
-APPS = ("agents_app", "chat_app", "sessions_app")
+APPS = ("agents_app", "chat_app", "payments_app", "sessions_app")
 
 
 @pytest.mark.django_db
@@ -47,7 +47,7 @@ def test_migrations_import_only_their_own_models(app: str) -> None:
 def test_the_migrations_can_be_taken_back_and_applied_again() -> None:
     executor = MigrationExecutor(connection)
     leaves = executor.loader.graph.leaf_nodes()
-    for app in ("sessions_app", "chat_app", "agents_app"):
+    for app in ("sessions_app", "chat_app", "payments_app", "agents_app"):
         executor = MigrationExecutor(connection)
         executor.migrate([(app, None)])
     executor = MigrationExecutor(connection)

@@ -38,14 +38,16 @@ def _drop_defaults(value: object) -> object:
     return value
 
 
-def test_client_events_are_those_of_the_specification_and_message_read() -> None:
-    # §7.1 calls message.read bidirectional, though §15 lists it once.
-    assert set(events.CLIENT_EVENTS) == {*CLIENT_TYPES, "message.read"}
+def test_client_events_are_those_of_the_specification_and_two_more() -> None:
+    # §7.1 calls message.read bidirectional, though §15 lists it once; approval is an addition.
+    assert set(events.CLIENT_EVENTS) == {*CLIENT_TYPES, "message.read", "tool.approve"}
 
 
-def test_server_events_are_those_of_the_specification_and_two_relayed_ones() -> None:
+def test_server_events_are_those_of_the_specification_two_relayed_ones_and_approval() -> None:
     # §5.3 lets either side end a session; a call is relayed to the person who is called.
-    assert set(events.SERVER_EVENTS) == {*SERVER_TYPES, "session.end", "voice.invite"}
+    relayed = {"session.end", "voice.invite"}
+    added = {"tool.approval_required", "tool.approval_done"}
+    assert set(events.SERVER_EVENTS) == {*SERVER_TYPES, *relayed, *added}
 
 
 def test_system_events_are_those_of_the_specification() -> None:

@@ -68,12 +68,12 @@ async def serve(answer: Answer) -> AsyncIterator[WireServer]:
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        length = next(
+        lengths = (
             int(line.split(":")[1])
             for line in head.split("\r\n")
             if line.lower().startswith("content-length:")
         )
-        body = json.loads(await reader.readexactly(length))
+        body = json.loads(await reader.readexactly(next(lengths, 0)) or b"{}")
         exchange = Exchange(head=head, body=body, writer=writer, reader=reader)
         wire.exchanges.append(exchange)
 

@@ -1,0 +1,206 @@
+"""What must hold after every kill, read from the rows and from REST (DESIGN D2, D3, D6)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from tests.client import TERMINAL, output_text
+from tests.faults.kill_clients import ANSWER
+from tests.faults.kill_script import IDEMPOTENT, TALLY_STEPS, expected_text, said_in_round
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tests.faults.kill_clients import Asker, Listener
+    from tests.faults.kill_house import House
+
+LIVE: Final = {"in_progress", "waiting"}
+OPEN: Final = {"waiting", "queued", "running"}
+UNKNOWN: Final = "Outcome unknown"
+
+Row = dict[str, Any]
+
+
+class State:
+    """The tables, read at one moment after everything has settled."""
+
+    def __init__(self, house: House) -> None:
+        self.responses = {
+            row["id"]: row
+            for row in house.rows("sessions_app_response", "id, chat_id, status, text, fence")
+        }
+        self.calls = house.rows(
+            "sessions_app_toolcall",
+            "id, response_id, call_id, kind, name, status, result, is_error, attempts",
+        )
+        self.chats = house.rows("chat_app_chat", "id, last_seq")
+        self.events = house.rows("chat_app_chatevent", "chat_id, seq, type, response_id, payload")
+        self.messages = house.rows(
+            "chat_app_message", "id, chat_id, role, content, content_items, response_id, status"
+        )
+
+    def calls_of(self, response_id: str) -> list[Row]:
+        """Return the tool calls of a response in their order."""
+        rows = [row for row in self.calls if row["response_id"] == response_id]
+        return sorted(rows, key=lambda row: int(row["id"]))
+
+
+def is_settled(house: House) -> bool:
+    """Return whether nothing runs and nothing waits any more."""
+    live = house.rows("sessions_app_response", "status")
+    calls = house.rows("sessions_app_toolcall", "status")
+    return not any(row["status"] in LIVE for row in live) and not any(
+        row["status"] in OPEN for row in calls
+    )
+
+
+def check_logs(state: State) -> list[str]:
+    """Return what is wrong with the logs: gaps, missing or doubled ends, what still runs."""
+    wrong: list[str] = []
+    seqs: dict[str, list[int]] = {}
+    ends: Counter[str] = Counter()
+    for event in state.events:
+        seqs.setdefault(event["chat_id"], []).append(event["seq"])
+        if event["type"] in TERMINAL:
+            ends[event["response_id"]] += 1
+    for chat in state.chats:
+        found = sorted(seqs.get(chat["id"], []))
+        if found != list(range(1, chat["last_seq"] + 1)):
+            wrong.append(f"the log of {chat['id']} is {found}, its head {chat['last_seq']}")
+    for response_id, row in state.responses.items():
+        if ends[response_id] != 1:
+            wrong.append(f"{response_id} ({row['status']}) has {ends[response_id]} ends")
+        if row["status"] in LIVE:
+            wrong.append(f"{response_id} is left {row['status']}")
+    wrong += [f"call {c['call_id']} is left {c['status']}" for c in state.calls if _is_open(c)]
+    answers = Counter(row["response_id"] for row in state.messages if row["response_id"])
+    wrong += [f"{key} has {count} messages" for key, count in answers.items() if count > 1]
+    return wrong
+
+
+def _is_open(call: Row) -> bool:
+    return call["status"] in OPEN
+
+
+def check_turn(house: House, state: State, asker: Asker, listener: Listener) -> list[str]:
+    """Return what is wrong with one turn: its tools, its text, and what its clients heard."""
+    response = state.responses.get(asker.response_id)
+    if response is None:
+        return [f"{asker.name}: no response {asker.response_id}"]
+    calls = state.calls_of(asker.response_id)
+    message = next((row for row in state.messages if row["response_id"] == asker.response_id), None)
+    wrong = check_effects(house.journal(asker.tag), calls)
+    wrong += _check_output(message, calls, completed=response["status"] == "completed")
+    if response["status"] == "completed":
+        wrong += _check_text(asker.agent, response, message, calls)
+    elif response["status"] != "failed":
+        wrong.append(f"nobody asked for the end {response['status']}")
+    wrong += _check_clients(house, asker, listener)
+    return [f"{asker.name}: {line}" for line in wrong]
+
+
+def check_effects(journal: Sequence[Sequence[str]], calls: Sequence[Row]) -> list[str]:
+    """Return what is wrong between the effects of long tools and what their rows say."""
+    wrong: list[str] = []
+    rows = {row["call_id"]: row for row in calls}
+    for name, call_id in {(line[0], line[1]) for line in journal}:
+        if name in IDEMPOTENT and call_id not in rows:
+            wrong.append(f"{name} {call_id} had an effect without a row")
+    for call_id, row in rows.items():
+        attempts = Counter(line[2] for line in journal if line[1] == call_id)
+        effects = attempts.total()
+        if (
+            row["name"] == "tally"
+            and row["status"] == "done"
+            and (TALLY_STEPS not in attempts.values())
+        ):
+            wrong.append(f"tally {call_id} is done after {dict(attempts)}")
+        if row["name"] != "send_once":
+            continue
+        if effects > 1:
+            wrong.append(f"send_once {call_id} had {effects} effects")
+        if row["status"] == "done" and effects != 1:
+            wrong.append(f"send_once {call_id} is done with {effects} effects")
+        if row["status"] not in {"done", "unknown", "cancelled"}:
+            wrong.append(f"send_once {call_id} ended as {row['status']}: {row['result']}")
+    return wrong
+
+
+def _check_output(message: Row | None, calls: Sequence[Row], *, completed: bool) -> list[str]:
+    items = message["content_items"] if message else []
+    asked = Counter(i["tool_call"]["id"] for i in items if i["type"] == "tool_call")
+    told = Counter(i["tool_result"]["call_id"] for i in items if i["type"] == "tool_result")
+    wrong = [f"call {call_id} is shown {n} times" for call_id, n in asked.items() if n > 1]
+    wrong += [f"the result of {call_id} is shown {n} times" for call_id, n in told.items() if n > 1]
+    wrong += [f"a result of {call_id}, which was not called" for call_id in told - asked]
+    if completed:
+        wrong += [f"call {call_id} has no result" for call_id in asked - told]
+        wrong += [
+            f"call {call['call_id']} of {call['name']} ({call['status']}) is lost"
+            for call in calls
+            if call["call_id"] not in told
+        ]
+    results = {call["call_id"]: call["result"] for call in calls}
+    for item in items:
+        if item["type"] == "tool_result":
+            data = item["tool_result"]
+            kept = results.get(data["call_id"])
+            if kept is not None and kept not in {data["result"], data["result"].strip('"')}:
+                wrong.append(f"{data['call_id']} answered {kept!r}, shown is {data['result']!r}")
+    return wrong
+
+
+def rounds_of(agent: str, calls: Sequence[Row]) -> list[list[str]]:
+    """Return the results of each round of calls, as the agent was told them."""
+    results = {(row["name"], 0): row["result"] for row in calls}
+    rounds: list[list[str]] = []
+    while names := said_in_round(agent, len(rounds), rounds[-1] if rounds else [])[1]:
+        rounds.append([_result(name, results) for name in names])
+    return rounds
+
+
+def _result(name: str, results: dict[tuple[str, int], str]) -> str:
+    fixed = {"note": "noted", "lookup": ANSWER}
+    return fixed[name] if name in fixed else results.get((name, 0), "")
+
+
+def _check_text(agent: str, response: Row, message: Row | None, calls: Sequence[Row]) -> list[str]:
+    expected = expected_text(agent, rounds_of(agent, calls))
+    wrong = []
+    if response["text"] != expected:
+        wrong.append(f"the text is {response['text']!r}, not {expected!r}")
+    if message is None or message["content"] != expected:
+        wrong.append(f"the message is {message and message['content']!r}")
+    return wrong
+
+
+def _check_clients(house: House, asker: Asker, listener: Listener) -> list[str]:
+    """Live is replay: what was heard over all connections is what REST tells now."""
+    wrong = [f"{c.name}: {c.failure!r}" for c in (asker, listener) if c.failure is not None]
+    if wrong:
+        return wrong
+    chat_id = asker.created["chat"]
+    log = {event["seq"]: event for event in house.get(f"/api/v1/chats/{chat_id}/events")["data"]}
+    messages = house.get(f"/api/v1/chats/{chat_id}/messages")["data"]
+    first = listener.created["seq"]
+    if sorted(listener.story.log) != [seq for seq in sorted(log) if seq > first]:
+        wrong.append(f"the listener heard {sorted(listener.story.log)} of {sorted(log)}")
+    for client in (asker, listener):
+        for seq, frame in client.story.log.items():
+            kept = log.get(seq)
+            if kept is None or kept["type"] != frame["type"]:
+                wrong.append(f"{client.name} heard {frame['type']} at {seq}, kept is {kept}")
+        end = next(f for f in client.story.log.values() if f["type"] in TERMINAL)
+        told = client.story.texts.get(asker.response_id, "")
+        if end["type"] != "response.error" and told != output_text(end):
+            wrong.append(f"{client.name} heard {told!r}, the end says {output_text(end)!r}")
+    shown = [m["content"] for m in messages if m.get("response_id") == asker.response_id]
+    heard = [
+        frame["message"]["content"]
+        for frame in listener.story.log.values()
+        if frame["type"] == "message.created" and frame["message"].get("response_id")
+    ]
+    if shown != heard:
+        wrong.append(f"the listener heard the message {heard}, REST shows {shown}")
+    return wrong

@@ -1,0 +1,285 @@
+"""The houses of the kill matrix: real processes that are killed without a word and started again.
+
+`sqlite` is the embedded form: one server with its supervised worker. `postgres` is two servers and
+two workers on PostgreSQL and Redis. Both have leases that end within two seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx
+import psycopg
+
+from tests import services
+from tests.faults.kill_script import JOURNAL, TOOLS_OF
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+START_SECONDS: Final = 60
+STOP_SECONDS: Final = 30
+LIMITS: Final = {
+    "UAMP_LEASE_SECONDS": "1.5",
+    "UAMP_SWEEP_SECONDS": "0.3",
+    "UAMP_FLUSH_MS": "50",
+    "UAMP_GRACE_SECONDS": "1",
+    "UAMP_RESPONSES_PER_MINUTE": "1000000",
+    "UAMP_EVENTS_PER_MINUTE": "1000000",
+    "UAMP_CONNECTIONS_PER_USER": "1000",
+    "LOG_LEVEL": "WARNING",
+}
+PREPARE = f"""
+import django
+django.setup()
+from django.core.management import call_command
+from django.contrib.auth.models import User
+from agents_app.models import Agent
+from sessions_app import auth
+call_command("migrate", verbosity=0)
+for name, tools in {TOOLS_OF!r}.items():
+    Agent.objects.create(
+        name=name, is_public=True, options={{"script": "speak"}}, tools=list(tools)
+    )
+print(auth.create_api_key(User.objects.create_user("ada"), name="kill matrix"))
+"""
+
+
+class NoServices(LookupError):
+    """A service that the house needs is missing."""
+
+
+class House:
+    """A running product of several processes, on a database of its own."""
+
+    def __init__(self, folder: Path, environment: dict[str, str], *, servers: int) -> None:
+        self.folder = folder
+        self.journals = folder / "journals"
+        self.journals.mkdir()
+        self.ports = [services.free_port() for _ in range(servers)]
+        self.token = ""
+        self._environment = environment
+        self._embedded = not environment["DATABASE_URL"]
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._starting = threading.Lock()
+
+    # --- Life ---
+
+    def prepare(self) -> None:
+        """Migrate, and make the agents and a person with a key."""
+        done = subprocess.run(  # noqa: S603 our own interpreter
+            [sys.executable, "-c", PREPARE],
+            cwd=ROOT,
+            env=self._all_environment(),
+            stdout=subprocess.PIPE,
+            check=True,
+        )
+        self.token = done.stdout.decode().split()[-1]
+
+    def start(self) -> None:
+        """Start everything and wait until it is ready."""
+        for number in range(len(self.ports)):
+            self._start_server(number)
+        for number in range(0 if self._embedded else 2):
+            self._start_worker(number)
+        for number in range(len(self.ports)):
+            self.wait_for_server(number)
+        self._wait_for_workers()
+
+    def stop(self) -> None:
+        """End everything in order."""
+        for process in self._processes.values():
+            process.send_signal(signal.SIGTERM)
+        for process in self._processes.values():
+            try:
+                process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def _all_environment(self) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        return {**kept, **LIMITS, **self._environment, "PYTHONPATH": str(ROOT)}
+
+    def _spawn(self, name: str, command: list[str]) -> None:
+        with (self.folder / f"{name}.log").open("ab") as log:
+            self._processes[name] = subprocess.Popen(  # noqa: S603 our own interpreter
+                [sys.executable, *command],
+                cwd=ROOT,
+                env=self._all_environment(),
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+            )
+
+    def _start_server(self, number: int) -> None:
+        port = str(self.ports[number])
+        uvicorn = ["-m", "uvicorn", "uamp_project.asgi:application", "--ws", "wsproto"]
+        self._spawn(
+            f"server{number}",
+            ["manage.py", "serve", "--port", port]
+            if self._embedded
+            else [*uvicorn, "--log-level", "warning", "--port", port],
+        )
+
+    def _start_worker(self, number: int) -> None:
+        celery = ["-m", "celery", "-A", "uamp_project", "worker", "-P", "threads", "-c2"]
+        self._spawn(f"worker{number}", [*celery, "-n", f"worker{number}@%h"])
+
+    def wait_for_server(self, number: int) -> None:
+        """Wait until a server takes turns."""
+        url = f"http://127.0.0.1:{self.ports[number]}/readyz"
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                if httpx.get(url, trust_env=False).status_code == httpx.codes.OK:
+                    return
+            except httpx.TransportError:
+                pass
+            time.sleep(0.05)
+        raise TimeoutError(f"server {number} did not become ready")
+
+    def _wait_for_workers(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while len(self.worker_pids()) < (1 if self._embedded else 2):
+            if time.monotonic() > deadline:
+                raise TimeoutError("the workers did not start")
+            time.sleep(0.05)
+
+    # --- Kills ---
+
+    def kill_server(self, number: int) -> None:
+        """End a server at once."""
+        process = self._processes[f"server{number}"]
+        process.kill()
+        process.wait()
+
+    def restart_server(self, number: int) -> None:
+        """Start a killed server again and wait for it."""
+        self._start_server(number)
+        self.wait_for_server(number)
+
+    def worker_pids(self) -> list[int]:
+        """Return the workers that run now."""
+        if not self._embedded:
+            return [
+                process.pid
+                for name, process in self._processes.items()
+                if name.startswith("worker") and process.poll() is None
+            ]
+        parent = self._processes["server0"].pid
+        children = Path(f"/proc/{parent}/task").glob("*/children")
+        return [int(pid) for path in children for pid in path.read_text().split()]
+
+    def worker_of(self, pid: int) -> int | None:
+        """Return the worker under which a process runs, however deep; None when it is gone."""
+        workers = self.worker_pids()
+        while pid not in workers:
+            try:
+                stat = Path(f"/proc/{pid}/stat").read_text()
+            except FileNotFoundError:
+                return None
+            # The name may hold blanks and brackets; the parent is the second field after it.
+            pid = int(stat.rpartition(")")[2].split()[1])
+        return pid
+
+    def kill_worker(self, pid: int) -> None:
+        """End a worker at once and have it started again; the embedded one's parent does that."""
+        if self._embedded:
+            os.kill(pid, signal.SIGKILL)
+            return
+        for name, process in self._processes.items():
+            if process.pid == pid:
+                process.kill()
+                process.wait()
+                self._start_worker(int(name.removeprefix("worker")))
+                return
+        raise LookupError(f"no worker {pid}")
+
+    # --- What is known of it ---
+
+    def journal(self, tag: str) -> list[list[str]]:
+        """Return the effects of a turn's tools: tool, call, attempt and process of each."""
+        path = self.journals / tag
+        return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+
+    def rows(self, table: str, columns: str) -> list[dict[str, Any]]:
+        """Return what a table holds; JSON is decoded."""
+        statement = f"SELECT {columns} FROM {table}"  # noqa: S608 two words of our own
+        if self._embedded:
+            with sqlite3.connect(self.folder / "db.sqlite3", timeout=20) as database:
+                found: list[Any] = database.execute(statement).fetchall()
+            database.close()
+        else:
+            with psycopg.connect(self._environment["DATABASE_URL"]) as connection:
+                found = connection.execute(statement.encode()).fetchall()
+        names = [name.strip() for name in columns.split(",")]
+        return [dict(zip(names, map(_plain, row), strict=True)) for row in found]
+
+    def get(self, path: str) -> Any:
+        """Return what REST says, from any server that answers."""
+        with httpx.Client(
+            base_url=f"http://127.0.0.1:{self.ports[-1]}",
+            headers={"Authorization": f"Bearer {self.token}"},
+            timeout=20,
+            trust_env=False,
+        ) as client:
+            return client.get(path).raise_for_status().json()
+
+
+def _plain(value: Any) -> Any:
+    return json.loads(value) if isinstance(value, str) and value.startswith(("[", "{")) else value
+
+
+@contextmanager
+def running_house(database: str, settings: Mapping[str, str] | None = None) -> Iterator[House]:
+    """Run a house, `sqlite` or `postgres`; raises NoServices."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="uamp-kill-")))
+        environment = {
+            "DJANGO_SETTINGS_MODULE": "tests.faults.kill_settings",
+            "DATA_DIR": str(folder),
+            JOURNAL: str(folder / "journals"),
+            "SECRET_KEY": uuid.uuid4().hex * 2,
+            "DATABASE_URL": "",
+            **(settings or {}),
+        }
+        if database == "postgres":
+            environment.update(stack.enter_context(_services()))
+        house = House(folder, environment, servers=1 if database == "sqlite" else 2)
+        house.prepare()
+        stack.callback(house.stop)
+        house.start()
+        yield house
+
+
+@contextmanager
+def _services() -> Iterator[dict[str, str]]:
+    address = services.postgres()
+    redis = services.running_redis()
+    if address is None or redis is None:
+        raise NoServices("PostgreSQL and Redis are needed; see tests/services.py")
+    name = f"kill_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"'.encode())
+    try:
+        yield {
+            "DATABASE_URL": f"{address.rsplit('/', 1)[0]}/{name}",
+            "REDIS_URL": redis,
+            "REDIS_PREFIX": name,
+        }
+    finally:
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)'.encode())
