@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.test import Client
 from django.urls import reverse
 
@@ -46,7 +47,7 @@ def test_an_operator_adds_an_agent(admin_client: Client) -> None:
 
 def test_an_operator_changes_and_finds_an_agent(admin_client: Client) -> None:
     agent = Agent.objects.create(name="helper", options={"script": "echo"}, is_public=True)
-    url = reverse("admin:agents_app_agent_change", args=[agent.pk])
+    url = reverse("admin:agents_app_agent_change", args=[quote(agent.pk)])
     assert admin_client.get(url).status_code == 200
     assert admin_client.post(url, form(max_steps="3")).status_code == 302
     agent.refresh_from_db()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission, User
 from django.core.cache import cache
 from django.test import Client
@@ -58,7 +59,7 @@ def address(agent: Agent) -> str:
 
 def test_an_operator_finds_the_trial_and_asks(admin_client: Client, admin_user: User) -> None:
     agent = quick_agent("parrot", "echo")
-    change = reverse("admin:agents_app_agent_change", args=[agent.pk])
+    change = reverse("admin:agents_app_agent_change", args=[quote(agent.pk)])
     assert address(agent) in admin_client.get(change).content.decode()
     assert "Prompt" in admin_client.get(address(agent)).content.decode()
     before = counted_rows()
@@ -76,6 +77,15 @@ def test_an_operator_finds_the_trial_and_asks(admin_client: Client, admin_user: 
     assert (entry.user, entry.object_id) == (admin_user, agent.pk)
     assert entry.change_message.startswith("Tried it: 1 steps, ")
     assert "words" not in entry.change_message
+
+
+def test_the_way_back_to_the_agent_is_found_whatever_its_id(admin_client: Client) -> None:
+    # The admin reads _26 in an address as a quoted sign.
+    agent = Agent.objects.create(id="agent_26", name="parrot", options={"script": "echo"})
+    page = admin_client.get(address(agent)).content.decode()
+    change = reverse("admin:agents_app_agent_change", args=[quote(agent.pk)])
+    assert f'<a href="{change}">' in page
+    assert admin_client.get(change).status_code == 200
 
 
 def test_an_agent_that_is_switched_off_can_be_tried(admin_client: Client) -> None:
@@ -124,7 +134,7 @@ def test_only_operators_with_the_right_may_try() -> None:
     client = signed_in(without)
     assert client.get(address(agent)).status_code == 403
     assert client.post(address(agent), {"prompt": "a"}).status_code == 403
-    change = reverse("admin:agents_app_agent_change", args=[agent.pk])
+    change = reverse("admin:agents_app_agent_change", args=[quote(agent.pk)])
     assert address(agent) not in client.get(change).content.decode()
     without.user_permissions.add(Permission.objects.get(codename="try_agent"))
     assert client.post(address(agent), {"prompt": "a"}).status_code == 200

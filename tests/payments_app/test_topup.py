@@ -7,8 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission
 from django.test import Client
+from django.urls import reverse
 
 from payments_app import services
 from payments_app.models import Receipt, TopUpRequest
@@ -169,8 +171,12 @@ def staff(*permissions: str) -> Client:
     return client
 
 
+def admin_url(model: str, view: str, pk: str) -> str:
+    return reverse(f"admin:payments_app_{model}_{view}", args=[quote(pk)])
+
+
 def decide(client: Client, request_id: str, decision: str) -> Any:
-    url = f"/admin/payments_app/topuprequest/{request_id}/operate/"
+    url = admin_url("topuprequest", "operate", request_id)
     return client.post(url, {"decision": decision, "reason": "cash", "key": "k"})
 
 
@@ -180,7 +186,7 @@ def test_who_has_the_permission_grants_in_the_admin(ada: Caller) -> None:
     for _ in range(2):
         decide(operator, made["id"], "grant")
     assert wallet(ada.person) == "5"
-    page = operator.get(f"/admin/payments_app/topuprequest/{made['id']}/change/")
+    page = operator.get(admin_url("topuprequest", "change", made["id"]))
     assert page.status_code == 200
 
 
@@ -203,7 +209,7 @@ def test_the_admin_does_not_show_what_opens_a_token(ada: Caller) -> None:
     top_ups.grant(made["id"], by=factories.superuser().pk, reason="cash")
     token = ada.post("tokens", {"amount": "1"})
     client = staff("view_paymenttoken")
-    page = client.get(f"/admin/payments_app/paymenttoken/{token['id']}/change/").content.decode()
+    page = client.get(admin_url("paymenttoken", "change", token["id"])).content.decode()
     assert token["id"] in page
     assert "sha256" not in page.lower()
     assert "salt" not in page.lower()
