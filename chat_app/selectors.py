@@ -17,7 +17,7 @@ import uamp
 from chat_app.models import Chat, ChatEvent, Message, Participant, Presence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from django.db.models import QuerySet
 
@@ -195,15 +195,21 @@ def owner_id(chat_id: str) -> int | None:
     )
 
 
-def payer_of(chat_id: str) -> str:
-    """Return who pays in a chat now: asker, owner, pool or sponsor; LookupError without a chat."""
+def payers_of(chat_ids: Collection[str]) -> dict[str, str]:
+    """Return who pays in chats now: asker, owner, pool or sponsor; LookupError without a chat."""
+    if not chat_ids:
+        return {}
     # Every turn of an agent with a price asks this: SQL costs a quarter of what the ORM does.
+    marks = ", ".join(["%s"] * len(chat_ids))
     with connection.cursor() as cursor:
-        cursor.execute("SELECT payer FROM chat_app_chat WHERE id = %s", [chat_id])
-        found = cursor.fetchone()
-    if found is None:
-        raise LookupError(chat_id)
-    return str(found[0])
+        cursor.execute(
+            f"SELECT id, payer FROM chat_app_chat WHERE id IN ({marks})",  # noqa: S608 marks only
+            list(chat_ids),
+        )
+        found = {str(pk): str(payer) for pk, payer in cursor.fetchall()}
+    if missing := set(chat_ids) - set(found):
+        raise LookupError(min(missing))
+    return found
 
 
 def member_ids(chat_id: str) -> list[int]:

@@ -1,4 +1,4 @@
-"""Who pays for an answer, and how: reserved before the model is called, settled with its end (D7).
+"""How an answer is paid: reserved before the model is called, settled with its end (D7).
 
 The law: money moves in the ledger only, under keys made of the response's id, so that no retry
 moves it twice. A payment that waits for a person is a row (UAMP §7.2). Everything here is
@@ -8,26 +8,23 @@ synchronous and joins the caller's transaction.
 from __future__ import annotations
 
 import logging
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 
-from chat_app import selectors as chats
 from payments_app import limits, tokens
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.money import AssetMismatch, InvalidAmount, Money
+from sessions_app.payers import Payment, account_ids, who_pays
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from agents_app.selectors import AgentSpec
     from payments_app.services import HoldOutcome
-    from sessions_app.selectors import OpenSession
+    from sessions_app.payers import Purchase, Purse, Source
 
 logger = logging.getLogger(__name__)
 
@@ -36,28 +33,16 @@ NETWORK: Final = "uamp"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """What pays without asking: an account, and what may be taken of it for one answer.
+class Reservation:
+    """What a response needs before its model is called.
 
-    `user_id` is whose spending limits count, unless it is known that there are none.
+    `source` is what its transport had it paid with; else what pays is found when it is reserved.
     """
 
-    account_id: int
-    user_id: int | None = None
-    token_id: str = ""
-    up_to: Money | None = None
-    has_limits: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reservation:
-    """What a response needs before its model is called; without a `source` somebody is asked."""
-
     response_id: str
-    agent_id: str
+    purchase: Purchase
     amount: Money
-    source: Source | None
-    payer_id: int | None
+    source: Source | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,92 +68,9 @@ REFUSALS: Final = (
     BeyondApproval,
     ledger.LedgerError,
     tokens.TokenRefused,
-    limits.LimitReached,
     InvalidAmount,
     AssetMismatch,
 )
-
-
-# --- Who pays ---
-
-
-def source_of(session: OpenSession, spec: AgentSpec) -> tuple[Source | None, int | None]:
-    """Return what pays for an agent's answer without asking, and who is asked otherwise."""
-    asset = spec.pricing.currency
-    chat_id, asker = session.chat_id, session.principal.user_id
-    # Read anew: an owner may have changed it while the session is open.
-    match chats.payer_of(chat_id):
-        case "sponsor":
-            sponsor = spec.owner_id
-            return None if sponsor is None else _wallet(sponsor, asset), None
-        case "owner":
-            owner = chats.owner_id(chat_id)
-            return None if owner is None else _wallet(owner, asset), owner
-        case "pool":
-            return Source(account_id=pool_of(chat_id, asset)), None
-        case _:
-            return _asker_pays(session, spec, asker, asset), asker
-
-
-def _asker_pays(
-    session: OpenSession, spec: AgentSpec, asker: int | None, asset: str
-) -> Source | None:
-    if session.payment_token_id:
-        source = by_token(session.payment_token_id, spec)
-        if source is not None:
-            return source
-    if asker is None:
-        return None
-    said = limits.standing(asker, spec.id)
-    if said.up_to is None or said.up_to.asset != asset:
-        return None
-    return replace(_wallet(asker, asset), up_to=said.up_to, has_limits=said.has_limits)
-
-
-def _wallet(user_id: int, asset: str) -> Source:
-    return Source(account_id=_account_of_user(user_id, asset), user_id=user_id)
-
-
-# Accounts keep their ids for ever.
-@lru_cache(maxsize=10_000)
-def _account_of_user(user_id: int, asset: str) -> int:
-    return ledger.account_of_user(user_id, asset).id
-
-
-@lru_cache(maxsize=10_000)
-def _account_of_agent(agent_id: str, asset: str) -> int:
-    return ledger.account_of_agent(agent_id, asset).id
-
-
-def forget_accounts() -> None:
-    """Forget the ids of accounts: the ledger was taken away, as tests do."""
-    _account_of_user.cache_clear()
-    _account_of_agent.cache_clear()
-
-
-def by_token(token_id: str, spec: AgentSpec) -> Source | None:
-    """Return what a token that was resolved before pays with; None when it ended since."""
-    try:
-        token = tokens.by_id(token_id, agent=spec.name)
-    except tokens.TokenRefused:
-        # It ended since it was given: whoever asks is asked for another one.
-        return None
-    return of_token(token)
-
-
-def of_token(token: tokens.ResolvedToken) -> Source:
-    """Return what a token pays with: as much as it may, and as its owner's limits allow."""
-    return Source(
-        account_id=token.account_id,
-        user_id=token.owner_id,
-        token_id=token.id,
-        up_to=token.per_use,
-    )
-
-
-def pool_of(chat_id: str, asset: str) -> int:
-    """Return the account of a chat's pool, made on first use."""
-    return ledger.ensure_account(code=f"pool:{chat_id}:{asset}", kind="pool", asset=asset).id
 
 
 # --- Reserve ---
@@ -181,22 +83,15 @@ def reserve(
 
     `held` is what is reserved for it already, where that is known.
     """
-    # Inside a turn's transaction no savepoint is needed: nothing is written before the last check.
-    with nullcontext() if connection.in_atomic_block else transaction.atomic():
+    with transaction.atomic():
         if source.up_to is not None:
             before = held_for(response_id, amount.asset) if held is None else held
             if before + amount > source.up_to:
                 raise BeyondApproval(f"{before + amount} would be held, {source.up_to} allowed")
-        if source.user_id is not None and source.has_limits:
-            limits.check(source.user_id, agent_id, amount)
-        return ledger.authorize(
-            key=key,
-            account_id=source.account_id,
-            amount=amount,
-            purpose="answer",
-            response_id=response_id,
-            agent_id=agent_id,
-            expires_in=settings.UAMP_HOLD_SECONDS,
+        return ledger.authorize_within_limits(
+            _authorization(
+                source, key=key, amount=amount, response_id=response_id, agent_id=agent_id
+            )
         )
 
 
@@ -226,68 +121,95 @@ def held_for(response_id: str, asset: str) -> Money:
     return total
 
 
-def reserve_all(wanted: Iterable[Reservation]) -> dict[str, HoldOutcome]:
-    """Reserve for the responses of many turns; who is refused is left out, and asked later.
+def payment_now(wanted: Reservation) -> Payment:
+    """Return who pays for an answer as things are now; no source where it has or allows too little.
 
-    Called with every chat of the transaction locked; accounts follow in one order (notes §5).
+    Nothing is reserved: it is for transports that cannot ask later.
     """
-    paid: dict[str, HoldOutcome] = {}
-    plain: list[Reservation] = []
-    named = [(w.source, w) for w in wanted if w.source is not None]
-    for source, one in sorted(named, key=lambda pair: (pair[0].account_id, pair[1].response_id)):
-        if source.user_id is None or not source.has_limits:
-            plain.append(one)
-            continue
-        # A limit counts what those before took.
+    payment = who_pays([wanted.purchase])[wanted.purchase]
+    source = payment.source
+    if source is None or _could_pay(source, wanted):
+        return payment
+    return replace(payment, source=None)
+
+
+def _could_pay(source: Source, wanted: Reservation) -> bool:
+    if not _allowed(wanted, source):
+        return False
+    if source.user_id is not None and source.has_limits:
         try:
-            paid[one.response_id] = reserve(
-                source, key=_first_key(one), amount=one.amount, response_id=one.response_id,
-                agent_id=one.agent_id, held=Money.zero(one.amount.asset),
-            )  # fmt: skip
-        except REFUSALS as error:
-            _refused(one, error)
-    return paid | _reserve_plain(plain)
+            with transaction.atomic():
+                limits.check(source.user_id, wanted.purchase.agent_id, wanted.amount)
+        except ledger.LimitReached:
+            return False
+    return ledger_rows.balance(source.account_id).available >= wanted.amount
 
 
-def _reserve_plain(wanted: Sequence[Reservation]) -> dict[str, HoldOutcome]:
-    """Reserve where nothing but the money and what was allowed for one answer says no."""
-    asked = {
-        one.response_id: ledger.Authorization(
-            key=_first_key(one),
-            account_id=one.source.account_id,
-            amount=one.amount,
-            purpose="answer",
-            response_id=one.response_id,
-            agent_id=one.agent_id,
-            expires_in=settings.UAMP_HOLD_SECONDS,
-        )
+def reserve_all(wanted: Sequence[Reservation]) -> dict[str, Payment]:
+    """Reserve for the responses of many turns; returns by response what is known of its payment.
+
+    Who is refused has nothing reserved, and is asked later. Called with every chat of the
+    transaction locked; accounts follow in one order (notes §5).
+    """
+    found = who_pays(one.purchase for one in wanted if one.source is None)
+    payments = {
+        one.response_id: found[one.purchase]
+        if one.source is None
+        else Payment(source=one.source, payer_id=one.purchase.asker_id)
         for one in wanted
-        if one.source is not None and _allowed(one, one.source)
     }
-    answers = ledger.authorize_many(list(asked.values()))
-    by_id = {one.response_id: one for one in wanted}
+    asked = [
+        _first(one, source)
+        for one in wanted
+        if (source := payments[one.response_id].source) is not None and _allowed(one, source)
+    ]
     paid = {}
-    for response_id, answer in zip(asked, answers, strict=True):
+    for question, answer in zip(asked, ledger.authorize_many(asked), strict=True):
         if isinstance(answer, ledger.HoldOutcome):
-            paid[response_id] = answer
+            paid[question.response_id] = answer
         else:
-            _refused(by_id[response_id], answer)
-    return paid
+            _refused(question.response_id, answer)
+    return {
+        response_id: replace(payment, first=paid.get(response_id))
+        for response_id, payment in payments.items()
+    }
+
+
+def _first(one: Reservation, source: Source) -> ledger.Authorization:
+    return _authorization(
+        source,
+        key=f"hold:{one.response_id}:0",
+        amount=one.amount,
+        response_id=one.response_id,
+        agent_id=one.purchase.agent_id,
+    )
+
+
+def _authorization(
+    source: Source, *, key: str, amount: Money, response_id: str, agent_id: str
+) -> ledger.Authorization:
+    return ledger.Authorization(
+        key=key,
+        account_id=source.account_id,
+        amount=amount,
+        purpose="answer",
+        response_id=response_id,
+        agent_id=agent_id,
+        expires_in=settings.UAMP_HOLD_SECONDS,
+        limits_of=source.user_id if source.has_limits else None,
+    )
 
 
 def _allowed(one: Reservation, source: Source) -> bool:
     if source.up_to is None or one.amount <= source.up_to:
         return True
-    _refused(one, BeyondApproval(f"{one.amount} would be held, {source.up_to} allowed"))
+    error = BeyondApproval(f"{one.amount} would be held, {source.up_to} allowed")
+    _refused(one.response_id, error)
     return False
 
 
-def _first_key(one: Reservation) -> str:
-    return f"hold:{one.response_id}:0"
-
-
-def _refused(one: Reservation, error: Exception) -> None:
-    logger.info("the payer of %s is asked: %s", one.response_id, error)
+def _refused(response_id: str, error: Exception) -> None:
+    logger.info("the payer of %s is asked: %s", response_id, error)
 
 
 # --- Settle ---
@@ -300,13 +222,13 @@ def settle_all(charges: Sequence[Charge]) -> dict[str, Money]:
     taken: an answer stops before that.
     """
     left = {}
-    for charge, answer in zip(
-        charges, ledger.capture_many([_capture(one, one.amount) for one in charges]), strict=True
-    ):
+    earners = account_ids(("agent", one.agent_id, one.amount.asset) for one in charges)
+    asked = [_capture(one, one.amount, earners) for one in charges]
+    for charge, answer in zip(charges, ledger.capture_many(asked), strict=True):
         outcome = answer
         if isinstance(outcome, ledger.OverCapture):
             logger.warning("%s used %s, held: %s", charge.response_id, charge.amount, outcome.left)
-            outcome = ledger.capture_many([_capture(charge, outcome.left)])[0]
+            outcome = ledger.capture_many([_capture(charge, outcome.left, earners)])[0]
         if isinstance(outcome, ledger.CaptureOutcome):
             left[charge.response_id] = outcome.available
         elif not isinstance(outcome, ledger.HoldNotActive | ledger.UnknownHold):
@@ -316,12 +238,12 @@ def settle_all(charges: Sequence[Charge]) -> dict[str, Money]:
     return left
 
 
-def _capture(charge: Charge, amount: Money) -> ledger.Capture:
+def _capture(charge: Charge, amount: Money, earners: Mapping[Purse, int]) -> ledger.Capture:
     fee = amount.share(settings.UAMP_FEE_BASIS_POINTS, 10_000)
     earned = amount - fee
     splits = []
     if earned:
-        splits.append(ledger.Split(_account_of_agent(charge.agent_id, amount.asset), earned))
+        splits.append(ledger.Split(earners["agent", charge.agent_id, amount.asset], earned))
     if fee:
         splits.append(ledger.Split(None, fee))
     return ledger.Capture(

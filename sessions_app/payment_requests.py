@@ -14,12 +14,13 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents_app import selectors as agents
-from payments_app import limits, tokens
 from payments_app import services as ledger
+from payments_app import tokens
 from payments_app.money import InvalidAmount, Money
 from sessions_app.calls import root_chat
 from sessions_app.models import PaymentRequest, Response
-from sessions_app.paying import REFUSALS, Source, held_for, of_token, reserve
+from sessions_app.payers import Source, of_token
+from sessions_app.paying import REFUSALS, held_for, reserve
 from uamp import PaymentErrorCode
 from uamp import events as ev
 
@@ -159,7 +160,7 @@ def error_event(error: Exception, amount: Money, response_id: str) -> ev.Payment
             return ev.PaymentError(
                 code=code, message=str(error), can_retry=True, response_id=response_id
             )
-        case limits.LimitReached():
+        case ledger.LimitReached():
             return ev.PaymentError(
                 code=PaymentErrorCode.RATE_LIMITED,
                 message=str(error),

@@ -70,10 +70,11 @@ def with_holds(starts: Sequence[Start], outcomes: list[StartOutcome]) -> list[St
     ]
     if not begun:
         return outcomes
-    holds = reserve_all(one for start in begun for one in start.reservations)
+    payments = reserve_all([one for start in begun for one in start.reservations])
     return [
         replace(
-            outcome, holds={new.id: holds[new.id] for new in start.responses if new.id in holds}
+            outcome,
+            payments={one.response_id: payments[one.response_id] for one in start.reservations},
         )
         if isinstance(outcome, Started)
         else outcome

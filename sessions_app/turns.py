@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import uamp
     from chat_app.services import NewEvent, NewMessage
     from payments_app.money import Money
-    from payments_app.services import HoldOutcome
+    from sessions_app.payers import Payment
     from sessions_app.paying import Charge, Reservation
 
 
@@ -55,11 +55,11 @@ class Start:
 class Started:
     """The turn is committed; its events have `first_seq` and the numbers after it.
 
-    `holds` are what was reserved, by response.
+    `payments` are what is known of the payments of its responses, by response.
     """
 
     first_seq: int
-    holds: Mapping[str, HoldOutcome] = field(default_factory=dict)
+    payments: Mapping[str, Payment] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from channels.layers import channel_layers
 from django.db import connection, connections
 from pytest_django import DjangoDbBlocker
 
-from sessions_app import paying
+from sessions_app import payers
 from sessions_app.database import close_connections
 from tests import ledger_flush, services
 
@@ -101,7 +101,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def _fresh_ledger() -> Iterator[None]:
     """Take the ledger's ids away with its rows."""
     yield
-    paying.forget_accounts()
+    payers.forget_accounts()
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import uamp
     from agents_app.runtime import RunRequest
     from agents_app.selectors import AgentSpec
-    from sessions_app.runner.till import Payment
+    from sessions_app.payers import Payment
     from sessions_app.turns import ParentCall
 
 

@@ -24,7 +24,7 @@ from chat_app import fanout
 from chat_app import selectors as chats
 from chat_app import services as chat_services
 from chat_app.services import Append
-from sessions_app import calls, database, paying, payment_requests, services
+from sessions_app import calls, database, payers, payment_requests, services
 from sessions_app.auth import Principal
 from sessions_app.models import Response, Session, ToolCall
 from sessions_app.prices import Meter
@@ -33,7 +33,6 @@ from sessions_app.runner.ending import finish_of
 from sessions_app.runner.process import tell_decision
 from sessions_app.runner.request import ResponseRequest, run_request
 from sessions_app.runner.start import launch
-from sessions_app.runner.till import Payment
 from sessions_app.selectors import open_session_of, parent_of
 from sessions_app.turn_writes import finish_events
 from sessions_app.turns import Finished
@@ -43,6 +42,7 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from agents_app.checkpoints import Checkpoint
     from agents_app.selectors import AgentSpec
+    from sessions_app.payers import Payment
     from sessions_app.runner.process import Process
 
 logger = logging.getLogger(__name__)
@@ -174,8 +174,8 @@ def _payment(session: Session | None, spec: AgentSpec) -> Payment | None:
         user_id=session.user_id,
         username=user.get_username() if user else "",
     )
-    source, payer_id = paying.source_of(open_session_of(session, principal), spec)
-    return Payment(source=source, payer_id=payer_id)
+    purchase = payers.purchase_of(open_session_of(session, principal), spec)
+    return payers.who_pays([purchase])[purchase]
 
 
 def _continued(row: Response, kept: Checkpoint | None) -> RunContext:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from agents_app.checkpoints import Checkpoint
     from agents_app.selectors import AgentSpec
     from payments_app.money import Money
-    from sessions_app.paying import Source
+    from sessions_app.payers import Source
     from sessions_app.runner.run import Run
     from sessions_app.selectors import OpenSession
     from uamp import events as ev

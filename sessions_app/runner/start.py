@@ -22,7 +22,7 @@ from agents_app import selectors as agents
 from chat_app import contents, fanout
 from chat_app import selectors as chats
 from chat_app.services import Append, NewEvent, NewMessage, layer_messages, message_event
-from sessions_app import database, paying, services
+from sessions_app import database, payers, paying, services
 from sessions_app.frames import new_event_id, now_ms
 from sessions_app.models import new_response_id
 from sessions_app.paying import Reservation
@@ -36,7 +36,6 @@ from sessions_app.runner.request import (
     TurnRequest,
     run_request,
 )
-from sessions_app.runner.till import Payment
 from sessions_app.turn_store import StoreBusy
 from sessions_app.turn_writes import start_events
 from sessions_app.turns import NewResponse, Refused, Repeated, Start, Started
@@ -282,7 +281,6 @@ async def _launch(
     listener: Listener | None,
 ) -> StartedTurn:
     session, first_seq = request.session, outcome.first_seq
-    unpaid = {one.response_id: one for one in start.reservations}
     before = []
     if turn.overrides.context is None:
         before = await process.history.before(session.chat_id, first_seq)
@@ -322,20 +320,10 @@ async def _launch(
             parent=session.parent,
             user_id=session.principal.user_id,
             protocol=session.transport,
-            payment=_payment(unpaid.get(new.id), outcome),
+            payment=outcome.payments.get(new.id),
         )
         runs.append(launch(process, context, listener))
     return StartedTurn(response_ids=[new.id for new in start.responses], runs=runs)
-
-
-def _payment(reservation: Reservation | None, outcome: Started) -> Payment | None:
-    if reservation is None:
-        return None
-    return Payment(
-        source=reservation.source,
-        payer_id=reservation.payer_id,
-        first=outcome.holds.get(reservation.response_id),
-    )
 
 
 async def _reservations(
@@ -348,7 +336,6 @@ async def _reservations(
         spec = await _spec(new.agent_id)
         if spec.pricing.is_free:
             continue
-        source, payer_id = await database.run(paying.source_of, session, spec)
         given = turn.overrides.context
         if given is None and spec.pricing.input_per_1k == "0":
             given = ()
@@ -357,19 +344,26 @@ async def _reservations(
             given = tuple(m.seen_by(spec.id, shared=session.is_shared) for m in known)
         asked = run_request(new.id, session.config, turn.overrides, given)
         usage = step_usage(spec, asked, most=settings.UAMP_RESERVE_TOKENS)
-        amount = bill(spec.pricing, usage, {}, provider=spec.provider).total
-        if source is None and payer_id == session.principal.user_id and request.pay is not None:
-            source = await request.pay(session, spec, amount)
-        found.append(
-            Reservation(
-                response_id=new.id,
-                agent_id=spec.id,
-                amount=amount,
-                source=source,
-                payer_id=payer_id,
-            )
+        reservation = Reservation(
+            response_id=new.id,
+            purchase=payers.purchase_of(session, spec),
+            amount=bill(spec.pricing, usage, {}, provider=spec.provider).total,
         )
+        found.append(await _paid_first(request, spec, reservation))
     return found
+
+
+async def _paid_first(
+    request: TurnRequest, spec: agents.AgentSpec, wanted: Reservation
+) -> Reservation:
+    """Have an answer paid before anything is written, where its transport cannot ask later."""
+    asker = request.session.principal.user_id
+    if request.pay is None:
+        return wanted
+    payment = await database.run(paying.payment_now, wanted)
+    if payment.source is not None or payment.payer_id != asker:
+        return wanted
+    return replace(wanted, source=await request.pay(request.session, spec, wanted.amount))
 
 
 def launch(process: Process, context: RunContext, listener: Listener | None = None) -> Run:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
@@ -17,7 +17,7 @@ from django.conf import settings
 from agents_app.runtime import AgentError
 from chat_app import fanout
 from payments_app.money import Money
-from sessions_app import database, paying, payment_requests, services
+from sessions_app import database, payers, paying, payment_requests, services
 from sessions_app.frames import frame
 from sessions_app.models import PaymentRequest
 from sessions_app.prices import step_usage
@@ -25,27 +25,12 @@ from uamp import ErrorCode, PaymentErrorCode
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from payments_app.services import HoldOutcome
-    from sessions_app.paying import Source
+    from sessions_app.payers import Payment
     from sessions_app.runner.run import Run
 
 
 WATCH_CHARS: Final = 200
 """A running text is looked at once for so many characters."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Payment:
-    """What is known of a response's payment when it begins.
-
-    `first` is the reservation that was made together with the turn, `source` what may be taken from
-    without asking, `payer_id` who is asked otherwise; without one it is the visitor whose session
-    it is.
-    """
-
-    source: Source | None
-    payer_id: int | None
-    first: HoldOutcome | None = None
 
 
 class Till:
@@ -184,7 +169,7 @@ class Till:
         self._held += Money(row.amount, row.asset)
         if row.token_id:
             # What it was paid with pays for the rest too, as far as it goes.
-            source = await database.run(paying.by_token, row.token_id, run.context.spec)
+            source = await database.run(payers.by_token, row.token_id, run.context.spec.name)
             self._payment = replace(self._payment, source=source)
         await database.run(services.set_running, run.response_id, fence=run.context.fence)
         await self._accept(row.hold_id, await database.run(paying.payer_balance, run.response_id))

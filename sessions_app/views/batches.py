@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
 import uamp
 from payments_app import x402
-from sessions_app import database, paying, services
+from sessions_app import database, payers, services
 from sessions_app.views.line import Line, principal_of, protocol_view, with_heartbeat
 from uamp import ErrorCode, PaymentErrorCode, RemoteProtocolError
 
@@ -92,7 +92,7 @@ class _Till:
         self._request = request
         line.peer.pay = self._pay
 
-    async def _pay(self, session: OpenSession, spec: AgentSpec, amount: Money) -> paying.Source:
+    async def _pay(self, session: OpenSession, spec: AgentSpec, amount: Money) -> payers.Source:
         body = x402.requirements(
             amount,
             resource_url=self._request.build_absolute_uri(),
@@ -111,7 +111,7 @@ class _Till:
         self.headers.update(paid.response_headers)
         session.payment_token_id = paid.token_id
         await database.run(services.keep_payment_token, session.id, paid.token_id)
-        source = await database.run(paying.by_token, paid.token_id, spec)
+        source = await database.run(payers.by_token, paid.token_id, spec.name)
         if source is None:
             raise self._demanded(
                 body, "The payment ended in the meantime.", PaymentErrorCode.TOKEN_INVALID

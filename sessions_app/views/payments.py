@@ -23,7 +23,7 @@ from payments_app import answer_costs
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.money import DEFAULT_ASSET, InvalidAmount, Money
-from sessions_app import paying
+from sessions_app import payers
 from sessions_app.models import Response
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def _owned(request: Request, chat_id: str) -> int:
     check_member(request, chat_id)
     if not chats.is_owner(chat_id, caller(request).pk):
         raise PermissionDenied("Only an owner of the chat sees and fills its pool.")
-    return paying.pool_of(chat_id, DEFAULT_ASSET)
+    return payers.pool_of(chat_id, DEFAULT_ASSET)
 
 
 def _pool(account_id: int) -> dict[str, str]:

@@ -151,6 +151,32 @@ def test_a_token_that_is_used_up_is_refused_the_next_time(
     assert answer.json()["code"] == "insufficient_balance"
 
 
+def test_a_later_turn_of_a_session_is_paid_anew_when_its_token_is_used_up(
+    web: httpx.Client, agent: Agent, token: str, alice: Person
+) -> None:
+    small = tokens.issue(key="small", user_id=alice.user.pk, amount=usd("0.25"), expires_in=600)
+    created = ask(web, **{"X-PAYMENT": small.token}).json()[0]
+    assert created["type"] == "session.created"
+
+    def again(**headers: str) -> httpx.Response:
+        turn = [
+            new_event("input.text", text="Again", session_id=created["session_id"]),
+            new_event("response.create", session_id=created["session_id"]),
+        ]
+        return web.post("/uamp", json=turn, headers=headers)
+
+    wait_until(lambda: earned(agent) == "0.25")
+    refused = again()
+    assert refused.status_code == httpx.codes.PAYMENT_REQUIRED
+    assert "PAYMENT-REQUIRED" in refused.headers
+    assert Response.objects.count() == 1
+    answer = again(**{"X-PAYMENT": token})
+    assert answer.status_code == httpx.codes.OK
+    assert "PAYMENT-RESPONSE" in answer.headers
+    assert "response.done" in [frame["type"] for frame in answer.json()]
+    wait_until(lambda: earned(agent) == "0.5")
+
+
 def test_a_batch_ends_where_somebody_has_to_top_up(
     web: httpx.Client, agent: Agent, token: str, settings: Settings
 ) -> None:

@@ -12,7 +12,7 @@ from chat_app.models import Chat
 from payments_app import limits, token_ends, tokens
 from payments_app import services as ledger
 from payments_app.models import Hold
-from sessions_app import paying
+from sessions_app import payers, paying
 from tests.client import TERMINAL, text_of, wait_until
 from tests.sessions_app.test_payments import clean, earned, pay, priced, rich, types, usd, wallet
 
@@ -205,18 +205,22 @@ def test_a_limit_holds_within_a_group_of_turns(alice: Person) -> None:
     rich(alice)
     limit(alice, "0.4")
     account = ledger.account_of_user(alice.user.pk).id
+    purchase = payers.Purchase(
+        chat_id="", agent_id=agent.pk, agent="paid", asset="USD", sponsor_id=None,
+        asker_id=alice.user.pk,
+    )  # fmt: skip
     wanted = [
         paying.Reservation(
             response_id=f"resp_{number}",
-            agent_id=agent.pk,
+            purchase=purchase,
             amount=usd("0.25"),
-            source=paying.Source(account_id=account, user_id=alice.user.pk),
-            payer_id=alice.user.pk,
+            source=payers.Source(account_id=account, user_id=alice.user.pk),
         )
         for number in range(3)
     ]
     with transaction.atomic():
-        assert list(paying.reserve_all(wanted)) == ["resp_0"]
+        payments = paying.reserve_all(wanted)
+    assert [pk for pk, payment in payments.items() if payment.first] == ["resp_0"]
     assert str(wallet(alice).held) == "0.25"
 
 

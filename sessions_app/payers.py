@@ -1,0 +1,194 @@
+"""Who pays for an answer: what was said beforehand, read in the transaction that reserves (D7).
+
+The law: a payer is found for all answers of a group of turns together, and nobody is asked whose
+money may be taken. Everything here is synchronous and joins the caller's transaction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from django.db import transaction
+
+from chat_app import selectors as chats
+from payments_app import limits, tokens
+from payments_app import services as ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from agents_app.selectors import AgentSpec
+    from payments_app.money import Money
+    from payments_app.services import HoldOutcome
+    from sessions_app.selectors import OpenSession
+
+Purse: TypeAlias = tuple[str, str, str]
+"""Whose account it is: "user", "agent" or "pool", the owner's id, the asset."""
+
+_KEPT: Final = 20_000
+_ids: Final[dict[Purse, int]] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What pays without asking: an account, and what may be taken of it for one answer.
+
+    `user_id` is whose spending limits count, unless it is known that there are none.
+    """
+
+    account_id: int
+    user_id: int | None = None
+    token_id: str = ""
+    up_to: Money | None = None
+    has_limits: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purchase:
+    """An answer that has a price: all that decides who pays for it."""
+
+    chat_id: str
+    agent_id: str
+    agent: str
+    asset: str
+    sponsor_id: int | None
+    asker_id: int | None
+    token_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payment:
+    """What is known of a response's payment when it begins.
+
+    `first` is the reservation that was made together with the turn, `source` what may be taken from
+    without asking, `payer_id` who is asked otherwise; without one it is the visitor whose session
+    it is.
+    """
+
+    source: Source | None
+    payer_id: int | None
+    first: HoldOutcome | None = None
+
+
+def purchase_of(session: OpenSession, spec: AgentSpec) -> Purchase:
+    """Return what an agent's answer to a session is, as far as money is concerned."""
+    return Purchase(
+        chat_id=session.chat_id,
+        agent_id=spec.id,
+        agent=spec.name,
+        asset=spec.pricing.currency,
+        sponsor_id=spec.owner_id,
+        asker_id=session.principal.user_id,
+        token_id=session.payment_token_id,
+    )
+
+
+def who_pays(purchases: Iterable[Purchase]) -> dict[Purchase, Payment]:
+    """Return what pays for answers without asking, and who is asked otherwise."""
+    wanted = set(purchases)
+    # Read anew: an owner may have changed it while a session is open.
+    rules = chats.payers_of({one.chat_id for one in wanted})
+    spenders = {one: _spender(one, rules[one.chat_id]) for one in wanted}
+    said = limits.standing(
+        {(spender, one.agent_id) for one, spender in spenders.items() if spender is not None}
+    )
+    purses: dict[Purchase, Purse] = {}
+    for one, spender in spenders.items():
+        rule = rules[one.chat_id]
+        if rule == "pool":
+            purses[one] = ("pool", one.chat_id, one.asset)
+        elif spender is not None and (rule != "asker" or _allows(said[spender, one.agent_id], one)):
+            purses[one] = ("user", str(spender), one.asset)
+    ids = account_ids(purses.values())
+    payments = {}
+    for one, spender in spenders.items():
+        rule = rules[one.chat_id]
+        source = by_token(one.token_id, one.agent) if rule == "asker" and one.token_id else None
+        if source is None and one in purses:
+            source = Source(account_id=ids[purses[one]], user_id=spender)
+            if spender is not None:
+                known = said[spender, one.agent_id]
+                up_to = known.up_to if rule == "asker" else None
+                source = replace(source, up_to=up_to, has_limits=known.has_limits)
+        payments[one] = Payment(source=source, payer_id=None if rule == "sponsor" else spender)
+    return payments
+
+
+def _spender(one: Purchase, rule: str) -> int | None:
+    """Return whose money it is by a chat's rule; a pool is nobody's."""
+    match rule:
+        case "asker":
+            return one.asker_id
+        case "owner":
+            return chats.owner_id(one.chat_id)
+        case "sponsor":
+            return one.sponsor_id
+    return None
+
+
+def _allows(said: limits.Standing, one: Purchase) -> bool:
+    return said.up_to is not None and said.up_to.asset == one.asset
+
+
+def by_token(token_id: str, agent: str) -> Source | None:
+    """Return what a token that was resolved before pays an agent with; None when it ended since."""
+    try:
+        token = tokens.by_id(token_id, agent=agent)
+    except tokens.TokenRefused:
+        # It ended since it was given: whoever asks is asked for another one.
+        return None
+    return of_token(token)
+
+
+def of_token(token: tokens.ResolvedToken) -> Source:
+    """Return what a token pays with: as much as it may, and as its owner's limits allow."""
+    return Source(
+        account_id=token.account_id,
+        user_id=token.owner_id,
+        token_id=token.id,
+        up_to=token.per_use,
+    )
+
+
+# --- Accounts ---
+
+
+def account_ids(purses: Iterable[Purse]) -> dict[Purse, int]:
+    """Return the accounts of purses, made on first use in one order; they keep their ids."""
+    # In one order: two groups that make the same ones do not wait for each other in a circle.
+    wanted = sorted(set(purses))
+    found = {purse: _ids.get(purse) or _account(purse) for purse in wanted}
+    new = {purse: pk for purse, pk in found.items() if purse not in _ids}
+    if new:
+        # Not before it is certain: an account that was rolled back has no id.
+        transaction.on_commit(partial(_remember, new))
+    return found
+
+
+def _account(purse: Purse) -> int:
+    kind, owner, asset = purse
+    match kind:
+        case "user":
+            return ledger.account_of_user(int(owner), asset).id
+        case "agent":
+            return ledger.account_of_agent(owner, asset).id
+    return ledger.ensure_account(code=f"pool:{owner}:{asset}", kind="pool", asset=asset).id
+
+
+def _remember(new: dict[Purse, int]) -> None:
+    if len(_ids) + len(new) > _KEPT:
+        _ids.clear()
+    _ids.update(new)
+
+
+def forget_accounts() -> None:
+    """Forget the ids of accounts: the ledger was taken away, as tests do."""
+    _ids.clear()
+
+
+def pool_of(chat_id: str, asset: str) -> int:
+    """Return the account of a chat's pool, made on first use."""
+    purse = ("pool", chat_id, asset)
+    return account_ids([purse])[purse]
