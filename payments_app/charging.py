@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 from django.db import transaction
 
-from payments_app import limits, posting, services, tokens
+from payments_app import accounts, captures, limits, posting, services, tokens
 from payments_app.models import Hold, PaymentToken
 from payments_app.money import AssetMismatch, Money
-from payments_app.services import OverCapture, Split, UnknownHold
+from payments_app.services import Authorization, LimitReached, OverCapture, Split, UnknownHold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -100,15 +100,18 @@ def lock(
     with transaction.atomic():
         token = spendable(payee, secret)
         agent_id = agent_id or agent_for(payee, token)
-        _check(token, agent_id, amount, amount)
-        hold = services.authorize(
-            key=f"{token.id}:{key}",
-            scope=f"rest:lock:{payee.user_id}",
-            account_id=token.account_id,
-            amount=amount,
-            purpose=payee.mark,
-            agent_id=agent_id,
-            expires_in=seconds or LOCK_SECONDS,
+        _check(token, amount, amount)
+        hold = services.authorize_within_limits(
+            Authorization(
+                key=f"{token.id}:{key}",
+                scope=f"rest:lock:{payee.user_id}",
+                account_id=token.account_id,
+                amount=amount,
+                purpose=payee.mark,
+                agent_id=agent_id,
+                expires_in=seconds or LOCK_SECONDS,
+                limits_of=token.owner_id,
+            )
         )
     return {
         "lock_id": hold.hold_id,
@@ -124,16 +127,19 @@ def extend(payee: Payee, *, key: str, lock_id: str, amount: Money) -> dict[str, 
     """Lock more; raises UnknownHold for somebody else's, and what lock raises."""
     with transaction.atomic():
         first = lock_of(payee, lock_id)
+        # Two that lock more wait here for each other: both are counted for one use of the token.
+        captures.lock("id = %s", [lock_id])
         row = PaymentToken.objects.get(account_id=first.account_id)
         token = tokens.by_id(row.pk)
         before = sum(held.amount for held in _group(first))
-        _check(token, first.agent_id, amount, amount + Money(before, token.asset))
-        services.extend(
+        _check(token, amount, amount + Money(before, token.asset))
+        limits.extend(
             key=key,
             scope=f"rest:extend:{payee.user_id}",
             hold_id=lock_id,
             amount=amount,
             expires_in=LOCK_SECONDS,
+            limits_of=token.owner_id,
         )
         group = _group(first)
     return {
@@ -143,13 +149,11 @@ def extend(payee: Payee, *, key: str, lock_id: str, amount: Money) -> dict[str, 
     }
 
 
-def _check(token: ResolvedToken, agent_id: str, more: Money, total: Money) -> None:
+def _check(token: ResolvedToken, more: Money, total: Money) -> None:
     if token.asset != more.asset:
         raise AssetMismatch(f"The token is in {token.asset}, the amount in {more.asset}.")
     if token.per_use is not None and total > token.per_use:
-        raise limits.LimitReached("use of the token", token.per_use, None)
-    if token.owner_id is not None:
-        limits.check(token.owner_id, agent_id, more)
+        raise LimitReached("use of the token", token.per_use, None)
 
 
 def lock_of(payee: Payee, lock_id: str) -> Hold:
@@ -193,6 +197,32 @@ def settle(payee: Payee, *, key: str, lock_id: str, charge: Charge) -> dict[str,
         "currency": amount.asset,
         "transfer_ids": list(done.transfer_ids),
     }
+
+
+def settle_token(payee: Payee, *, key: str, secret: str, charge: Charge) -> dict[str, Any]:
+    """Take an amount of a token at once: a lock and its settlement; raises what both raise."""
+    with transaction.atomic():
+        token = spendable(payee, secret)
+        _lock_all(token, key, charge)
+        locked = lock(
+            payee,
+            key=f"settle:{key}",
+            secret=secret,
+            amount=charge.amount,
+            agent_id=charge.agent_id,
+        )
+        return settle(payee, key=key, lock_id=locked["lock_id"], charge=charge)
+
+
+def _lock_all(token: ResolvedToken, key: str, charge: Charge) -> None:
+    """Lock what a lock and its settlement concern, in one order: they are one operation here."""
+    asset = charge.amount.asset
+    ids = {token.account_id}
+    if token.owner_id is not None:
+        ids.add(services.account_of_user(token.owner_id, asset).id)
+    if charge.agent_id:
+        ids.add(services.account_of_agent(charge.agent_id, asset).id)
+    accounts.lock_with_fees(ids, {accounts.fee_code(key, asset): asset})
 
 
 def _capture(

@@ -1,13 +1,14 @@
 """Reserving: a hold keeps money back before the work is done (DESIGN D7).
 
-The law: a hold takes from what is available, in one statement that locks, judges and writes; so no
-two holds take the same money. What becomes of it is in `captures`.
+The law: a hold takes from what is available while its account is locked; so no two holds take the
+same money. All accounts that a list of holds concerns, a guard's among them, are locked together,
+in the order of their ids. What becomes of a hold is in `captures`.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from django.db import transaction
 
@@ -26,7 +27,20 @@ from payments_app.outcomes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
+
+
+class Guard(Protocol):
+    """What has to allow a hold besides the money that is there; `limits` has one."""
+
+    def accounts(self, asked: Collection[Authorization]) -> Collection[int]:
+        """Return which accounts it wants to be locked too, made if need be. Asked first."""
+
+    def allow(self, asked: Authorization) -> None:
+        """Raise a LedgerError for what it does not allow. Asked while the accounts are locked."""
+
+    def took(self, asked: Authorization) -> None:
+        """Count what is reserved in this list: the next one is judged after it."""
 
 
 def authorize(
@@ -65,7 +79,7 @@ def authorize(
 
 
 def authorize_many(
-    asked: Sequence[Authorization],
+    asked: Sequence[Authorization], guard: Guard | None = None
 ) -> list[HoldOutcome | Refusal]:
     """Reserve for many in one transaction; the answers stand where the questions stood.
 
@@ -93,7 +107,7 @@ def authorize_many(
                 again[place] = first[claimed.id]
             else:
                 mine[place] = claimed
-        answers |= _reserve_many({place: asked[place] for place in mine})
+        answers |= _reserve_many({place: asked[place] for place in mine}, guard)
         kept = {mine[place].id: answers[place] for place in mine}
         posting.keep_many({pk: made for pk, made in kept.items() if isinstance(made, HoldOutcome)})
         # A refused reservation has written nothing but its key.
@@ -109,7 +123,14 @@ def authorize_many(
 
 
 def extend(
-    *, key: str, hold_id: str, amount: Money, expires_in: float = 900.0, scope: str = ""
+    *,
+    key: str,
+    hold_id: str,
+    amount: Money,
+    expires_in: float = 900.0,
+    scope: str = "",
+    limits_of: int | None = None,
+    guard: Guard | None = None,
 ) -> HoldOutcome:
     """Reserve more for a hold: a second hold that is captured and released with the first.
 
@@ -133,8 +154,16 @@ def extend(
             agent_id=first[0].agent_id,
             expires_in=expires_in,
             scope=scope,
+            limits_of=limits_of,
         )
-        return posting.keep(claimed, _reserve(asked, extends=first[0].extends_id or hold_id))
+        extends = first[0].extends_id or hold_id
+        if guard is None:
+            return posting.keep(claimed, _reserve(asked, extends=extends))
+        _lasting(asked)
+        answer = _reserve_many({0: asked}, guard, extends=extends)[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return posting.keep(claimed, answer)
 
 
 def _asked(one: Authorization) -> tuple[object, ...]:
@@ -157,11 +186,14 @@ def _reserve(asked: Authorization, *, extends: str | None) -> HoldOutcome:
     return _write([(asked, extends, Money(left[0][0], amount.asset))])[0]
 
 
-def _reserve_many(asked: Mapping[int, Authorization]) -> dict[int, HoldOutcome | Refusal]:
+def _reserve_many(
+    asked: Mapping[int, Authorization], guard: Guard | None, *, extends: str | None = None
+) -> dict[int, HoldOutcome | Refusal]:
     """Reserve for each in turn, as if alone, in three statements; the answers have its places."""
     if not asked:
         return {}
-    accounts, _ = posting.lock_found({one.account_id for one in asked.values()})
+    guarded = guard.accounts(asked.values()) if guard else ()
+    accounts, _ = posting.lock_found({one.account_id for one in asked.values()} | set(guarded))
     left = {pk: account.posted - account.held for pk, account in accounts.items()}
     answers: dict[int, HoldOutcome | Refusal] = {}
     legs: dict[int, tuple[int, int]] = {}
@@ -173,6 +205,8 @@ def _reserve_many(asked: Mapping[int, Authorization]) -> dict[int, HoldOutcome |
             if account is None:
                 raise _unknown(one.account_id)
             _same_asset(amount, account.asset)
+            if guard:
+                guard.allow(one)
             if amount.amount > left[account.id] and not account.overdraft:
                 available = Money(left[account.id], account.asset)
                 raise InsufficientFunds(available, amount)
@@ -181,7 +215,9 @@ def _reserve_many(asked: Mapping[int, Authorization]) -> dict[int, HoldOutcome |
             continue
         left[account.id] -= amount.amount
         legs[account.id] = (0, legs.get(account.id, (0, 0))[1] + amount.amount)
-        new[place] = (one, None, Money(left[account.id], account.asset))
+        new[place] = (one, extends, Money(left[account.id], account.asset))
+        if guard:
+            guard.took(one)
     if new:
         posting.move(legs, accounts)
         answers |= zip(new, _write(list(new.values())), strict=True)

@@ -3,7 +3,8 @@
 The law: a limit is judged by the ledger's own rows, what was captured in the period and what is
 held now, of all accounts of the person, their tokens' too. Periods are the calendar's, in UTC, by
 the database's clock. A limit is judged in the transaction that reserves, while the person's account
-is locked: two answers that begin at once do not both take the last of it.
+is locked together with those that pay: two answers that begin at once do not both take the last of
+it, and do not wait for each other in a circle.
 """
 
 from __future__ import annotations
@@ -15,26 +16,40 @@ from typing import TYPE_CHECKING, Final
 from django.db import transaction
 from django.db.models import F, Q, Sum
 
-from payments_app import posting
+from payments_app import holds, posting
 from payments_app.accounts import account_of_user
 from payments_app.models import Approval, Entry, Hold, SpendingLimit
 from payments_app.money import Money
+from payments_app.outcomes import Authorization, HoldOutcome, LimitReached
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
+
+    from payments_app.captures import Refusal
+
+__all__ = [
+    "PERIODS",
+    "Approved",
+    "Guard",
+    "Limit",
+    "LimitReached",
+    "LimitState",
+    "Standing",
+    "approvals_of",
+    "approve",
+    "approved_up_to",
+    "authorize",
+    "authorize_many",
+    "check",
+    "extend",
+    "limits_of",
+    "period_of",
+    "set_limits",
+    "standing",
+    "withdraw",
+]
 
 PERIODS: Final = ("day", "week", "month")
-
-
-class LimitReached(Exception):
-    """More than a limit allows; `left` is what it still does, `resets_at` when it begins anew."""
-
-    def __init__(self, period: str, left: Money, resets_at: datetime | None) -> None:
-        again = f", again from {resets_at:%Y-%m-%d %H:%M} UTC" if resets_at else ""
-        super().__init__(f"The limit per {period} is reached. left: {left} {left.asset}{again}.")
-        self.period = period
-        self.left = left
-        self.resets_at = resets_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,30 +80,105 @@ class Approved:
     created_at: datetime
 
 
-# --- Judge ---
+# --- Reserve ---
 
 
-def check(user_id: int, agent_id: str, amount: Money | str) -> None:
-    """Raise LimitReached when a person's limits do not allow this.
+def authorize(asked: Authorization) -> HoldOutcome:
+    """Reserve as one of a list; raises LimitReached and what `holds.authorize` raises."""
+    with transaction.atomic():
+        answer = authorize_many([asked])[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
-    `amount` is what is about to be held; the name of an asset means that it is held already. Call
-    it in the transaction that reserves: before, when another account than the person's own pays
-    (accounts are locked in the order of their ids), else before or after.
+
+def authorize_many(asked: Sequence[Authorization]) -> list[HoldOutcome | Refusal]:
+    """Reserve for many within the limits of `limits_of`; see `holds.authorize_many`.
+
+    LimitReached is a refusal like the others. A limit counts what those before in the list took.
     """
-    asset = amount if isinstance(amount, str) else amount.asset
-    more = Money.zero(asset) if isinstance(amount, str) else amount
-    rows = SpendingLimit.objects.filter(user_id=user_id, asset=asset)
-    found = list(rows.filter(agent_id__in={"", agent_id}))
-    if not found:
-        return
-    # Whatever account pays: this one is where a person's answers wait for each other.
-    posting.lock_accounts([account_of_user(user_id, asset).id])
-    now = _now()
-    for row in sorted(found, key=lambda row: (PERIODS.index(row.period), row.agent_id)):
-        state = _state(row, now)
-        left = state.limit.amount - state.spent - state.held
-        if more > left:
-            raise LimitReached(row.period, max(left, Money.zero(asset)), state.resets_at)
+    limited = any(one.limits_of is not None for one in asked)
+    return holds.authorize_many(asked, Guard() if limited else None)
+
+
+def extend(
+    *,
+    key: str,
+    hold_id: str,
+    amount: Money,
+    limits_of: int | None,
+    expires_in: float = 900.0,
+    scope: str = "",
+) -> HoldOutcome:
+    """Reserve more for a hold within a person's limits; raises what `holds.extend` raises too."""
+    return holds.extend(
+        key=key,
+        hold_id=hold_id,
+        amount=amount,
+        expires_in=expires_in,
+        scope=scope,
+        limits_of=limits_of,
+        guard=None if limits_of is None else Guard(),
+    )
+
+
+class Guard:
+    """The limits of all who are concerned by a list of holds, judged while they are locked."""
+
+    def __init__(self) -> None:
+        self._rows: list[SpendingLimit] = []
+        self._left: dict[int, Money] = {}
+        self._now: datetime | None = None
+
+    def accounts(self, asked: Collection[Authorization]) -> set[int]:
+        """Return the accounts where people's answers wait for each other, whatever account pays."""
+        users = {one.limits_of for one in asked if one.limits_of is not None}
+        rows = SpendingLimit.objects.filter(user_id__in=users)
+        self._rows = sorted(rows, key=lambda row: (PERIODS.index(row.period), row.agent_id))
+        concerned = {(row.user_id, row.asset) for one in asked for row in self._of(one)}
+        # In one order: two lists that make the same ones do not wait for each other in a circle.
+        return {account_of_user(*one).id for one in sorted(concerned)}
+
+    def allow(self, asked: Authorization) -> None:
+        """Raise LimitReached when a limit does not allow this."""
+        if self._now is None:
+            self._now = _now()
+        for row in self._of(asked):
+            if row.pk not in self._left:
+                state = _state(row, self._now)
+                self._left[row.pk] = state.limit.amount - state.spent - state.held
+            left = self._left[row.pk]
+            if asked.amount > left:
+                _, resets_at = period_of(row.period, self._now)
+                raise LimitReached(row.period, max(left, Money.zero(row.asset)), resets_at)
+
+    def took(self, asked: Authorization) -> None:
+        """Count what is reserved: the rows that say so are written after the last one is judged."""
+        for row in self._of(asked):
+            self._left[row.pk] -= asked.amount
+
+    def _of(self, asked: Authorization) -> list[SpendingLimit]:
+        return [
+            row
+            for row in self._rows
+            if row.user_id == asked.limits_of
+            and row.asset == asked.amount.asset
+            and row.agent_id in {"", asked.agent_id}
+        ]
+
+
+def check(user_id: int, agent_id: str, amount: Money) -> None:
+    """Raise LimitReached when a person's limits do not allow this as things are; takes nothing.
+
+    What is reserved is judged by `authorize`, with the accounts that pay.
+    """
+    guard = Guard()
+    asked = Authorization(key="", account_id=0, amount=amount, agent_id=agent_id, limits_of=user_id)
+    posting.lock_accounts(guard.accounts([asked]))
+    guard.allow(asked)
+
+
+# --- Limits ---
 
 
 def limits_of(user_id: int) -> list[LimitState]:
@@ -180,18 +270,23 @@ class Standing:
     has_limits: bool
 
 
-def standing(user_id: int, agent_id: str) -> Standing:
-    """Return what a person said beforehand of an agent, in one question."""
+def standing(asked: Collection[tuple[int, str]]) -> dict[tuple[int, str], Standing]:
+    """Return what people said beforehand of agents, for each (user_id, agent_id)."""
+    if not asked:
+        return {}
+    users = sorted({user_id for user_id, _ in asked})
+    agents = sorted({agent_id for _, agent_id in asked})
+    of_users, of_agents = (", ".join(["%s"] * len(names)) for names in (users, agents))
     found = posting.rows(
-        "SELECT a.up_to, a.asset, EXISTS (SELECT 1 FROM payments_app_spendinglimit"
-        " WHERE user_id = %s) FROM (SELECT 1) one LEFT JOIN payments_app_approval a"
-        " ON a.user_id = %s AND a.agent_id = %s",
-        [user_id, user_id, agent_id],
+        "SELECT user_id, agent_id, up_to, asset FROM payments_app_approval"  # noqa: S608 marks only
+        f" WHERE user_id IN ({of_users}) AND agent_id IN ({of_agents})"
+        " UNION ALL SELECT DISTINCT user_id, NULL, NULL, NULL FROM payments_app_spendinglimit"
+        f" WHERE user_id IN ({of_users})",
+        [*users, *agents, *users],
     )
-    up_to, asset, has_limits = found[0]
-    return Standing(
-        up_to=None if up_to is None else Money(up_to, asset), has_limits=bool(has_limits)
-    )
+    up_to = {(user, agent): Money(amount, asset) for user, agent, amount, asset in found if agent}
+    limited = {user for user, agent, _, _ in found if agent is None}
+    return {one: Standing(up_to=up_to.get(one), has_limits=one[0] in limited) for one in asked}
 
 
 def approve(user_id: int, agent_id: str, up_to: Money) -> None:

@@ -77,6 +77,17 @@ class ReceiptConflict(LedgerError):
     """The provider's id is known with another amount or account."""
 
 
+class LimitReached(LedgerError):
+    """More than a limit allows; `left` is what it still does, `resets_at` when it begins anew."""
+
+    def __init__(self, period: str, left: Money, resets_at: datetime | None) -> None:
+        again = f", again from {resets_at:%Y-%m-%d %H:%M} UTC" if resets_at else ""
+        super().__init__(f"The limit per {period} is reached. left: {left} {left.asset}{again}.")
+        self.period = period
+        self.left = left
+        self.resets_at = resets_at
+
+
 class LedgerFrozen(LedgerError):
     """The last audit found a mismatch: nothing is paid out until an operator has looked."""
 
@@ -166,7 +177,10 @@ class TransferOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Authorization:
-    """One hold of `authorize_many`; see `authorize`. `expires_in` is in seconds."""
+    """One hold of `authorize_many`; see `authorize`. `expires_in` is in seconds.
+
+    `limits_of` is the person whose spending limits have to allow it, whatever account pays.
+    """
 
     key: str
     account_id: int
@@ -176,6 +190,7 @@ class Authorization:
     agent_id: str = ""
     expires_in: float = 900.0
     scope: str = ""
+    limits_of: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,9 @@ from payments_app.captures import (
     void_response,
 )
 from payments_app.freezing import freeze, unfreeze
-from payments_app.holds import authorize, authorize_many, extend
+from payments_app.holds import authorize, extend
+from payments_app.limits import authorize as authorize_within_limits
+from payments_app.limits import authorize_many
 from payments_app.outcomes import (
     About,
     AboutFields,
@@ -36,6 +38,7 @@ from payments_app.outcomes import (
     InsufficientFunds,
     LedgerError,
     LedgerFrozen,
+    LimitReached,
     NotRefundable,
     OverCapture,
     ReceiptConflict,
@@ -66,6 +69,7 @@ __all__ = [
     "InsufficientFunds",
     "LedgerError",
     "LedgerFrozen",
+    "LimitReached",
     "NotRefundable",
     "OverCapture",
     "ReceiptConflict",
@@ -84,6 +88,7 @@ __all__ = [
     "audit_if_due",
     "authorize",
     "authorize_many",
+    "authorize_within_limits",
     "capture",
     "capture_many",
     "capture_response",

@@ -22,8 +22,8 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.views import APIView
 
 import uamp
-from payments_app.limits import LimitReached
 from payments_app.money import DEFAULT_ASSET, AssetMismatch, InvalidAmount, Money
+from payments_app.outcomes import LimitReached
 from payments_app.services import (
     HoldNotActive,
     IdempotencyConflict,

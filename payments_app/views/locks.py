@@ -206,16 +206,9 @@ class SettleView(PaymentView):
         }
 
         def work() -> dict[str, Any]:
-            lock_id = values["lockId"]
-            if not lock_id:
-                lock_id = charging.lock(
-                    payee,
-                    key=f"settle:{key}",
-                    secret=values["token"],
-                    amount=amount,
-                    agent_id=charge.agent_id,
-                )["lock_id"]
-            return charging.settle(payee, key=key, lock_id=lock_id, charge=charge)
+            if values["lockId"]:
+                return charging.settle(payee, key=key, lock_id=values["lockId"], charge=charge)
+            return charging.settle_token(payee, key=key, secret=values["token"], charge=charge)
 
         answer, replayed = charging.once(f"rest:settles:{payee.user_id}", key, asked, work)
         return _replayable(

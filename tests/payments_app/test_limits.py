@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
-from django.db import transaction
 
 from payments_app import limits, services
 from payments_app.limits import Limit, LimitReached
 from payments_app.money import Money
+from payments_app.outcomes import Authorization
 from tests import factories
 from tests.payments_app.purses import available, fees, new_key, usd
 from tests.payments_app.test_tokens import issue, race, rich
@@ -70,15 +69,57 @@ def test_a_limit_counts_what_was_captured_and_what_is_held() -> None:
     assert left(ada, more="0.500000001") == "0.5"
 
 
-def test_a_limit_is_judged_after_the_hold_too() -> None:
+def within(person: User, amount: str, *, account_id: int = 0, key: str = "") -> Authorization:
+    """Return what is asked for when an answer is paid within a person's limits."""
+    return Authorization(
+        key=key or new_key(),
+        account_id=account_id or services.account_of_user(person.pk).id,
+        amount=usd(amount),
+        agent_id="agent",
+        limits_of=person.pk,
+    )
+
+
+def test_a_limit_counts_what_those_before_in_a_list_took() -> None:
+    ada, bob = rich("ada"), rich("bob")
+    limit(ada, "1")
+    token = issue(ada, "5")
+    asked = [
+        within(ada, "0.6", account_id=token.account_id),
+        within(ada, "0.5"),
+        within(bob, "5"),
+        within(ada, "0.4"),
+        within(ada, "0.000000001"),
+    ]
+
+    answers = services.authorize_many(asked)
+
+    assert [type(one).__name__ for one in answers] == [
+        "HoldOutcome", "LimitReached", "HoldOutcome", "HoldOutcome", "LimitReached",
+    ]  # fmt: skip
+    assert [str(one.left) for one in answers if isinstance(one, LimitReached)] == ["0.4", "0"]
+    again = services.authorize_many(asked)
+    assert [getattr(one, "replayed", None) for one in again] == [True, None, True, True, None]
+
+
+def test_what_the_money_refuses_does_not_count_for_a_limit() -> None:
+    ada = rich()
+    limit(ada, "20")
+    poor = issue(ada, "1")
+    refused, taken = services.authorize_many(
+        [within(ada, "15", account_id=poor.account_id), within(ada, "8")]
+    )
+    assert isinstance(refused, services.InsufficientFunds)
+    assert isinstance(taken, services.HoldOutcome)
+
+
+def test_a_refused_reservation_leaves_its_key() -> None:
     ada = rich()
     limit(ada, "1")
-    hold(ada, "1")
-    limits.check(ada.pk, "agent", "USD")
-    hold(ada, "0.01")
     with pytest.raises(LimitReached):
-        limits.check(ada.pk, "agent", "USD")
-    limits.check(ada.pk, "agent", "USDC")
+        services.authorize_within_limits(within(ada, "2", key="k"))
+    limit(ada, "2")
+    assert services.authorize_within_limits(within(ada, "2", key="k")).amount == usd("2")
 
 
 def test_what_is_released_or_refunded_is_not_spent() -> None:
@@ -195,25 +236,18 @@ def test_a_limit_set_twice_or_for_an_unknown_period_is_refused() -> None:
         limits.set_limits(ada.pk, [Limit(period="year", agent_id="", amount=usd("1"))])
 
 
-@pytest.mark.parametrize("after", [False, True])
 @pytest.mark.django_db(transaction=True)
 def test_two_answers_at_once_do_not_both_take_the_last_of_a_limit(
-    after: bool,  # noqa: FBT001 parametrized
     django_db_blocker: DjangoDbBlocker,
 ) -> None:
     ada = rich()
     limit(ada, "1")
 
-    def answer(*, after: bool) -> None:
-        with suppress(LimitReached), transaction.atomic():
-            if not after:
-                limits.check(ada.pk, "agent", usd("1"))
-            hold(ada, "1", "agent")
-            if after:
-                limits.check(ada.pk, "agent", "USD")
+    def answer() -> None:
+        with suppress(LimitReached):
+            services.authorize_within_limits(within(ada, "1"))
 
-    results = race(django_db_blocker, *[partial(answer, after=after)] * 4)
-    assert results == [None] * 4
+    assert race(django_db_blocker, *[answer] * 4) == [None] * 4
     assert available(services.account_of_user(ada.pk)) == "9"
 
 
