@@ -5,14 +5,19 @@ charts. It is imported when a chart is drawn, because it takes half a second and
 """
 
 import io
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 
 from agents_app.csv_table import Column
+
+logger = logging.getLogger(__name__)
 
 _INK = "#1f2937"
 _FAINT = "#d1d5db"
@@ -27,24 +32,40 @@ def draw(title: str, columns: Sequence[Column], *, rows: int) -> tuple[bytes, st
 
     Numbers over a date column are lines, numbers of few named rows are bars, other numbers are
     histograms; a table without numbers shows how often the values of a column occur. Columns are
-    put side by side only when they have a value in each of the `rows`.
+    put side by side only when they have a value in each of the `rows`. What no axis can hold (days
+    at the end of time, numbers that differ by less than they are rounded by) is shown otherwise.
     """
-    figure = Figure(figsize=(8, 4.5), dpi=150, layout="constrained", facecolor="white")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
+    for chart in _charts(columns, rows):
+        try:
+            # Where the ends of an axis lie too far apart, nothing sensible would be drawn.
+            with np.errstate(over="raise"):
+                return _drawn(title, chart)
+        except (ArithmeticError, RuntimeError, ValueError) as error:
+            logger.info("a chart cannot be drawn: %s", error)
+    return _drawn(title, partial(_frequencies, column=max(columns, key=lambda one: one.filled)))
+
+
+def _charts(columns: Sequence[Column], rows: int) -> list[Callable[[Axes], str]]:
+    """Return the charts of numbers that a table has, the best one first."""
     numbers = [column for column in columns if column.numbers]
     complete = [column for column in columns if column.filled == rows]
     whole = [column for column in complete if column.numbers][: len(_COLORS)]
     dates = next((column for column in complete if column.dates), None)
     names = next((column for column in complete if column.kind == "text"), None)
+    charts: list[Callable[[Axes], str]] = []
     if whole and dates is not None:
-        said = _lines(axes, dates, whole)
-    elif whole and names is not None and names.distinct == rows <= _BARS:
-        said = _named_bars(axes, names, whole[0])
-    elif numbers:
-        said = _histogram(axes, numbers[0])
-    else:
-        said = _frequencies(axes, max(columns, key=lambda column: column.filled))
+        charts.append(partial(_lines, dates=dates, numbers=whole))
+    if whole and names is not None and names.distinct == rows <= _BARS:
+        charts.append(partial(_named_bars, names=names, numbers=whole[0]))
+    charts += [partial(_histogram, numbers=column) for column in numbers[: len(_COLORS)]]
+    return charts
+
+
+def _drawn(title: str, chart: Callable[[Axes], str]) -> tuple[bytes, str]:
+    figure = Figure(figsize=(8, 4.5), dpi=150, layout="constrained", facecolor="white")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    said = chart(axes)
     _style(axes, _label(title, 60))
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png")

@@ -42,7 +42,7 @@ def csv_report(
             step=2 + number,
             total_steps=total,
             stage="statistics",
-            message=f"Column {number} of {len(table.columns)}: {name}",
+            message=f"Column {number} of {len(table.columns)}: {_short(name)}",
         )
         columns.append(describe(name, values, delimiter=table.delimiter))
     context.progress(
@@ -92,6 +92,9 @@ def _counted(number: int, noun: str) -> str:
 
 def _cell(text: str, limit: int = _CELL_CHARS) -> str:
     """Return a text that stays in its table cell and is no markup."""
-    plain = " ".join(text.split())
-    short = plain if len(plain) <= limit else f"{plain[: limit - 1]}…"
+    short = _short(" ".join(text.split()), limit)
     return "".join(f"\\{c}" if c in r"\`*_{}[]<>()#|!~" else c for c in short)
+
+
+def _short(text: str, limit: int = _CELL_CHARS) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

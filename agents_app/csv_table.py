@@ -6,6 +6,7 @@ it is said in words that tell what to do (ToolError).
 
 import csv
 import io
+import math
 import re
 import statistics
 from collections import Counter
@@ -137,10 +138,11 @@ def describe(name: str, values: Sequence[str], *, delimiter: str) -> Column:
         text = value
         if delimiter != "," and _DECIMAL_COMMA.fullmatch(value):
             text = value.replace(",", ".")
-        if not _NUMBER.fullmatch(text):
+        # What is too large for a number of this machine is no number that could be compared.
+        if not _NUMBER.fullmatch(text) or not math.isfinite(number := float(text)):
             numbers = []
             break
-        numbers.append(float(text))
+        numbers.append(number)
     if numbers:
         kind = "number"
     elif filled and all(_DATE.fullmatch(value) for value in counts):
@@ -175,8 +177,11 @@ def _names(row: Sequence[str]) -> list[str]:
         raise ToolError(f"The file has more than {MAX_COLUMNS} columns. Send fewer of them.")
     names: list[str] = []
     for position, raw in enumerate(row, start=1):
-        name = " ".join(raw.split()) or f"column {position}"
-        names.append(f"{name} ({position})" if name in names else name)
+        name = plain = " ".join(raw.split()) or f"column {position}"
+        number = position
+        while name in names:
+            name, number = f"{plain} ({number})", number + 1
+        names.append(name)
     return names
 
 

@@ -107,6 +107,33 @@ def test_the_chart_follows_from_the_columns(data: bytes, shows: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("data", "shows"),
+    [
+        (b"until,a\n0001-01-01,1\n9999-12-31,2\n", "how the values of a are distributed"),
+        (b"until\n9999-12-31\n9999-12-31\n", "how often the values of until occur"),
+        (b"id\n1234567890123456789\n1234567890123456789\n", "how often the values of id occur"),
+        (b"id,a\n1234567890123456789,1\n", "how the values of a are distributed"),
+        (b"a\n1.7e308\n-1.7e308\n", "how often the values of a occur"),
+        (b"a\n5e-324\n0\n", "how often the values of a occur"),
+        (b"a\n1e999\n2\n", "how often the values of a occur"),
+        (b"a,b\n" + b"9" * 400 + b",2\n", "b of each a"),
+    ],
+)
+def test_values_that_no_axis_can_hold_are_a_report_too(data: bytes, shows: str) -> None:
+    context = Context(data=data)
+    (item,) = run(context).content_items
+    assert isinstance(item, ImageContent)
+    assert item.alt_text == f"Chart: {shows}"
+    picture(context)
+
+
+def test_what_is_told_of_a_column_is_short_however_long_its_name_is() -> None:
+    context = Context(data=b"n" * 100_000 + b"\n1\n")
+    run(context)
+    assert context.told[2]["message"] == f"Column 1 of 1: {'n' * 39}…"
+
+
+@pytest.mark.parametrize(
     ("data", "said"),
     [
         (b"", "is empty"),
@@ -195,6 +222,11 @@ def test_names_are_made_up_and_told_apart_and_rows_fitted() -> None:
         "a (3)": ["", "3", "7"],
     }
     assert (table.rows, table.ragged) == (3, 2)
+
+
+def test_no_column_is_lost_whatever_the_columns_are_called() -> None:
+    table = parse("a,a (3),a,a\n1,2,3,4\n", on_rows=print)
+    assert list(table.columns.values()) == [["1"], ["2"], ["3"], ["4"]]
 
 
 def test_rows_of_another_length_are_told() -> None:
