@@ -35,14 +35,24 @@ def order_of_calls(tools: Sequence[Tool], calls: Sequence[ToolCall]) -> Mapping[
         }
         for position, tool in enumerate(called)
     }
+    # All that a call waits for, itself or through others, as the bits of a number: a model may make
+    # hundreds of calls at once, and there are too many ways between them to walk each.
+    before = {position: _before(after, position) for position in after}
     for position, tool in enumerate(called):
         if tool and tool.sequential:
-            for other, earlier in after.items():
-                if other != position and not _waits_for(after, position, other):
-                    earlier.add(position)
+            first = before[position] | 1 << position
+            for other in after:
+                if not first >> other & 1:
+                    after[other].add(position)
+                    before[other] |= first
     return {position: others for position, others in after.items() if others}
 
 
-def _waits_for(after: Mapping[int, set[int]], position: int, other: int) -> bool:
-    """Return whether a call waits for another, itself or through calls between."""
-    return any(earlier == other or _waits_for(after, earlier, other) for earlier in after[position])
+def _before(after: Mapping[int, set[int]], position: int) -> int:
+    found: set[int] = set()
+    waiting = [position]
+    while waiting:
+        new = after[waiting.pop()] - found
+        found |= new
+        waiting += new
+    return sum(1 << other for other in found)

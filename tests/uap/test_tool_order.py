@@ -57,6 +57,17 @@ def test_calls_wait_for_what_they_depend_on_and_for_sequential_ones(
     assert order_of_calls(tools, calls(*names)) == order
 
 
+def test_hundreds_of_sequential_calls_are_put_in_order() -> None:
+    """UAP §8.3: however many calls there are; walking each way between 200 would never end."""
+    order = order_of_calls([FIRST, B_AFTER_A, A], calls(*["first"] * 200, "b", "a"))
+
+    assert [order.get(position, set()) for position in range(200)] == [
+        set(range(position)) for position in range(200)
+    ]
+    assert order[200] == {*range(200), 201}
+    assert order[201] == set(range(200))
+
+
 async def test_a_dependent_tool_begins_when_the_other_has_ended() -> None:
     """UAP §8.3: dependsOn, when an agent runs."""
     log: list[str] = []
