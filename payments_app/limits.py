@@ -280,12 +280,12 @@ def standing(asked: Collection[tuple[int, str]]) -> dict[tuple[int, str], Standi
     found = posting.rows(
         "SELECT user_id, agent_id, up_to, asset FROM payments_app_approval"  # noqa: S608 marks only
         f" WHERE user_id IN ({of_users}) AND agent_id IN ({of_agents})"
-        " UNION ALL SELECT DISTINCT user_id, NULL, NULL, NULL FROM payments_app_spendinglimit"
+        " UNION ALL SELECT DISTINCT user_id, '', 0, '' FROM payments_app_spendinglimit"
         f" WHERE user_id IN ({of_users})",
         [*users, *agents, *users],
     )
     up_to = {(user, agent): Money(amount, asset) for user, agent, amount, asset in found if agent}
-    limited = {user for user, agent, _, _ in found if agent is None}
+    limited = {user for user, agent, _, _ in found if not agent}
     return {one: Standing(up_to=up_to.get(one), has_limits=one[0] in limited) for one in asked}
 
 
