@@ -266,7 +266,7 @@ def plain_result(result: str) -> str:
     """Return a wire result as text: a JSON string's value, any other JSON as it is written."""
     try:
         value = msgspec.json.decode(result)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return result
     return value if isinstance(value, str) else result
 

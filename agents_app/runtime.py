@@ -19,6 +19,7 @@ from agents_app.checkpoints import Checkpoint
 from agents_app.failures import AgentError, fail
 from agents_app.history import MediaLoader, output_messages, plain_result, to_conversation
 from agents_app.mcp_tools import served
+from agents_app.model_calls import OrderlyModel
 from agents_app.providers import build_model, vendor_params
 from agents_app.selectors import AgentSpec
 from agents_app.short_tools import run_here
@@ -198,7 +199,7 @@ class _Run:
         system = (spec.instructions, request.instructions or "", *context)
         had = request.checkpoint.tool_rounds if request.checkpoint else 0
         return agent(
-            model=build_model(spec, model=request.params.get("model")),
+            model=OrderlyModel(build_model(spec, model=request.params.get("model"))),
             execution=_strategy(spec),
             strategy=hooks,
             system="\n\n".join(text for text in system if text) or None,
@@ -215,8 +216,12 @@ class _Run:
 
     def _client_tool(self, definition: ToolDefinition) -> Tool:
         async def run(_arguments: dict[str, Any]) -> str:
+            return await self._finish(answered())
+
+        async def answered() -> ToolOutcome:
+            outcome = await self._broker.client_tool(_current_call())
             # The client sends JSON text; the model reads what it says, as in every later turn.
-            return plain_result(await self._finish(self._broker.client_tool(_current_call())))
+            return replace(outcome, result=plain_result(outcome.result))
 
         function = definition.function
         return Tool(

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Protocol
 
 import msgspec
 
-from agents_app.tools import ToolError, ToolOutcome, schema_of
+from agents_app.tools import ToolError, ToolOutcome, schema_of, storable
 from uamp.content import (
     ContentItem,
     FileContent,
@@ -111,7 +111,8 @@ async def present(doors: Doors, arguments: dict[str, Any]) -> ToolOutcome:
         items = await doors.present(wanted.content_ids)
     except (msgspec.ValidationError, ToolError) as error:
         return ToolOutcome(result=f"Nothing was shown. {error}", is_error=True)
-    shown = tuple(_described(item, wanted.caption) for item in items)
+    caption = storable(wanted.caption)
+    shown = tuple(_described(item, caption) for item in items)
     return ToolOutcome(
         result=f"The chat sees {_count(len(shown))} now.", content_items=shown, is_presented=True
     )
@@ -123,7 +124,7 @@ async def delegate(doors: Doors, call: ToolCallData, arguments: dict[str, Any]) 
         order = msgspec.convert(arguments, Order)
     except msgspec.ValidationError as error:
         return ToolOutcome(result=f"The task was not given to anybody. {error}.", is_error=True)
-    return await doors.delegate(call, order)
+    return await doors.delegate(call, msgspec.structs.replace(order, task=storable(order.task)))
 
 
 def _count(number: int) -> str:

@@ -194,6 +194,28 @@ async def test_a_client_tool_goes_through_the_broker_and_shows_no_delta() -> Non
     assert end.steps == 2
 
 
+@pytest.mark.parametrize("status", ["failed", "answered"])
+async def test_the_words_and_the_media_of_a_client_tool_are_told_to_the_model(status: str) -> None:
+    is_error = status == "failed"
+    picture = ImageContent(image=MediaUrl(url=f"/api/content/{CSV_ID}"), description="a map")
+    outcome = ToolOutcome(result='"two\\nlines"', is_error=is_error, content_items=(picture,))
+    spec = AgentSpec(id="a", name="tool-user")
+    broker = Broker(answer=lambda _: outcome)
+    events, _ = await run(spec, asked("warm?", tools=[WEATHER]), broker=broker)
+    said = "failed: two\nlines"
+    if not is_error:
+        said = f"answered: two\nlines\n\n[image: content_id={CSV_ID}, a map]"
+    assert output(events) == [TextContent(text=f"The tool {said}")]
+
+
+@pytest.mark.parametrize("result", ["[" * 100_000, '"half', "1e999"])
+async def test_a_client_tool_that_answers_no_json_is_quoted(result: str) -> None:
+    broker = Broker(answer=lambda _: ToolOutcome(result=result))
+    spec = AgentSpec(id="a", name="tool-user")
+    events, _ = await run(spec, asked("warm?", tools=[WEATHER]), broker=broker)
+    assert output(events) == [TextContent(text=f"The tool answered: {result}")]
+
+
 async def test_a_failed_client_tool_is_told_to_the_model() -> None:
     broker = Broker(answer=lambda _: ToolOutcome(result="no network", is_error=True))
     spec = AgentSpec(id="a", name="tool-user")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents_app import teamwork
-from agents_app.teamwork import labelled, pure
+from agents_app.teamwork import Order, labelled, pure
 from agents_app.tools import ToolError, ToolOutcome
 from tests.agents_app.doors import Broker
 from uamp.content import (
@@ -94,6 +94,19 @@ async def test_an_order_that_fits_reaches_the_other_agent() -> None:
     assert refused.is_error
     assert refused.result.startswith("The task was not given to anybody.")
     assert broker.calls == [CALL]
+
+
+async def test_what_no_database_takes_is_replaced_in_words_that_are_kept() -> None:
+    class Keeping(Broker):
+        async def delegate(self, call: ToolCallData, order: Order) -> ToolOutcome:
+            return ToolOutcome(result=f"{call.id}: {order.task}")
+
+    outcome = await teamwork.delegate(Keeping(), CALL, {"agent": "worker", "task": "do\0it"})
+    assert outcome.result == "call_1: do\N{REPLACEMENT CHARACTER}it"
+    shown = await teamwork.present(Broker(), {"content_ids": [ID], "caption": "two\0cats"})
+    (item,) = shown.content_items
+    assert isinstance(item, ImageContent)
+    assert item.description == "two\N{REPLACEMENT CHARACTER}cats"
 
 
 def test_a_model_is_told_whom_it_may_ask() -> None:

@@ -1,0 +1,83 @@
+"""The calls of a model, with ids and names that rows, providers and people can take.
+
+The law: a model may write anything. An id stays as it is where it fits a row and means one call of
+the conversation; any other call gets an id of ours before anybody hears of it.
+"""
+
+import re
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from uuid import uuid4
+
+from msgspec.structs import replace as changed
+
+from agents_app.tools import storable
+from upp import (
+    AssistantMessage,
+    LLMCapabilities,
+    LLMRequest,
+    LLMResponse,
+    Message,
+    Model,
+    StreamEvent,
+    ToolCall,
+)
+
+NAME_CHARS = 128
+_ID = re.compile(r"[!-~]{1,128}")
+
+
+@dataclass(frozen=True)
+class OrderlyModel:
+    """A model whose every call has an id of its own and a name that can be kept."""
+
+    model: Model
+
+    @property
+    def model_id(self) -> str:
+        """See Model."""
+        return self.model.model_id
+
+    @property
+    def provider(self) -> str:
+        """See Model."""
+        return self.model.provider
+
+    @property
+    def capabilities(self) -> LLMCapabilities:
+        """See Model."""
+        return self.model.capabilities
+
+    async def stream(self, request: LLMRequest) -> AsyncGenerator[StreamEvent | LLMResponse, None]:
+        """See Model. The events are the model's own; what is executed is its last word."""
+        async with aclosing(self.model.stream(request)) as answer:
+            async for said in answer:
+                if isinstance(said, LLMResponse) and said.message.tool_calls:
+                    yield replace(said, message=_orderly(said.message, request.messages))
+                else:
+                    yield said
+
+
+def _orderly(message: AssistantMessage, before: Sequence[Message]) -> AssistantMessage:
+    used = {
+        call.tool_call_id
+        for earlier in before
+        if isinstance(earlier, AssistantMessage)
+        for call in earlier.tool_calls
+    }
+    calls: list[ToolCall] = []
+    for call in message.tool_calls:
+        call_id = call.tool_call_id
+        if call_id in used or not _ID.fullmatch(call_id):
+            call_id = f"call_{uuid4().hex}"
+        used.add(call_id)
+        calls.append(
+            changed(
+                call,
+                tool_call_id=call_id,
+                tool_name=storable(call.tool_name)[:NAME_CHARS],
+                malformed=None if call.malformed is None else storable(call.malformed),
+            )
+        )
+    return changed(message, tool_calls=tuple(calls))

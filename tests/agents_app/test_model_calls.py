@@ -1,0 +1,124 @@
+"""What a model writes into its calls that nobody meant: the answer goes on (DESIGN §5)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.conf import settings as django_settings
+
+from agents_app.tools import tool
+from sessions_app.models import ToolCall
+from tests.agents_app.test_bad_input import asking, done, model_agent, provider, say
+from tests.client import output_text
+from tests.upp.wire_server import STREAM_HEAD, Exchange
+
+if TYPE_CHECKING:
+    from pytest_django import Settings
+
+    from tests.house import Dial
+    from tests.upp.wire_server import Answer
+
+FOUR = json.dumps({"text": "four"})
+
+
+@tool(long_running=False)
+def count(text: str) -> int:
+    """Count characters here."""
+    return len(text)
+
+
+@tool
+def count_slowly(text: str) -> int:
+    """Count characters in a worker."""
+    return len(text)
+
+
+@pytest.fixture(autouse=True)
+def _tools(settings: Settings) -> None:
+    settings.UAMP_SERVER_TOOLS = [
+        *django_settings.UAMP_SERVER_TOOLS,
+        f"{__name__}.count",
+        f"{__name__}.count_slowly",
+    ]
+
+
+def calls(*wanted: dict[str, str]) -> Answer:
+    """Return a provider that makes these calls at once, and then says what they gave."""
+
+    async def answer(exchange: Exchange) -> None:
+        results = [m["content"] for m in exchange.body["messages"] if m["role"] == "tool"]
+        if results:
+            await say(exchange, " | ".join(results))
+            return
+        await exchange.send(STREAM_HEAD)
+        pieces: list[dict[str, Any]] = [
+            {
+                "index": index,
+                "id": call.get("id", f"call_{index}"),
+                "type": "function",
+                "function": {"name": call["name"], "arguments": call.get("arguments", FOUR)},
+            }
+            for index, call in enumerate(wanted)
+        ]
+        await exchange.delta(tool_calls=pieces)
+        await exchange.finish("tool_calls")
+
+    return answer
+
+
+@pytest.mark.usefixtures("celery_worker_thread")
+@pytest.mark.parametrize("name", ["count", "count_slowly"])
+@pytest.mark.parametrize("call_id", ["a\0b", "i" * 5000, "zwölf", " "])
+def test_a_call_whose_id_nobody_could_keep_is_run(dial: Dial, name: str, call_id: str) -> None:
+    with provider(calls({"name": name, "id": call_id})) as wire:
+        model_agent(wire.url, name)
+        assert output_text(done(asking(dial))) == "4"
+
+
+@pytest.mark.usefixtures("celery_worker_thread")
+@pytest.mark.parametrize("name", ["count", "count_slowly"])
+def test_calls_of_one_answer_that_share_an_id_are_each_run(dial: Dial, name: str) -> None:
+    texts = [json.dumps({"text": text}) for text in ("three", "or four")]
+    same = [{"name": name, "id": "call_x", "arguments": text} for text in texts]
+    with provider(calls(*same)) as wire:
+        model_agent(wire.url, name)
+        answer = done(asking(dial))
+        asked = wire.exchanges[-1].body["messages"]
+    assert output_text(answer) == "5 | 7"
+    told = [call["id"] for m in asked if m["role"] == "assistant" for call in m["tool_calls"]]
+    assert told == [m["tool_call_id"] for m in asked if m["role"] == "tool"]
+    assert told[0] == "call_x"
+    assert len(set(told)) == 2
+    if name == "count_slowly":
+        assert list(ToolCall.objects.order_by("id").values_list("call_id", flat=True)) == told
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ({"name": "tele\0port"}, "not found"),
+        ({"name": "t" * 5000}, "not found"),
+        ({"name": ""}, "not found"),
+        ({"name": "count", "arguments": '{"text": "\0"}'}, "not a JSON object"),
+    ],
+)
+def test_a_call_of_something_else_is_shown_and_the_model_goes_on(
+    dial: Dial, call: dict[str, str], said: str
+) -> None:
+    with provider(calls(call)) as wire:
+        model_agent(wire.url, "count")
+        answer = done(asking(dial))
+    assert said in output_text(answer)
+    assert len(output_text(answer)) < 300
+    shown = [i["tool_call"] for i in answer["response"]["output"] if i["type"] == "tool_call"]
+    assert shown[0]["name"] == call["name"].replace("\0", "\N{REPLACEMENT CHARACTER}")[:128]
+
+
+@pytest.mark.usefixtures("celery_worker_thread")
+@pytest.mark.parametrize("name", ["count", "count_slowly"])
+def test_arguments_may_hold_what_no_row_takes(dial: Dial, name: str) -> None:
+    with provider(calls({"name": name, "arguments": json.dumps({"text": "a\0"})})) as wire:
+        model_agent(wire.url, name)
+        assert output_text(done(asking(dial))) == "2"
