@@ -41,9 +41,9 @@ def order_of_calls(tools: Sequence[Tool], calls: Sequence[ToolCall]) -> Mapping[
     for position, tool in enumerate(called):
         if tool and tool.sequential:
             first = before[position] | 1 << position
-            for other in after:
+            for other, earlier in after.items():
                 if not first >> other & 1:
-                    after[other].add(position)
+                    earlier.add(position)
                     before[other] |= first
     return {position: others for position, others in after.items() if others}
 

@@ -1,20 +1,21 @@
 """Running the calls of one answer (UPP-1.3 §11).
 
 The law: calls run together, results keep the order of the calls, and what goes wrong in a call is
-told to the model; only a UPPError and an approval that raises end the generation.
+told to the model; only a UPPError CANCELLED and an approval that raises end the generation. Results
+are JSON and nobody else's: what a tool keeps of its result cannot change the conversation.
 """
 
 import asyncio
 import copy
 import inspect
 import time
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
 
-from upp.errors import UPPError
+from upp.errors import ErrorCode, UPPError
 from upp.messages import ToolResultMessage
 from upp.middleware import Chain, maybe_await
 from upp.stream import Emit, EventDelta, StreamEvent
@@ -56,7 +57,7 @@ class ToolRunner:
                     group.create_task(execute(call, index)) for index, call in enumerate(calls)
                 ]
         except BaseExceptionGroup as failures:
-            # Only an approval or a UPPError gets here, and the first one ends the generation.
+            # What ends the generation gets here, and the first one does.
             first = failures.exceptions[0]
             raise first from first.__cause__
         results = tuple(task.result() for task in tasks)
@@ -66,6 +67,8 @@ class ToolRunner:
         self, call: ToolCall, index: int, executions: list[ToolExecution]
     ) -> ToolResult:
         started = time.monotonic()
+        # Hooks and approvals are part of the call, too.
+        current_tool_call.set(call)
         await self.emit(_event("tool_execution_start", call, index))
         attempt = _Attempt(call, call.arguments)
         result, is_error = await self._outcome(attempt)
@@ -125,12 +128,12 @@ class ToolRunner:
         if inspect.iscoroutinefunction(tool.run):
             result = await tool.run(own)
         else:
-            result = await maybe_await(await asyncio.to_thread(tool.run, own))
+            result = await maybe_await(await asyncio.to_thread(_run_in_thread, tool.run, own))
         if self.strategy.on_after_call is not None:
             changed = await maybe_await(self.strategy.on_after_call(tool, arguments, result))
             if changed is not None:
                 result = changed.result
-        return result
+        return _as_json(result)
 
     async def _told(
         self, tool: Tool, attempt: "_Attempt", work: Awaitable[Any]
@@ -138,12 +141,61 @@ class ToolRunner:
         """Return what the work gives, or its error in words for the model (UPP-1.3 §5.6)."""
         try:
             return await work, False
-        except UPPError:
-            raise
-        except Exception as error:  # noqa: BLE001 the model gets it
-            if self.strategy.on_error is not None:
-                await maybe_await(self.strategy.on_error(tool, attempt.arguments, error))
-            return str(error) or type(error).__name__, True
+        except asyncio.CancelledError as cancelled:
+            # Something that the tool waited for was cancelled, unless the tool itself is.
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            error: Exception = RuntimeError("What the tool waited for was cancelled.")
+            error.__cause__ = cancelled
+        except SystemExit as left:
+            error = _exit(left)
+        except UPPError as failed:
+            if failed.code == ErrorCode.CANCELLED:
+                raise
+            error = failed
+        except Exception as failed:  # noqa: BLE001 the model gets it
+            error = failed
+        if self.strategy.on_error is not None:
+            await maybe_await(self.strategy.on_error(tool, attempt.arguments, error))
+        if isinstance(error, UPPError):
+            # A model inside the tool failed; its provider's words are not for the conversation.
+            return f"The tool's own model failed: {error.code}", True
+        # Names of files may hold what no text may.
+        return str(error).encode(errors="replace").decode() or type(error).__name__, True
+
+
+def _run_in_thread(run: Callable[[dict[str, Any]], Any], arguments: dict[str, Any]) -> Any:
+    try:
+        return run(arguments)
+    except StopIteration as error:
+        # No future can hold it: who awaits the thread would wait for ever.
+        raise RuntimeError("StopIteration") from error
+    except SystemExit as error:
+        raise _exit(error) from error
+
+
+def _exit(error: SystemExit) -> RuntimeError:
+    """Return an error that does not end the program; tools are often made of commands."""
+    return RuntimeError(f"The tool exited: {error.code}")
+
+
+def _as_json(result: Any) -> Any:
+    """Return a copy of a result as JSON values; raises TypeError for what JSON has no word for."""
+    try:
+        return msgspec.json.decode(msgspec.json.encode(result, enc_hook=_plain))
+    except (TypeError, ValueError, RecursionError) as error:
+        kind = type(result).__name__
+        raise TypeError(f"The tool ran, but its result ({kind}) is no JSON: {error}") from error
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON has a word for for what only looks different, as a marked-safe text."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, str):
+        return str.__str__(value)
+    raise TypeError(f"{type(value).__name__} has no word in JSON.")
 
 
 @dataclass

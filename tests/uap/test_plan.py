@@ -433,20 +433,31 @@ async def test_a_new_input_makes_a_new_plan_whatever_was_left_of_the_old_one() -
     }
 
 
-async def test_a_call_that_ends_a_step_is_not_left_without_a_result() -> None:
-    def broken(_arguments: object) -> None:
-        raise UPPError("slow", code=ErrorCode.TIMEOUT)
+async def test_what_an_approval_raises_ends_the_run_and_the_call_is_there_to_go_on_with() -> None:
+    worked: list[object] = []
+    error = UPPError("nobody is there", code=ErrorCode.TIMEOUT)
+    answers = iter([error, None])
 
+    def approves(_arguments: object) -> bool:
+        if raised := next(answers):
+            raise raised
+        return True
+
+    seen: list[AgentState] = []
     bot = agent(
-        model=model(a_plan(step("a")), call("t"), a_plan(step("b")), "did b"),
-        tools=[tool("t", broken)],
+        model=model(a_plan(step("a")), call("t"), "did a"),
+        tools=[tool("t", worked.append, approval=approves)],
         execution=plan(),
+        strategy=AgentStrategy(on_error=lambda _, state: seen.append(state)),
     )
-    result = await bot.generate("go", START)
+    with pytest.raises(UPPError) as caught:
+        await bot.generate("go", START)
 
-    assert not any(getattr(message, "tool_calls", ()) for message in result.state.messages)
-    assert statuses(result.state) == {"b": "completed"}
-    assert result.turn.cycles == 4
+    assert caught.value is error
+    assert statuses(seen[0]) == {"a": "in_progress"}
+    result = await bot.generate(None, seen[0])
+    assert worked == [{}]
+    assert statuses(result.state) == {"a": "completed"}
 
 
 async def test_what_a_tool_did_in_another_step_does_not_count() -> None:

@@ -16,7 +16,7 @@ from uap import (
     MiddlewareContext,
     agent,
 )
-from upp import ErrorCode, Tool, UPPError
+from upp import ErrorCode, Tool, ToolUseStrategy, UPPError
 from upp.providers.scripted import Fail, Pause
 
 START = AgentState.initial()
@@ -178,12 +178,43 @@ async def test_an_error_without_words_is_told_by_its_name() -> None:
     assert result.state.subagent_traces[0].prompt == ""
 
 
-async def test_an_error_of_the_inner_model_ends_the_outer_run() -> None:
-    error = UPPError("down", code=ErrorCode.PROVIDER_ERROR)
+async def test_an_error_of_the_inner_model_is_a_result_for_the_outer_one() -> None:
+    """UAP §8.1: a sub-agent is a tool, and the words of its provider are for nobody's answer."""
+    error = UPPError("secret words", code=ErrorCode.RATE_LIMITED)
     broken = agent(model=model([Fail(error)]))
+    result = await parent(explorer_tool(broken)).generate("go", START)
 
-    with pytest.raises(UPPError, match="down"):
-        await parent(explorer_tool(broken)).generate("go", START)
+    assert said(result.state.messages)[2:] == [
+        "results The tool's own model failed: RATE_LIMITED!",
+        "assistant found",
+    ]
+    assert result.state.subagent_traces[0].success is False
+
+
+async def test_a_sub_agent_that_cancels_ends_the_outer_run() -> None:
+    error = UPPError("no more money", code=ErrorCode.CANCELLED)
+    stops = agent(model=model([Fail(error)]))
+
+    with pytest.raises(UPPError, match="no more money"):
+        await parent(explorer_tool(stops)).generate("go", START)
+
+
+@pytest.mark.parametrize("hook", ["approval", "on_before_call", "on_after_call"])
+async def test_an_agent_that_watches_over_a_call_is_a_sub_agent_of_it(hook: str) -> None:
+    async def judges(*_given: object) -> Any:
+        turn = await agent(model=model("yes")).query("may it run?")
+        return None if hook == "on_after_call" else turn.response.text == "yes"
+
+    watched = tool("t", approval=judges if hook == "approval" else None)
+    more: Any = {} if hook == "approval" else {hook: judges}
+    bot = agent(
+        model=model(call("t", "p1"), "bye"), tools=[watched], tool_strategy=ToolUseStrategy(**more)
+    )
+    result = await bot.generate("go", START)
+
+    assert said(result.state.messages)[2] == "results done"
+    (trace,) = result.state.subagent_traces
+    assert (trace.parent_tool_call_id, trace.result) == ("p1", "yes")
 
 
 async def test_descendants_leave_their_traces_before_their_parent() -> None:

@@ -44,10 +44,10 @@ def plan(
 
     The first step makes the plan; each step of the plan then takes one step for each inference,
     with its tools, until the model calls no more of them. When a plan leaves nothing to do, the
-    model is asked for the answer. A step of the plan fails when the
-    inference fails, or when the tool that it names was called and has only failed: with
-    `allow_replan` the model then makes a new plan for what is left, else the run fails. Only the
-    first `max_plan_steps` of a plan are kept. `plan_schema` describes an object with `steps` like
+    model is asked for the answer. A step of the plan fails when the inference fails, or when the
+    tool that it names was called and has only failed: with `allow_replan` the model then makes a
+    new plan for what is left, else the run fails. Only the first `max_plan_steps` of a plan are
+    kept. `plan_schema` describes an object with `steps` like
     those of the default, and maybe more. A run without an input goes on with an unfinished plan.
     """
     return _Plan(max_plan_steps=max_plan_steps, allow_replan=allow_replan, plan_schema=plan_schema)
@@ -127,11 +127,12 @@ class _Run:
         if begins:
             self.executed.clear()
             self.steps.say(step_prompt(step, last=step.id == self.plan[-1].id), phase="plan_step")
-        before = self.steps.state
         try:
             executed = await self.steps.act()
         except UPPError as error:
-            self.steps.state = before
+            if unanswered_calls(self.steps.state.messages):
+                # The model has answered: an approval, a limit or an abort ends the run.
+                raise
             self._mark(step, "failed")
             if error.code in _HOPELESS or not self.options.allow_replan:
                 raise
