@@ -20,8 +20,9 @@ from uamp import events as ev
 
 if TYPE_CHECKING:
     import uamp
+    from sessions_app.attached import Attached
     from sessions_app.auth import Principal
-    from sessions_app.peer import Attached, Peer
+    from sessions_app.peer import Peer
 
 TYPING_SECONDS: Final = 3.0
 

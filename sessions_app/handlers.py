@@ -36,7 +36,8 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from sessions_app.peer import Attached, Peer
+    from sessions_app.attached import Attached
+    from sessions_app.peer import Peer
     from sessions_app.rates import Bucket
 
 logger = logging.getLogger(__name__)

@@ -21,9 +21,10 @@ from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
+    from sessions_app.attached import Attached
     from sessions_app.auth import Principal
     from sessions_app.models import ToolCall
-    from sessions_app.peer import Attached, Peer
+    from sessions_app.peer import Peer
     from sessions_app.selectors import OpenSession
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from django.utils import timezone
 
 from chat_app import fanout
+from chat_app import presence as presence_rows
 from chat_app import selectors as chats
-from chat_app import services as chat_services
 from sessions_app import database
 from sessions_app.frames import frame, now_ms
 from uamp import events as ev
@@ -27,7 +27,7 @@ async def arrive(principal: Principal, *, process: str) -> str | None:
         return None
     presence_id = uuid.uuid4().hex
     came = await database.run(
-        chat_services.open_presence,
+        presence_rows.open_presence,
         presence_id=presence_id,
         user_id=principal.user_id,
         process=process,
@@ -43,7 +43,7 @@ async def leave(principal: Principal, presence_id: str) -> None:
     if principal.user_id is None:
         return
     went = await database.run(
-        chat_services.close_presence,
+        presence_rows.close_presence,
         presence_id=presence_id,
         user_id=principal.user_id,
         now=timezone.now(),

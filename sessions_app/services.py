@@ -19,7 +19,7 @@ from django.utils import timezone
 import uamp
 from agents_app import checkpoints
 from agents_app import selectors as agents
-from chat_app import contents
+from chat_app import contents, media_types
 from chat_app import selectors as chat_selectors
 from chat_app import services as chats
 from sessions_app.models import (
@@ -239,7 +239,7 @@ def take_media(
     owner = contents.Owner(user_id=principal.user_id, key=principal.key)
     try:
         return tuple(contents.ingest(items, owner=owner))
-    except contents.InvalidMedia as error:
+    except media_types.InvalidMedia as error:
         raise RemoteProtocolError(ErrorCode.INVALID_MEDIA, str(error)) from error
     except contents.ContentNotFound as error:
         raise RemoteProtocolError(

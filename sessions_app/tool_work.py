@@ -31,7 +31,7 @@ from agents_app.tools import (
     ToolOutcome,
     storable,
 )
-from chat_app import contents, fanout
+from chat_app import contents, fanout, media_types
 from chat_app import selectors as chat_selectors
 from sessions_app import database
 from sessions_app.calls import CallAbove, calls_above, of_call
@@ -348,7 +348,7 @@ def _write_content(claim: Claim, data: bytes, *, mime_type: str, filename: str) 
             owner=chat_owner(claim.chat_id),
             content_id=str(content_id),
         )
-    except contents.InvalidMedia as error:
+    except media_types.InvalidMedia as error:
         raise ToolError(str(error)) from error
     contents.use(claim.chat_id, [str(content.pk)])
     return contents.item_of(content)

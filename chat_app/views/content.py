@@ -19,7 +19,7 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.permissions import AllowAny
 from rest_framework.response import Response
 
-from chat_app import contents
+from chat_app import contents, media_types
 from chat_app.models import Content
 from chat_app.paging import read_query
 from chat_app.problems import Problem, responses
@@ -109,11 +109,11 @@ class ContentsView(RestView):
         try:
             content = contents.store(
                 upload.read(),
-                mime_type=upload.content_type or contents.DEFAULT_MIME,
+                mime_type=upload.content_type or media_types.DEFAULT_MIME,
                 filename=upload.name or "",
                 owner=contents.Owner(user_id=caller(request).pk),
             )
-        except contents.InvalidMedia as error:
+        except media_types.InvalidMedia as error:
             raise Problem(
                 "invalid_media", str(error), errors=[{"pointer": "/file", "detail": str(error)}]
             ) from error
@@ -212,9 +212,9 @@ def _part(asked: str, size: int) -> Part | None:
 
 def _headers(content: Content, etag: str) -> dict[str, str]:
     kind = content.mime_type.partition("/")[0]
-    inline = content.mime_type in contents.IMAGE_FORMATS.values() or kind in _INLINE_KINDS
+    inline = content.mime_type in media_types.IMAGE_FORMATS.values() or kind in _INLINE_KINDS
     shown = inline or content.mime_type in _PLAIN_TYPES
-    mime_type = content.mime_type if shown else contents.DEFAULT_MIME
+    mime_type = content.mime_type if shown else media_types.DEFAULT_MIME
     name = content.filename or str(content.pk)
     disposition = content_disposition_header(as_attachment=not inline, filename=name)
     return {

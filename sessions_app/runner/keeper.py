@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from django.conf import settings
 from django.utils import timezone
 
-from chat_app import services as chats
+from chat_app import presence
 from payments_app import services as ledger_services
 from sessions_app import database, services
 from sessions_app.runner import recovery
@@ -74,7 +74,7 @@ def keep(process: Process) -> None:
 async def renew_presence(process: Process) -> None:
     """Say that the sockets of people are open: those that are, not those whose end was lost."""
     held = [f.presence_id for f in list(process.followers) if f.presence_id is not None]
-    await database.run(chats.renew_presence, held, now=timezone.now())
+    await database.run(presence.renew_presence, held, now=timezone.now())
 
 
 async def _beat(name: str, seconds: float, beat: Callable[[], Awaitable[None]]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 import uamp
-from chat_app import contents
+from chat_app import contents, media_types
 from chat_app.models import Content, ContentUse
 from sessions_app.models import Response, Session
 from tests import factories
@@ -132,7 +132,7 @@ def test_nothing_is_kept_of_a_message_of_which_one_medium_is_wrong(
         uamp.ImageContent(image=base64.b64encode(data).decode(), format="png")
         for data in (factories.png(), b"not a picture")
     ]
-    with pytest.raises(contents.InvalidMedia):
+    with pytest.raises(media_types.InvalidMedia):
         contents.ingest(items, owner=owner)
     assert not Content.objects.exists()
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

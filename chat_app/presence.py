@@ -1,0 +1,41 @@
+"""Who is online: a row for each open socket of a person, kept fresh by its process."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+
+from chat_app.models import Presence
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+
+def open_presence(*, presence_id: str, user_id: int, process: str, now: datetime) -> bool:
+    """Record an open socket; returns True when the person was offline until now."""
+    with transaction.atomic():
+        fresh = now - timedelta(seconds=Presence.FRESH_SECONDS)
+        was_online = Presence.objects.filter(user_id=user_id, seen_at__gte=fresh).exists()
+        Presence.objects.create(
+            id=presence_id, user_id=user_id, process=process, connected_at=now, seen_at=now
+        )
+    return not was_online
+
+
+def close_presence(*, presence_id: str, user_id: int, now: datetime) -> bool:
+    """Forget an open socket; returns True when it was the person's last."""
+    with transaction.atomic():
+        Presence.objects.filter(pk=presence_id).delete()
+        fresh = now - timedelta(seconds=Presence.FRESH_SECONDS)
+        return not Presence.objects.filter(user_id=user_id, seen_at__gte=fresh).exists()
+
+
+def renew_presence(presence_ids: Sequence[str], *, now: datetime) -> None:
+    """Say that a process still holds these sockets; also forgets those that nobody holds."""
+    # A socket that opened since `now` was read is fresh anyway.
+    Presence.objects.filter(pk__in=presence_ids, connected_at__lte=now).update(seen_at=now)
+    stale = now - timedelta(seconds=2 * Presence.FRESH_SECONDS)
+    Presence.objects.filter(seen_at__lt=stale).delete()
