@@ -339,7 +339,10 @@ def _last_progress(row: ToolCall) -> ev.Progress | None:
 
 
 def expire_calls() -> list[ToolCall]:
-    """End the calls whose deadline has passed and return them, as they were before."""
+    """End the calls whose deadline has passed and return them, as they were before.
+
+    One that was answered at the last moment is none of them.
+    """
     now = timezone.now()
     unheard = {
         ToolCall.Status.ASKING: "Nobody allowed the call in time.",
@@ -355,16 +358,18 @@ def expire_calls() -> list[ToolCall]:
             Q(kind=ToolCall.Kind.AGENT) & Exists(at_work)
         )
     )
+    ended = []
     for row in late:
         status = ToolCall.Status(row.status)
-        ToolCall.objects.filter(pk=row.pk, status=status).update(
+        if ToolCall.objects.filter(pk=row.pk, status=status, deadline=row.deadline).update(
             status=ToolCall.Status.FAILED,
             is_error=True,
             result=unheard[status],
             finished_at=now,
-            decided_at=now if status == ToolCall.Status.ASKING else None,
-        )
-    return late
+            decided_at=now if status == ToolCall.Status.ASKING else row.decided_at,
+        ):
+            ended.append(row)
+    return ended
 
 
 def tool_calls_of(response_id: str) -> list[ToolCall]:

@@ -363,7 +363,8 @@ def claim_orphans(process: str, *, running: Sequence[str] = (), limit: int = 50)
     """Take over responses whose process fell silent: those that ran, and those whose wait is over.
 
     A response that waits for an open tool call stays parked, since its answer may still come,
-    unless somebody asked to cancel it. What is `running` in this very process is late only.
+    unless somebody asked to cancel it or nobody is left who asked: it would ask its client, or a
+    person, a second time. What is `running` in this very process is late only.
     """
     now = timezone.now()
     # Its process may have died before the other agent was given the work: nobody would do it.
@@ -373,7 +374,11 @@ def claim_orphans(process: str, *, running: Sequence[str] = (), limit: int = 50)
         ToolCall.objects.filter(status__in=ToolCall.OPEN).exclude(not_given).values("response_id")
     )
     unpaid = PaymentRequest.objects.filter(status=PaymentRequest.Status.WAITING)
-    waits = Q(status=Response.Status.WAITING, cancel_requested_at__isnull=True)
+    waits = Q(
+        status=Response.Status.WAITING,
+        cancel_requested_at__isnull=True,
+        session__isnull=False,
+    )
     orphans = list(
         Response.objects.filter(status__in=Response.LIVE, lease_until__lt=now)
         .exclude(waits & (Q(pk__in=parked) | Q(pk__in=unpaid.values("response_id"))))

@@ -82,15 +82,24 @@ async def _take_over(process: Process, row: Response) -> None:
         await _end(process, row)
         return
     try:
-        kept = await database.run(checkpoints.load, row.pk)
-    except UnreadableCheckpointError:
+        context = await database.run(_way_on, row)
+    except (UnreadableCheckpointError, msgspec.ValidationError):
+        # Another try would read the same.
         logger.exception("response %s cannot go on", row.pk)
+        context = None
+    if context is None:
         await _end(process, row)
-        return
-    if await database.run(_can_go_on, row, kept):
-        launch(process, await database.run(_continued, row, kept))
     else:
-        await _end(process, row)
+        launch(process, context)
+
+
+def _way_on(row: Response) -> RunContext | None:
+    """Return the run that goes on, if there is one.
+
+    Raises UnreadableCheckpointError and ValidationError for rows that this server cannot read.
+    """
+    kept = checkpoints.load(row.pk)
+    return _continued(row, kept) if _can_go_on(row, kept) else None
 
 
 def _can_go_on(row: Response, kept: Checkpoint | None) -> bool:
@@ -98,10 +107,10 @@ def _can_go_on(row: Response, kept: Checkpoint | None) -> bool:
 
     An answer that ends its process each time must not be tried for ever.
     """
-    if row.status == Response.Status.WAITING:
-        return True
     if row.session_id is None:
         return False
+    if row.status == Response.Status.WAITING:
+        return True
     if kept is not None:
         return row.fence - kept.fence <= TAKEOVERS
     return row.fence - 1 <= TAKEOVERS and bool(calls.tool_calls_of(row.pk))
@@ -109,7 +118,7 @@ def _can_go_on(row: Response, kept: Checkpoint | None) -> bool:
 
 async def _end(process: Process, row: Response) -> None:
     builder = uamp.OutputBuilder()
-    output = msgspec.convert(row.output, _ITEMS)
+    output = _readable_output(row)
     if output:
         builder.add(
             ev.ResponseDone(response=ev.ResponseOutput(id=row.pk, status="failed", output=output))
@@ -133,12 +142,26 @@ async def _end(process: Process, row: Response) -> None:
             await process.settle_call(finish.parent.response_id, finish.parent.pk)
 
 
+def _readable_output(row: Response) -> tuple[uamp.ContentItem, ...]:
+    """Return what a response had shown; only its text, where the rest cannot be read."""
+    try:
+        return msgspec.convert(row.output, _ITEMS)
+    except msgspec.ValidationError:
+        return (uamp.TextContent(text=row.text),) if row.text else ()
+
+
+def _readable_usage(row: Response) -> uamp.UsageStats | None:
+    try:
+        return msgspec.convert(row.usage, uamp.UsageStats) if row.usage else None
+    except msgspec.ValidationError:
+        return None
+
+
 def _meter(row: Response, output: tuple[uamp.ContentItem, ...]) -> Meter:
     """Return what is known of the usage of a response whose process died: the steps that ended."""
     meter = Meter(agents.get_spec(row.agent_id))
     text = sum(len(item.text) for item in output if isinstance(item, uamp.TextContent))
-    usage = msgspec.convert(row.usage, uamp.UsageStats) if row.usage else None
-    meter.resume(usage, output, offset=text)
+    meter.resume(_readable_usage(row), output, offset=text)
     return meter
 
 
@@ -154,7 +177,7 @@ def _context(row: Response, request: RunRequest) -> RunContext:
         user_id=None if session is None else session.user_id,
         protocol="" if session is None else session.transport,
         payment=_payment(session, spec),
-        usage_before=msgspec.convert(row.usage, uamp.UsageStats) if row.usage else None,
+        usage_before=_readable_usage(row),
         response_id=row.pk,
         chat_id=row.chat_id,
         session_id=row.session_id,

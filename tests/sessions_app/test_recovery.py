@@ -1,0 +1,138 @@
+"""Responses that a dead process left behind: who stays where they are, who goes on, who ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.utils import timezone
+
+from sessions_app import calls, database
+from sessions_app.models import Response, Session, ToolCall
+from sessions_app.runner import recovery
+from tests import factories
+from tests.client import wait_until
+from tests.sessions_app.test_runs import get_response, left_behind, log_of, process
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sessions_app.runner import Process
+
+__all__ = ["process"]
+
+SO_FAR: dict[str, Any] = {"text": "So far", "output": [{"type": "text", "text": "So far"}]}
+
+
+def of_kind(kind: str, status: str) -> Response:
+    """Return a response that was left while it waited for a call of that kind."""
+    response = left_behind(**SO_FAR)
+    call = response.tool_calls.get()
+    ToolCall.objects.filter(pk=call.pk).update(
+        kind=kind, status=status, asked_in=response.chat_id if status == "asking" else ""
+    )
+    if kind == ToolCall.Kind.AGENT:
+        person = User.objects.get(username="ada")
+        room = factories.chat(person)
+        given = factories.session(person, room, parent_call=call)
+        factories.response(response.agent, room, session=given)
+    return response
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        ("client", "waiting"),
+        ("agent", "waiting"),
+        ("long", "asking"),
+        ("long", "queued"),
+        ("long", "running"),
+    ],
+)
+async def test_a_response_stays_where_it_is_while_somebody_works_for_it(
+    process: Process, kind: str, status: str
+) -> None:
+    """Whoever took it over now would ask the client, or the person, a second time."""
+    response = await database.run(of_kind, kind, status)
+    await recovery.sweep(process)
+    assert response.pk not in process.runs
+    assert (await database.run(get_response, response.pk)).fence == response.fence
+    ended = {"status": "done", "result": '"sunny"', "finished_at": timezone.now()}
+    await database.run(lambda: response.tool_calls.update(**ended))
+    await recovery.sweep(process)
+    await database.run(wait_until, lambda: get_response(response.pk).status == "completed")
+    went_on = await database.run(get_response, response.pk)
+    assert went_on.fence == response.fence + 1
+    assert went_on.text.startswith("So far")
+
+
+async def ended_as_interrupted(process: Process, response: Response) -> None:
+    """Check that a response ends, with what it had said."""
+    await recovery.sweep(process)
+    await database.run(wait_until, lambda: get_response(response.pk).status == "failed")
+    ended = await database.run(get_response, response.pk)
+    assert ended.text == "So far"
+    assert (ended.error or {})["code"] == "interrupted"
+
+
+async def test_a_response_whose_asker_is_gone_ends_with_its_text(process: Process) -> None:
+    response = await database.run(left_behind, **SO_FAR)
+    await database.run(lambda: User.objects.get(username="ada").delete())
+    await ended_as_interrupted(process, response)
+    assert (await database.run(log_of, response.chat_id))[-2:] == [
+        "response.error",
+        "message.created",
+    ]
+    rows = await database.run(calls.tool_calls_of, response.pk)
+    assert [call.status for call in rows] == ["cancelled"]
+
+
+def corrupt(response: Response, column: str) -> None:
+    """Put into a row what this server never wrote; its call has ended."""
+    response.tool_calls.update(status="done", result='"sunny"')
+    if column == "config":
+        Session.objects.filter(pk=response.session_id).update(config=[7])
+    else:
+        Response.objects.filter(pk=response.pk).update(**{column: [7]})
+
+
+@pytest.mark.parametrize("column", ["output", "request", "config"])
+async def test_a_response_whose_row_cannot_be_read_ends_with_its_text(
+    process: Process, column: str
+) -> None:
+    response = await database.run(left_behind, **SO_FAR)
+    await database.run(corrupt, response, column)
+    await ended_as_interrupted(process, response)
+
+
+async def test_a_response_whose_usage_cannot_be_read_goes_on_without_it(process: Process) -> None:
+    response = await database.run(left_behind, **SO_FAR)
+    await database.run(corrupt, response, "usage")
+    await recovery.sweep(process)
+    await database.run(wait_until, lambda: get_response(response.pk).status == "completed")
+
+
+def allowed_meanwhile(response: Response) -> list[ToolCall]:
+    """Let a call be allowed just before its deadline is written down."""
+    row = response.tool_calls.get()
+    ToolCall.objects.update(status="asking", deadline=timezone.now(), asked_in=response.chat_id)
+
+    def race(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        if sql.startswith("UPDATE") and "sessions_app_toolcall" in sql:
+            execute("UPDATE sessions_app_toolcall SET status = 'queued'", (), *rest[1:])
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(race):
+        late = calls.expire_calls()
+    row.refresh_from_db()
+    assert row.status == "queued"
+    return late
+
+
+async def test_a_call_that_was_allowed_at_the_last_moment_is_not_said_to_be_refused(
+    process: Process,
+) -> None:
+    response = await database.run(left_behind)
+    assert await database.run(allowed_meanwhile, response) == []
