@@ -1,13 +1,19 @@
 """Server tools that run where their agent runs: a thread, a time limit, no progress.
 
-The law: a short tool has neither a chat nor contents; one that needs them is a long one (D6).
+The law: a short tool has neither a chat nor contents; one that needs them is a long one (D6). Each
+call has a thread of its own: one that hangs takes nobody's place, and no process waits for it.
 """
 
 import asyncio
+import contextlib
+import contextvars
 import logging
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
+
+from django.db import connections
 
 from agents_app.tools import FoundMessage, ReadContent, ServerTool, ToolError, ToolOutcome, storable
 from uamp.content import ContentItem
@@ -18,7 +24,11 @@ logger = logging.getLogger(__name__)
 SHORT_TOOL_SECONDS = 30.0
 """A tool that may take longer has to be a long one."""
 
+THREADS = 64
+"""So many calls run at once in a process, those that hang included."""
+
 _EXCERPT_CHARS = 2000
+_places = threading.BoundedSemaphore(THREADS)
 
 
 async def run_here(tool: ServerTool, call_id: str, arguments: dict[str, Any]) -> ToolOutcome:
@@ -26,7 +36,7 @@ async def run_here(tool: ServerTool, call_id: str, arguments: dict[str, Any]) ->
     limit = asyncio.timeout(SHORT_TOOL_SECONDS)
     try:
         async with limit:
-            outcome = await asyncio.to_thread(tool.run, _Context(call_id), arguments)
+            outcome = await _in_thread(tool, _Context(call_id), arguments)
     except ToolError as error:
         outcome = ToolOutcome(result=str(error), is_error=True)
     except TimeoutError:
@@ -36,6 +46,44 @@ async def run_here(tool: ServerTool, call_id: str, arguments: dict[str, Any]) ->
         logger.warning("the tool %s is left behind after %s s", tool.name, SHORT_TOOL_SECONDS)
         outcome = ToolOutcome(result="The tool took too long.", is_error=True)
     return _fit(outcome)
+
+
+async def _in_thread(tool: ServerTool, context: "_Context", arguments: dict[str, Any]) -> Any:
+    """Return what a tool gives, in a thread that ends with it; raises what it raises."""
+    places = _places
+    if not places.acquire(blocking=False):
+        raise ToolError("Too many tools run on this server now. Try again later.")
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+    run = contextvars.copy_context().run
+
+    def settle(result: Any, error: Exception | None) -> None:
+        if future.done():
+            return  # nobody waits any more
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)
+
+    def work() -> None:
+        result: Any = None
+        failed: Exception | None = None
+        try:
+            result = run(tool.run, context, arguments)
+        except (StopIteration, SystemExit) as error:
+            # No future can hold the one, and the other would end the server.
+            failed = RuntimeError(type(error).__name__)
+            failed.__cause__ = error
+        except Exception as error:  # noqa: BLE001 it is raised where the tool is waited for
+            failed = error
+        finally:
+            connections.close_all()
+            places.release()
+        with contextlib.suppress(RuntimeError):  # the loop is closed: the process ends
+            loop.call_soon_threadsafe(settle, result, failed)
+
+    threading.Thread(target=work, name=f"tool-{tool.name}", daemon=True).start()
+    return await future
 
 
 def _fit(outcome: ToolOutcome) -> ToolOutcome:
