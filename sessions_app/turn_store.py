@@ -31,6 +31,8 @@ logger = logging.getLogger(__name__)
 BATCH: Final = 256
 QUEUE: Final = 4096
 TRIES: Final = 3
+FAILURES: Final = (IntegrityError, DataError, ValueError, OperationalError, KeyError)
+"""What a turn may run into; anything else is a defect."""
 
 Turn = TypeVar("Turn")
 Outcome = TypeVar("Outcome")
@@ -70,8 +72,11 @@ def write_each(
     """Write turns together, or one by one when that raises; retry what a broken line may hide."""
     try:
         return [*_with_retries(write, turns)]
-    except (IntegrityError, DataError, ValueError, OperationalError, KeyError) as error:
+    except Exception as error:
+        # Whatever one of them raises, the others of its batch are not to blame.
         if len(turns) == 1:
+            if not isinstance(error, FAILURES):
+                logger.exception("a turn could not be written")
             return [Failed(error)]
     singly: list[Outcome | Failed] = []
     for turn in turns:

@@ -11,6 +11,7 @@ from django.db import DataError, IntegrityError, OperationalError
 
 from chat_app.models import Chat, ChatEvent, Message
 from chat_app.services import message_event
+from sessions_app import turn_sql, turn_writes
 from sessions_app.models import InboundEvent, PendingInput, Response, ToolCall
 from sessions_app.turn_store import (
     ORM,
@@ -167,6 +168,25 @@ def test_a_turn_that_breaks_a_key_fails_alone(bodies: Bodies) -> None:
     assert (first, last) == (Started(1), Started(3))
     assert isinstance(failed, Failed)
     assert isinstance(failed.error, IntegrityError)
+    assert Chat.objects.get(pk="chat_a").last_seq == 4
+
+
+def test_a_turn_that_meets_a_defect_fails_alone(
+    bodies: Bodies, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, broken, last = start(), start(), start()
+
+    def defect(turn: Start) -> None:
+        if turn is broken:
+            raise RuntimeError("nobody thought of this")
+
+    for module in (turn_sql, turn_writes):
+        monkeypatch.setattr(module, "use_inputs", defect)
+    began, failed, also_began = write_each(bodies.start, [first, broken, last])
+    assert (began, also_began) == (Started(1), Started(3))
+    assert isinstance(failed, Failed)
+    assert isinstance(failed.error, RuntimeError)
+    assert "a turn could not be written" in caplog.text
     assert Chat.objects.get(pk="chat_a").last_seq == 4
 
 
