@@ -4,15 +4,14 @@ The law: a checkpoint holds what a response added to its conversation and what i
 the conversation itself: that is in the chat. It is replaced after each step and gone with the end.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
 from agents_app.models import Checkpoint as CheckpointRow
-from agents_app.tools import storable
+from agents_app.tools import storable_json
 from uamp.content import ContentItem, TextContent, ThinkingContent
 from uap import VERSION, AgentState, InvalidState
 from upp import ToolResultMessage
@@ -73,7 +72,7 @@ def save(
     CheckpointRow.objects.update_or_create(
         response_id=response_id,
         defaults={
-            "state": _storable(state.to_json()),
+            "state": storable_json(state.to_json()),
             "output": msgspec.to_builtins(tuple(output)),
             "step": step,
             "version": VERSION,
@@ -109,14 +108,3 @@ def saved_before(at: datetime) -> list[str]:
 def of_response(state: AgentState, *, after: int) -> AgentState:
     """Return a state without the messages of the conversation that came before the response."""
     return replace(state, messages=state.messages[after:])
-
-
-def _storable(value: Any) -> Any:
-    """Return JSON with texts that every database takes."""
-    if isinstance(value, str):
-        return storable(value)
-    if isinstance(value, Mapping):
-        return {storable(key): _storable(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_storable(inner) for inner in value]
-    return value

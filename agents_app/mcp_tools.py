@@ -10,7 +10,7 @@ import binascii
 import logging
 import mimetypes
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,6 +29,7 @@ from agents_app.tools import (
     ToolOutcome,
     server_tools,
     storable,
+    storable_json,
 )
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def _keep(source: ToolSource, listing: "Listing") -> None:
             and len(msgspec.json.encode(tool.input_schema)) <= SCHEMA_BYTES
         )
         if is_usable:
-            found[tool.name] = _storable(listed)
+            found[tool.name] = storable_json(listed)
         else:
             left_out.append(tool.name)
     source.tools = list(found.values())
@@ -122,17 +123,6 @@ def _keep(source: ToolSource, listing: "Listing") -> None:
     source.refreshed_at = timezone.now()
     source.error = storable(f"Left out: {', '.join(left_out)[:1000]}.") if left_out else ""
     source.save(update_fields=["tools", "server", "refreshed_at", "error"])
-
-
-def _storable(value: Any) -> Any:
-    """Return JSON with texts that every database takes."""
-    if isinstance(value, str):
-        return storable(value)
-    if isinstance(value, Mapping):
-        return {storable(str(key)): _storable(item) for key, item in value.items()}
-    if isinstance(value, Sequence):
-        return [_storable(item) for item in value]
-    return value
 
 
 # --- A call ---

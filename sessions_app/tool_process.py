@@ -33,6 +33,7 @@ from agents_app.tools import (
     ToolOutcome,
     server_tools,
     storable,
+    storable_items,
 )
 
 if TYPE_CHECKING:
@@ -272,16 +273,16 @@ def _limit_memory(megabytes: int) -> None:
 
 def _fit(name: str, context: ToolContext, outcome: ToolOutcome) -> ToolOutcome:
     """Return an outcome that a row and a model can take: what is too large becomes a file."""
-    text = storable(outcome.result)
+    text, items = storable(outcome.result), storable_items(outcome.content_items)
     data = text.encode()
     if len(data) <= uamp.DEFAULT_LIMITS.tool_result_bytes:
-        return replace(outcome, result=text)
+        return replace(outcome, result=text, content_items=items)
     item = context.write_content(data, mime_type="text/plain", filename=f"{name}-result.txt")
     return replace(
         outcome,
         result=f"The result has {len(data)} bytes, too many to show here. All of it is in the "
         f"attached file {name}-result.txt. It begins:\n\n{text[:EXCERPT_CHARS]}",
-        content_items=(*outcome.content_items, item),
+        content_items=(*items, item),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
 import threading
 import time
 import uuid
@@ -51,6 +52,8 @@ logger = logging.getLogger(__name__)
 
 # Progress is told and stored at most this often; what comes between waits for the keeper.
 PROGRESS_SECONDS: Final = 0.1
+# As much of a stage or a message is told.
+PROGRESS_CHARS: Final = 500
 # A tool that is silent hears of its response's cancel after this time.
 LOOK_SECONDS: Final = 2.0
 
@@ -204,16 +207,22 @@ class Work:
         stage: str | None = None,
         message: str | None = None,
     ) -> None:
-        """See ToolContext. The percentage is rounded and never falls, not even in a new attempt."""
+        """See ToolContext. The percentage is rounded and never falls, not even in a new attempt.
+
+        Long words are cut: each of them is kept, and sent to everybody in the chat.
+        """
         self.check()
         with self._lock:
+            if percent is not None and not math.isfinite(percent):
+                # A tool that divided by something odd works on, and so does what shows it.
+                percent = None
             if percent is not None:
                 self._percent = max(self._percent, min(100, round(percent)))
             event = ev.Progress(
                 target="tool",
                 target_id=self.call_id,
-                stage=stage and storable(stage),
-                message=message and storable(message),
+                stage=stage and storable(stage)[:PROGRESS_CHARS],
+                message=message and storable(message)[:PROGRESS_CHARS],
                 percent=None if percent is None else self._percent,
                 step=step,
                 total_steps=total_steps,

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import uamp
 from agents_app.tools import ServerTool, ToolContext, ToolError, ToolOutcome, tool
 
 if TYPE_CHECKING:
@@ -147,6 +148,8 @@ def odd_result(how: str) -> object:
         "bytes outcome": ToolOutcome(result=b"bytes"),  # type: ignore[arg-type]  # what is tested
         "nul": "a\0b",
         "surrogate": "a\ud800b",
+        "item": ToolOutcome(result="", content_items=(uamp.TextContent(text="a\0b\ud800"),)),
+        "no item": ToolOutcome(result="", content_items=({"type": "text"},)),  # type: ignore[arg-type]  # as above
         "nothing": None,
         "nan": float("nan"),
     }

@@ -247,6 +247,25 @@ def test_progress_never_falls_not_even_in_another_attempt() -> None:
     assert [e["percent"] for e in progress_of(heard)] == [60, 100]
 
 
+@pytest.mark.parametrize("percent", [float("nan"), float("inf"), float("-inf"), 1e308 * 10])
+def test_progress_that_is_no_number_is_told_without_it(percent: float) -> None:
+    call = queued_call("steps")
+    with Work(claimed(call)) as work, hearing(call) as heard:
+        work.progress(percent=30, stage="one")
+        work.progress(percent=percent, stage="two", step=2)
+        work.progress(percent=20, stage="three")
+    told = [(e["stage"], e.get("percent"), e.get("step")) for e in progress_of(heard)]
+    assert told == [("one", 30, None), ("two", None, 2), ("three", 30, None)]
+
+
+def test_long_words_of_progress_are_cut() -> None:
+    call = queued_call("steps")
+    with Work(claimed(call)) as work, hearing(call) as heard:
+        work.progress(stage="s" * 10_000, message="m" * 10_000)
+    (told,) = progress_of(heard)
+    assert (told["stage"], told["message"]) == ("s" * 500, "m" * 500)
+
+
 @pytest.mark.usefixtures("celery_worker_thread")
 def test_ringing_twice_runs_a_call_once(tmp_path: Path) -> None:
     call = queued_call("once", {"journal": str(tmp_path / "j")})

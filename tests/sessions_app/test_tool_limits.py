@@ -234,6 +234,7 @@ def test_a_large_result_reaches_the_chat_as_a_file_through_a_worker(
         ("surrogate", "done", "a?b"),
         ("nothing", "done", "null"),
         ("nan", "done", "null"),
+        ("no item", "failed", "The tool failed. Its error is in the server's log."),
     ],
 )
 def test_odd_results_are_stored_or_answered(how: str, status: str, result: str) -> None:
@@ -241,6 +242,12 @@ def test_odd_results_are_stored_or_answered(how: str, status: str, result: str) 
     run_tool_call(pk=call.pk)
     row = ended(call)
     assert (row.status, row.result) == (status, result)
+
+
+def test_items_with_characters_that_no_database_takes_are_kept() -> None:
+    call = queued_call("odd_result", {"how": "item"})
+    run_tool_call(pk=call.pk)
+    assert ended(call).content_items == [{"type": "text", "text": "a\N{REPLACEMENT CHARACTER}b?"}]
 
 
 def test_calls_from_several_threads_of_a_tool_do_not_mix(tmp_path: Path) -> None:
