@@ -86,7 +86,7 @@ def structured_data(message: AssistantMessage, structure: Mapping[str, Any] | No
         return None
     try:
         return msgspec.json.decode(message.text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
 
 

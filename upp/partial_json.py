@@ -23,7 +23,7 @@ def parse_partial(text: str) -> Any:
     """Return the value of a JSON text that may end anywhere; None when it says nothing yet."""
     try:
         return msgspec.json.decode(_closed(text))
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
 
 

@@ -68,6 +68,10 @@ class _Backoff(RetryStrategy):
         return self.base_delay * attempt
 
 
+_MOST_DOUBLINGS = 64
+"""More is more than any cap, and soon more than a float holds."""
+
+
 class ExponentialBackoff(_Backoff):
     """Doubles the wait each time; jitter spreads it over half to one and a half of it."""
 
@@ -86,7 +90,7 @@ class ExponentialBackoff(_Backoff):
 
     def delay(self, attempt: int) -> float:
         """Return the wait after an attempt, before it is capped."""
-        wait: float = self.base_delay * 2 ** (attempt - 1)
+        wait: float = self.base_delay * 2 ** min(attempt - 1, _MOST_DOUBLINGS)
         return wait * (0.5 + self._draw()) if self._jitter else wait
 
 

@@ -1,5 +1,6 @@
 """What one call of `generate` or `stream` came to (UPP-1.3 §7)."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -49,13 +50,19 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
         return shape
 
     @classmethod
-    def from_json(cls, shape: dict[str, Any]) -> "Turn":
+    def from_json(cls, shape: Mapping[str, Any]) -> "Turn":
         """Return the turn of a JSON shape.
 
-        `response` may be absent, as in the original implementation: it is the last message of the
-        assistant. Raises msgspec.ValidationError for another shape.
+        Others write no `stopReason`, which then is empty, and the original implementation no
+        `response`, which then is the last message of the assistant. Raises msgspec.ValidationError
+        for another shape.
         """
-        if isinstance(shape.get("messages"), list) and "response" not in shape:
-            messages = [m for m in shape["messages"] if m.get("type") == "assistant"]
-            shape = {"stopReason": "", **shape, "response": messages[-1] if messages else None}
+        if isinstance(shape, Mapping):
+            messages = shape.get("messages")
+            said = [
+                message
+                for message in (messages if isinstance(messages, list) else ())
+                if isinstance(message, Mapping) and message.get("type") == "assistant"
+            ]
+            shape = {"stopReason": "", "response": said[-1] if said else None, **shape}
         return msgspec.convert(shape, cls)

@@ -46,6 +46,7 @@ from upp.partial_json import parse_partial
         ("]", None),
         ('"a', "a"),
         ("12", 12),
+        ("[" * 5000, None),
     ],
 )
 def test_a_text_is_told_as_far_as_it_goes(text: str, value: Any) -> None:

@@ -33,6 +33,11 @@ def test_a_wait_doubles_up_to_its_cap() -> None:
     assert delays(strategy, error()) == [1, 2, 4, 5, None]
 
 
+def test_a_wait_has_its_cap_however_often_it_doubles() -> None:
+    strategy = ExponentialBackoff(max_attempts=10_000, jitter=False)
+    assert strategy.on_retry(UPPError("x", code=ErrorCode.TIMEOUT), 9_999) == 30.0
+
+
 def test_jitter_spreads_a_wait_around_itself() -> None:
     draws = iter([0.0, 0.5, 0.99])
     strategy = ExponentialBackoff(base_delay=2, draw=lambda: next(draws))

@@ -1,6 +1,7 @@
 """A conversation that one keeps."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 import pytest
@@ -108,7 +109,20 @@ def test_a_turn_without_response_has_its_last_answer() -> None:
     assert Turn.from_json(shape) == turn
 
 
-@pytest.mark.parametrize("shape", [{}, {"messages": []}, {"messages": 1}])
-def test_what_is_no_turn_is_refused(shape: dict[str, object]) -> None:
+def test_a_turn_of_others_has_no_reason_to_stop() -> None:
+    shape = {
+        "messages": [],
+        "response": {"id": "a", "type": "assistant", "timestamp": "2026-01-02T03:04:05Z"}
+        | {"content": []},
+        "toolExecutions": [],
+        "usage": {},
+        "cycles": 1,
+    }
+    turn = Turn.from_json(shape)
+    assert (turn.response.id, turn.stop_reason) == ("a", "")
+
+
+@pytest.mark.parametrize("shape", [{}, {"messages": []}, {"messages": 1}, {"messages": [1]}, [], 7])
+def test_what_is_no_turn_is_refused(shape: Any) -> None:
     with pytest.raises(msgspec.ValidationError):
         Turn.from_json(shape)
