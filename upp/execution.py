@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from upp import plain_json
 from upp.errors import ErrorCode, UPPError
 from upp.messages import ToolResultMessage
 from upp.middleware import Chain, maybe_await
@@ -183,19 +184,10 @@ def _exit(error: SystemExit) -> RuntimeError:
 def _as_json(result: Any) -> Any:
     """Return a copy of a result as JSON values; raises TypeError for what JSON has no word for."""
     try:
-        return msgspec.json.decode(msgspec.json.encode(result, enc_hook=_plain))
-    except (TypeError, ValueError, RecursionError) as error:
+        return msgspec.json.decode(plain_json.encode(result))
+    except TypeError as error:
         kind = type(result).__name__
         raise TypeError(f"The tool ran, but its result ({kind}) is no JSON: {error}") from error
-
-
-def _plain(value: Any) -> Any:
-    """Return what JSON has a word for for what only looks different, as a marked-safe text."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, str):
-        return str.__str__(value)
-    raise TypeError(f"{type(value).__name__} has no word in JSON.")
 
 
 @dataclass

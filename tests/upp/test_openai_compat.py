@@ -341,6 +341,25 @@ async def test_malformed_arguments_are_told_to_the_model() -> None:
         ("500 Oops", b"[]", ["Retry-After: -5"], "PROVIDER_ERROR", "HTTP 500: []", 0.0),
         ("418 Tea", b'{"error":"teapot"}', [], "PROVIDER_ERROR", "HTTP 418: teapot", None),
         ("500 Oops", b"{}", [], "PROVIDER_ERROR", "HTTP 500: no message", None),
+        ("500 Oops", b"[" * 5000, [], "PROVIDER_ERROR", "[[[", None),
+        ("500 Oops", b'"\xff"', [], "PROVIDER_ERROR", 'HTTP 500: "\ufffd"', None),
+        (
+            "429 Slow",
+            b"{}",
+            ["Retry-After: Sat, 21 Nov 2026 08:00:30 -0000", "Date: Sat, 21 Nov 2026 08:00:00 GMT"],
+            "RATE_LIMITED",
+            "no message",
+            30.0,
+        ),
+        # Without a Date of the server's, our own clock counts, and this was long ago.
+        (
+            "429 Slow",
+            b"{}",
+            ["Retry-After: Sat, 21 Nov 2020 08:00:30 GMT"],
+            "RATE_LIMITED",
+            "no message",
+            0.0,
+        ),
     ],
 )
 async def test_a_refused_request_has_its_code(
@@ -409,7 +428,27 @@ async def test_silence_is_a_timeout() -> None:
     [
         (b"data: {not json\n\n", "INVALID_RESPONSE", "no piece of an answer"),
         (b'data: {"choices": 7}\n\n', "INVALID_RESPONSE", "no piece of an answer"),
-        (b"<html>hello</html>", "NETWORK_ERROR", "cut off"),
+        (b"<html>hello</html>", "INVALID_RESPONSE", "not stream an answer, but said: <html>hello"),
+        (b'{"choices": []}', "INVALID_RESPONSE", 'not stream an answer, but said: {"choices"'),
+        (b'{"error": {"message": "no", "code": "invalid_api_key"}}', "AUTHENTICATION_FAILED", "no"),
+        (b"\xff[", "INVALID_RESPONSE", "but said: \ufffd["),
+        (b"\n", "NETWORK_ERROR", "cut off"),
+        (b": ping\n\n", "NETWORK_ERROR", "cut off"),
+        (b'data: {"choices": [{"del', "NETWORK_ERROR", "cut off"),
+        (b'data: {"choices": [{"delta": {"content": "\xe2', "NETWORK_ERROR", "cut off"),
+        (b'data: {"error": ' + b"[" * 5000 + b"\n\n", "INVALID_RESPONSE", "no piece of an answer"),
+        (b'data: {"error": {"code": 429, "message": "slow"}}\n\n', "RATE_LIMITED", "slow"),
+        (b'data: {"error": {"code": "503", "message": "busy"}}\n\n', "PROVIDER_ERROR", "busy"),
+        (
+            b'data: {"error": {"type": "invalid_request_error", "message": "no such role"}}\n\n',
+            "INVALID_REQUEST",
+            "no such role",
+        ),
+        (
+            b'data: {"error": {"code": 400, "message": "maximum context length is 9"}}\n\n',
+            "CONTEXT_LENGTH_EXCEEDED",
+            "maximum context length",
+        ),
         (
             b'data: {"error": {"message": "filtered sk-secret", "code": "content_filter"}}\n\n',
             "CONTENT_FILTERED",

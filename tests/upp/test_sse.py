@@ -10,10 +10,11 @@ from upp.providers import sse
 from upp.providers.sse import EventReader, EventTooLongError
 
 STREAM = (
+    b"\xef\xbb\xbfdata: zero\n\n"
     b": a comment\nevent: x\ndata: one\n\ndata:two\r\n\r\ndata: three\rdata: lines\r\r"
     b"id: 1\n\ndata\n\ndata: \xe2\x80\xa8 four\n\n"
 )
-EVENTS = [b"one", b"two", b"three\nlines", b"\xe2\x80\xa8 four"]
+EVENTS = [b"zero", b"one", b"two", b"three\nlines", b"\xe2\x80\xa8 four"]
 
 
 @given(st.lists(st.integers(min_value=0, max_value=len(STREAM)), max_size=12))
@@ -30,9 +31,9 @@ def test_an_event_without_its_empty_line_waits() -> None:
     assert reader.feed(b"\n") == [b"one"]
 
 
-@pytest.mark.parametrize("piece", [b"x" * 10, b"data: 1234567890\n"])
+@pytest.mark.parametrize("piece", [b"x" * 11, b"data: 1234567890\n", b"data:\n" * 11])
 def test_an_event_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch, piece: bytes) -> None:
-    monkeypatch.setattr(sse, "MAX_EVENT_BYTES", 30)
+    monkeypatch.setattr(sse, "MAX_EVENT_BYTES", 33)
     reader = EventReader()
     for _ in range(3):
         reader.feed(piece)

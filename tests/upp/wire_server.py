@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,19 +67,23 @@ async def serve(answer: Answer) -> AsyncIterator[WireServer]:
     wire = WireServer(url="")
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        lengths = (
-            int(line.split(":")[1])
-            for line in head.split("\r\n")
-            if line.lower().startswith("content-length:")
-        )
-        body = json.loads(await reader.readexactly(next(lengths, 0)) or b"{}")
-        exchange = Exchange(head=head, body=body, writer=writer, reader=reader)
-        wire.exchanges.append(exchange)
+        # Who connects may leave without asking anything.
+        with closing(writer), suppress(asyncio.IncompleteReadError):
+            head = (await reader.readuntil(b"\r\n\r\n")).decode()
+            lengths = (
+                int(line.split(":")[1])
+                for line in head.split("\r\n")
+                if line.lower().startswith("content-length:")
+            )
+            body = json.loads(await reader.readexactly(next(lengths, 0)) or b"{}")
+            exchange = Exchange(head=head, body=body, writer=writer, reader=reader)
+            wire.exchanges.append(exchange)
+            await respond(exchange)
 
+    async def respond(exchange: Exchange) -> None:
         async def watch() -> None:
             with suppress(ConnectionError):
-                await reader.read()
+                await exchange.reader.read()
             exchange.gone.set()
 
         watching = asyncio.create_task(watch())
@@ -87,7 +91,7 @@ async def serve(answer: Answer) -> AsyncIterator[WireServer]:
             with suppress(ConnectionError):
                 await answer(exchange)
         finally:
-            writer.close()
+            exchange.writer.close()
             watching.cancel()
             await asyncio.wait([watching])
 

@@ -7,6 +7,7 @@ sent back; kinds of blocks and events that are not known are passed over.
 
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 
@@ -45,6 +46,11 @@ class _Block(msgspec.Struct):
     data: str | None = None
     id: str | None = None
     name: str | None = None
+    # Gateways begin with what the vendor only sends in pieces.
+    text: str | None = None
+    thinking: str | None = None
+    signature: str | None = None
+    input: Any = None
 
 
 class _Delta(msgspec.Struct):
@@ -56,8 +62,11 @@ class _Delta(msgspec.Struct):
     stop_reason: str | None = None
 
 
-class _Event(msgspec.Struct):
+class _Kind(msgspec.Struct):
     type: str = ""
+
+
+class _Event(_Kind):
     index: int = 0
     message: _Head | None = None
     content_block: _Block | None = None
@@ -67,6 +76,18 @@ class _Event(msgspec.Struct):
 
 
 _DECODER = msgspec.json.Decoder(_Event)
+_KIND = msgspec.json.Decoder(_Kind)
+_KNOWN = frozenset(
+    {
+        "error",
+        "message_start",
+        "message_delta",
+        "message_stop",
+        "content_block_start",
+        "content_block_delta",
+        "content_block_stop",
+    }
+)
 
 
 @dataclass
@@ -95,11 +116,16 @@ class MessageAnswer:
     @property
     def complete(self) -> bool:
         """Whether the server said that this is all."""
-        return self.done
+        return self.done or self._stop_reason is not None
 
     def add(self, data: bytes) -> list[StreamEvent]:
         """Keep an event and return what it means; raises UPPError, msgspec.DecodeError."""
-        event = _DECODER.decode(data)
+        try:
+            event = _DECODER.decode(data)
+        except msgspec.ValidationError:
+            if _KIND.decode(data).type in _KNOWN:
+                raise
+            return []
         if event.type == "error":
             raise self._failures.told(event.error)
         if event.message is not None:
@@ -112,13 +138,31 @@ class MessageAnswer:
             case "message_delta" if event.delta is not None:
                 self._stop_reason = event.delta.stop_reason or self._stop_reason
             case "content_block_start" if event.content_block is not None:
-                self._blocks[event.index] = _BlockSoFar(event.content_block)
-                return [StreamEvent(type="content_block_start", index=event.index)]
+                start = StreamEvent(type="content_block_start", index=event.index)
+                return [start, *self._begin(event.index, event.content_block)]
             case "content_block_delta" if event.delta is not None and event.index in self._blocks:
                 return self._piece(event.index, event.delta)
             case "content_block_stop":
-                return [StreamEvent(type="content_block_stop", index=event.index)]
+                stop = StreamEvent(type="content_block_stop", index=event.index)
+                return [*self._end(event.index), stop]
         return []
+
+    def _begin(self, index: int, start: _Block) -> list[StreamEvent]:
+        if start.type == "tool_use" and not start.id:
+            start.id = f"toolu_{uuid4().hex}"
+        self._blocks[index] = _BlockSoFar(start, signature=start.signature or "")
+        if start.text:
+            return self._piece(index, _Delta(type="text_delta", text=start.text))
+        if start.thinking:
+            return self._piece(index, _Delta(type="thinking_delta", thinking=start.thinking))
+        return []
+
+    def _end(self, index: int) -> list[StreamEvent]:
+        block = self._blocks.get(index)
+        if block is None or not block.start.input or block.said:
+            return []
+        whole = msgspec.json.encode(block.start.input).decode()
+        return self._piece(index, _Delta(type="input_json_delta", partial_json=whole))
 
     def _piece(self, index: int, delta: _Delta) -> list[StreamEvent]:
         block = self._blocks[index]

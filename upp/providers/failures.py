@@ -5,9 +5,11 @@ the key.
 """
 
 import math
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -46,6 +48,9 @@ _CODES = {
 # Servers without a word for it say in their text that a conversation is too long.
 _TOO_LONG = ("prompt is too long", "maximum context length", "exceeds the maximum number of tokens")
 
+# How the first line of a stream of events begins.
+_LINES = (b":", b"data", b"event", b"id", b"retry")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Failures:
@@ -76,31 +81,36 @@ class Failures:
     def told(self, facts: Any) -> UPPError:
         """Return the error that a server tells of in the middle of its stream."""
         message, words, retry_after = _read(facts)
-        code = _code_of(words) or ErrorCode.PROVIDER_ERROR
-        return self.error(message, code, retry_after=retry_after)
+        return self.error(message, _code(message, words, _status(words)), retry_after=retry_after)
 
     def refused(self, response: httpx.Response, body: bytes) -> UPPError:
         """Return the error of a response that is not a success; `retry_after` from Retry-After."""
-        try:
-            facts = msgspec.json.decode(body)
-        except msgspec.DecodeError:
-            facts = body.decode(errors="replace")
+        facts = _facts(body)
         if isinstance(facts, list) and facts:
             facts = facts[0]
         if isinstance(facts, dict):
             facts = facts.get("error") or facts
         message, words, retry_after = _read(facts)
         status = response.status_code
-        code = _code_of(words) or code_for_status(status)
-        if code == ErrorCode.INVALID_REQUEST and any(words in message for words in _TOO_LONG):
-            code = ErrorCode.CONTEXT_LENGTH_EXCEEDED
         asked = _retry_after(response.headers)
         return self.error(
             f"HTTP {status}: {message}",
-            code,
+            _code(message, words, status),
             status_code=status,
             retry_after=retry_after if asked is None else asked,
         )
+
+    def no_stream(self, body: bytes) -> UPPError:
+        """Return the error of a success without any event: a page, a gateway's JSON, nothing."""
+        if not body.strip() or body.lstrip().startswith(_LINES):
+            message = "The answer was cut off before its end."
+            return self.error(message, ErrorCode.NETWORK_ERROR)
+        facts = _facts(body)
+        if isinstance(facts, dict) and facts.get("error"):
+            return self.told(facts["error"])
+        text = body.decode(errors="replace")
+        message = f"The server did not stream an answer, but said: {text}"
+        return self.error(message, ErrorCode.INVALID_RESPONSE)
 
     @contextmanager
     def translated(self) -> Iterator[None]:
@@ -110,13 +120,17 @@ class Failures:
         except httpx.TimeoutException as error:
             message, code = f"The server was silent too long: {error!r}", ErrorCode.TIMEOUT
             raise self.error(message, code) from error
+        except (httpx.LocalProtocolError, UnicodeEncodeError):
+            # Their messages hold the header, and headers hold keys.
+            message = "A header of the request has characters that no header may have."
+            raise self.error(message, ErrorCode.INVALID_REQUEST) from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             message, code = f"The connection failed: {error!r}", ErrorCode.NETWORK_ERROR
             raise self.error(message, code) from error
         except EventTooLongError as error:
             message = "The server sent an event without an end."
             raise self.error(message, ErrorCode.INVALID_RESPONSE) from error
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             message = f"The server sent no piece of an answer: {error}"
             raise self.error(message, ErrorCode.INVALID_RESPONSE) from error
 
@@ -135,11 +149,30 @@ def _read(facts: Any) -> tuple[str, list[str], float | None]:
             delay = str(detail.get("retryDelay", ""))
             if delay.endswith("s"):
                 retry_after = _seconds(delay[:-1])
-    return message, [word for word in words if isinstance(word, str)], retry_after
+    return message, [str(word) for word in words if isinstance(word, str | int)], retry_after
 
 
-def _code_of(words: list[str]) -> ErrorCode | None:
-    return next((_CODES[word] for word in words if word in _CODES), None)
+def _facts(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return body.decode(errors="replace")
+
+
+def _code(message: str, words: list[str], status: int | None) -> ErrorCode:
+    code = next((_CODES[word] for word in words if word in _CODES), None)
+    if code is None:
+        code = ErrorCode.PROVIDER_ERROR if status is None else code_for_status(status)
+    if code == ErrorCode.INVALID_REQUEST and any(words in message for words in _TOO_LONG):
+        return ErrorCode.CONTEXT_LENGTH_EXCEEDED
+    return code
+
+
+def _status(words: list[str]) -> int | None:
+    """Return the HTTP status that an error without one of its own stands for, if it tells."""
+    if "invalid_request_error" in words:
+        return 400
+    return next((int(word) for word in words if re.fullmatch(r"[45]\d\d", word)), None)
 
 
 def _retry_after(headers: httpx.Headers) -> float | None:
@@ -152,10 +185,18 @@ def _retry_after(headers: httpx.Headers) -> float | None:
         return seconds
     try:
         at = parsedate_to_datetime(value)
-        now = parsedate_to_datetime(headers["date"])
-    except (ValueError, KeyError):
+    except ValueError:
         return None
-    return _seconds((at - now).total_seconds())
+    try:
+        # By the server's clock where it tells the time, since ours may be wrong.
+        now = parsedate_to_datetime(headers.get("date", ""))
+    except ValueError:
+        now = datetime.now(UTC)
+    return _seconds((_in_utc(at) - _in_utc(now)).total_seconds())
+
+
+def _in_utc(at: datetime) -> datetime:
+    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
 
 
 def _seconds(value: str | float) -> float | None:

@@ -40,7 +40,7 @@ class _FunctionCall(msgspec.Struct):
 
 class _Part(msgspec.Struct, rename="camel"):
     text: str | None = None
-    thought: bool = False
+    thought: bool | None = None
     thought_signature: str | None = None
     function_call: _FunctionCall | None = None
 
@@ -55,11 +55,11 @@ class _Candidate(msgspec.Struct, rename="camel"):
 
 
 class _Usage(msgspec.Struct, rename="camel"):
-    prompt_token_count: int = 0
-    tool_use_prompt_token_count: int = 0
-    cached_content_token_count: int = 0
-    candidates_token_count: int = 0
-    thoughts_token_count: int = 0
+    prompt_token_count: int | None = None
+    tool_use_prompt_token_count: int | None = None
+    cached_content_token_count: int | None = None
+    candidates_token_count: int | None = None
+    thoughts_token_count: int | None = None
 
 
 class _Feedback(msgspec.Struct, rename="camel"):
@@ -182,11 +182,11 @@ class GeminiAnswer:
 
     def _token_usage(self) -> TokenUsage:
         usage = self._usage
-        read = usage.prompt_token_count + usage.tool_use_prompt_token_count
-        written = usage.candidates_token_count + usage.thoughts_token_count
+        read = (usage.prompt_token_count or 0) + (usage.tool_use_prompt_token_count or 0)
+        written = (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)
         return TokenUsage(
             input_tokens=read,
             output_tokens=written,
             total_tokens=read + written,
-            cache_read_tokens=usage.cached_content_token_count,
+            cache_read_tokens=usage.cached_content_token_count or 0,
         )

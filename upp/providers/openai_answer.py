@@ -28,7 +28,14 @@ _STOP_REASONS = {
 
 class _Function(msgspec.Struct):
     name: str | None = None
-    arguments: str | None = None
+    # Some servers send the object itself.
+    arguments: str | dict[str, Any] | None = None
+
+    @property
+    def arguments_json(self) -> str:
+        if isinstance(self.arguments, dict):
+            return msgspec.json.encode(self.arguments).decode()
+        return self.arguments or ""
 
 
 class _CallPiece(msgspec.Struct):
@@ -37,8 +44,14 @@ class _CallPiece(msgspec.Struct):
     function: _Function | None = None
 
 
+class _ContentPart(msgspec.Struct):
+    text: str | None = None
+    thinking: "list[_ContentPart] | None" = None
+
+
 class _Delta(msgspec.Struct):
-    content: str | None = None
+    # Mistral sends parts where there are thoughts.
+    content: str | list[_ContentPart] | None = None
     refusal: str | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
@@ -71,7 +84,7 @@ class _Groq(msgspec.Struct):
 class _Chunk(msgspec.Struct):
     """One chunk of a streamed completion, with the members that are read."""
 
-    id: str | None = None
+    id: str | int | None = None
     choices: list[_Choice] | None = None
     usage: _Usage | None = None
     error: Any = None
@@ -84,8 +97,8 @@ _DECODER = msgspec.json.Decoder(_Chunk)
 @dataclass
 class _CallSoFar:
     call_id: str
-    vendor_id: str
-    name: str
+    vendor_id: str = ""
+    name: str = ""
     arguments: list[str] = field(default_factory=list)
 
 
@@ -97,7 +110,7 @@ class CompletionAnswer:
         self._request = request
         self._failures = failures
         self._stop_reason: str | None = None
-        self._id: str | None = None
+        self._id: str | int | None = None
         self._usage: _Usage | None = None
         self._text: list[str] = []
         self._reasoning: list[str] = []
@@ -130,10 +143,21 @@ class CompletionAnswer:
             if choice.delta is None:
                 continue
             events.extend(self._thought(choice.delta))
-            if text := choice.delta.content or choice.delta.refusal:
-                self._text.append(text)
-                events.append(text_delta(text))
+            events.extend(self._said(choice.delta))
             events.extend(self._call(piece) for piece in choice.delta.tool_calls or ())
+        return events
+
+    def _said(self, delta: _Delta) -> list[StreamEvent]:
+        content = delta.content or delta.refusal
+        parts = [_ContentPart(text=content)] if isinstance(content, str) else content or ()
+        events: list[StreamEvent] = []
+        for part in parts:
+            if thought := "".join(inner.text or "" for inner in part.thinking or ()):
+                self._reasoning.append(thought)
+                events.append(reasoning_delta(thought))
+            if part.text:
+                self._text.append(part.text)
+                events.append(text_delta(part.text))
         return events
 
     def _thought(self, delta: _Delta) -> list[StreamEvent]:
@@ -150,21 +174,35 @@ class CompletionAnswer:
 
     def _call(self, piece: _CallPiece) -> StreamEvent:
         function = piece.function or _Function()
-        at = piece.index if piece.index is not None else len(self._at_index)
-        place = self._at_index.get(at)
-        # Some servers number every call 0 and tell them apart by id.
-        if place is None or (piece.id and self._calls[place].vendor_id != piece.id):
-            place = self._at_index[at] = len(self._calls)
-            vendor_id = piece.id or ""
-            self._calls.append(_CallSoFar(self._call_id(vendor_id), vendor_id, function.name or ""))
+        place = self._place(piece, function)
+        if place is None:
+            place = len(self._calls)
+            self._calls.append(_CallSoFar(self._call_id(piece.id or "")))
+        if piece.index is not None:
+            self._at_index[piece.index] = place
         call = self._calls[place]
-        call.arguments.append(function.arguments or "")
+        call.vendor_id = call.vendor_id or piece.id or ""
+        call.name = call.name or function.name or ""
+        call.arguments.append(function.arguments_json)
         return tool_call_delta(
             call_id=call.call_id,
             name=call.name,
-            arguments_json=function.arguments or "",
+            arguments_json=function.arguments_json,
             index=place,
         )
+
+    def _place(self, piece: _CallPiece, function: _Function) -> int | None:
+        """Return the call that a piece goes on with; None for a new one."""
+        if piece.index is not None:
+            place = self._at_index.get(piece.index)
+            # Some servers number every call 0 and tell them apart by id.
+            known = "" if place is None else self._calls[place].vendor_id
+            return None if piece.id and known and known != piece.id else place
+        # Others do not number them: a piece that names nothing new belongs to the last call.
+        if piece.id:
+            ids = [call.vendor_id for call in self._calls]
+            return ids.index(piece.id) if piece.id in ids else None
+        return None if function.name or not self._calls else len(self._calls) - 1
 
     def _call_id(self, vendor_id: str) -> str:
         """Return an id that no call of this conversation has: some servers count anew each time."""

@@ -4,6 +4,8 @@ The law: bytes in any pieces give the same events. Only `data` is kept: the serv
 say everything in it.
 """
 
+import codecs
+
 MAX_EVENT_BYTES = 4 * 1024 * 1024
 """An event longer than this is no model's answer."""
 
@@ -19,6 +21,7 @@ class EventReader:
         self._rest = b""
         self._data: list[bytes] = []
         self._size = 0
+        self._began = False
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Return the data of the events that this chunk completes; raises EventTooLongError."""
@@ -35,11 +38,14 @@ class EventReader:
         return events
 
     def _line(self, line: bytes) -> bytes | None:
+        if not self._began:
+            self._began = True
+            line = line.removeprefix(codecs.BOM_UTF8)
         if not line:
             data, self._data, self._size = self._data, [], 0
             return b"\n".join(data) if data else None
         if line.startswith(b"data:"):
             value = line[5:].removeprefix(b" ")
             self._data.append(value)
-            self._size += len(value)
+            self._size += len(value) + 1
         return None

@@ -7,16 +7,18 @@ provider needs a package of its own.
 """
 
 import asyncio
+import json
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 from weakref import WeakKeyDictionary
 
 import httpx
 import msgspec
 
+from upp import plain_json
 from upp.config import ProviderConfig
 from upp.errors import ErrorCode
 from upp.keys import Key, resolve_key
@@ -130,16 +132,24 @@ class HttpProvider(ABC):
         config = self.config.merged(over)
         if over is not None and over.base_url is not None and over.api_key is None:
             config = replace(config, api_key=None)
-        key = None if config.api_key is None else await resolve_key(config.api_key)
+        key = None if config.api_key is None else await self._key(config.api_key)
         if config.base_url is not None:
             return replace(config, base_url=config.base_url.rstrip("/")), key
         address, own_key = self.environment()
-        key = key or own_key or None
+        key = key or (await self._key(own_key) if own_key else None)
         if key is None and self.needs_key:
             message = f"The environment has no key for {self.name}."
             raise Failures(provider=self.name).error(message, ErrorCode.AUTHENTICATION_FAILED)
         address = (address or self.default_base_url).rstrip("/")
         return replace(config, base_url=address), key
+
+    async def _key(self, given: Key) -> str | None:
+        # Keys come out of files and of other people's messages.
+        key = (await resolve_key(given)).strip()
+        if not (key.isascii() and key.isprintable()):
+            message = f"The key for {self.name} has characters that no key has."
+            raise Failures(provider=self.name).error(message, ErrorCode.AUTHENTICATION_FAILED)
+        return key or None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,26 +197,23 @@ class HttpModel:
             async with server.client(config.transport).stream(
                 "POST",
                 post.url,
-                content=msgspec.json.encode(post.body),
+                content=_content(post, failures),
                 headers=_headers(post, config),
                 timeout=_timeout(config),
             ) as response:
                 if not response.is_success:
                     raise failures.refused(response, await _error_body(response))
-                chunks = response.aiter_bytes()
-                async for data in _events(chunks):
-                    events = answer.add(data)
-                    if not began:
-                        began = True
-                        yield StreamEvent(type="message_start")
-                    for event in events:
-                        yield event
-                    if answer.done:
-                        break
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(DRAIN_SECONDS):
-                        async for _ in chunks:
-                            pass
+                chunks = _Chunks(response)
+                async with aclosing(_understood(answer, chunks)) as understood:
+                    async for events in understood:
+                        if not began:
+                            began = True
+                            yield StreamEvent(type="message_start")
+                        for event in events:
+                            yield event
+                await chunks.drain()
+        if not began:
+            raise failures.no_stream(chunks.head)
         if not answer.complete:
             message = "The answer was cut off before its end."
             raise failures.error(message, ErrorCode.NETWORK_ERROR)
@@ -216,6 +223,14 @@ class HttpModel:
             raise failures.error("The answer was filtered out.", ErrorCode.CONTENT_FILTERED)
         yield StreamEvent(type="message_stop", delta=EventDelta(usage=finished.usage))
         yield finished
+
+
+def _content(post: Post, failures: Failures) -> bytes:
+    try:
+        return plain_json.encode(post.body)
+    except TypeError as error:
+        message = f"The request is no JSON: {error}"
+        raise failures.error(message, ErrorCode.INVALID_REQUEST) from error
 
 
 def _headers(post: Post, config: ProviderConfig) -> httpx.Headers:
@@ -239,11 +254,62 @@ async def _error_body(response: httpx.Response) -> bytes:
     return body
 
 
-async def _events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+class _Chunks:
+    """The bytes of a response as they come; `head` keeps the first of them."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self.head = b""
+        self._chunks = response.aiter_bytes()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        chunk = await anext(self._chunks)
+        self.head = self.head or chunk[:ERROR_BODY_BYTES]
+        return chunk
+
+    async def drain(self) -> None:
+        """Read what comes after the answer; however the server hangs up, the answer is there."""
+        with suppress(TimeoutError, httpx.HTTPError):
+            async with asyncio.timeout(DRAIN_SECONDS):
+                async for _ in self._chunks:
+                    pass
+
+
+async def _understood(answer: Answer, chunks: _Chunks) -> AsyncGenerator[list[StreamEvent], None]:
+    """Yield what each of the server's events means."""
     reader = EventReader()
-    async for chunk in chunks:
-        for event in reader.feed(chunk):
-            yield event
-    # Not every server ends its last event with an empty line.
-    for event in reader.feed(b"\n\n"):
-        yield event
+    try:
+        async for chunk in chunks:
+            for data in reader.feed(chunk):
+                yield _added(answer, data)
+                if answer.done:
+                    return
+    except httpx.HTTPError:
+        # Some servers tear the connection down after the last word.
+        if not answer.complete:
+            raise
+    # Not every server ends its last event with an empty line, and half an event is none.
+    with suppress(msgspec.DecodeError, UnicodeDecodeError):
+        for events in [_added(answer, data) for data in reader.feed(b"\n\n")]:
+            yield events
+
+
+def _added(answer: Answer, data: bytes) -> list[StreamEvent]:
+    try:
+        return answer.add(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        mended = _mended(data)
+        if mended is None:
+            raise
+        return answer.add(mended)
+
+
+def _mended(data: bytes) -> bytes | None:
+    """Return JSON with a mark for each half of a character: some servers cut between the halves."""
+    try:
+        value = json.loads(data.decode(errors="replace"))
+    except (ValueError, RecursionError):
+        return None
+    return json.dumps(value, ensure_ascii=False).encode(errors="replace")
