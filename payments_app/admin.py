@@ -399,7 +399,7 @@ class IdempotencyAdmin(LedgerAdmin):
 class LedgerStateAdmin(LedgerAdmin):
     """The last audit, and the way out of a freeze."""
 
-    list_display = ("__str__", "checked_at", "frozen_at", "reason")
+    list_display = ("__str__", "checked_at", "whole_at", "frozen_at", "reason")
     operation = ("unfreeze_ledger", "Allow payouts again")
 
     def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:  # noqa: ARG002 the log says who

@@ -34,10 +34,13 @@ def freeze(reason: str) -> bool:
 
 
 def unfreeze() -> bool:
-    """Allow payouts again, as an operator decided; return whether they were frozen."""
+    """Allow payouts again, as an operator decided; return whether they were frozen.
+
+    The next audit reads the whole ledger: what is still wrong freezes them within a minute.
+    """
     return bool(
         posting.run(
-            "UPDATE payments_app_ledgerstate SET frozen_at = NULL, reason = ''"
-            " WHERE id = 1 AND frozen_at IS NOT NULL"
+            "UPDATE payments_app_ledgerstate SET frozen_at = NULL, reason = '',"
+            " whole_due_at = NULL WHERE id = 1 AND frozen_at IS NOT NULL"
         )
     )

@@ -30,6 +30,7 @@ __all__ = [
     "SpendingLimit",
     "TopUpRequest",
     "Transfer",
+    "VerifiedAccount",
 ]
 
 
@@ -267,14 +268,34 @@ class Receipt(models.Model):
         return f"{self.provider}:{self.external_id}"
 
 
+class VerifiedAccount(models.Model):
+    """Up to where an account was seen by a sound audit: its entries to there add up to `posted`."""
+
+    account = models.OneToOneField(Account, models.CASCADE, primary_key=True, related_name="+")
+    entry_id = models.BigIntegerField()
+    posted = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.account_id}: {self.entry_id}"
+
+
 class LedgerState(models.Model):
-    """One row: when the ledger was last audited, and whether payouts are frozen since."""
+    """One row: when the ledger was last audited, and whether payouts are frozen since.
+
+    `report` is of the last audit of what is new, `whole_report` of the last one of all rows.
+    """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
     frozen_at = models.DateTimeField(null=True, blank=True)
     reason = models.CharField(max_length=500, blank=True)
     checked_at = models.DateTimeField(null=True, blank=True)
     report = models.JSONField(default=list, blank=True)
+    whole_at = models.DateTimeField(null=True, blank=True)
+    whole_due_at = models.DateTimeField(null=True, blank=True)
+    whole_report = models.JSONField(
+        default=list, db_default=models.Value([], models.JSONField()), blank=True
+    )
+    verified_key = models.BigIntegerField(default=0, db_default=0)
 
     class Meta:
         """There is one ledger."""

@@ -88,9 +88,10 @@ class HoldRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerHealth:
-    """What the last audit said; `checked_at` is None when there was none."""
+    """What the last audits said; `checked_at` and `whole_at` are None when there was none."""
 
     checked_at: datetime | None
+    whole_at: datetime | None
     frozen_at: datetime | None
     reason: str
     mismatches: Sequence[tuple[str, str, int]]
@@ -282,11 +283,13 @@ def _spending(since: datetime | None) -> QuerySet[Entry]:
 
 
 def ledger_health() -> LedgerHealth:
-    """Return what the last audit found, and whether payouts are frozen."""
+    """Return what the last audits found, and whether payouts are frozen."""
     state = LedgerState.objects.filter(pk=1).first() or LedgerState()
+    found = {(check, name): off_by for check, name, off_by in [*state.whole_report, *state.report]}
     return LedgerHealth(
         checked_at=state.checked_at,
+        whole_at=state.whole_at,
         frozen_at=state.frozen_at,
         reason=state.reason,
-        mismatches=[(check, subject, off_by) for check, subject, off_by in state.report],
+        mismatches=[(*what, off_by) for what, off_by in found.items()],
     )

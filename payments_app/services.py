@@ -11,7 +11,7 @@ The server's keeper calls `sweep` every few seconds.
 """
 
 from payments_app.accounts import account_of_agent, account_of_user, ensure_account, find_account
-from payments_app.audit import audit, audit_if_due
+from payments_app.audit import audit, audit_if_due, audit_recent
 from payments_app.captures import (
     Refusal,
     capture,
@@ -86,6 +86,7 @@ __all__ = [
     "adjust",
     "audit",
     "audit_if_due",
+    "audit_recent",
     "authorize",
     "authorize_many",
     "authorize_within_limits",

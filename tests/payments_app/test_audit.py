@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import logging
+import threading
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from io import StringIO
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
-from django.db import connection
+from django.core.management import CommandError, call_command
+from django.db import connection, connections, transaction
+from django.db.models import F
 from django.utils import timezone
 
+from payments_app import audit as audit_module
 from payments_app import selectors, services
-from payments_app.models import Account, LedgerState
-from tests.payments_app.purses import hold, purse, usd
+from payments_app.audit.sentences import Findings, read
+from payments_app.audit.whole import CHECKS
+from payments_app.models import Account, Entry, LedgerState, VerifiedAccount
+from tests.payments_app.purses import hold, purse, to, usd
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from pytest_django import DjangoDbBlocker
 
 pytestmark = pytest.mark.django_db
 
@@ -90,29 +99,237 @@ def test_the_audit_is_due_once_a_minute() -> None:
     assert timezone.now() - health.checked_at < timedelta(seconds=30)
 
 
-@pytest.mark.parametrize(
-    ("check", "statement"),
-    [
-        (
-            "held is what active holds have left",
-            "UPDATE payments_app_account SET held = held + 1 WHERE code = 'user:one:USD'",
-        ),
-        (
-            "a hold captured what its transfers say, and at most its amount",
-            "UPDATE payments_app_hold SET captured = 1 WHERE state = 'active'",
-        ),
-        ("every key has an answer", "UPDATE payments_app_idempotency SET outcome = NULL"),
-        (
-            "a confirmed receipt was credited with its amount, once",
-            "UPDATE payments_app_receipt SET amount = amount + 1",
-        ),
-    ],
+TAMPERED: Final = {
+    "balances of an asset add up to zero": (
+        "UPDATE payments_app_account SET posted = posted + 1 WHERE code = 'user:one:USD'"
+    ),
+    "posted is the sum of the entries": (
+        "UPDATE payments_app_entry SET account_id = (SELECT id FROM payments_app_account"
+        " WHERE code = 'user:other:USD') WHERE transfer_id = (SELECT id FROM payments_app_transfer"
+        " WHERE memo = 'test one') AND amount > 0"
+    ),
+    "held is what active holds have left": (
+        "UPDATE payments_app_account SET held = held + 1 WHERE code = 'user:one:USD'"
+    ),
+    "the entries of a transfer add up to zero": (
+        "UPDATE payments_app_entry SET amount = amount * 2 WHERE transfer_id ="
+        " (SELECT id FROM payments_app_transfer WHERE kind = 'refund')"
+    ),
+    "a hold captured what its transfers say, and at most its amount": (
+        "UPDATE payments_app_hold SET captured = captured - 1 WHERE state = 'settled'"
+    ),
+    "no transfer is refunded by more than it moved": (
+        "UPDATE payments_app_transfer SET amount = 4000000000 WHERE kind = 'refund'"
+    ),
+    "every key has an answer": "UPDATE payments_app_idempotency SET outcome = NULL",
+    "a confirmed receipt was credited with its amount, once": (
+        "UPDATE payments_app_receipt SET amount = amount + 1"
+    ),
+}
+MENDED: Final = (
+    "UPDATE payments_app_entry SET amount = amount / 2 WHERE transfer_id ="
+    " (SELECT id FROM payments_app_transfer WHERE kind = 'refund')"
 )
-def test_the_audit_finds_what_no_constraint_can(check: str, statement: str) -> None:
-    hold(purse("one", "5"), "1")
-    assert services.audit().clean
+BALANCES: Final = {
+    "balances of an asset add up to zero",
+    "held is what active holds have left",
+}
 
+
+def some_rows() -> services.AccountRef:
+    """Return an account of whose money there is a row of each kind."""
+    one, agent = purse("one", "5"), purse("agent")
+    purse("other", "5")
+    hold(one, "1")
+    paid = services.capture(
+        key="c", hold_id=hold(one, "3"), amount=usd("3"), splits=[to(agent, "3")], release=True
+    ).transfer_ids[0]
+    services.refund(key="r", transfer_id=paid, by=None, reason="half", amount=usd("1"))
+    return one
+
+
+def tamper(statement: str) -> None:
+    """Run a statement that the ledger's triggers refuse from everybody."""
     with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SET LOCAL session_replication_role = replica")
+            cursor.execute(statement)
+            cursor.execute("SET LOCAL session_replication_role = origin")
+            return
+        cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
+        triggers = cursor.fetchall()
+        for name, _ in triggers:
+            cursor.execute(f"DROP TRIGGER {name}")
         cursor.execute(statement)
+        for _, sql in triggers:
+            cursor.execute(sql)
 
-    assert check in {one.check for one in services.audit().mismatches}
+
+def found(report: services.AuditReport) -> set[str]:
+    return {one.check for one in report.mismatches}
+
+
+@pytest.mark.parametrize("audit", [services.audit, services.audit_recent])
+@pytest.mark.parametrize("check", TAMPERED)
+def test_both_audits_find_what_is_wrong_with_new_rows(
+    check: str, audit: Callable[[], services.AuditReport]
+) -> None:
+    some_rows()
+
+    tamper(TAMPERED[check])
+
+    assert check in found(audit())
+
+
+@pytest.mark.parametrize("check", TAMPERED)
+def test_what_was_verified_is_found_by_the_whole_audit_and_balances_at_once(check: str) -> None:
+    some_rows()
+    assert services.audit_recent().clean
+    assert services.audit_recent().clean
+    LedgerState.objects.update(verified_key=1_000_000)
+
+    tamper(TAMPERED[check])
+
+    assert (check in found(services.audit_recent())) is (check in BALANCES)
+    assert check in found(services.audit())
+
+
+def test_every_check_is_made_by_both_audits() -> None:
+    # Nobody is overdrawn even by hand: a constraint of both databases says so.
+    assert {*TAMPERED, "nobody is overdrawn"} == set(CHECKS)
+
+
+def test_a_sound_audit_is_where_the_next_one_goes_on() -> None:
+    one = some_rows()
+    assert services.audit_recent().clean
+    point = VerifiedAccount.objects.get(pk=one.id)
+    assert point.posted == usd("3").amount
+    assert point.entry_id == max(Entry.objects.filter(account=one.id).values_list("pk", flat=True))
+
+    services.top_up(key="u", account=one.id, amount=usd("1"), provider="test", external_id="u")
+
+    assert services.audit_recent().clean
+    assert VerifiedAccount.objects.get(pk=one.id).posted == usd("4").amount
+
+
+def test_a_mismatch_is_told_again_until_it_is_mended() -> None:
+    one = some_rows()
+    services.audit()
+    before = list(VerifiedAccount.objects.order_by("pk").values())
+    services.top_up(key="u", account=one.id, amount=usd("1"), provider="test", external_id="u")
+    tamper(TAMPERED["balances of an asset add up to zero"])
+
+    assert not services.audit_recent().clean
+    assert not services.audit_recent().clean
+    assert list(VerifiedAccount.objects.order_by("pk").values()) == before
+    Account.objects.filter(pk=one.id).update(posted=F("posted") - 1)
+    assert services.audit_recent().clean
+
+
+def test_old_rows_are_read_when_the_whole_audit_is_due_and_stay_red_until_they_are_mended() -> None:
+    some_rows()
+    assert services.audit_if_due() is not None
+    assert selectors.ledger_health().whole_at is not None
+    tamper(TAMPERED["the entries of a transfer add up to zero"])
+
+    def due(*, whole: bool) -> services.AuditReport | None:
+        LedgerState.objects.update(checked_at=timezone.now() - timedelta(seconds=61))
+        if whole:
+            LedgerState.objects.update(whole_due_at=timezone.now() - timedelta(seconds=1))
+        return services.audit_if_due()
+
+    recent = due(whole=False)
+    assert recent is not None
+    assert recent.clean
+    assert selectors.ledger_health().frozen_at is None
+    assert due(whole=True) is not None
+    assert selectors.ledger_health().frozen_at is not None
+    assert (due(whole=False) or recent).clean
+    assert len(selectors.ledger_health().mismatches) == 3
+
+    tamper(MENDED)
+    services.unfreeze()
+    assert due(whole=False) is not None
+    assert selectors.ledger_health().mismatches == []
+
+
+def test_a_verified_point_that_somebody_changed_is_mended_by_the_whole_audit() -> None:
+    one = some_rows()
+    services.audit()
+    VerifiedAccount.objects.filter(pk=one.id).update(posted=1, entry_id=1)
+
+    assert not services.audit_recent().clean
+    assert services.audit().clean
+    assert services.audit_recent().clean
+
+
+def test_the_whole_audit_is_made_on_command() -> None:
+    some_rows()
+    said = StringIO()
+    call_command("audit_ledger", stdout=said)
+    assert said.getvalue() == "The ledger adds up.\n"
+    tamper(TAMPERED["held is what active holds have left"])
+
+    with pytest.raises(CommandError, match="frozen"):
+        call_command("audit_ledger", stdout=said)
+
+    assert "held is what active holds have left: user:one:USD by 1\n" in said.getvalue()
+    assert selectors.ledger_health().frozen_at is not None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nobody_who_writes_waits_for_an_audit(
+    monkeypatch: pytest.MonkeyPatch, django_db_blocker: DjangoDbBlocker
+) -> None:
+    one = some_rows()
+    written = threading.Event()
+
+    def write() -> None:
+        with django_db_blocker.unblock():
+            hold(one, "0.1")
+            connections.close_all()
+        written.set()
+
+    def read_beside_a_writer(*args: Any) -> Findings:
+        # SQLite's other connections find the database locked while a transaction is open.
+        writer = threading.Thread(target=write)
+        writer.start()
+        writer.join(15)
+        return read(*args)
+
+    monkeypatch.setattr(audit_module, "read", read_beside_a_writer)
+    for audit in (services.audit, services.audit_recent):
+        written.clear()
+        assert audit().clean
+        assert written.is_set()
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_what_is_committed_after_later_entries_is_verified_too(
+    django_db_blocker: DjangoDbBlocker,
+) -> None:
+    slow, quick, agent = purse("slow", "5"), purse("quick", "5"), purse("agent")
+    begun, may_commit = threading.Event(), threading.Event()
+
+    def pay_slowly() -> None:
+        with django_db_blocker.unblock():
+            with transaction.atomic():
+                services.transfer(key="s", debit=slow.id, credit=agent.id, amount=usd("1"))
+                begun.set()
+                may_commit.wait(10)
+            connections.close_all()
+
+    payer = threading.Thread(target=pay_slowly)
+    payer.start()
+    begun.wait(10)
+    services.transfer(key="q", debit=quick.id, credit=purse("other").id, amount=usd("1"))
+    assert services.audit_recent().clean
+    may_commit.set()
+    payer.join(10)
+
+    assert services.audit_recent().clean
+    points = dict(VerifiedAccount.objects.values_list("account__code", "entry_id"))
+    assert points["user:slow:USD"] < points["user:quick:USD"]
+    tamper("UPDATE payments_app_account SET posted = posted + 1 WHERE code = 'user:slow:USD'")
+    assert "posted is the sum of the entries" in found(services.audit_recent())

@@ -1,28 +1,10 @@
-"""The audit: nine sentences that are true of a whole ledger, asked in one statement (notes §5).
-
-The law: one statement sees one moment, so an audit under load finds no mismatch that is not there.
-A mismatch freezes payouts until an operator has looked (`freezing`), and is logged as an error.
-"""
+"""The whole ledger in nine sentences that are true of every row of it (notes §5)."""
 
 from __future__ import annotations
 
-import json
-import logging
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from django.db import connection, transaction
-
-from payments_app import posting
-from payments_app.freezing import freeze
-from payments_app.outcomes import AuditReport, Mismatch
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-logger = logging.getLogger(__name__)
-
-SHOWN: Final = 50
-"""Mismatches that are read of each audit: the first says what is wrong, not the thousandth."""
+from payments_app.audit.sentences import statement
 
 CHECKS: Final = {
     "balances of an asset add up to zero": """
@@ -88,54 +70,18 @@ CHECKS: Final = {
     """,
 }
 
-_STATEMENT: Final = " UNION ALL ".join(
-    f"SELECT '{name}', CAST(subject AS text), CAST(off_by AS numeric) FROM ({query}) AS found"  # noqa: S608 constants
-    for name, query in CHECKS.items()
-)
+_VERIFIED: Final = """
+    SELECT entries.account_id, entries.amount, entries.entry_id
+    FROM (
+        SELECT account_id, SUM(amount) AS amount, MAX(id) AS entry_id
+        FROM payments_app_entry GROUP BY account_id
+    ) entries
+    LEFT JOIN payments_app_verifiedaccount verified ON verified.account_id = entries.account_id
+    WHERE verified.account_id IS NULL OR verified.posted <> entries.amount
+        OR verified.entry_id <> entries.entry_id
+"""
 
 
-def audit() -> AuditReport:
-    """Check the whole ledger, write down what was found, and freeze payouts on a mismatch."""
-    with transaction.atomic():
-        if connection.vendor == "postgresql":
-            # The ledger grows, and a slow audit is better than none.
-            posting.run("SET LOCAL statement_timeout = '120s'")
-        found = [
-            Mismatch(check=check, subject=subject, off_by=int(off_by))
-            for check, subject, off_by in posting.rows(f"{_STATEMENT} LIMIT {SHOWN}")
-        ]
-        report = AuditReport(checked_at=_note(found), mismatches=found)
-        newly = bool(found) and freeze(f"{found[0].check}: {found[0].subject}")
-    if newly:
-        logger.error("the ledger does not add up, payouts are frozen")
-    for mismatch in found[:5]:
-        logger.error(
-            "ledger mismatch: %s: %s by %d", mismatch.check, mismatch.subject, mismatch.off_by
-        )
-    return report
-
-
-def audit_if_due(seconds: float = 60.0) -> AuditReport | None:
-    """Audit when the last audit is longer ago than this; None when another process just did."""
-    with transaction.atomic():
-        posting.run(
-            "INSERT INTO payments_app_ledgerstate (id, reason, report) VALUES (1, '', '[]')"
-            " ON CONFLICT (id) DO NOTHING"
-        )
-        mine = posting.run(
-            f"UPDATE payments_app_ledgerstate SET checked_at = {posting.now_sql()} WHERE id = 1"  # noqa: S608 constants
-            f" AND (checked_at IS NULL OR checked_at < {posting.later_sql()})",
-            [-seconds],
-        )
-    return audit() if mine else None
-
-
-def _note(found: list[Mismatch]) -> datetime:
-    """Write down when the audit was and what it found."""
-    checked_at = posting.rows(
-        "INSERT INTO payments_app_ledgerstate (id, checked_at, reason, report)"  # noqa: S608 constants
-        f" VALUES (1, {posting.now_sql()}, '', %s) ON CONFLICT (id) DO UPDATE"
-        " SET checked_at = excluded.checked_at, report = excluded.report RETURNING checked_at",
-        [json.dumps([[one.check, one.subject, one.off_by] for one in found])],
-    )
-    return posting.moment(checked_at[0][0])
+def whole_statement() -> str:
+    """Return the statement that checks all rows; it looks at no verified point."""
+    return statement(CHECKS, _VERIFIED)

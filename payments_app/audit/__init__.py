@@ -1,0 +1,151 @@
+"""The audit: every minute what is new and all balances, every hour the whole ledger (notes §5).
+
+The law: one statement sees one moment, so an audit under load finds no mismatch that is not there,
+and no writer waits for it. An audit that finds nothing writes down up to where each account was
+seen; the next one goes on from there. Balances that somebody changed are found within a minute,
+rows that were seen before within WHOLE_SECONDS. A mismatch freezes payouts until an operator has
+looked (`freezing`), and is logged as an error.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import connection, transaction
+
+from payments_app import posting
+from payments_app.audit.recent import KEYS_BEHIND, recent_statement
+from payments_app.audit.sentences import read
+from payments_app.audit.whole import whole_statement
+from payments_app.freezing import freeze
+from payments_app.outcomes import AuditReport
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from payments_app.audit.sentences import Findings
+    from payments_app.outcomes import Mismatch
+
+logger = logging.getLogger(__name__)
+
+RECENT_SECONDS: Final = 60.0
+WHOLE_SECONDS: Final = 3600.0
+AGAIN_SECONDS: Final = 900.0
+"""When somebody else reads the whole ledger if whoever began died over it."""
+TIMEOUT_SECONDS: Final = 1800
+ROWS: Final = 500
+
+
+def audit() -> AuditReport:
+    """Check the whole ledger, write down what was found, and freeze payouts on a mismatch."""
+    with _patiently():
+        findings = read(whole_statement())
+    return _noted(findings, whole=True)
+
+
+def audit_recent() -> AuditReport:
+    """Check all balances and what came since the last sound audit; else as `audit`."""
+    found = posting.rows("SELECT verified_key FROM payments_app_ledgerstate WHERE id = 1")
+    last_key = found[0][0] if found else 0
+    with _patiently():
+        findings = read(recent_statement(), [last_key - KEYS_BEHIND])
+    return _noted(findings, whole=False)
+
+
+def audit_if_due(seconds: float = RECENT_SECONDS) -> AuditReport | None:
+    """Audit when the last audit is longer ago than this; None when another process just did.
+
+    The whole ledger is read when its time has come, or when it never was.
+    """
+    now = posting.now_sql()
+    with transaction.atomic():
+        posting.run(
+            "INSERT INTO payments_app_ledgerstate (id, reason, report) VALUES (1, '', '[]')"
+            " ON CONFLICT (id) DO NOTHING"
+        )
+        mine = posting.run(
+            f"UPDATE payments_app_ledgerstate SET checked_at = {now} WHERE id = 1"  # noqa: S608 constants
+            f" AND (checked_at IS NULL OR checked_at < {posting.later_sql()})",
+            [-seconds],
+        )
+        whole = mine and posting.run(
+            f"UPDATE payments_app_ledgerstate SET whole_due_at = {posting.later_sql()}"  # noqa: S608 constants
+            f" WHERE id = 1 AND (whole_due_at IS NULL OR whole_due_at <= {now})",
+            [AGAIN_SECONDS],
+        )
+    if not mine:
+        return None
+    return audit() if whole else audit_recent()
+
+
+@contextmanager
+def _patiently() -> Iterator[None]:
+    """Let a statement take long. On SQLite a transaction would make every writer wait for it."""
+    if connection.vendor != "postgresql":
+        yield
+        return
+    with transaction.atomic():
+        # The ledger grows, and a slow audit is better than none.
+        posting.run(f"SET LOCAL statement_timeout = '{TIMEOUT_SECONDS}s'")
+        # To compile the statement takes two seconds, to run it mostly less.
+        posting.run("SET LOCAL jit = off")
+        yield
+
+
+# --- What was found ---
+
+
+def _noted(findings: Findings, *, whole: bool) -> AuditReport:
+    """Write down what an audit found; where that is nothing, from where the next one goes on."""
+    found = findings.mismatches
+    with transaction.atomic():
+        checked_at = _note(found, whole=whole)
+        newly = bool(found) and freeze(f"{found[0].check}: {found[0].subject}")
+        if not found:
+            _go_on_from(findings)
+    if newly:
+        logger.error("the ledger does not add up, payouts are frozen")
+    for mismatch in found[:5]:
+        logger.error(
+            "ledger mismatch: %s: %s by %d", mismatch.check, mismatch.subject, mismatch.off_by
+        )
+    return AuditReport(checked_at=checked_at, mismatches=found)
+
+
+def _note(found: Sequence[Mismatch], *, whole: bool) -> datetime:
+    """Write down when the audit was and what it found; a whole one has the last word."""
+    report = json.dumps([[one.check, one.subject, one.off_by] for one in found])
+    now = posting.now_sql()
+    names, values = "checked_at, report", f"{now}, %s"
+    params: list[Any] = [report]
+    if whole:
+        names = "checked_at, report, whole_at, whole_report, whole_due_at"
+        values = f"{now}, '[]', {now}, %s, {posting.later_sql()}"
+        params = [report, WHOLE_SECONDS]
+    changes = ", ".join(f"{name} = excluded.{name}" for name in names.split(", "))
+    checked_at = posting.rows(
+        f"INSERT INTO payments_app_ledgerstate (id, reason, {names}) VALUES (1, '', {values})"  # noqa: S608 constants
+        f" ON CONFLICT (id) DO UPDATE SET {changes} RETURNING checked_at",
+        params,
+    )
+    return posting.moment(checked_at[0][0])
+
+
+def _go_on_from(findings: Findings) -> None:
+    """Write down the point that is verified. An older one that comes late is true too."""
+    posting.run(
+        "UPDATE payments_app_ledgerstate SET verified_key = %s WHERE id = 1", [findings.last_key]
+    )
+    for start in range(0, len(findings.verified), ROWS):
+        part = findings.verified[start : start + ROWS]
+        posting.run(
+            "INSERT INTO payments_app_verifiedaccount (account_id, entry_id, posted) VALUES "  # noqa: S608 marks only
+            + ", ".join(["(%s, %s, %s)"] * len(part))
+            + " ON CONFLICT (account_id) DO UPDATE SET entry_id = excluded.entry_id,"
+            " posted = excluded.posted",
+            [value for one in part for value in (one.account_id, one.entry_id, one.posted)],
+        )

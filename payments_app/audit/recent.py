@@ -1,0 +1,154 @@
+"""What came since the last sound audit, and every balance: the same sentences, of fewer rows.
+
+The law: an account's entries get their ids under its row lock, so those that are newer than the
+last one that was seen are exactly those that nobody has checked. What was checked is taken from the
+point that was written down; that the rows below it are still what they were is for the whole audit.
+Each row is found by an index, whatever a planner believes: the work grows with the accounts and
+with what is new, not with the ledger.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.db import connection
+
+from payments_app.audit.sentences import statement
+from payments_app.audit.whole import CHECKS
+
+KEYS_BEHIND: Final = 10_000
+"""Keys that are looked at again: their transactions may have ended after later ones."""
+
+_HELD: Final = """
+    SELECT account.code AS subject, account.held - coalesce(reserved.amount, 0) AS off_by
+    FROM payments_app_account account
+    LEFT JOIN (
+        SELECT account_id, SUM(amount - captured) AS amount FROM payments_app_hold
+        WHERE state = 'active' GROUP BY account_id
+    ) reserved ON reserved.account_id = account.id
+    WHERE account.held <> coalesce(reserved.amount, 0)
+"""
+_POSTED: Final = """
+    SELECT account.code AS subject,
+        account.posted - coalesce(verified.posted, 0) - coalesce(sums.amount, 0) AS off_by
+    FROM payments_app_account account
+    LEFT JOIN payments_app_verifiedaccount verified ON verified.account_id = account.id
+    LEFT JOIN sums ON sums.account_id = account.id
+    WHERE account.posted <> coalesce(verified.posted, 0) + coalesce(sums.amount, 0)
+"""
+_ENTRIES: Final = """
+    SELECT id AS subject, total AS off_by FROM (
+        SELECT moved.id, moved.amount,
+            (SELECT coalesce(SUM(amount), 0) FROM payments_app_entry
+                WHERE transfer_id = moved.id) AS total,
+            (SELECT COUNT(*) FROM payments_app_entry WHERE transfer_id = moved.id) AS sides,
+            (SELECT coalesce(SUM(amount), 0) FROM payments_app_entry
+                WHERE transfer_id = moved.id AND amount > 0) AS gets
+        FROM moved
+    ) AS transfers
+    WHERE total <> 0 OR sides < 2 OR gets <> amount
+"""
+_CAPTURED: Final = """
+    SELECT id AS subject, captured - total AS off_by FROM (
+        SELECT hold.id, hold.amount, hold.captured,
+            (SELECT coalesce(SUM(amount), 0) FROM payments_app_transfer
+                WHERE hold_id = hold.id AND reverses_id IS NULL) AS total
+        FROM ({holds}) hold
+    ) AS holds
+    WHERE captured <> total OR captured > amount
+"""
+_REFUNDED: Final = """
+    SELECT id AS subject, back - amount AS off_by FROM (
+        SELECT paid.id, paid.amount,
+            (SELECT coalesce(SUM(amount), 0) FROM payments_app_transfer
+                WHERE reverses_id = paid.id) AS back
+        FROM ({paid}) paid
+    ) AS refunds
+    WHERE back > amount
+"""
+_ANSWERED: Final = """
+    SELECT scope || ':' || key AS subject, 1 AS off_by
+    FROM payments_app_idempotency WHERE id > %s AND outcome IS NULL
+"""
+_CREDITED: Final = """
+    SELECT provider || ':' || external_id AS subject, amount - moved_amount AS off_by FROM (
+        SELECT receipt.provider, receipt.external_id, receipt.amount,
+            moved.amount AS moved_amount,
+            (SELECT COUNT(*) FROM payments_app_receipt
+                WHERE transfer_id = moved.id AND state = 'confirmed') AS told
+        FROM moved {receipts}
+    ) AS receipts
+    WHERE amount <> moved_amount OR told > 1
+"""
+
+
+def recent_statement() -> str:
+    """Return the statement; its one parameter is the id of the key after which keys are new."""
+    of_holds = _each("payments_app_hold", "hold", "hold.id = named.id")
+    of_paid = _each("payments_app_transfer", "paid", "paid.id = named.id")
+    holds = (
+        "SELECT id, amount, captured FROM payments_app_hold WHERE state = 'active'"  # noqa: S608 constants
+        " UNION SELECT hold.id, hold.amount, hold.captured"
+        f" FROM (SELECT DISTINCT hold_id AS id FROM moved) AS named {of_holds}"
+    )
+    paid = (
+        "SELECT paid.id, paid.amount"  # noqa: S608 constants
+        f" FROM (SELECT DISTINCT reverses_id AS id FROM moved) AS named {of_paid}"
+    )
+    receipts = _each("payments_app_receipt", "receipt", "receipt.transfer_id = moved.id")
+    checks = dict(
+        zip(
+            CHECKS,
+            (
+                CHECKS["balances of an asset add up to zero"],
+                _POSTED,
+                _HELD,
+                _ENTRIES,
+                CHECKS["nobody is overdrawn"],
+                _CAPTURED.format(holds=holds),
+                _REFUNDED.format(paid=paid),
+                _ANSWERED,
+                _CREDITED.format(receipts=receipts),
+            ),
+            strict=True,
+        )
+    )
+    verified = """
+        SELECT sums.account_id, coalesce(verified.posted, 0) + sums.amount AS amount, sums.entry_id
+        FROM sums
+        LEFT JOIN payments_app_verifiedaccount verified ON verified.account_id = sums.account_id
+    """
+    return statement(checks, verified, _with_new_rows())
+
+
+def _with_new_rows() -> str:
+    """Return the WITH clause: new entries, their sums by account, and their transfers."""
+    newer = "entry.account_id = seen.account_id AND entry.id > seen.entry_id"
+    entries = _each("payments_app_entry", "entry", newer)
+    transfers = _each("payments_app_transfer", "transfer", "transfer.id = named.id")
+    return f"""
+        WITH seen AS MATERIALIZED (
+            SELECT account.id AS account_id, coalesce(verified.entry_id, 0) AS entry_id
+            FROM payments_app_account account
+            LEFT JOIN payments_app_verifiedaccount verified ON verified.account_id = account.id
+        ), fresh AS MATERIALIZED (
+            SELECT entry.id, entry.account_id, entry.amount, entry.transfer_id FROM seen {entries}
+        ), sums AS MATERIALIZED (
+            SELECT account_id, SUM(amount) AS amount, MAX(id) AS entry_id
+            FROM fresh GROUP BY account_id
+        ), moved AS MATERIALIZED (
+            SELECT transfer.id, transfer.amount, transfer.hold_id, transfer.reverses_id
+            FROM (SELECT DISTINCT transfer_id AS id FROM fresh) AS named {transfers}
+        )
+    """  # noqa: S608 constants
+
+
+def _each(table: str, name: str, condition: str) -> str:
+    """Return a join that looks rows up one by one, by an index."""
+    if connection.vendor == "postgresql":
+        return (
+            f"CROSS JOIN LATERAL (SELECT {name}.* FROM {table} {name}"  # noqa: S608 constants
+            f" WHERE {condition} OFFSET 0) AS {name}"
+        )
+    # SQLite keeps the order of a CROSS JOIN.
+    return f"CROSS JOIN {table} {name} ON {condition}"

@@ -1,0 +1,75 @@
+"""Checks as one statement: one statement sees one moment, so load makes no mismatch.
+
+The law: a check is a query of (subject, off_by) that finds nothing in a sound ledger. Beside what
+they find, the same statement tells up to which entry each account was seen, and what its entries
+add up to there: from that point the next audit goes on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from payments_app import posting
+from payments_app.outcomes import Mismatch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+SHOWN: Final = 50
+"""Mismatches that are read of each audit: the first says what is wrong, not the thousandth."""
+
+_VERIFIED: Final = "verified"
+_LAST_KEY: Final = "last key"
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """An account as it was seen: its entries up to `entry_id` add up to `posted`."""
+
+    account_id: int
+    entry_id: int
+    posted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What one statement saw; `verified` is worth something where nothing was found."""
+
+    mismatches: Sequence[Mismatch]
+    verified: Sequence[Verified]
+    last_key: int
+
+
+def statement(checks: Mapping[str, str], verified: str, first: str = "") -> str:
+    """Return the statement of some checks; `verified` is (account_id, sum, entry_id) of accounts.
+
+    `first` is a WITH clause that both may name.
+    """
+    found = " UNION ALL ".join(
+        f"SELECT '{name}' AS what, CAST(subject AS text) AS subject,"  # noqa: S608 constants
+        f" CAST(off_by AS numeric) AS number, 0 AS place FROM ({query}) AS found"
+        for name, query in checks.items()
+    )
+    return (
+        f"{first} SELECT * FROM (SELECT * FROM ({found}) AS every LIMIT {SHOWN}) AS mismatches"  # noqa: S608 constants
+        f" UNION ALL SELECT '{_VERIFIED}', CAST(account_id AS text), CAST(amount AS numeric),"
+        f" entry_id FROM ({verified}) AS verified"
+        f" UNION ALL SELECT '{_LAST_KEY}', '', 0, coalesce(MAX(id), 0)"
+        " FROM payments_app_idempotency"
+    )
+
+
+def read(sql: str, params: Sequence[int] = ()) -> Findings:
+    """Run a statement of checks."""
+    mismatches = []
+    verified = []
+    last_key = 0
+    for what, subject, number, place in posting.rows(sql, params):
+        if what == _VERIFIED:
+            verified.append(Verified(int(subject), place, int(number)))
+        elif what == _LAST_KEY:
+            last_key = place
+        else:
+            mismatches.append(Mismatch(check=what, subject=subject, off_by=int(number)))
+    return Findings(mismatches, verified, last_key)

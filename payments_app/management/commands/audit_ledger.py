@@ -1,0 +1,22 @@
+"""`manage.py audit_ledger`: read the whole ledger now, and say whether it adds up."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from payments_app import services
+
+
+class Command(BaseCommand):
+    """Audits as the server does every hour: what is found freezes payouts."""
+
+    help = "Read the whole ledger and check that it adds up; a mismatch freezes payouts."
+
+    def handle(self, *_: Any, **__: Any) -> None:
+        """Audit; ends with 1 for a mismatch."""
+        report = services.audit()
+        for one in report.mismatches:
+            self.stdout.write(f"{one.check}: {one.subject} by {one.off_by}")
+        if report.mismatches:
+            raise CommandError("The ledger does not add up. Payouts are frozen.")
+        self.stdout.write("The ledger adds up.")
