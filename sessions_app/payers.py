@@ -75,7 +75,7 @@ class Payment:
 def purchase_of(session: OpenSession, spec: AgentSpec) -> Purchase:
     """Return what an agent's answer to a session is, as far as money is concerned."""
     return Purchase(
-        chat_id=session.chat_id,
+        chat_id=session.asked_in,
         agent_id=spec.id,
         agent=spec.name,
         asset=spec.pricing.currency,

@@ -42,6 +42,11 @@ class OpenSession:
     parent: ParentCall | None = None
 
     @property
+    def asked_in(self) -> str:
+        """The chat in which its work was asked for at first: its own, unless an agent asked."""
+        return self.chat_id if self.parent is None else self.parent.asked_in
+
+    @property
     def is_shared(self) -> bool:
         """Whether people meet in its chat, rather than one client and its agent."""
         return self.chat_kind == "group"
@@ -94,9 +99,13 @@ def open_session_of(row: Session, principal: Principal) -> OpenSession:
 
 def parent_of(row: Session) -> ParentCall | None:
     """Return the call that a session works for."""
-    if row.parent_call is None:
+    call = row.parent_call
+    if call is None:
         return None
-    return ParentCall(pk=row.parent_call.pk, response_id=row.parent_call.response_id)
+    first = call.response
+    while (above := first.session) is not None and above.parent_call is not None:
+        first = above.parent_call.response
+    return ParentCall(pk=call.pk, response_id=call.response_id, asked_in=first.chat_id)
 
 
 def anonymous_session_principal(session_id: str) -> str | None:

@@ -78,10 +78,15 @@ class Refused:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ParentCall:
-    """The call by which another agent asked for a response: its row, and the response it is of."""
+    """The call by which another agent asked for a response: its row, and the response it is of.
+
+    `asked_in` is the chat in which a person or program asked for the work at first: what is to be
+    allowed or paid is asked there, and its rule says who pays.
+    """
 
     pk: int
     response_id: str
+    asked_in: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -51,3 +51,8 @@ class RunContext:
     payment: Payment | None = None
     # What was used before this process took the response over.
     usage_before: uamp.UsageStats | None = None
+
+    @property
+    def asked_in(self) -> str:
+        """The chat in which the work was asked for at first: see ParentCall."""
+        return self.chat_id if self.parent is None else self.parent.asked_in

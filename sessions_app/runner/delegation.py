@@ -118,6 +118,7 @@ def _new_session(asker: Session, target: AgentSpec, pk: int) -> Session:
         uamp_version=uamp.VERSION,
         config=msgspec.to_builtins(uamp.SessionConfig()),
         parent_call_id=pk,
+        payment_token_id=asker.payment_token_id,
     )
 
 

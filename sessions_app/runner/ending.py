@@ -92,7 +92,7 @@ def _used(
         usage = msgspec.structs.replace(usage, cost=bill.told())
     return usage, Charge(
         response_id=context.response_id,
-        chat_id=context.chat_id,
+        chat_id=context.asked_in,
         agent_id=context.spec.id,
         amount=bill.total,
         protocol=context.protocol,

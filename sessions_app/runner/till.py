@@ -129,7 +129,7 @@ class Till:
         except paying.MandateRevoked:
             self._payment = replace(self._payment, source=None)
             event = revoked(self._run.response_id, self._run.context.spec.name, amount)
-            await self.tell_payer(event, self._run.context.chat_id)
+            await self.tell_payer(event)
             return False
         except paying.REFUSALS:
             return False
@@ -158,7 +158,7 @@ class Till:
         future: asyncio.Future[PaymentRequest] = asyncio.get_running_loop().create_future()
         self._wait = (row.pk, future)
         try:
-            await self.tell_payer(required(row, run.context.spec.name), row.asked_in)
+            await self.tell_payer(required(row, run.context.spec.name))
             self.settle(await database.run(payment_requests.decided, [row.pk]))
             with run.unhurried():
                 row = await future
@@ -175,8 +175,7 @@ class Till:
         await self._accept(row.hold_id, await database.run(paying.payer_balance, run.response_id))
 
     async def _accept(self, payment_id: str, balance: Money | None) -> None:
-        event = accepted(self._run.response_id, payment_id, balance)
-        await self.tell_payer(event, self._run.context.chat_id)
+        await self.tell_payer(accepted(self._run.response_id, payment_id, balance))
 
     async def close(self, cost: Money, left: Money | None) -> None:
         """Tell who paid what is left (UAMP §3.3), after the end of the answer.
@@ -186,8 +185,7 @@ class Till:
         if left is None:
             left = await database.run(paying.payer_balance, self._run.response_id)
         if left is not None:
-            event = balance_event(self._run.response_id, left, cost)
-            await self.tell_payer(event, self._run.context.chat_id)
+            await self.tell_payer(balance_event(self._run.response_id, left, cost))
 
     def settle(self, rows: list[PaymentRequest]) -> None:
         """Take the ends of requests, from the doorbell or from reading the rows."""
@@ -195,19 +193,20 @@ class Till:
             if self._wait is not None and self._wait[0] == row.pk and not self._wait[1].done():
                 self._wait[1].set_result(row)
 
-    async def tell_payer(self, event: ev.Event, chat_id: str) -> None:
+    async def tell_payer(self, event: ev.Event) -> None:
         """Tell who pays, wherever they are in the chat in which the work was asked for."""
         run, payer = self._run, self._payment.payer_id
-        is_asker = payer == run.context.user_id
-        text = frame(event)
-        if is_asker:
+        text, chat_id = frame(event), run.context.asked_in
+        # Who asked for work that an agent passed on does not listen to this run.
+        listens = payer == run.context.user_id and run.context.parent is None
+        if listens:
             run.tell_here(text)
             if not run.fans_out:
                 return
         signal = fanout.signal_message(
             chat_id=chat_id,
             frame=text,
-            origin=run.context.origin if is_asker else "",
+            origin=run.context.origin if listens else "",
             to_user_id=payer,
             response_id=run.response_id,
         )

@@ -1,0 +1,135 @@
+"""Work for another agent that has a price: paid as what is asked for in its chat (D7, ADR 10)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from payments_app import selectors as ledger_rows
+from payments_app import services as ledger
+from payments_app import tokens
+from payments_app.models import Transfer
+from sessions_app import payers
+from tests.client import TERMINAL, Frame, UampClient, wait_until
+from tests.house import shared_chat
+from tests.sessions_app.team_tools import order
+from tests.sessions_app.test_delegation import doer, said, to
+from tests.sessions_app.test_payments import clean, earned, pay, rich, types, usd, wallet
+
+if TYPE_CHECKING:
+    from agents_app.models import Agent
+    from chat_app.models import Chat
+    from tests.house import Dial, Person
+
+TASK = to("paid", order(say="done"))
+
+
+@pytest.fixture
+def paid(demo: object) -> Agent:
+    """Give an agent that costs a quarter, and one that gives it work for nothing."""
+    doer("boss", "paid")
+    return doer("paid", pricing={"per_answer": "0.25"})
+
+
+def frames_to_the_end(client: UampClient) -> list[Frame]:
+    """Return what comes until the answer has ended and its payer knows what is left."""
+    frames = client.until(*TERMINAL, "payment.balance")
+    return frames + client.until(*(set(TERMINAL) | {"payment.balance"}) - {frames[-1]["type"]})
+
+
+def chat_that_pays(rule: str, *people: Person) -> Chat:
+    """Make a chat in which an agent passes everything on, and this rule says who pays."""
+    chat = shared_chat(*people, agents=("boss",), trigger="always")
+    chat.payer = rule
+    chat.save()
+    return chat
+
+
+def charged_chats() -> set[str]:
+    """Return the chats that charges were for."""
+    return set(Transfer.objects.filter(kind="answer").values_list("chat_id", flat=True))
+
+
+def test_who_asked_is_asked_for_the_price_of_delegated_work(
+    dial: Dial, alice: Person, paid: Agent
+) -> None:
+    rich(alice)
+    client = dial(alice)
+    created = client.create_session(agent="boss")
+    client.ask(TASK)
+    asked = client.until("payment.required")[-1]
+    assert asked["requirements"]["amount"] == "0.25"
+    pay(client, asked)
+    frames = frames_to_the_end(client)
+    assert [f["response_id"] for f in frames if f["type"].startswith("payment.")] == [
+        asked["response_id"]
+    ] * 2
+    (ended,) = [f for f in frames if f["type"] in TERMINAL]
+    assert said([ended]) == "heard: done"
+    assert (str(wallet(alice).available), earned(paid)) == ("9.75", "0.25")
+    # The work was asked for here: its cost counts here.
+    assert charged_chats() == {created["chat"]}
+    assert clean()
+
+
+def test_the_token_of_the_session_pays_for_delegated_work(
+    dial: Dial, alice: Person, paid: Agent
+) -> None:
+    issued = tokens.issue(key="t", user_id=rich(alice).user.pk, amount=usd("1"), expires_in=600)
+    client = dial()
+    client.create_session(agent="boss", payment_token=issued.token)
+    frames = client.answer(TASK)
+    assert said(frames) == "heard: done"
+    assert "payment.required" not in types(frames)
+    wait_until(lambda: earned(paid) == "0.25")
+
+
+def test_a_visitor_is_asked_for_the_price_of_delegated_work(
+    dial: Dial, alice: Person, paid: Agent
+) -> None:
+    issued = tokens.issue(key="t", user_id=rich(alice).user.pk, amount=usd("1"), expires_in=600)
+    client = dial()
+    client.create_session(agent="boss")
+    client.ask(TASK)
+    asked = client.until("payment.required")[-1]
+    pay(client, asked, scheme="token", token=issued.token)
+    frames = frames_to_the_end(client)
+    assert "payment.accepted" in types(frames)
+    assert earned(paid) == "0.25"
+
+
+def test_the_owner_of_the_chat_pays_for_delegated_work(
+    dial: Dial, alice: Person, bob: Person, paid: Agent
+) -> None:
+    chat = chat_that_pays("owner", rich(alice), bob)
+    owner, client = dial(alice), dial(bob)
+    owner.create_session(chat=chat.pk)
+    client.create_session(chat=chat.pk)
+    client.ask(TASK)
+    assert said(client.until(*TERMINAL)) == "heard: done"
+    wait_until(lambda: earned(paid) == "0.25")
+    assert str(wallet(alice).available) == "9.75"
+    heard = frames_to_the_end(owner)
+    (left,) = [f["balance"] for f in heard if f["type"] == "payment.balance"]
+    assert left == "9.75"
+    assert charged_chats() == {chat.pk}
+
+
+def test_the_pool_of_the_chat_pays_for_delegated_work_of_any_depth(
+    dial: Dial, alice: Person, paid: Agent
+) -> None:
+    doer("chief", "boss")
+    chat = shared_chat(rich(alice), agents=("chief",), trigger="always")
+    chat.payer = "pool"
+    chat.save()
+    pool = payers.pool_of(chat.pk, "USD")
+    wallet_id = ledger.account_of_user(alice.user.pk).id
+    ledger.transfer(key="pool", debit=wallet_id, credit=pool, amount=usd("1"))
+    client = dial(alice)
+    client.create_session(chat=chat.pk)
+    client.ask(to("boss", TASK))
+    assert said(client.until(*TERMINAL, timeout=30)) == "heard: heard: done"
+    wait_until(lambda: str(ledger_rows.balance(pool).available) == "0.75")
+    assert charged_chats() == {chat.pk}
+    assert clean()
