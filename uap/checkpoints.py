@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -80,16 +81,17 @@ class Checkpointer:
         self._saved = state.id
         saving = asyncio.ensure_future(self._save(self._store, self._session_id, state))
         try:
-            await asyncio.shield(saving)
+            # Unlike a shield, this raises nothing of what the store does, not even a cancellation.
+            await asyncio.wait({saving})
         except asyncio.CancelledError:
-            await saving
+            await asyncio.wait({saving})
             raise
 
     @staticmethod
     async def _save(store: CheckpointStore, session_id: str, state: AgentState) -> None:
         try:
             await store.save(session_id, state.to_json())
-        except Exception:
+        except (Exception, asyncio.CancelledError):
             logger.exception("The checkpoint of session %s was not saved", session_id)
 
 
@@ -159,8 +161,9 @@ class _FileCheckpoints:
         return await asyncio.to_thread(self._read, path, CheckpointMetadata)
 
     async def delete(self, session_id: str) -> None:
-        folder = self._folder(session_id)
-        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        # What cannot be deleted is still there, and who asked has to know.
+        with suppress(FileNotFoundError):
+            await asyncio.to_thread(shutil.rmtree, self._folder(session_id))
 
     async def list(self) -> Sequence[str]:
         paths = await asyncio.to_thread(sorted, self._directory.glob("*/checkpoint.json"))

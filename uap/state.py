@@ -1,11 +1,13 @@
 """The state of an agent as a value (UAP §6, §12.1).
 
 The law: a state never changes. Each operation returns a new state with a new UUIDv4 id, and nothing
-that a state holds can be changed through it; what it holds is all that its JSON says.
+of its own can be changed through it (messages are frozen values of `upp`, and what vendors keep in
+them is theirs); what it holds is all that its JSON says.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
 from uuid import uuid4
@@ -105,7 +107,11 @@ class AgentState:
     subagent_traces: tuple[SubagentExecutionTrace, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "metadata", _frozen(self.metadata))
+        try:
+            frozen = _frozen(self.metadata)
+        except RecursionError as error:
+            raise TypeError("Metadata is nested too deeply.") from error
+        object.__setattr__(self, "metadata", frozen)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What keeps metadata from being changed cannot be pickled, and JSON says it all.
@@ -188,15 +194,18 @@ class AgentState:
             shape = msgspec.convert(given, type=_StateJSON)
         except msgspec.ValidationError as error:
             raise InvalidState(f"This is no agent state: {error}") from error
-        return cls(
-            id=shape.id,
-            messages=shape.messages,
-            step=shape.step,
-            metadata=shape.metadata,
-            reasoning=shape.reasoning,
-            plan=shape.plan,
-            subagent_traces=shape.subagent_traces,
-        )
+        try:
+            return cls(
+                id=shape.id,
+                messages=shape.messages,
+                step=shape.step,
+                metadata=shape.metadata,
+                reasoning=shape.reasoning,
+                plan=shape.plan,
+                subagent_traces=shape.subagent_traces,
+            )
+        except TypeError as error:
+            raise InvalidState(f"This is no agent state: {error}") from error
 
 
 def _restored(given: dict[str, Any]) -> AgentState:
@@ -204,15 +213,33 @@ def _restored(given: dict[str, Any]) -> AgentState:
 
 
 def _frozen(value: Any) -> Any:
-    if value is None or isinstance(value, str | bool | int | float):
+    if value is None or isinstance(value, bool):
         return value
+    # Texts and numbers of classes of their own (an enum, a marked-safe text) become plain ones.
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        if not isfinite(value):
+            raise TypeError(f"Metadata is JSON, and {value} is no number there.")
+        return float(value)
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
             raise TypeError("The keys of metadata are text.")
-        return MappingProxyType({key: _frozen(inner) for key, inner in value.items()})
+        return MappingProxyType({_text(key): _frozen(inner) for key, inner in value.items()})
     if isinstance(value, list | tuple):
         return tuple(_frozen(inner) for inner in value)
     raise TypeError(f"Metadata is JSON, and {type(value).__name__} is not.")
+
+
+def _text(value: str) -> str:
+    text = str.__str__(value)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise TypeError("Metadata is JSON, and half a character is no text.") from error
+    return text
 
 
 def _thawed(value: Any) -> Any:

@@ -119,6 +119,24 @@ async def test_a_save_that_fails_is_logged_and_nothing_else(
     assert "disk full" in caplog.text
 
 
+async def test_a_save_that_is_cancelled_inside_the_store_does_not_cancel_the_run(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """UAP §12.3 MUST NOT throw: not even the cancellation of what the store waited for."""
+
+    class GivesUp(Saves):
+        async def save(self, session_id: str, state: Mapping[str, Any]) -> None:
+            waited = asyncio.ensure_future(super().save(session_id, state))
+            waited.cancel()
+            await waited
+
+    bot = agent(model=model("yes"), checkpoints=GivesUp(), session_id="s")
+    result = await bot.generate("go", START)
+
+    assert result.turn.response.text == "yes"
+    assert caplog.messages == ["The checkpoint of session s was not saved"]
+
+
 async def test_a_save_that_began_is_finished_when_the_run_is_aborted() -> None:
     """UAP §12.3 MUST: checkpoints are saved after each step_end event."""
     store = Saves(gate=asyncio.Event())
@@ -306,3 +324,12 @@ async def test_saves_at_the_same_time_leave_a_whole_state(tmp_path: Path) -> Non
     await asyncio.gather(*(store.save("s", state) for state in states))
 
     assert await store.load("s") in states
+
+
+async def test_what_cannot_be_deleted_is_not_forgotten_in_silence(tmp_path: Path) -> None:
+    store = file_checkpoints(tmp_path)
+    (tmp_path / "s").write_text("a file where a folder should be")
+
+    with pytest.raises(NotADirectoryError):
+        await store.delete("s")
+    await store.delete("nobody")

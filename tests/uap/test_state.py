@@ -1,8 +1,10 @@
 """The state as a value, and its JSON."""
 
 import copy
+import math
 import pickle
 from dataclasses import FrozenInstanceError
+from enum import IntEnum, StrEnum
 from typing import Any
 from uuid import UUID
 
@@ -110,11 +112,56 @@ def test_nothing_can_be_changed_through_a_state() -> None:
     assert state.metadata["k"]["list"] == (1, {"deep": 2})
 
 
-@pytest.mark.parametrize("value", [object(), {1: 2}, [b"bytes"]])
+def nested(levels: int) -> dict[str, Any]:
+    deepest: dict[str, Any] = {}
+    for _ in range(levels):
+        deepest = {"a": deepest}
+    return deepest
+
+
+@pytest.mark.parametrize(
+    "value",
+    [object(), {1: 2}, [b"bytes"], math.nan, [math.inf], "\ud83d", {"\ud83d": 1}, nested(2000)],
+    ids=["object", "key", "bytes", "nan", "inf", "half", "half_key", "deep"],
+)
 def test_metadata_that_is_no_json_is_refused_at_once(value: Any) -> None:
     """UAP §14.2 MUST: the state is fully serialisable."""
     with pytest.raises(TypeError, match="etadata"):
         AgentState.initial().with_metadata("k", value)
+
+
+class Name(StrEnum):
+    """Texts with a class of their own."""
+
+    A = "a"
+
+
+class Marked(str):
+    """A text that a template library has marked."""
+
+    __slots__ = ()
+
+
+class Count(IntEnum):
+    """Numbers with a class of their own."""
+
+    ONE = 1
+
+
+class Metres(float):
+    """A measure."""
+
+    __slots__ = ()
+
+
+def test_metadata_that_only_look_different_become_json() -> None:
+    """UAP §14.2 MUST: the state is fully serialisable."""
+    given = {Marked("k"): [Name.A, Marked("<b>"), Count.ONE, Metres(2.5), True, 2**70]}
+    state = AgentState.initial().with_metadata("m", given)
+
+    assert AgentState.from_json(state.to_json()) == state
+    kept = [type(value) for value in state.metadata["m"]["k"]]
+    assert kept == [str, str, int, float, bool, int]
 
 
 def test_the_json_of_a_state_comes_back_as_the_same_state() -> None:
@@ -218,4 +265,13 @@ def test_json_that_is_no_state_is_refused(change: dict[str, Any], message: str) 
 def test_what_is_no_object_is_refused(given: Any) -> None:
     """UAP §15.3 MUST: deserialization validates the structure."""
     with pytest.raises(InvalidState):
+        AgentState.from_json(given)
+
+
+def test_json_that_is_nested_too_deeply_is_refused() -> None:
+    """UAP §15.3 MUST: deserialization validates the structure."""
+    given = AgentState.initial().to_json()
+    given["metadata"] = nested(600)
+
+    with pytest.raises(InvalidState, match="too deeply"):
         AgentState.from_json(given)
