@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from django.db.models import Count, F
 
 import uamp
 from sessions_app.models import InboundEvent, Response, Session, ToolCall
@@ -106,6 +107,28 @@ def parent_of(row: Session) -> ParentCall | None:
     while (above := first.session) is not None and above.parent_call is not None:
         first = above.parent_call.response
     return ParentCall(pk=call.pk, response_id=call.response_id, asked_in=first.chat_id)
+
+
+def work_for(response_ids: Iterable[str]) -> dict[str, list[Response]]:
+    """Return what other agents answered for each of these responses, of any depth, oldest first."""
+    first_of = {response_id: response_id for response_id in response_ids}
+    found: dict[str, list[Response]] = {}
+    level = list(first_of)
+    while level:
+        rows = (
+            Response.objects.filter(session__parent_call__response_id__in=level)
+            .annotate(
+                calls=Count("tool_calls"), passed_on_by=F("session__parent_call__response_id")
+            )
+            .select_related("agent")
+            .order_by("created_at")
+        )
+        level = []
+        for row in rows:
+            first_of[row.pk] = first_of[row.passed_on_by]
+            found.setdefault(first_of[row.pk], []).append(row)
+            level.append(row.pk)
+    return found
 
 
 def anonymous_session_principal(session_id: str) -> str | None:

@@ -23,7 +23,7 @@ from payments_app import answer_costs
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.money import DEFAULT_ASSET, InvalidAmount, Money
-from sessions_app import payers
+from sessions_app import payers, selectors
 from sessions_app.models import Response
 
 if TYPE_CHECKING:
@@ -65,6 +65,10 @@ class PaymentReceiptSerializer(serializers.Serializer[Any]):
     paid_by = serializers.CharField(help_text="you, somebody, or pool")
     paid_at = serializers.DateTimeField()
     transfers = serializers.ListField(child=serializers.CharField())
+    delegated = serializers.ListField(
+        child=serializers.DictField(),
+        help_text="Receipts of what other agents answered for it, which `amount` does not count.",
+    )
 
 
 class PoolSerializer(serializers.Serializer[Any]):
@@ -99,28 +103,52 @@ class PaymentsView(RestView):
             rows = rows.filter(pk__in=query["responses"])
         newest = rows.select_related("agent").only("usage", "created_at", "agent__name")
         shown = list(newest.order_by("-created_at")[:ANSWERS_MAX])
-        costs = answer_costs.costs_of(row.pk for row in shown)
+        work = selectors.work_for(row.pk for row in shown)
+        every = [*shown, *(row for rows in work.values() for row in rows)]
+        costs = answer_costs.costs_of(row.pk for row in every)
         user_id = caller(request).pk
-        data = [_receipt(row, costs[row.pk], user_id) for row in shown if row.pk in costs]
+        data = []
+        for row in shown:
+            delegated = [
+                _receipt(done, costs[done.pk], user_id)
+                for done in work.get(row.pk, ())
+                if done.pk in costs
+            ]
+            if row.pk in costs:
+                data.append({**_receipt(row, costs[row.pk], user_id), "delegated": delegated})
+            elif delegated:
+                data.append({**_of_free(row, delegated[0]), "delegated": delegated})
         return list_response(request, data, next_cursor=None, key="response_id")
 
 
+def _of_free(row: Any, first: dict[str, Any]) -> dict[str, Any]:
+    """Return the receipt of an answer that cost nothing itself, but for what it passed on."""
+    nothing = {"amount": "0", "refunded": "0", "fee": "0", "transfers": []}
+    return {**first, **_of_work(row), **nothing}
+
+
 def _receipt(row: Any, cost: answer_costs.AnswerCost, user_id: int) -> dict[str, Any]:
-    usage = row.usage or {}
     mine = user_id in cost.payers
     return {
-        "response_id": row.pk,
-        "agent": row.agent.name,
+        **_of_work(row),
         "amount": str(cost.charged),
         "refunded": str(cost.refunded),
         "fee": str(cost.fee),
         "currency": cost.charged.asset,
-        "input_tokens": usage.get("input_tokens"),
-        "output_tokens": usage.get("output_tokens"),
-        "tools": row.calls,
         "paid_by": "pool" if "pool" in cost.kinds else "you" if mine else "somebody",
         "paid_at": cost.at,
         "transfers": list(cost.transfer_ids) if mine else [],
+    }
+
+
+def _of_work(row: Any) -> dict[str, Any]:
+    usage = row.usage or {}
+    return {
+        "response_id": row.pk,
+        "agent": row.agent.name,
+        "input_tokens": usage.get("input_tokens"),
+        "output_tokens": usage.get("output_tokens"),
+        "tools": row.calls,
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,6 +18,8 @@ from tests.sessions_app.test_delegation import doer, said, to
 from tests.sessions_app.test_payments import clean, earned, pay, rich, types, usd, wallet
 
 if TYPE_CHECKING:
+    import httpx
+
     from agents_app.models import Agent
     from chat_app.models import Chat
     from tests.house import Dial, Person
@@ -133,3 +135,29 @@ def test_the_pool_of_the_chat_pays_for_delegated_work_of_any_depth(
     wait_until(lambda: str(ledger_rows.balance(pool).available) == "0.75")
     assert charged_chats() == {chat.pk}
     assert clean()
+
+
+def test_a_receipt_says_what_an_answer_passed_on_cost(
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person, paid: Agent
+) -> None:
+    chat = chat_that_pays("owner", rich(alice), bob)
+    client = dial(bob)
+    client.create_session(chat=chat.pk)
+    client.ask(TASK)
+    ended = client.until(*TERMINAL)[-1]
+    wait_until(lambda: earned(paid) == "0.25")
+
+    def receipts(who: Person) -> list[dict[str, Any]]:
+        answer = web.get(f"/api/v1/chats/{chat.pk}/payments", headers=who.headers)
+        found: list[dict[str, Any]] = answer.json()["data"]
+        return found
+
+    (seen,) = receipts(bob)
+    assert (seen["response_id"], seen["agent"]) == (ended["response_id"], "boss")
+    assert (seen["amount"], seen["currency"], seen["paid_by"]) == ("0", "USD", "somebody")
+    (work,) = seen["delegated"]
+    assert (work["agent"], work["amount"], work["paid_by"]) == ("paid", "0.25", "somebody")
+    assert work["transfers"] == []
+    (own,) = receipts(alice)
+    assert own["delegated"][0]["paid_by"] == "you"
+    assert len(own["delegated"][0]["transfers"]) == 1
