@@ -21,6 +21,7 @@ from django.utils import timezone
 
 from agents_app.mcp_listing import SourceTool, source_of, tools_of
 from agents_app.mcp_places import Place, SourceFailed, place_of
+from agents_app.mcp_schemas import NoSchemaError, TooMuchWorkError, misfit
 from agents_app.models import ToolSource
 from agents_app.tools import (
     ServerTool,
@@ -175,26 +176,21 @@ class _Misfit(SourceFailed):
 
 def _check(tool: SourceTool, arguments: dict[str, Any], listing: "Listing") -> None:
     """Raise _Misfit for arguments that do not fit the tool as its server lists it now."""
-    import jsonschema  # noqa: PLC0415 see above
-    from jsonschema.validators import validator_for  # noqa: PLC0415 see above
-    from referencing import Registry  # noqa: PLC0415 see above
-    from referencing.exceptions import Unresolvable  # noqa: PLC0415 see above
-
     schema = next((t.input_schema for t in listing.tools if t.name == tool.own_name), None)
     if schema is None:
         raise _Misfit(f"{tool.source} has no tool named {tool.own_name!r} any more.")
-    kind = validator_for(schema, default=jsonschema.Draft202012Validator)
     try:
-        kind.check_schema(schema)
-        # An empty registry: a schema must not make this server fetch anything.
-        errors = kind(schema, registry=Registry()).iter_errors(arguments)
-        misfit = jsonschema.exceptions.best_match(errors)
-    except (jsonschema.SchemaError, Unresolvable) as error:
+        found = misfit(schema, arguments)
+    except NoSchemaError as error:
         raise SourceFailed(
             f"{tool.source} lists {tool.own_name!r} with a schema that is none."
         ) from error
-    if misfit is not None:
-        raise _Misfit(f"{tool.name} was not run. {misfit.message[:500]} - at {misfit.json_path}.")
+    except TooMuchWorkError as error:
+        raise SourceFailed(
+            f"{tool.source} lists {tool.own_name!r} with a schema that takes too long to check."
+        ) from error
+    if found is not None:
+        raise _Misfit(f"{tool.name} was not run. {found}.")
 
 
 class _Teller:

@@ -15,11 +15,22 @@ from pathlib import Path
 from typing import Any
 
 WAY = sys.argv[2]
+# Thirty letters and another character keep it busy for minutes.
+SLOW = "^(a+)+$"
 SCHEMAS: dict[str, Any] = {
     "large": {"type": "object", "description": "x" * 65_536},
     "no_schema": {"type": "object", "properties": {"a": {"type": 7}}},
     "far_away": {"type": "object", "properties": {"a": {"$ref": os.environ.get("SCHEMA", "")}}},
     "nul": {"type": "object", "description": "a\0b"},
+    "slow_schema": {"type": "object", "properties": {"a": {"type": "string", "pattern": SLOW}}},
+}
+
+
+# What comes back where the tool says what its results look like.
+RESULTS: dict[str, Any] = {
+    "slow_result": {"a": "a" * 30 + "!"},
+    "good_result": {"a": "aaa"},
+    "bad_result": {"a": 7},
 }
 
 
@@ -43,6 +54,9 @@ def tools() -> list[dict[str, Any]]:
         return []
     schema = SCHEMAS.get(WAY, {"type": "object"})
     listed = {"name": "work", "description": "Work\0!", "inputSchema": schema}
+    if WAY in RESULTS:
+        said = {"type": "string", "pattern": SLOW}
+        listed["outputSchema"] = {"type": "object", "properties": {"a": said}}
     return [listed, dict(listed)] if WAY == "twice" else [listed]
 
 
@@ -63,6 +77,8 @@ def work(number: object) -> None:
         for step in range(2000):
             send({"method": "notifications/progress", "params": {**meta, "progress": step}})
         send({"id": number, "result": {"content": [{"type": "text", "text": "wet"}]}})
+    elif WAY in RESULTS:
+        send({"id": number, "result": {"content": [], "structuredContent": RESULTS[WAY]}})
     elif WAY != "silent":
         send({"id": number, "result": {"content": [{"type": "text", "text": "done"}]}})
 

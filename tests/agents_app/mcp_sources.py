@@ -70,3 +70,8 @@ def http_server(journal: Path) -> Iterator[str]:
 def lines(journal: Path) -> list[str]:
     """Return what a server wrote down, also before it has begun."""
     return journal.read_text().splitlines() if journal.exists() else []
+
+
+def forget() -> None:
+    """Remove every source."""
+    ToolSource.objects.all().delete()
