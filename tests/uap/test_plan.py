@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from tests.uap.agents import Answer, call, followed, kinds, model, requests, said, tool
+from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
 from uap import Agent, AgentState, AgentStrategy, AgentStreamEvent, PlanStep, agent
 from uap.execution import PLAN_SCHEMA, plan
 from upp import (
@@ -18,6 +19,7 @@ from upp import (
     UPPError,
     UserMessage,
 )
+from upp.providers.anthropic import AnthropicProvider
 from upp.providers.scripted import Fail, Text
 
 START = AgentState.initial()
@@ -108,6 +110,49 @@ async def test_where_the_api_has_no_structure_the_schema_is_told_and_the_text_is
     assert requests(bot)[0].structure is None
     assert json.dumps(PLAN_SCHEMA) in prompts(bot)[0]
     assert statuses(result.state) == {"a": "completed"}
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"In {{}} I think: {a_plan(step('a'))}",
+        f'{{"thought": "first a"}}\n{a_plan(step("a"))}\n{a_plan(step("b"))}',
+        f"```json\n{a_plan(step('a'))}\n```",
+        a_plan({"id": "a", "description": "do a", "dependsOn": None}),
+    ],
+)
+async def test_the_first_plan_in_a_reply_is_the_plan(reply: str) -> None:
+    bot = agent(model=model(reply, "did a"), execution=plan())
+
+    assert statuses((await bot.generate("go", START)).state) == {"a": "completed"}
+
+
+async def test_where_a_call_stands_for_the_plan_no_other_can_be_made() -> None:
+    """UAP §5.4: planSchema holds the model, also where structured output is a forced call."""
+
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        choice = exchange.body.get("tool_choice")
+        planning = choice == {"type": "tool", "name": "json_answer"}
+        start = (
+            {"type": "tool_use", "id": "c", "name": "json_answer"} if planning else {"type": "text"}
+        )
+        said = a_plan(step("a")) if planning else "did a"
+        piece = {"type": "input_json_delta", "partial_json": said}
+        await exchange.event("content_block_start", index=0, content_block=start)
+        delta = piece if planning else {"type": "text_delta", "text": said}
+        await exchange.event("content_block_delta", index=0, delta=delta)
+        await exchange.event("message_stop")
+
+    async with serve(answer) as wire:
+        provider = AnthropicProvider(base_url=wire.url)
+        bot = agent(model=provider("claude"), tools=[tool("t")], execution=plan())
+        result = await bot.generate("go", START)
+        await provider.aclose()
+
+    assert statuses(result.state) == {"a": "completed"}
+    given = [[one["name"] for one in exchange.body["tools"]] for exchange in wire.exchanges]
+    assert given == [["json_answer"], ["t"]]
 
 
 async def test_a_step_of_the_plan_lasts_until_the_model_calls_no_more_tools() -> None:
@@ -273,6 +318,7 @@ async def test_calls_that_the_developer_runs_stop_the_plan_where_it_is() -> None
         ("I will just do it.", "holds no plan"),
         ('{"steps": "many"}', "holds no plan"),
         ("[1]", "holds no plan"),
+        ('{"a":' * 3000, "holds no plan"),
         ('{"steps": [{"id": "a"}]}', "holds no plan"),
         (a_plan(step("a", "b"), step("b", "a")), "wait for what is never done: a, b"),
         (a_plan(step("a"), step("b", "nobody")), "wait for what is never done: b"),

@@ -99,6 +99,14 @@ async def test_a_reasoning_without_words_is_not_kept_in_the_conversation() -> No
     assert result.state.reasoning == ("",)
 
 
+async def test_what_a_model_only_thinks_is_its_reasoning() -> None:
+    """UAP §5.3: models that think by themselves often write nothing down."""
+    thinks: Answer = [Reasoning("the key "), Reasoning("is gone"), Text(" \n")]
+    bot = agent(model=model(thinks, "done"), execution=react())
+
+    assert (await bot.generate("go", START)).state.reasoning == ("the key is gone",)
+
+
 async def test_the_structure_of_the_answer_does_not_bind_the_reasoning() -> None:
     structure = {"type": "object"}
     bot = agent(

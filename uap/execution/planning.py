@@ -5,7 +5,8 @@ The law: a plan that cannot be carried out is refused as a whole; no step is lef
 
 import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -43,6 +44,9 @@ PLAN_SCHEMA: Mapping[str, Any] = {
 }
 
 
+_OBJECT = re.compile(r'\{(?=\s*")')
+"""Where an object with members begins."""
+
 ANSWER_PROMPT = "There is nothing left to do: give the whole answer to what was asked."
 
 
@@ -50,7 +54,7 @@ class _PlannedStep(msgspec.Struct, rename="camel"):
     description: str
     id: str | int | None = None
     tool: str | None = None
-    depends_on: tuple[str | int, ...] = ()
+    depends_on: tuple[str | int, ...] | None = None
 
 
 class _Planned(msgspec.Struct):
@@ -143,30 +147,35 @@ def in_order(
 
 
 def _planned(turn: Turn, provider: str) -> tuple[_PlannedStep, ...]:
-    found = turn.data if turn.data is not None else _json_object(turn.response.text)
-    try:
-        return msgspec.convert(found, type=_Planned).steps
-    except msgspec.ValidationError as error:
-        raise _invalid(f"The reply holds no plan: {error}", provider) from error
-
-
-def _json_object(text: str) -> Any:
-    """Return the first JSON object in a text; None without one."""
-    decoder = json.JSONDecoder()
-    start = text.find("{")
-    while start >= 0:
+    """Return the steps in a reply; of several objects in its text, those of the first plan."""
+    given = _json_objects(turn.response.text) if turn.data is None else [turn.data]
+    problem = "there is no object in it."
+    for found in given:
         try:
-            return decoder.raw_decode(text, start)[0]
-        except ValueError:
-            start = text.find("{", start + 1)
-    return None
+            return msgspec.convert(found, type=_Planned).steps
+        except msgspec.ValidationError as error:
+            problem = str(error)
+    raise _invalid(f"The reply holds no plan: {problem}", provider)
+
+
+def _json_objects(text: str) -> Iterator[Any]:
+    """Yield the JSON objects in a text, which may have words around them."""
+    decoder = json.JSONDecoder()
+    end = 0
+    while start := _OBJECT.search(text, end):
+        try:
+            found, end = decoder.raw_decode(text, start.start())
+        except (ValueError, RecursionError):
+            end = start.end()
+        else:
+            yield found
 
 
 def _to_step(planned: _PlannedStep) -> PlanStep:
     return PlanStep(
         id=str(uuid4()) if planned.id is None else str(planned.id),
         description=planned.description,
-        depends_on=tuple(str(name) for name in planned.depends_on),
+        depends_on=tuple(str(name) for name in planned.depends_on or ()),
         status="pending",
         tool=planned.tool,
     )

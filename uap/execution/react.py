@@ -7,6 +7,7 @@ from uap.execution.context import ExecutionContext, ExecutionStrategy
 from uap.execution.steps import Steps, run_steps, stream_steps
 from uap.result import ExecutionResult
 from uap.stream import AgentStreamResult
+from upp import AssistantMessage
 
 REASONING_PROMPT = (
     "Before you do anything, think. In a few sentences: what is known so far, what is still "
@@ -46,8 +47,15 @@ class _React:
         while True:
             await steps.begin(phase="reasoning")
             thought = await steps.consult(self.reasoning_prompt, phase="reason")
-            await steps.reason(thought.response.text)
+            await steps.reason(_reasoning(thought.response))
             steps.say(_ACTING_PROMPT, phase="act")
             acted = await steps.act()
             if await steps.end() or not acted or steps.number >= self.max_steps:
                 return
+
+
+def _reasoning(reply: AssistantMessage) -> str:
+    """Return what the model wrote down, else what it only thought."""
+    if reply.text.strip():
+        return reply.text
+    return "\n\n".join(block.text for block in reply.reasoning)

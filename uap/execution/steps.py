@@ -82,8 +82,11 @@ class Steps:
 
         Prompt and reply stay in the state, marked `{"uap": {"synthetic": true, "phase": ...}}` in
         their metadata. Calls in the reply are dropped; a reply without text is not kept at all.
+        With a structure the model is given no tools: where a call stands for the structure (as with
+        Anthropic) it could call another one instead.
         """
-        llm = self._llm.with_options(structure=structure)
+        tools = self._llm.tools if structure is None else ()
+        llm = self._llm.with_options(structure=structure, tools=tools)
         mark = {"uap": {"synthetic": True, "phase": phase}}
         asked = UserMessage(content=(TextBlock(text=prompt),), metadata=mark)
         turn = await self._infer(llm, (*self.state.messages, asked))
