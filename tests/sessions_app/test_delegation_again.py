@@ -1,8 +1,12 @@
-"""An order that is given twice, as by a process that goes on for a dead one, begins one answer."""
+"""The two ends of an order: given twice it begins one answer, and the last words come before it.
+
+An order is given twice by a process that goes on for a dead one.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,6 +18,7 @@ from agents_app.teamwork import Order
 from sessions_app import auth, calls, database, runner, services
 from sessions_app.models import Response, Session, ToolCall
 from sessions_app.runner import delegation
+from sessions_app.runner.checkpoints import Checkpoints
 from tests.sessions_app import team_tools
 from tests.sessions_app.test_delegation import doer, to
 from tests.sessions_app.test_runs import Hearer, ask, process
@@ -70,3 +75,32 @@ async def test_an_order_that_is_given_again_is_the_same_order(process: Process) 
     assert await database.run(families) == (1, 1, ["completed"])
     assert await database.run(calls.live_children, run.response_id) == []
     assert (await database.run(Response.objects.get, pk=run.response_id)).status == "completed"
+
+
+async def test_the_last_words_of_the_other_agent_are_told_before_its_result(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its end is written before all is cleared away after it, and the one who waits goes on."""
+    del process
+    # Nothing but the end itself tells them.
+    monkeypatch.setattr(delegation, "TELL_SECONDS", 60.0)
+    hearer = Hearer()
+    forget = Checkpoints.forget
+
+    async def forget_later(checkpoints: Checkpoints) -> None:
+        if len(cleared) == 0:
+            cleared.append(checkpoints)
+            await hearer.is_over.wait()
+        await forget(checkpoints)
+
+    cleared: list[Checkpoints] = []
+    monkeypatch.setattr(Checkpoints, "forget", forget_later)
+    session = await database.run(open_session)
+    await ask(session, to("worker", team_tools.order(words=3)), hearer)
+    async with asyncio.timeout(10):
+        await hearer.is_over.wait()
+    deltas = [json.loads(frame).get("delta", {}) for frame in hearer.frames]
+    told = [d.get("tool_progress", {}).get("text") for d in deltas]
+    ended = next(n for n, delta in enumerate(deltas) if delta.get("type") == "tool_result")
+    assert [text for text in told if text] == ["word0 word1 word2 "]
+    assert any(told[:ended])
