@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from agents_app.teamwork import Order
+    from sessions_app.runner.request import StartedTurn
     from sessions_app.runner.run import Run
 
-    Begin: TypeAlias = Callable[[Run, int, uamp.ToolCallData, Order], Awaitable[None]]
+    Begin: TypeAlias = Callable[[Run, int, uamp.ToolCallData, Order], Awaitable[StartedTurn]]
 
 
 ALIVE_SECONDS: Final = 30.0
@@ -48,6 +49,7 @@ class Broker:
         self._waits: dict[int, asyncio.Future[ToolOutcome]] = {}
         self._client_waits: set[int] = set()
         self._asking: set[int] = set()
+        self._below: dict[int, Run] = {}
         # Whether a person was asked, so that nobody is when the run has ended.
         self.has_asked = False
         # Calls for the client that are being written: it was not told of all of them yet.
@@ -64,7 +66,9 @@ class Broker:
         """Whether only a `tool.result`, a person's word or a payment lets this run go on."""
         till = self._run.till
         unpaid = till is not None and bool(till.waiting)
-        return bool(self._client_waits or self._asking or unpaid) and not self._opening
+        # Another agent that works for this one may wait likewise.
+        below = any(run.broker.waits_for_client for run in self._below.values())
+        return bool(self._client_waits or self._asking or unpaid or below) and not self._opening
 
     async def admit_step(self) -> None:
         """Let another step begin once it is paid (DESIGN D7)."""
@@ -138,7 +142,8 @@ class Broker:
         wait = self._wait(opened.pk)
         if opened.status == ToolCall.Status.WAITING:
             try:
-                await self._begin(run, opened.pk, call, order)
+                begun = await self._begin(run, opened.pk, call, order)
+                self._below.update((opened.pk, below) for below in begun.runs)
             except (ToolError, RemoteProtocolError) as error:
                 told = error.message if isinstance(error, RemoteProtocolError) else str(error)
                 refused = CallAnswer(result=told, is_error=True)
@@ -150,6 +155,7 @@ class Broker:
                 return await self._settle(opened.pk, wait)
         finally:
             telling.cancel()
+            self._below.pop(opened.pk, None)
 
     async def present(self, content_ids: Sequence[str]) -> tuple[uamp.ContentItem, ...]:
         """Return the items of contents that the chat may see (UAMP §8.5.4); raises ToolError."""

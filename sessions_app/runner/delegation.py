@@ -49,7 +49,7 @@ async def begin(
     order: Order,
     *,
     start: Callable[[TurnRequest, Listener | None], Awaitable[StartedTurn]],
-) -> None:
+) -> StartedTurn:
     """Have the other agent begin; again for a call that it was given before, which changes nothing.
 
     Raises ToolError in words for the model, and RemoteProtocolError when there is no room.
@@ -65,7 +65,7 @@ async def begin(
         create=ev.ResponseCreate(event_id=f"call-{pk}", session_id=session.id),
         attachments=attachments,
     )
-    await start(request, Forwarder(run, call.id, session.agent_name or order.agent))
+    return await start(request, Forwarder(run, call.id, session.agent_name or order.agent))
 
 
 @transaction.atomic

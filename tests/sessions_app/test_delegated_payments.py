@@ -11,11 +11,20 @@ from payments_app import services as ledger
 from payments_app import tokens
 from payments_app.models import Transfer
 from sessions_app import payers
-from tests.client import TERMINAL, Frame, UampClient, wait_until
+from tests.client import TERMINAL, Frame, UampClient, new_event, wait_until
 from tests.house import shared_chat
 from tests.sessions_app.team_tools import order
 from tests.sessions_app.test_delegation import doer, said, to
-from tests.sessions_app.test_payments import clean, earned, pay, rich, types, usd, wallet
+from tests.sessions_app.test_payments import (
+    WALLET,
+    clean,
+    earned,
+    pay,
+    rich,
+    types,
+    usd,
+    wallet,
+)
 
 if TYPE_CHECKING:
     import httpx
@@ -161,3 +170,27 @@ def test_a_receipt_says_what_an_answer_passed_on_cost(
     (own,) = receipts(alice)
     assert own["delegated"][0]["paid_by"] == "you"
     assert len(own["delegated"][0]["transfers"]) == 1
+
+
+def test_a_batch_ends_where_delegated_work_has_to_be_paid(
+    web: httpx.Client, alice: Person, paid: Agent
+) -> None:
+    """The next batch pays and hears the rest, as when the answer itself has to be paid."""
+    rich(alice)
+    turn = [
+        new_event("session.create", uamp_version="1.0", session={}, agent="boss"),
+        new_event("input.text", text=TASK),
+        new_event("response.create"),
+    ]
+    heard = web.post("/uamp", json=turn, headers=alice.headers).json()
+    assert heard[-1]["type"] == "payment.required"
+    submit = new_event(
+        "payment.submit",
+        session_id=heard[0]["session_id"],
+        response_id=heard[-1]["response_id"],
+        payment=WALLET,
+    )
+    rest = web.post("/uamp", json=[submit], headers=alice.headers).json()
+    (ended,) = [f for f in rest if f["type"] in TERMINAL]
+    assert said([ended]) == "heard: done"
+    wait_until(lambda: earned(paid) == "0.25")
