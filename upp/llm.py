@@ -89,7 +89,11 @@ def llm(*, model: Model, **options: Unpack[LLMOptions]) -> "LLMInstance":
 
 @dataclass(frozen=True, kw_only=True)
 class LLMInstance:
-    """A configured model; it keeps no state between two calls."""
+    """A configured model; it keeps no state between two calls.
+
+    `middleware_state` is for who drives the loop from outside: middleware then has one `state` for
+    all that belongs together, instead of a new one for each call.
+    """
 
     model: Model
     system: str | None
@@ -99,6 +103,7 @@ class LLMInstance:
     config: ProviderConfig | None
     tool_strategy: ToolUseStrategy
     middleware: tuple[Middleware, ...]
+    middleware_state: dict[str, Any] | None = None
 
     @property
     def max_iterations(self) -> int | None:
@@ -118,7 +123,8 @@ class LLMInstance:
             "middleware": self.middleware,
         }
         options.update(changes)
-        return llm(model=self.model, **options)
+        changed = llm(model=self.model, **options)
+        return replace(changed, middleware_state=self.middleware_state)
 
     async def generate(self, history: History | InferenceInput, *inputs: InferenceInput) -> Turn:
         """Run to the end and return the Turn.
@@ -174,6 +180,7 @@ class LLMInstance:
             provider=self.model.provider,
             streaming=streaming,
             request=request,
+            state={} if self.middleware_state is None else self.middleware_state,
         )
         return Chain(self.middleware, context)
 

@@ -28,7 +28,8 @@ class MiddlewareContext:
     """One generation, as its middleware sees it; times are in milliseconds since 1970.
 
     `request` may be replaced in `on_start` and `on_request`, and `response` in `on_response`.
-    `state` is shared by all middleware of the generation.
+    `state` is shared by all middleware of the generation; in an agent's run, whose inferences are a
+    generation each and whose rounds of tools come between them, by all of the run.
     """
 
     model_id: str

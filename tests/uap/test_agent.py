@@ -25,6 +25,7 @@ from upp import (
     MiddlewareContext,
     ProviderConfig,
     TextBlock,
+    ToolExecution,
     Turn,
     UPPError,
     UrlSource,
@@ -157,6 +158,31 @@ async def test_middleware_of_the_model_sees_its_calls_and_may_add_to_the_convers
         *("user by the way", "assistant x"),
     ]
     assert notes.tools == ["scripted t"]
+
+
+async def test_middleware_of_the_model_has_one_state_for_a_run() -> None:
+    """UAP §4.2: what it notes at the start of an inference is there when tools run."""
+
+    class Counts(Middleware):
+        def __init__(self) -> None:
+            self.seen: list[tuple[str, int]] = []
+
+        def on_start(self, context: MiddlewareContext) -> None:
+            context.state["inferences"] = context.state.get("inferences", 0) + 1
+
+        def on_tool_result(self, execution: ToolExecution, context: MiddlewareContext) -> None:
+            self.seen.append((execution.tool_name, context.state["inferences"]))
+
+    counts = Counts()
+    bot = agent(
+        model=model(call("a"), call("b"), "x"),
+        tools=[tool("a"), tool("b")],
+        llm_middleware=[counts],
+    )
+    await bot.generate("hi", START)
+    await bot.stream("hi", START)
+
+    assert counts.seen == [("a", 1), ("b", 2)]
 
 
 def test_what_the_api_lacks_is_refused_when_the_agent_is_made() -> None:

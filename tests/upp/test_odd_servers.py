@@ -143,6 +143,15 @@ async def test_calls_without_a_number_are_told_apart_by_id_and_name() -> None:
     assert [call.arguments for call in turn.response.tool_calls] == [{"n": 1}, {"n": 2}, {}]
 
 
+async def test_calls_with_the_same_id_get_another() -> None:
+    piece = {"id": "c1", "function": {"name": "t", "arguments": "{}"}}
+    sent = pieces_of_calls({"index": 0} | piece, {"index": 1} | piece)
+    turn, _ = await completion(sent, tools=[TOOL])
+    first, second = turn.response.tool_calls
+
+    assert first.tool_call_id == "c1" != second.tool_call_id
+
+
 async def test_content_in_parts_is_put_together() -> None:
     thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}, {"type": "other"}]}
     parts = [thought, {"type": "text", "text": "yes"}, {"type": "reference"}]

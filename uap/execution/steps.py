@@ -6,6 +6,7 @@ checkpoints happen here, so that they are the same for every strategy and with a
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -49,7 +50,8 @@ class Steps:
         self._emit = emit
         self._emit_model = None if emit is None else _from_model(emit)
         self._hooks = context.strategy
-        self._llm = context.llm.with_options(max_iterations=0)
+        # The model's middleware sees inferences and tools one by one, and has one state for them.
+        self._llm = replace(context.llm.with_options(max_iterations=0), middleware_state={})
         self._run = _Part(context.state.messages)
         self._step = _Part(context.state.messages)
         self._rounds = 0

@@ -205,13 +205,13 @@ class CompletionAnswer:
         return None if function.name or not self._calls else len(self._calls) - 1
 
     def _call_id(self, vendor_id: str) -> str:
-        """Return an id that no call of this conversation has: some servers count anew each time."""
+        """Return an id that no call has yet: some servers count anew each time, or not at all."""
         used = {
             call.tool_call_id
             for message in self._request.messages
             if isinstance(message, AssistantMessage)
             for call in message.tool_calls
-        }
+        } | {call.call_id for call in self._calls}
         return vendor_id if vendor_id and vendor_id not in used else f"call_{uuid4().hex}"
 
     def response(self) -> LLMResponse:
