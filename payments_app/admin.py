@@ -15,6 +15,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import PermissionDenied
+from django.core.handlers.asgi import ASGIRequest
 from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.template.response import TemplateResponse
@@ -31,7 +32,7 @@ from payments_app.models import (
     Transfer,
 )
 from payments_app.money import AssetMismatch, InvalidAmount, Money
-from payments_app.statement_csv import statement_lines
+from payments_app.statement_csv import sent_page_by_page, statement_pages
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -49,6 +50,8 @@ else:
     _Paginator = Paginator
 
 COUNTED_ROWS: Final = 10_000
+SCOPE: Final = "admin"
+"""Of the keys that forms carry: a browser sends them, and could send the server's own."""
 
 
 class CappedPaginator(_Paginator):
@@ -254,7 +257,12 @@ class AccountAdmin(LedgerAdmin):
         """Change the balance."""
         amount = Money.parse(wanted["amount"], row.asset, signed=True)
         done = services.adjust(
-            key=wanted["key"], account=row.pk, amount=amount, by=by, reason=wanted["reason"]
+            key=wanted["key"],
+            scope=SCOPE,
+            account=row.pk,
+            amount=amount,
+            by=by,
+            reason=wanted["reason"],
         )
         return f"{done.amount} {row.asset} by {done.transfer_id}"
 
@@ -281,8 +289,9 @@ class AccountAdmin(LedgerAdmin):
             raise Http404
         self.log_change(request, account, "Exported the statement.")
         name = account.code.replace(":", "-")
+        pages = statement_pages(account.pk)
         return StreamingHttpResponse(
-            statement_lines(account.pk),
+            sent_page_by_page(pages) if isinstance(request, ASGIRequest) else pages,
             content_type="text/csv; charset=utf-8",
             headers={"Content-Disposition": f'attachment; filename="statement-{name}.csv"'},
         )
@@ -320,6 +329,7 @@ class TransferAdmin(LedgerAdmin):
         text = wanted["amount"]
         done = services.refund(
             key=wanted["key"],
+            scope=SCOPE,
             transfer_id=row.pk,
             amount=Money.parse(text, row.asset) if text else None,
             by=by,
@@ -363,7 +373,7 @@ class HoldAdmin(LedgerAdmin):
 
     def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:  # noqa: ARG002 the log says who
         """Give back what is left."""
-        done = services.void(key=wanted["key"], hold_id=row.pk)
+        done = services.void(key=wanted["key"], scope=SCOPE, hold_id=row.pk)
         return f"{done.released} {done.released.asset} released"
 
 

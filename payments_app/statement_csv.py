@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import csv
+from functools import partial
 from typing import TYPE_CHECKING, Final
+
+from asgiref.sync import sync_to_async
 
 from payments_app import selectors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
+
+    from payments_app.selectors import StatementRow
 
 STATEMENT_HEAD: Final = (
     "entry", "transfer", "at", "kind", "amount", "asset", "memo", "response", "chat", "agent",
     "protocol", "reverses",
 )  # fmt: skip
-FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What spreadsheets take for the beginning of a formula, full-width signs too."""
 
 
 class _Line:
@@ -24,23 +30,34 @@ class _Line:
         return line
 
 
-def statement_lines(account_id: int) -> Iterator[str]:
-    """Yield the lines of a statement as CSV, read page by page."""
+def statement_pages(account_id: int) -> Iterator[str]:
+    """Yield a statement as CSV, page by page as it is read."""
     writer = csv.writer(_Line())
     yield writer.writerow(STATEMENT_HEAD)
     before = None
     while page := selectors.statement(account_id, before=before, limit=selectors.PAGE_MAX):
-        for row in page:
-            words = (
-                row.memo, row.response_id, row.chat_id, row.agent_id, row.protocol,
-                row.reverses_id or "",
-            )  # fmt: skip
-            facts = (
-                row.entry_id, row.transfer_id, row.at.isoformat(), row.kind, row.amount,
-                row.amount.asset,
-            )  # fmt: skip
-            yield writer.writerow([*facts, *map(_plain, words)])
+        yield "".join(writer.writerow(_cells(row)) for row in page)
         before = page[-1].entry_id
+
+
+async def sent_page_by_page(pages: Iterator[str]) -> AsyncIterator[str]:
+    """Yield pages as a server of ASGI sends them: a plain iterator it would read to its end first.
+
+    Each is read on the thread of the request, so that its connection is closed with it.
+    """
+    read = sync_to_async(partial(next, pages, None))
+    while (page := await read()) is not None:
+        yield page
+
+
+def _cells(row: StatementRow) -> list[object]:
+    words = (
+        row.memo, row.response_id, row.chat_id, row.agent_id, row.protocol, row.reverses_id or "",
+    )  # fmt: skip
+    facts = (
+        row.entry_id, row.transfer_id, row.at.isoformat(), row.kind, row.amount, row.amount.asset,
+    )  # fmt: skip
+    return [*facts, *map(_plain, words)]
 
 
 def _plain(text: str) -> str:

@@ -180,6 +180,7 @@ def issue(
             parent_id=None,
             depth=0,
             amount=amount,
+            expires_in=expires_in,
             expires_at=_later(expires_in),
             name=name,
             audience=_audience(audience),
@@ -231,6 +232,7 @@ def delegate(
                 parent_id=parent.id,
                 depth=parent.depth + 1,
                 amount=amount,
+                expires_in=expires_in,
                 expires_at=expires_at,
                 name="",
                 audience=names,
@@ -249,6 +251,7 @@ class _Wanted:
     parent_id: str | None
     depth: int
     amount: Money
+    expires_in: float | None
     expires_at: datetime | None
     name: str
     audience: tuple[str, ...]
@@ -273,20 +276,13 @@ def _make(wanted: _Wanted) -> IssuedToken:
             credit=account,
             amount=wanted.amount,
             kind="token",
+            asked=(wanted.name, wanted.audience, wanted.form, wanted.per_use, wanted.expires_in),
             memo=wanted.name,
             by=wanted.owner_id,
         )
         if not moved.replayed:
             _insert(token_id, account, wanted)
         row = with_accounts(Q(pk=token_id)).get()
-    same = (row.name, tuple(row.audience), row.form, row.per_use_limit)
-    if same != (
-        wanted.name,
-        wanted.audience,
-        wanted.form,
-        wanted.per_use.amount if wanted.per_use else None,
-    ):
-        raise IdempotencyConflict(f"The key {wanted.key!r} was used for another token.")
     return issued(row, moved.amount, replayed=moved.replayed)
 
 

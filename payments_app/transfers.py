@@ -28,7 +28,7 @@ from payments_app.outcomes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 def transfer(
@@ -39,15 +39,17 @@ def transfer(
     amount: Money,
     kind: str = "transfer",
     scope: str = "",
+    asked: Sequence[object] = (),
     **about: Unpack[AboutFields],
 ) -> TransferOutcome:
     """Move an amount from the account `debit` to the account `credit`.
 
-    Raises InsufficientFunds, SameAccount, UnknownAccount, AssetMismatch, InvalidAmount,
+    `asked` is what else the key stands for: with another one it conflicts. Raises
+    InsufficientFunds, SameAccount, UnknownAccount, AssetMismatch, InvalidAmount,
     IdempotencyConflict, and LedgerFrozen when it leaves for the outside.
     """
     with transaction.atomic():
-        claimed = posting.claim(scope, key, ("transfer", debit, credit, amount, kind))
+        claimed = posting.claim(scope, key, ("transfer", debit, credit, amount, kind, *asked))
         if claimed.kept is not None:
             return posting.replay(claimed.kept, TransferOutcome)
         posting.positive(amount)

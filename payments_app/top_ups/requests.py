@@ -77,8 +77,8 @@ def provider_named(name: str) -> Provider:
 # --- A person's requests ---
 
 
-def ask(*, key: str, user_id: int, provider: str, amount: Money) -> TopUpRequest:
-    """Make a request and begin its payment; the same key is the same request.
+def ask(*, key: str, user_id: int, provider: str, amount: Money) -> tuple[TopUpRequest, bool]:
+    """Make a request and begin its payment; return it, and whether the same key had made it before.
 
     Raises UnknownProvider, InvalidAmount, IdempotencyConflict, ProviderFailed: after the last one
     the same key tries again.
@@ -91,7 +91,7 @@ def ask(*, key: str, user_id: int, provider: str, amount: Money) -> TopUpRequest
         raise InvalidAmount(f"{chosen.label} takes {', '.join(chosen.currencies())}.")
     chosen.check(amount)
     digest = hashlib.sha256(f"{user_id}\0{key}".encode()).hexdigest()
-    row, _ = TopUpRequest.objects.get_or_create(
+    row, new = TopUpRequest.objects.get_or_create(
         pk=f"topup_{digest[:32]}",
         defaults={
             "provider": provider,
@@ -107,7 +107,7 @@ def ask(*, key: str, user_id: int, provider: str, amount: Money) -> TopUpRequest
         started = chosen.start(row.pk, amount)
         TopUpRequest.objects.filter(pk=row.pk).update(url=started.url, reference=started.reference)
         row.refresh_from_db()
-    return row
+    return row, not new
 
 
 def requests_of(user_id: int) -> list[TopUpRequest]:

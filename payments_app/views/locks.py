@@ -91,7 +91,12 @@ class LocksView(PaymentView):
             return self._of_own_money(request, values, key)
         payee = _payee(request)
         amount, agent_id = money(values), _recipient(payee, values)
-        asked = {"amount": str(amount), "currency": amount.asset, "agent": agent_id}
+        asked = {
+            "amount": str(amount),
+            "currency": amount.asset,
+            "agent": agent_id,
+            "seconds": values["expiresIn"],
+        }
         answer, replayed = charging.once(
             f"rest:locks:{payee.user_id}",
             key,
@@ -203,6 +208,8 @@ class SettleView(PaymentView):
             "agent": charge.agent_id,
             "kind": charge.kind,
             "release": charge.release,
+            "memo": charge.memo,
+            "chat": charge.chat_id,
         }
 
         def work() -> dict[str, Any]:

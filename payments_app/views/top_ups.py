@@ -54,6 +54,9 @@ class NewTopUpSerializer(serializers.Serializer[Any]):
     provider = serializers.CharField(max_length=40)
     amount = AmountField()
     currency = serializers.ChoiceField(choices=sorted(ASSETS), default=DEFAULT_ASSET)
+    idempotencyKey = serializers.CharField(  # noqa: N815 the clients' own name
+        required=False, default="", allow_blank=True, max_length=200
+    )
 
 
 class TopUpSerializer(serializers.Serializer[Any]):
@@ -105,11 +108,11 @@ class TopUpsView(PaymentView):
         responses={201: TopUpSerializer, **refusals(400, 402, 409)},
     )
     def post(self, request: Request) -> Response:
-        """Ask for a top-up, under an Idempotency-Key."""
+        """Ask for a top-up; a key makes one request."""
         values = checked(request, NewTopUpSerializer)
         try:
-            row = top_ups.ask(
-                key=key_of(request),
+            row, replayed = top_ups.ask(
+                key=key_of(request, values["idempotencyKey"]),
                 user_id=caller(request).pk,
                 provider=values["provider"],
                 amount=money(values),
@@ -118,7 +121,8 @@ class TopUpsView(PaymentView):
             raise ValidationError({"provider": str(error)}) from error
         except ProviderFailed as error:
             raise PaymentProblem("payment_failed", str(error)) from error
-        return Response(_shown(row), status=201)
+        headers = {"Idempotent-Replayed": "true"} if replayed else {}
+        return Response(_shown(row), status=201, headers=headers)
 
 
 class TopUpView(PaymentView):

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from payments_app import tokens
+from payments_app.money import InvalidAmount
+from payments_app.services import ReceiptConflict
 from payments_app.x402 import exact, offers
 from payments_app.x402.headers import BadHeader, Offered, offered
 from payments_app.x402.refusal import PaymentNotTaken
@@ -49,7 +51,14 @@ def accept(headers: Mapping[str, str], requirement: Mapping[str, Any]) -> Accept
         case "token":
             return _token(offer, requirement)
         case "exact":
-            return _exact(offer, requirement)
+            try:
+                return _exact(offer, requirement)
+            except tokens.TokenRefused as error:
+                raise PaymentNotTaken(error.code, str(error)) from error
+            except (ReceiptConflict, InvalidAmount) as error:
+                raise PaymentNotTaken(
+                    "token_invalid", f"The payment is not good: {error}"
+                ) from error
     raise PaymentNotTaken("payment_failed", "Pay with the scheme token or exact.")
 
 

@@ -73,7 +73,10 @@ def _of_document(document: Mapping[str, Any]) -> Offered:
     version = document.get("x402Version", 1 if accepted is None else 2)
     chosen = accepted if isinstance(accepted, dict) else document
     scheme = chosen.get("scheme")
-    if version not in {1, 2} or not isinstance(scheme, str) or not isinstance(payload, dict):
+    # A version is a number: True is none, and what is no number cannot be looked up in a set.
+    if type(version) is not int or version not in {1, 2}:
+        raise BadHeader("This is not a payment of x402 version 1 or 2.")
+    if not isinstance(scheme, str) or not isinstance(payload, dict):
         raise BadHeader("This is not a payment of x402 version 1 or 2.")
     token = ""
     if scheme == "token":

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import csv
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.apps import apps
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission
 from django.db import connection
-from django.test import Client
+from django.test import AsyncClient, Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from payments_app import services
+from payments_app import selectors, services
 from payments_app.admin import CappedPaginator
-from payments_app.models import Account, Hold, LedgerState, Transfer
+from payments_app.models import Account, Hold, Idempotency, LedgerState, Transfer
+from payments_app.statement_csv import statement_pages
 from tests import factories
 from tests.payments_app.purses import available, fees, hold, purse, to, usd
 
@@ -260,3 +263,60 @@ def test_a_statement_is_a_file_without_formulas(rows: dict[str, Any]) -> None:
         assert client.get(address("account", "statement", rows["account"])).status_code == 403
     missing = signed_in(factories.superuser("root2")).get(address("account", "statement", 10**9))
     assert missing.status_code == 404
+
+
+@pytest.mark.parametrize(
+    "memo", ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1", "\uff1d1", "\uff0d1"]
+)
+def test_no_text_of_a_statement_is_a_formula(memo: str) -> None:
+    payer = purse("payer", "1")
+    services.transfer(
+        key="t", debit=payer.id, credit=purse("shop").id, amount=usd("1"), memo=memo, chat_id="a=b"
+    )
+
+    written = "".join(statement_pages(payer.id))
+
+    row = next(csv.DictReader(StringIO(written, newline="")))
+    assert (row["memo"], row["chat"], row["amount"]) == (f"'{memo}", "a=b", "-1")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_long_statement_is_sent_while_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under ASGI too, which is how the server runs."""
+    account = purse("payer", "10")
+    for number in range(5):
+        purse(f"shop{number}")
+        services.adjust(key=f"a{number}", account=account.id, amount=usd("1"), by=1, reason="x")
+    monkeypatch.setattr(selectors, "PAGE_MAX", 2)
+    read: list[int | None] = []
+    statement = selectors.statement
+
+    def noted(account_id: int, *, before: int | None = None, limit: int = 0) -> Any:
+        read.append(before)
+        return statement(account_id, before=before, limit=limit)
+
+    monkeypatch.setattr(selectors, "statement", noted)
+    root = factories.superuser()
+
+    async def download() -> tuple[int, list[str]]:
+        client = AsyncClient()
+        await client.aforce_login(root)
+        answer: Any = await client.get(address("account", "statement", account.id))
+        parts = aiter(answer.streaming_content)
+        first = [await anext(parts), await anext(parts)]
+        pages = len(read)
+        return pages, [part.decode() for part in first] + [part.decode() async for part in parts]
+
+    pages, parts = async_to_sync(download)()
+
+    assert pages == 1
+    assert len(read) == 4
+    assert len("".join(parts).splitlines()) == 1 + 6
+
+
+def test_the_keys_of_forms_are_not_those_of_the_server(rows: dict[str, Any]) -> None:
+    client = signed_in(factories.superuser())
+    services.authorize(key="k", account_id=rows["account"], amount=usd("1"))
+
+    assert order(client, "account", rows["account"], amount="1").status_code == 302
+    assert set(Idempotency.objects.filter(key="k").values_list("scope", flat=True)) == {"", "admin"}

@@ -225,6 +225,39 @@ def test_a_key_makes_one_token_and_tops_up_once(ada: Caller) -> None:
     assert (other["status"], other["code"]) == (409, "idempotency_conflict")
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"amount": "2"},
+        {"name": "other"},
+        {"audience": ["other"]},
+        {"expiresIn": 60},
+        {"perUseLimit": "0.5"},
+        {"form": "jwt"},
+        {"currency": "USDC"},
+    ],
+    ids=str,
+)
+def test_a_key_of_a_token_is_for_one_body(ada: Caller, change: dict[str, Any]) -> None:
+    body = {"amount": "1", "expiresIn": 600, "idempotencyKey": "k"}
+    ada.post("tokens", body)
+    other = ada.refused("POST", "tokens", {**body, **change})
+    assert (other["status"], other["code"]) == (409, "idempotency_conflict")
+    assert wallet(ada.person) == "9"
+
+
+def test_a_key_of_a_lock_or_a_settle_is_for_one_body(ada: Caller, smith: Caller) -> None:
+    body = {"token": token_of(ada).token, "amount": "0.5", "idempotencyKey": "k"}
+    made = smith.post("lock", body)
+    assert smith.refused("POST", "lock", {**body, "expiresIn": 5})["code"] == "idempotency_conflict"
+    settle = {"lockId": made["lockId"], "amount": "0.1", "idempotencyKey": "s"}
+    smith.post("settle", settle)
+    for change in ({"cid": "chat_1"}, {"description": "x"}, {"release": True}):
+        other = smith.refused("POST", "settle", {**settle, **change})
+        assert other["code"] == "idempotency_conflict"
+    assert worker_earned() == "0.1"
+
+
 def test_two_keys_that_disagree_and_one_that_is_too_long_are_refused(ada: Caller) -> None:
     body = {"amount": "1", "idempotencyKey": "a"}
     assert ada.refused("POST", "tokens", body, **{"Idempotency-Key": "b"})["code"] == "invalid"

@@ -117,6 +117,10 @@ def test_the_same_key_is_the_same_request(ada: Caller) -> None:
     assert asked(ada, key="k")["id"] == asked(ada, key="k")["id"]
     with pytest.raises(IdempotencyConflict):
         top_ups.ask(key="k", user_id=ada.person.pk, provider="manual", amount=usd("6"))
+    body = {"provider": "manual", "amount": "5", "idempotencyKey": "in the body"}
+    first, again = (ada.send("POST", "topups", body) for _ in range(2))
+    assert first.json()["id"] == again.json()["id"]
+    assert ("Idempotent-Replayed" in first, again["Idempotent-Replayed"]) == (False, "true")
     bob = Caller(factories.user("bob"))
     assert asked(bob, key="k")["id"] != asked(ada, key="k")["id"]
 

@@ -178,6 +178,9 @@ def test_a_request_without_payment_has_none() -> None:
         encoded({"scheme": "token", "payload": {}}),
         encoded({"scheme": "token", "payload": {"token": 7}}),
         encoded({"scheme": "token"}),
+        encoded({"x402Version": [], "scheme": "token", "payload": {"token": "x"}}),
+        encoded({"x402Version": True, "scheme": "token", "payload": {"token": "x"}}),
+        encoded({"x402Version": {}, "accepted": {"scheme": "token"}, "payload": {"token": "x"}}),
         encoded({"payload": {}, "accepted": {"scheme": 1}}),
         base64.b64encode(b'{"a":1,"a":2}').decode(),
         base64.b64encode(b'{"a":').decode(),
@@ -333,6 +336,7 @@ def test_a_forged_payment_leaves_no_row(chain: Facilitator) -> None:
         {"value": "-1"},
         {"value": "٣٠٠٠٠"},
         {"value": "9" * 30},
+        {"value": "9" * 18},
         {"value": "0"},
     ],
     ids=str,
@@ -342,6 +346,22 @@ def test_an_authorization_that_is_not_whole_is_refused_before_anybody_is_asked(
 ) -> None:
     assert refusal(altered(signed(demand()), **change)).code == "token_invalid"
     assert not chain.asked
+
+
+def test_a_payment_that_nobody_used_yet_is_still_for_one_agent(chain: Facilitator) -> None:
+    headers = signed(demand())
+    taken(headers)
+    assert refusal(headers, demand(agent="other")).code == "token_invalid"
+
+
+def test_a_payment_that_is_known_with_another_amount_is_refused(chain: Facilitator) -> None:
+    headers = signed(demand())
+    chain.mode = "500 after settling"
+    refusal(headers)
+    Receipt.objects.update(amount=usd("0.02").amount)
+    chain.mode = "ok"
+    assert refusal(headers).code == "token_invalid"
+    assert Receipt.objects.get().state == "submitted"
 
 
 def test_less_than_is_demanded_is_refused_and_more_is_credited_whole(chain: Facilitator) -> None:
