@@ -5,7 +5,7 @@ an error, never a guess.
 """
 
 import mimetypes
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from pathlib import Path
 
 from upp.messages import (
@@ -22,8 +22,8 @@ from upp.messages import (
 
 def mime_type_of(name: str | Path) -> str:
     """Return the MIME type of a file's name or address; raises ValueError when it tells none."""
-    found = mimetypes.guess_type(str(name).split("?", maxsplit=1)[0])[0]
-    if found is None:
+    found, packed = mimetypes.guess_type(str(name).split("?", maxsplit=1)[0])
+    if found is None or packed is not None:
         raise ValueError(f"The type of {name} cannot be told from its name.")
     return found
 
@@ -106,6 +106,11 @@ class Audio:
         """Return the sound that the bytes are; duration in seconds."""
         return AudioBlock(data=data, mime_type=mime_type, duration=duration)
 
+    @staticmethod
+    def from_base64(data: str, mime_type: str, *, duration: float | None = None) -> AudioBlock:
+        """Return the sound that the base64 text is; raises ValueError."""
+        return Audio.from_bytes(b64decode(data, validate=True), mime_type, duration=duration)
+
 
 class Video:
     """Makes films."""
@@ -120,3 +125,8 @@ class Video:
     def from_bytes(data: bytes, mime_type: str, *, duration: float | None = None) -> VideoBlock:
         """Return the film that the bytes are; duration in seconds."""
         return VideoBlock(data=data, mime_type=mime_type, duration=duration)
+
+    @staticmethod
+    def from_base64(data: str, mime_type: str, *, duration: float | None = None) -> VideoBlock:
+        """Return the film that the base64 text is; raises ValueError."""
+        return Video.from_bytes(b64decode(data, validate=True), mime_type, duration=duration)

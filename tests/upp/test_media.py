@@ -49,6 +49,8 @@ def test_a_type_that_is_given_counts_and_one_that_cannot_be_told_is_an_error(
         Image.from_path(strange)
     with pytest.raises(ValueError, match="cannot be told"):
         Document.from_url("https://example.org/")
+    with pytest.raises(ValueError, match="cannot be told"):
+        Document.from_path("table.csv.gz")
 
 
 def test_media_come_from_addresses_texts_and_base64() -> None:
@@ -63,3 +65,7 @@ def test_media_come_from_addresses_texts_and_base64() -> None:
         source=TextSource(data="a"), mime_type="text/plain"
     )
     assert Video.from_bytes(DATA, "video/mp4", duration=1.5).duration == 1.5
+    assert Audio.from_base64("AP8=", "audio/wav") == AudioBlock(data=DATA, mime_type="audio/wav")
+    assert Video.from_base64("AP8=", "video/mp4") == VideoBlock(data=DATA, mime_type="video/mp4")
+    with pytest.raises(ValueError, match="padding"):
+        Audio.from_base64("AP8=!", "audio/wav")

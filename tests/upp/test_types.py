@@ -1,6 +1,7 @@
 """Messages, tools, turns and errors as values and as JSON."""
 
 from datetime import UTC, datetime
+from uuid import RFC_4122, UUID
 
 import msgspec
 import pytest
@@ -16,6 +17,7 @@ from upp import (
     ReasoningBlock,
     TextBlock,
     TextSource,
+    Thread,
     TokenUsage,
     ToolCall,
     ToolResult,
@@ -184,6 +186,13 @@ def test_a_turn_survives_json() -> None:
 )
 def test_a_status_has_its_code(status: int, code: str) -> None:
     assert code_for_status(status) == code
+
+
+def test_ids_are_random_uuids_of_version_4() -> None:
+    ids = [UserMessage(content=()).id for _ in range(1000)]
+    assert len(set(ids)) == 1000
+    assert {(UUID(one).version, UUID(one).variant) for one in ids} == {(4, RFC_4122)}
+    assert UUID(Thread().id).version == 4
 
 
 def test_an_error_is_json_with_its_cause() -> None:
