@@ -1,13 +1,14 @@
 """The calls of a model, with ids and names that rows, providers and people can take.
 
-The law: a model may write anything. An id stays as it is where it fits a row and means one call of
-the conversation; any other call gets an id of ours before anybody hears of it.
+The law: a model may write anything, and any number of it. An id stays as it is where it fits a row
+and means one call of the conversation; any other call gets an id of ours before anybody hears of
+it. Each call costs a row, a worker or another agent, so that only some of one answer are run.
 """
 
 import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 from msgspec.structs import replace as changed
@@ -24,15 +25,21 @@ from upp import (
     ToolCall,
 )
 
+CALLS_AT_ONCE = 32
+"""So many calls of one answer of a model are run."""
 NAME_CHARS = 128
 _ID = re.compile(r"[!-~]{1,128}")
 
 
 @dataclass(frozen=True)
 class OrderlyModel:
-    """A model whose every call has an id of its own and a name that can be kept."""
+    """A model whose every call has an id of its own and a name that can be kept.
+
+    `surplus` are the ids of calls that are not to be run.
+    """
 
     model: Model
+    surplus: set[str] = field(default_factory=set)
 
     @property
     def model_id(self) -> str:
@@ -54,7 +61,10 @@ class OrderlyModel:
         async with aclosing(self.model.stream(request)) as answer:
             async for said in answer:
                 if isinstance(said, LLMResponse) and said.message.tool_calls:
-                    yield replace(said, message=_orderly(said.message, request.messages))
+                    message = _orderly(said.message, request.messages)
+                    calls = message.tool_calls[CALLS_AT_ONCE:]
+                    self.surplus.update(call.tool_call_id for call in calls)
+                    yield replace(said, message=message)
                 else:
                     yield said
 

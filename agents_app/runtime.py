@@ -19,7 +19,7 @@ from agents_app.checkpoints import Checkpoint
 from agents_app.failures import AgentError, fail
 from agents_app.history import MediaLoader, output_messages, plain_result, to_conversation
 from agents_app.mcp_tools import served
-from agents_app.model_calls import OrderlyModel
+from agents_app.model_calls import CALLS_AT_ONCE, OrderlyModel
 from agents_app.providers import build_model, vendor_params
 from agents_app.selectors import AgentSpec
 from agents_app.short_tools import run_here
@@ -98,6 +98,8 @@ class RunFinished:
     model: str
 
 
+ANSWER_CHARS = 1_000_000
+"""So much one answer may say and think: it is kept whole, and shown whole to whoever comes."""
 _FINISH_REASONS = {"end_turn": "stop", "max_tokens": "length", "tool_use": "tool_calls"}
 
 
@@ -135,6 +137,11 @@ async def run_agent(
             async for event in stream:
                 for translated in run.translator.follow(event):
                     yield translated
+                if run.translator.written > ANSWER_CHARS:
+                    raise AgentError(
+                        f"{spec.name} wrote more than {ANSWER_CHARS} characters and was stopped.",
+                        code=ErrorCode.PROVIDER_ERROR,
+                    )
                 border.saw(event)
             result = await stream.result()
     except UPPError as error:
@@ -174,6 +181,7 @@ class _Run:
         self._request = request
         self._broker = broker
         self._outcomes: dict[str, ToolOutcome] = {}
+        self._surplus: set[str] = set()
         self._server_tools = _server_tools(spec)
         self._client_tools = _client_tools(request.tools, self._server_tools)
         self.translator = Translator(
@@ -199,7 +207,9 @@ class _Run:
         system = (spec.instructions, request.instructions or "", *context)
         had = request.checkpoint.tool_rounds if request.checkpoint else 0
         return agent(
-            model=OrderlyModel(build_model(spec, model=request.params.get("model"))),
+            model=OrderlyModel(
+                build_model(spec, model=request.params.get("model")), surplus=self._surplus
+            ),
             execution=_strategy(spec),
             strategy=hooks,
             system="\n\n".join(text for text in system if text) or None,
@@ -216,10 +226,10 @@ class _Run:
 
     def _client_tool(self, definition: ToolDefinition) -> Tool:
         async def run(_arguments: dict[str, Any]) -> str:
-            return await self._finish(answered())
+            return await self._finish(answered(self._call()))
 
-        async def answered() -> ToolOutcome:
-            outcome = await self._broker.client_tool(_current_call())
+        async def answered(call: ToolCallData) -> ToolOutcome:
+            outcome = await self._broker.client_tool(call)
             # The client sends JSON text; the model reads what it says, as in every later turn.
             return replace(outcome, result=plain_result(outcome.result))
 
@@ -233,7 +243,7 @@ class _Run:
 
     def _server_tool(self, tool: ServerTool) -> Tool:
         async def run(arguments: dict[str, Any]) -> str:
-            call = _current_call()
+            call = self._call()
             await self._admit(tool.name)
             if tool.long_running:
                 return await self._finish(self._broker.long_tool(tool, call))
@@ -242,6 +252,16 @@ class _Run:
         return Tool(
             name=tool.name, description=tool.description, parameters=tool.parameters, run=run
         )
+
+    def _call(self) -> ToolCallData:
+        """Return the call that is run; raises what the model reads for one too many."""
+        call = current_tool_call.get()
+        if call.tool_call_id in self._surplus:
+            raise _ToolFailedError(
+                f"Only {CALLS_AT_ONCE} calls are run at once, and this one was not. Make it again."
+            )
+        arguments = msgspec.json.encode(call.arguments).decode()
+        return ToolCallData(id=call.tool_call_id, name=call.tool_name, arguments=arguments)
 
     async def _admit(self, name: str) -> None:
         try:
@@ -252,11 +272,13 @@ class _Run:
 
     def _own_tools(self) -> list[Tool]:
         async def present(arguments: dict[str, Any]) -> str:
+            self._call()
             return await self._finish(teamwork.present(self._broker, arguments))
 
         async def delegate(arguments: dict[str, Any]) -> str:
+            call = self._call()
             await self._admit(teamwork.DELEGATE)
-            return await self._finish(teamwork.delegate(self._broker, _current_call(), arguments))
+            return await self._finish(teamwork.delegate(self._broker, call, arguments))
 
         tools = []
         if teamwork.PRESENT in self._spec.tools:
@@ -301,12 +323,6 @@ class _ToolFailedError(Exception):
 
 
 _NO_PARAMETERS = {"type": "object", "properties": {}}
-
-
-def _current_call() -> ToolCallData:
-    call = current_tool_call.get()
-    arguments = msgspec.json.encode(call.arguments).decode()
-    return ToolCallData(id=call.tool_call_id, name=call.tool_name, arguments=arguments)
 
 
 def _strategy(spec: AgentSpec) -> ExecutionStrategy:

@@ -50,6 +50,8 @@ class Translator:
         outcomes: Mapping[str, ToolOutcome],
         goes_on: bool = False,
     ) -> None:
+        # How many characters the model wrote, the thought ones too.
+        self.written = 0
         self._response_id = response_id
         self._client_tools = client_tools
         self._known_calls = known_calls
@@ -68,6 +70,7 @@ class Translator:
     def translate(self, event: StreamEvent) -> tuple[Event, ...]:
         """Return the UAMP events for an event of the model; most kinds have none."""
         delta = event.delta
+        self.written += len(delta.text or "")
         match event.type:
             case "text_delta" if delta.text:
                 return self._text(storable(delta.text))

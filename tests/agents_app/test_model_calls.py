@@ -8,10 +8,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.conf import settings as django_settings
 
+from agents_app import model_calls, runtime
+from agents_app.models import Agent
 from agents_app.tools import tool
 from sessions_app.models import ToolCall
-from tests.agents_app.test_bad_input import asking, done, model_agent, provider, say
-from tests.client import output_text
+from tests.agents_app.test_bad_input import (
+    asking,
+    done,
+    failed,
+    kept_text,
+    model_agent,
+    provider,
+    say,
+)
+from tests.client import output_text, text_of
 from tests.upp.wire_server import STREAM_HEAD, Exchange
 
 if TYPE_CHECKING:
@@ -122,3 +132,45 @@ def test_arguments_may_hold_what_no_row_takes(dial: Dial, name: str) -> None:
     with provider(calls({"name": name, "arguments": json.dumps({"text": "a\0"})})) as wire:
         model_agent(wire.url, name)
         assert output_text(done(asking(dial))) == "2"
+
+
+@pytest.mark.usefixtures("celery_worker_thread")
+@pytest.mark.parametrize("name", ["count", "count_slowly", "weather", "delegate", "present"])
+def test_only_some_of_too_many_calls_are_run(
+    dial: Dial, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_calls, "CALLS_AT_ONCE", 0)
+    with provider(calls({"name": name})) as wire:
+        model_agent(wire.url, "count", "count_slowly", "present")
+        Agent.objects.create(name="worker", is_public=True, options={"script": "echo"})
+        Agent.objects.filter(name="model").update(delegates=["worker"])
+        weather = {"type": "function", "function": {"name": "weather"}}
+        text = output_text(done(asking(dial, session={"tools": [weather]})))
+    assert text.endswith("calls are run at once, and this one was not. Make it again.")
+    assert not ToolCall.objects.exists()
+
+
+def test_the_first_of_too_many_calls_are_run(dial: Dial) -> None:
+    with provider(calls(*[{"name": "count"}] * 40)) as wire:
+        model_agent(wire.url, "count")
+        results = output_text(done(asking(dial))).split(" | ")
+    assert results[:32] == ["4"] * 32
+    assert [result[:21] for result in results[32:]] == ["Only 32 calls are run"] * 8
+
+
+@pytest.mark.parametrize("kind", ["content", "reasoning_content"])
+def test_an_answer_without_an_end_is_stopped(
+    dial: Dial, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        while not exchange.gone.is_set():
+            await exchange.delta(**{kind: "more "})
+
+    monkeypatch.setattr(runtime, "ANSWER_CHARS", 1000)
+    with provider(answer) as wire:
+        model_agent(wire.url)
+        frames, error = failed(asking(dial), "provider_error")
+    assert error["message"] == "model wrote more than 1000 characters and was stopped."
+    if kind == "content":
+        assert text_of(frames) == kept_text() == "more " * 201
