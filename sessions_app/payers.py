@@ -18,6 +18,7 @@ from payments_app import services as ledger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import datetime
 
     from agents_app.selectors import AgentSpec
     from payments_app.money import Money
@@ -35,7 +36,8 @@ _ids: Final[dict[Purse, int]] = {}
 class Source:
     """What pays without asking: an account, and what may be taken of it for one answer.
 
-    `user_id` is whose spending limits count, unless it is known that there are none.
+    `user_id` is whose spending limits count, unless it is known that there are none; `expires_at`
+    is when a token ends.
     """
 
     account_id: int
@@ -43,6 +45,7 @@ class Source:
     token_id: str = ""
     up_to: Money | None = None
     has_limits: bool = True
+    expires_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +152,7 @@ def of_token(token: tokens.ResolvedToken) -> Source:
         user_id=token.owner_id,
         token_id=token.id,
         up_to=token.per_use,
+        expires_at=token.expires_at,
     )
 
 

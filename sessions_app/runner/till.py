@@ -25,6 +25,8 @@ from uamp import ErrorCode, PaymentErrorCode
 from uamp import events as ev
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from sessions_app.payers import Payment
     from sessions_app.runner.run import Run
 
@@ -185,7 +187,10 @@ class Till:
         if left is None:
             left = await database.run(paying.payer_balance, self._run.response_id)
         if left is not None:
-            await self.tell_payer(balance_event(self._run.response_id, left, cost))
+            source = self._payment.source
+            ends_at = None if source is None else source.expires_at
+            event = balance_event(self._run.response_id, left, cost, ends_at=ends_at)
+            await self.tell_payer(event)
 
     def settle(self, rows: list[PaymentRequest]) -> None:
         """Take the ends of requests, from the doorbell or from reading the rows."""
@@ -258,14 +263,20 @@ def accepted(response_id: str, payment_id: str, balance: Money | None) -> ev.Pay
     )
 
 
-def balance_event(response_id: str, balance: Money, cost: Money) -> ev.PaymentBalance:
-    """Return what is left after an answer, in both shapes (UAMP §7.2, transports)."""
+def balance_event(
+    response_id: str, balance: Money, cost: Money, *, ends_at: datetime | None = None
+) -> ev.PaymentBalance:
+    """Return what is left after an answer, in both shapes (UAMP §7.2, transports).
+
+    `ends_at` is when the token that paid does.
+    """
     lasts = balance.amount // cost.amount if cost.amount > 0 else None
     return ev.PaymentBalance(
         balance=str(balance),
         currency=balance.asset,
         low_balance_warning=lasts is not None and lasts < LOW_BALANCE,
         estimated_remaining=lasts,
+        expires_at=None if ends_at is None else int(ends_at.timestamp()),
         balance_remaining=str(balance),
         threshold=str(cost * LOW_BALANCE),
         response_id=response_id,

@@ -108,6 +108,7 @@ def test_a_turn_is_paid_as_the_specification_prints_it(dial: Dial, alice: Person
     assert (balance["balance"], balance["balance_remaining"]) == ("9.75", "9.75")
     assert (balance["currency"], balance["estimated_remaining"]) == ("USD", 39)
     assert balance["low_balance_warning"] is False
+    assert "expires_at" not in balance
     assert (str(wallet(alice).available), earned(agent)) == ("9.75", "0.25")
     assert clean()
 

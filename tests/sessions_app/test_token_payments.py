@@ -37,6 +37,12 @@ def issue(who: Person, amount: str = "1", **fields: Any) -> tokens.IssuedToken:
     return tokens.issue(key="token", user_id=who.user.pk, amount=usd(amount), **values)
 
 
+def ends(token: tokens.IssuedToken) -> int:
+    """Return when a token ends, as events say it."""
+    assert token.expires_at is not None
+    return int(token.expires_at.timestamp())
+
+
 def test_a_token_of_the_session_pays_without_asking(dial: Dial, alice: Person) -> None:
     agent = priced("paid", per_answer="0.25")
     token = issue(rich(alice))
@@ -50,6 +56,7 @@ def test_a_token_of_the_session_pays_without_asking(dial: Dial, alice: Person) -
     ]
     balance = client.until("payment.balance")[-1]
     assert (balance["balance"], balance["low_balance_warning"]) == ("0.75", True)
+    assert balance["expires_at"] == ends(token)
     assert earned(agent) == "0.25"
 
 
@@ -73,6 +80,7 @@ def test_a_token_that_is_submitted_pays(dial: Dial, alice: Person, form: str) ->
     client.ask("Hello")
     pay(client, client.until("payment.required")[-1], scheme="token", token=token.token)
     assert text_of(client.until("response.done")) == "Hello"
+    assert client.until("payment.balance")[-1]["expires_at"] == ends(token)
     wait_until(lambda: earned(agent) == "0.25")
 
 
