@@ -77,6 +77,21 @@ class Model(Protocol):
         """
 
 
+def kept_of(message: Message, namespace: str) -> dict[str, Any]:
+    """Return what a provider once kept in a message's metadata; empty for what is no object.
+
+    A message may come from a store or from another program.
+    """
+    kept = message.metadata.get(namespace)
+    return kept if isinstance(kept, dict) else {}
+
+
+def layout_of(message: Message, namespace: str) -> list[dict[str, Any]]:
+    """Return the places of the parts of a message, as a provider kept them."""
+    layout = kept_of(message, namespace).get("layout")
+    return [kept for kept in layout if isinstance(kept, dict)] if isinstance(layout, list) else []
+
+
 def structured_data(message: AssistantMessage, structure: Mapping[str, Any] | None) -> Any:
     """Return what an answer's text says as JSON, when a structure was asked for (UPP-1.3 §12).
 

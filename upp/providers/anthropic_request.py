@@ -27,7 +27,7 @@ from upp.messages import (
     UserContent,
     UserMessage,
 )
-from upp.model import LLMRequest, wants_any_object
+from upp.model import LLMRequest, layout_of, wants_any_object
 from upp.tools import Tool, ToolCall
 
 DEFAULT_MAX_TOKENS = 8192
@@ -53,7 +53,7 @@ def request_body(model_id: str, request: LLMRequest, *, provider: str) -> dict[s
     system = _system(request)
     if system:
         body["system"] = system
-    tools = [*params.get("tools", ()), *(_tool(tool) for tool in request.tools)]
+    tools = [*(params.get("tools") or ()), *(_tool(tool) for tool in request.tools)]
     if answers_by_tool(request):
         schema = request.structure
         answer = {"name": ANSWER_TOOL, "description": _ANSWER_DESCRIPTION, "input_schema": schema}
@@ -125,14 +125,14 @@ def _said(message: AssistantMessage) -> list[dict[str, Any]]:
     texts = iter([block for block in message.content if isinstance(block, TextBlock)])
     calls = iter(message.tool_calls)
     blocks: list[dict[str, Any]] = []
-    for kept in message.metadata.get(NAMESPACE, {}).get("layout", ()):
-        kind = kept["type"]
+    for kept in layout_of(message, NAMESPACE):
+        kind = kept.get("type")
         if kind == "thinking" and (thought := next(thoughts, None)):
             # A thought without a signature is refused, and is worth nothing to the model.
             if signature := kept.get("signature"):
                 blocks.append({"type": kind, "thinking": thought.text, "signature": signature})
-        elif kind == "redacted_thinking":
-            blocks.append({"type": kind, "data": kept["data"]})
+        elif kind == "redacted_thinking" and (data := kept.get("data")):
+            blocks.append({"type": kind, "data": data})
         elif kind == "text" and (text := next(texts, None)):
             blocks.append({"type": kind, "text": text.text})
         elif kind == "tool_use" and (call := next(calls, None)):

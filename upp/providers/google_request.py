@@ -26,7 +26,7 @@ from upp.messages import (
     UserMessage,
     VideoBlock,
 )
-from upp.model import LLMRequest, wants_any_object
+from upp.model import LLMRequest, layout_of, wants_any_object
 from upp.tools import Tool, ToolCall
 
 NAMESPACE = "google"
@@ -38,7 +38,7 @@ def request_body(request: LLMRequest, *, provider: str) -> dict[str, Any]:
     body: dict[str, Any] = {**params, "contents": _contents(request.messages, provider)}
     if request.system:
         body["systemInstruction"] = {"parts": [{"text": request.system}]}
-    tools = list(params.get("tools", ()))
+    tools = list(params.get("tools") or ())
     if request.tools:
         tools.append({"functionDeclarations": [_tool(tool) for tool in request.tools]})
     if tools:
@@ -47,7 +47,7 @@ def request_body(request: LLMRequest, *, provider: str) -> dict[str, Any]:
         wanted: dict[str, Any] = {"responseMimeType": "application/json"}
         if not wants_any_object(request.structure):
             wanted["responseJsonSchema"] = request.structure
-        body["generationConfig"] = wanted | params.get("generationConfig", {})
+        body["generationConfig"] = wanted | (params.get("generationConfig") or {})
     return body
 
 
@@ -97,8 +97,8 @@ def _said(message: AssistantMessage, known: dict[str, _Known]) -> list[dict[str,
     texts = iter([block for block in message.content if isinstance(block, TextBlock)])
     calls = iter(message.tool_calls)
     parts: list[dict[str, Any]] = []
-    for kept in message.metadata.get(NAMESPACE, {}).get("layout", ()):
-        kind = kept["type"]
+    for kept in layout_of(message, NAMESPACE):
+        kind = kept.get("type")
         part: dict[str, Any] = {}
         if kind == "text" and (text := next(texts, None)):
             part = {"text": text.text}

@@ -25,7 +25,7 @@ from upp.messages import (
     UserContent,
     UserMessage,
 )
-from upp.model import LLMRequest, wants_any_object
+from upp.model import LLMRequest, kept_of, wants_any_object
 from upp.tools import Tool
 
 NAMESPACE = "openai"
@@ -52,9 +52,9 @@ def request_body(model_id: str, request: LLMRequest, *, provider: str) -> dict[s
         "model": model_id,
         "messages": messages,
         "stream": True,
-        "stream_options": {"include_usage": True, **request.params.get("stream_options", {})},
+        "stream_options": {"include_usage": True, **(request.params.get("stream_options") or {})},
     }
-    tools = [*request.params.get("tools", ()), *_tools(request.tools)]
+    tools = [*(request.params.get("tools") or ()), *_tools(request.tools)]
     if tools:
         body["tools"] = tools
     if request.structure is not None:
@@ -117,9 +117,9 @@ def _thoughts(message: AssistantMessage) -> dict[str, Any]:
     Servers that think between calls want them back until the question is answered, and some refuse
     them later.
     """
-    kept = message.metadata.get(NAMESPACE, {})
+    kept = kept_of(message, NAMESPACE)
     thoughts: dict[str, Any] = {}
-    if name := kept.get("reasoning_field"):
+    if isinstance(name := kept.get("reasoning_field"), str):
         thoughts[name] = "".join(block.text for block in message.reasoning)
     if details := kept.get("reasoning_details"):
         thoughts["reasoning_details"] = details
