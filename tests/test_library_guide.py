@@ -1,0 +1,95 @@
+"""Every example of docs/libraries.md runs as it stands, without Django."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parent.parent
+GUIDE = (ROOT / "docs" / "libraries.md").read_text()
+EXAMPLES = dict(
+    re.findall(r"^## ([^\n]+)\n(?:(?!^## ).)*?```python\n(.*?)```", GUIDE, re.MULTILINE | re.DOTALL)
+)
+NOTHING_OF_THE_SERVER = """
+import sys
+assert not {"django", "agents_app", "sessions_app", "uamp"} & set(sys.modules)
+"""
+
+
+async def answer(exchange: Exchange) -> None:
+    """Be a model: call the first tool once, give what a schema asks for, else say something."""
+    body = exchange.body
+    if body["model"] == "no-such-model":
+        await exchange.refuse("404 Not Found", b'{"error": {"message": "no such model"}}')
+        return
+    await exchange.send(STREAM_HEAD)
+    if body.get("tools") and body["messages"][-1]["role"] != "tool":
+        function = body["tools"][0]["function"]
+        arguments = dict.fromkeys(function["parameters"]["properties"], "Oslo")
+        call = {"name": function["name"], "arguments": json.dumps(arguments)}
+        await exchange.delta(tool_calls=[{"index": 0, "id": "call_1", "function": call}])
+        await exchange.finish("tool_calls")
+        return
+    said: Any = "It is 4 degrees."
+    if body.get("response_format"):
+        said = json.dumps({"city": "Oslo", "degrees": 4})
+    await exchange.delta(content=said)
+    await exchange.finish()
+
+
+@pytest.fixture(scope="module")
+def wire() -> Iterator[str]:
+    """Give the address of a server that speaks chat completions."""
+    loop = asyncio.new_event_loop()
+    ready: list[str] = []
+    is_ready, is_over = threading.Event(), asyncio.Event()
+
+    async def run() -> None:
+        async with serve(answer) as server:
+            ready.append(server.url)
+            is_ready.set()
+            await is_over.wait()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(run(),))
+    thread.start()
+    assert is_ready.wait(10)
+    yield ready[0]
+    loop.call_soon_threadsafe(is_over.set)
+    thread.join(10)
+    loop.close()
+
+
+def test_every_part_of_the_guide_has_its_example() -> None:
+    assert set(EXAMPLES) == set(re.findall(r"^## (.+)$", GUIDE, re.MULTILINE))
+
+
+@pytest.mark.parametrize("heading", EXAMPLES)
+def test_an_example_runs_as_it_stands(heading: str, wire: str, tmp_path: Path) -> None:
+    script = tmp_path / "example.py"
+    script.write_text(EXAMPLES[heading] + NOTHING_OF_THE_SERVER)
+    kept = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME"}}
+    done = subprocess.run(  # noqa: S603 our own text
+        [sys.executable, "-W", "error", str(script)],
+        env={**kept, "PYTHONPATH": str(ROOT), "OPENAI_BASE_URL": wire, "NO_PROXY": "*"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
