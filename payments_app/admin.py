@@ -1,27 +1,20 @@
 """The ledger in the admin: everybody who may looks, nobody edits, some may order a movement.
 
-The law (notes/ux.md §4.3): no row has add, change or delete. Refunding, voiding, adjusting and
-unfreezing go through the services with a reason and a permission of their own, and are recorded;
-the form carries its idempotency key, so a double click is one movement.
+Refunding, voiding, adjusting and unfreezing go through the services (`ledger_admin`).
 """
 
 from __future__ import annotations
 
-import uuid
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any
 
-from django import forms
-from django.contrib import admin, messages
-from django.contrib.admin.utils import quote, unquote
+from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.core.handlers.asgi import ASGIRequest
-from django.core.paginator import Paginator
-from django.http import Http404, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
-from django.template.response import TemplateResponse
+from django.http import Http404, StreamingHttpResponse
 from django.urls import path, reverse
 
-from payments_app import selectors, services
+from payments_app import services
+from payments_app.ledger_admin import SCOPE, AmountForm, LedgerAdmin, ReadOnly, RefundForm
 from payments_app.models import (
     Account,
     Entry,
@@ -31,7 +24,7 @@ from payments_app.models import (
     Receipt,
     Transfer,
 )
-from payments_app.money import AssetMismatch, InvalidAmount, Money
+from payments_app.money import Money
 from payments_app.statement_csv import sent_page_by_page, statement_pages
 
 if TYPE_CHECKING:
@@ -41,166 +34,9 @@ if TYPE_CHECKING:
     from django.urls import URLPattern
 
     # Django's classes take type arguments in its stubs only.
-    _Admin = admin.ModelAdmin[Any]
     _Inline = admin.TabularInline[Any, Any]
-    _Paginator = Paginator[Any]
 else:
-    _Admin = admin.ModelAdmin
     _Inline = admin.TabularInline
-    _Paginator = Paginator
-
-COUNTED_ROWS: Final = 10_000
-SCOPE: Final = "admin"
-"""Of the keys that forms carry: a browser sends them, and could send the server's own."""
-
-
-class CappedPaginator(_Paginator):
-    """Pages of the first COUNTED_ROWS rows: a longer list is for filters, not for paging."""
-
-    @cached_property
-    def count(self) -> int:
-        """Return the number of rows, counted up to the cap."""
-        rows: Any = self.object_list
-        counted: int = rows[:COUNTED_ROWS].count()
-        return counted
-
-
-class ReadOnly:
-    """No add, no change, no delete, for people of any rights."""
-
-    def has_add_permission(self, request: HttpRequest, *_args: Any) -> bool:  # noqa: ARG002 the interface's
-        """Return that nobody adds."""
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 the interface's
-        """Return that nobody changes."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 the interface's
-        """Return that nobody deletes; this also takes `delete_selected` away."""
-        return False
-
-
-class OrderForm(forms.Form):
-    """What every order needs: why, and the key under which it is done once."""
-
-    key = forms.CharField(widget=forms.HiddenInput, max_length=64)
-    reason = forms.CharField(max_length=500)
-
-
-class AmountForm(OrderForm):
-    """An order with an amount, as a decimal string."""
-
-    amount = forms.CharField(max_length=30)
-    field_order = ("amount", "reason")
-
-
-class RefundForm(AmountForm):
-    """A refund; without an amount all that is left is returned."""
-
-    amount = forms.CharField(
-        max_length=30, required=False, help_text="Empty: all that is left of the transfer."
-    )
-
-
-class LedgerAdmin(ReadOnly, _Admin):
-    """A list of rows, the newest first, under the state of the last audit.
-
-    A subclass that sets `operation` (name, label) offers it to those with that permission on a
-    page of its own; `operate` carries it out.
-    """
-
-    list_per_page = 50
-    show_full_result_count = False
-    paginator = CappedPaginator
-    ordering: ClassVar[Any] = ("-pk",)
-    change_list_template = "admin/payments_app/change_list.html"
-    change_form_template = "admin/payments_app/change_form.html"
-    operation: tuple[str, str] | None = None
-    form_class: type[OrderForm] = OrderForm
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """Show the list, and above it whether the ledger adds up."""
-        shown: HttpResponse = super().changelist_view(
-            request, {"health": selectors.ledger_health(), **(extra_context or {})}
-        )
-        return shown
-
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        """Show a row, with the ways to what may be done with it."""
-        links = self.links(request, object_id)
-        return super().change_view(
-            request, object_id, form_url, {"links": links, **(extra_context or {})}
-        )
-
-    def links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
-        """Return the buttons of a row: {url, label}."""
-        if self.operation is None or not self.may_operate(request):
-            return []
-        url = reverse(f"admin:payments_app_{self.opts.model_name}_operate", args=[object_id])
-        return [{"url": url, "label": self.operation[1]}]
-
-    def may_operate(self, request: HttpRequest) -> bool:
-        """Return whether a person may do this room's operation."""
-        return self.operation is not None and request.user.has_perm(
-            f"payments_app.{self.operation[0]}"
-        )
-
-    def get_urls(self) -> list[URLPattern]:
-        """Add the page of the operation."""
-        if self.operation is None:
-            return super().get_urls()
-        page = path(
-            "<path:object_id>/operate/",
-            self.admin_site.admin_view(self.operate_view),
-            name=f"payments_app_{self.opts.model_name}_operate",
-        )
-        return [page, *super().get_urls()]
-
-    def operate_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
-        """Ask for a reason, and do it; a refusal is shown in the form."""
-        if self.operation is None or not self.may_operate(request):
-            raise PermissionDenied
-        row = self.get_object(request, unquote(object_id))
-        if row is None:
-            raise Http404
-        label = self.operation[1]
-        form = self.form_class(request.POST or None, initial={"key": f"admin:{uuid.uuid4().hex}"})
-        if request.method == "POST" and form.is_valid():
-            try:
-                done = self.operate(row, form.cleaned_data, int(request.user.pk or 0))
-            except (services.LedgerError, InvalidAmount, AssetMismatch, ValueError) as error:
-                form.add_error(None, str(error))
-            else:
-                self.log_change(request, row, f"{label}: {done} ({form.cleaned_data['reason']})")
-                self.message_user(request, f"{label}: {done}.", messages.SUCCESS)
-                name = f"admin:payments_app_{self.opts.model_name}_change"
-                return HttpResponseRedirect(reverse(name, args=[quote(row.pk)]))
-        context = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "original": row,
-            "title": label,
-            "facts": self.facts(row),
-            "form": form,
-        }
-        return TemplateResponse(request, "admin/payments_app/operate.html", context)
-
-    def facts(self, row: Any) -> str:
-        """Return what is to be known before deciding."""
-        return str(row)
-
-    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
-        """Carry the operation out; return what happened, for the record."""
-        raise NotImplementedError
 
 
 class EntryInline(ReadOnly, _Inline):

@@ -1,7 +1,7 @@
 """Tokens, limits and top-ups in the admin: to be looked at; a request for a top-up is decided here.
 
-The law: as for the ledger (`admin`): nobody edits. A decision has a reason and a permission of its
-own, and is recorded.
+The law: as for the ledger (`ledger_admin`): nobody edits. A decision has a reason and a permission
+of its own, and is recorded.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import admin
 
-from payments_app.admin import LedgerAdmin, OrderForm
+from payments_app.ledger_admin import LedgerAdmin, OrderForm
 from payments_app.models import Approval, PaymentToken, SpendingLimit, TopUpRequest
 from payments_app.money import Money
 from payments_app.top_ups import requests as top_ups

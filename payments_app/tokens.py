@@ -23,7 +23,7 @@ from payments_app import posting, token_secrets
 from payments_app.accounts import account_of_user, ensure_account
 from payments_app.models import PaymentToken
 from payments_app.money import AssetMismatch, Money
-from payments_app.outcomes import IdempotencyConflict, TransferOutcome
+from payments_app.outcomes import IdempotencyConflict
 from payments_app.transfers import transfer
 
 if TYPE_CHECKING:
@@ -380,35 +380,7 @@ def _same_asset(per_use: Money | None, amount: Money) -> Money | None:
     return per_use
 
 
-# --- Add ---
-
-
-def top_up(*, key: str, token_id: str, user_id: int, amount: Money) -> TransferOutcome:
-    """Move an amount of the owner's into a token.
-
-    Raises UnknownToken for a stranger's, TokenRefused for one that ended, and what transfer raises.
-    """
-    with transaction.atomic():
-        owned(token_id, user_id)
-        PaymentToken.objects.select_for_update(no_key=True).get(pk=token_id)
-        token = by_id(token_id)
-        return transfer(
-            key=key,
-            scope=f"token:top_up:{token_id}",
-            debit=account_of_user(user_id, amount.asset).id,
-            credit=token.account_id,
-            amount=amount,
-            kind="token",
-            by=user_id,
-        )
-
-
-def signed_anew(token_id: str, user_id: int) -> str:
-    """Return the JWT of a person's token with what it has now; nothing for an opaque one."""
-    row = owned(token_id, user_id)
-    return (
-        issued(row, Money.zero(row.account.asset), replayed=True).token if row.form == "jwt" else ""
-    )
+# --- Own ---
 
 
 def owned(token_id: str, user_id: int) -> PaymentToken:

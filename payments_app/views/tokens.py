@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from payments_app import token_ends, tokens
+from payments_app import token_ends, token_top_ups, tokens
 from payments_app.money import ASSETS, DEFAULT_ASSET
 from payments_app.views.edge import (
     AmountField,
@@ -176,7 +176,7 @@ class TokenTopUpView(PaymentView):
         """Move more of the caller's money into it: the same `jti`, a higher balance."""
         values = checked(request, TopUp)
         user_id = caller(request).pk
-        done = tokens.top_up(
+        done = token_top_ups.top_up(
             key=key_of(request, values["idempotencyKey"]),
             token_id=token_id,
             user_id=user_id,
@@ -187,7 +187,7 @@ class TokenTopUpView(PaymentView):
             "jti": token_id,
             "replayed": done.replayed,
         }
-        if renewed := tokens.signed_anew(token_id, user_id):
+        if renewed := token_top_ups.signed_anew(token_id, user_id):
             body["token"] = renewed
         headers = {"Idempotent-Replayed": "true"} if done.replayed else {}
         return Response(body, headers=headers)

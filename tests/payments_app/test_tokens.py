@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from django.db import connection
 
-from payments_app import services, signing_keys, token_ends, tokens
+from payments_app import services, signing_keys, token_ends, token_top_ups, tokens
 from payments_app.models import PaymentToken
 from payments_app.services import InsufficientFunds
 from payments_app.tokens import IssuedToken, TokenRefused
@@ -392,7 +392,7 @@ def test_a_top_up_moves_more_into_the_same_token() -> None:
     ada = rich()
     made = issue(ada)
     for _ in range(2):
-        tokens.top_up(key="once", token_id=made.id, user_id=ada.pk, amount=usd("2"))
+        token_top_ups.top_up(key="once", token_id=made.id, user_id=ada.pk, amount=usd("2"))
     assert str(tokens.resolve(made.token).available) == "3"
     assert wallet(ada) == "7"
 
@@ -401,10 +401,10 @@ def test_a_token_is_topped_up_by_its_owner_only_and_while_it_lasts() -> None:
     ada, bob = rich("ada"), rich("bob")
     made = issue(ada)
     with pytest.raises(tokens.UnknownToken):
-        tokens.top_up(key="k", token_id=made.id, user_id=bob.pk, amount=usd("1"))
+        token_top_ups.top_up(key="k", token_id=made.id, user_id=bob.pk, amount=usd("1"))
     expire(made)
     with pytest.raises(TokenRefused):
-        tokens.top_up(key="k", token_id=made.id, user_id=ada.pk, amount=usd("1"))
+        token_top_ups.top_up(key="k", token_id=made.id, user_id=ada.pk, amount=usd("1"))
     assert (wallet(ada), wallet(bob)) == ("9", "10")
 
 

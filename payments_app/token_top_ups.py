@@ -1,0 +1,44 @@
+"""More money for a payment token: the same token, a higher balance (DESIGN D7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+
+from payments_app.accounts import account_of_user
+from payments_app.models import PaymentToken
+from payments_app.money import Money
+from payments_app.tokens import by_id, issued, owned
+from payments_app.transfers import transfer
+
+if TYPE_CHECKING:
+    from payments_app.outcomes import TransferOutcome
+
+
+def top_up(*, key: str, token_id: str, user_id: int, amount: Money) -> TransferOutcome:
+    """Move an amount of the owner's into a token.
+
+    Raises UnknownToken for a stranger's, TokenRefused for one that ended, and what transfer raises.
+    """
+    with transaction.atomic():
+        owned(token_id, user_id)
+        PaymentToken.objects.select_for_update(no_key=True).get(pk=token_id)
+        token = by_id(token_id)
+        return transfer(
+            key=key,
+            scope=f"token:top_up:{token_id}",
+            debit=account_of_user(user_id, amount.asset).id,
+            credit=token.account_id,
+            amount=amount,
+            kind="token",
+            by=user_id,
+        )
+
+
+def signed_anew(token_id: str, user_id: int) -> str:
+    """Return the JWT of a person's token with what it has now; nothing for an opaque one."""
+    row = owned(token_id, user_id)
+    return (
+        issued(row, Money.zero(row.account.asset), replayed=True).token if row.form == "jwt" else ""
+    )
