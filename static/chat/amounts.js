@@ -17,11 +17,16 @@ export function decimal(value) {
   return `${value < 0n ? "-" : ""}${digits.slice(0, -PLACES)}${places ? `.${places}` : ""}`;
 }
 
+/** An amount with at least two places and no sign, as one would write it into a field: "1.00". */
+export function padded(amount) {
+  const [whole, places = ""] = decimal(units(amount)).replace("-", "").split(".");
+  return `${whole}.${places.padEnd(2, "0")}`;
+}
+
 /** An amount as people read it: "$0.02", "$5.1204", "3.00 CREDITS". */
 export function shown(amount, currency = "USD") {
   const text = decimal(units(amount));
-  const [whole, places = ""] = text.replace("-", "").split(".");
-  const number = `${whole}.${places.padEnd(2, "0")}`;
+  const number = padded(amount);
   const minus = text.startsWith("-") ? "−" : "";
   return SIGNS[currency] ? `${minus}${SIGNS[currency]}${number}` : `${minus}${number} ${currency}`;
 }

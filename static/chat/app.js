@@ -41,8 +41,11 @@ class ChatApp extends HTMLElement {
     });
     addEventListener("toggle-members", () => {
       this._membersWanted = this._members.hidden;
+      const hadFocus = this._members.contains(document.activeElement);
       this._layOut();
       if (!this._members.hidden && !isWide.matches) this._members.querySelector("button")?.focus();
+      // What closed the panel went away with it.
+      if (this._members.hidden && hadFocus) this._view.querySelector(".members-button")?.focus();
     });
     addEventListener("popstate", () => this._go(idFromAddress(), "none"));
     addEventListener("keydown", (e) => this._key(e));
@@ -94,6 +97,7 @@ class ChatApp extends HTMLElement {
     this._sidebar.inert = narrow && !this._sidebarOpen;
     this._main.inert = narrow && this._sidebarOpen;
     this._members.hidden = !this._membersWanted || !this._chatId;
+    this._view.membersShown = !this._members.hidden;
   }
 
   _closeDrawers(event) {
@@ -105,8 +109,10 @@ class ChatApp extends HTMLElement {
 
   _key(event) {
     if (event.key !== "Escape" || event.defaultPrevented) return;
-    if (!isWide.matches && !this._members.hidden) this._membersWanted = false;
-    else if (isNarrow.matches && this._chatId) this._sidebarOpen = false;
+    if (!isWide.matches && !this._members.hidden) {
+      if (this._members.contains(document.activeElement)) this._view.querySelector(".members-button")?.focus();
+      this._membersWanted = false;
+    } else if (isNarrow.matches && this._chatId) this._sidebarOpen = false;
     this._layOut();
   }
 }

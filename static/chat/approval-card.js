@@ -2,12 +2,21 @@
 
 import { me } from "./context.js";
 import { h, icon } from "./dom.js";
+import { media } from "./media.js";
 import { clockTime, dayName, daysAgo } from "./time.js";
 
 const VALUE_CHARS = 600;
 
+/** One argument to read; a picture or file of the chat is shown instead of its id. */
+function row(name, value, itemOf) {
+  const item = typeof value === "string" && itemOf(value);
+  if (item) return [h("dt", {}, item.type === "image" ? "picture" : "file"), h("dd", { class: "approval-media" }, media(item))];
+  const text = typeof value === "string" ? value : JSON.stringify(value, null, 1);
+  return [h("dt", {}, name), h("dd", { dir: "auto" }, text.length > VALUE_CHARS ? `${text.slice(0, VALUE_CHARS)}…` : text)];
+}
+
 /** The arguments as names and values that can be read. */
-function readable(json) {
+function readable(json, itemOf) {
   let given;
   try {
     given = JSON.parse(json);
@@ -16,11 +25,7 @@ function readable(json) {
     return h("pre", { tabindex: "0" }, json);
   }
   if (given === null || typeof given !== "object" || Array.isArray(given)) given = { value: given };
-  const rows = Object.entries(given).flatMap(([name, value]) => {
-    const text = typeof value === "string" ? value : JSON.stringify(value, null, 1);
-    const short = text.length > VALUE_CHARS ? `${text.slice(0, VALUE_CHARS)}…` : text;
-    return [h("dt", {}, name), h("dd", {}, short)];
-  });
+  const rows = Object.entries(given).flatMap(([name, value]) => row(name, value, itemOf));
   return rows.length ? h("dl", { class: "approval-arguments", tabindex: "0" }, rows) : h("p", {}, "It takes no arguments.");
 }
 
@@ -37,20 +42,25 @@ function outcomeText({ name, agent, outcome }) {
 
 /** Fires (bubbling) `decide` with `{approval, approved, reason}`. */
 class ApprovalCard extends HTMLElement {
-  /** @param {import("../uamp/approvals.js").Approval} approval @param {boolean} mayDecide */
-  show(approval, mayDecide) {
+  /**
+   * @param {import("../uamp/approvals.js").Approval} approval
+   * @param {boolean} mayDecide
+   * @param {(id: string) => object|undefined} itemOf the content item of the chat with a content id
+   */
+  show(approval, mayDecide, itemOf) {
     this.dataset.testid = "approval";
     if (this.dataset.state === approval.state) return;
     this.dataset.state = approval.state;
     if (approval.state === "closed") this._showOutcome(approval);
-    else if (!this._form) this._build(approval, mayDecide);
+    else if (!this._form) this._build(approval, mayDecide, itemOf);
     this._setBusy(approval.state === "sent");
   }
 
-  _build(approval, mayDecide) {
+  _build(approval, mayDecide, itemOf) {
     const { agent, name, expiresAt } = approval;
     const titleId = `approval-${approval.callId}`;
     this.className = "approval";
+    this.tabIndex = -1;
     this.setAttribute("role", "group");
     this.setAttribute("aria-labelledby", titleId);
     this._reason = h("input", {
@@ -82,19 +92,22 @@ class ApprovalCard extends HTMLElement {
         "p", { class: "approval-title", id: titleId }, icon("alert"),
         h("span", {}, h("strong", {}, agent), " asks to use ", h("code", {}, name)),
       ),
-      readable(approval.arguments),
+      readable(approval.arguments, itemOf),
       mayDecide ? this._form : h("p", { class: "approval-note" }, "Who asked for this, or an owner of the chat, has to allow it."),
       h("p", { class: "approval-note" }, `The answer waits${until}.`),
     );
   }
 
   _setBusy(isBusy) {
+    // A disabled button loses the focus: it must not fall back to the top of the page.
+    if (isBusy && this.contains(document.activeElement)) this.focus({ preventScroll: true });
     for (const part of [this._allow, this._refuse, this._reason]) if (part) part.disabled = isBusy;
   }
 
   _showOutcome(approval) {
     const hadFocus = this.contains(document.activeElement);
     this.className = "approval is-closed";
+    this.removeAttribute("tabindex");
     this.removeAttribute("role");
     this.removeAttribute("aria-labelledby");
     const mark = approval.outcome?.approved ? "check" : "close";

@@ -76,9 +76,9 @@ class ChatList extends HTMLElement {
       avatar(face.name, face.kind, online),
       h(
         "span", { class: "chat-item-main" },
-        h("span", { class: "chat-item-top" }, h("b", {}, store.nameOf(chat)), h("time", { datetime: chat.latest_at }, shortTime(Date.parse(chat.latest_at)))),
+        h("span", { class: "chat-item-top" }, h("b", { dir: "auto" }, store.nameOf(chat)), h("time", { datetime: chat.latest_at }, shortTime(Date.parse(chat.latest_at)))),
         h(
-          "span", { class: "chat-item-sub" }, h("span", { class: "chat-preview" }, plain(words)),
+          "span", { class: "chat-item-sub" }, h("span", { class: "chat-preview", dir: "auto" }, plain(words)),
           chat.unread > 0 && h("span", { class: "unread", "aria-label": `${chat.unread} unread` }, String(unread)),
         ),
       ),

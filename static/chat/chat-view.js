@@ -64,12 +64,12 @@ class ChatView extends HTMLElement {
 
   _build() {
     this._head = h("header", { class: "chat-head" }, this._menuButton());
-    this._name = h("h1");
+    this._name = h("h1", { dir: "auto" });
     this._facts = h("p");
     this._members = h(
       "button",
       {
-        type: "button", class: "members-button", "data-testid": "members", "aria-controls": "members",
+        type: "button", class: "members-button", "data-testid": "members", "aria-controls": "members", "aria-expanded": String(Boolean(this._membersShown)),
         onclick: () => this.dispatchEvent(new Event("toggle-members", { bubbles: true })),
       },
       h("span", { class: "avatar-stack" }), icon("members"),
@@ -78,9 +78,16 @@ class ChatView extends HTMLElement {
     this._typing = document.createElement("typing-line");
     this._composer = document.createElement("chat-composer");
     this._list.addEventListener("bottom", () => this._markRead());
+    this._list.addEventListener("ask-again", (e) => this._composer.write(e.detail));
     this._list.addEventListener("decide", (e) => this._decide(e.detail));
     this.replaceChildren(this._head, this._list, this._typing, this._composer);
     this._money = new ChatMoney(this._list, (text) => this._composer.say(text));
+  }
+
+  /** Whether the panel of the members is shown. */
+  set membersShown(isShown) {
+    this._membersShown = isShown;
+    this._members?.setAttribute("aria-expanded", String(isShown));
   }
 
   _menuButton() {
@@ -202,7 +209,8 @@ class ChatView extends HTMLElement {
   _onResponseEnd(response) {
     if (this._announced?.has(response.id)) {
       const ends = { completed: "answer complete", cancelled: "answer stopped", failed: "answer failed" };
-      announce(`${response.agent || "Agent"}: ${ends[response.status]}`);
+      const why = response.error?.message ? `. ${response.error.message}` : "";
+      announce(`${response.agent || "Agent"}: ${ends[response.status]}${why}`);
     }
     if (this._list.hasAnswer(response.id)) this._list.dropLive(response.id);
     else if (response.parts.length || response.status !== "completed") this._list.showLive(response);

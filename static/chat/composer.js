@@ -7,6 +7,13 @@ import { MentionMenu } from "./mentions.js";
 import { PriceLine } from "./price.js";
 
 const NOTE_MS = 6_000;
+const NAME_CHARS = 40;
+
+function brief(name) {
+  const characters = Array.from(name);
+  return characters.length > NAME_CHARS ? `${characters.slice(0, NAME_CHARS).join("")}…` : name;
+}
+
 /** Text that is written and not sent, by chat. */
 const drafts = new Map();
 
@@ -14,7 +21,7 @@ class ChatComposer extends HTMLElement {
   connectedCallback() {
     this._running = [];
     this._text = h("textarea", {
-      id: "composer-text", rows: 1, "data-testid": "composer", "aria-label": "Message",
+      id: "composer-text", rows: 1, dir: "auto", "data-testid": "composer", "aria-label": "Message",
       placeholder: "Message", enterkeyhint: "send", autocomplete: "off", maxlength: 100_000,
     });
     this._send = iconButton("send", "Send", { type: "submit", class: "send", "data-testid": "send" });
@@ -53,13 +60,25 @@ class ChatComposer extends HTMLElement {
     this._chat = chat;
     this._session = session;
     this._text.value = drafts.get(chat.id) || "";
-    this._text.placeholder = `Message ${store.nameOf(chat)}`;
+    // A placeholder that does not fit would be cut in the middle of a letter.
+    this._text.placeholder = matchMedia("(max-width: 519px)").matches ? "Message" : `Message ${brief(store.nameOf(chat))}`;
     this._mentions.members = store.others(chat);
     this._grow();
     this._showSendable();
     this._showPrice();
-    // On a phone the keyboard would cover the chat that one came to read.
-    if (matchMedia("(pointer: fine)").matches && document.activeElement === document.body) this._text.focus();
+    // Whoever chose a chat goes on to write in it; what else has the focus keeps it. On a phone the
+    // keyboard would cover the chat that one came to read.
+    const isFree = document.activeElement === document.body || document.activeElement?.matches(".chat-item");
+    if (matchMedia("(pointer: fine)").matches && isFree) this._text.focus();
+  }
+
+  /** Propose a text; what is written already stays. */
+  write(text) {
+    if (!this._text.value.trim()) {
+      this._text.value = text;
+      this._written();
+    }
+    this._text.focus();
   }
 
   /** @param {import("../uamp/live-response.js").LiveResponse[]} responses that can be stopped */

@@ -10,6 +10,8 @@ class ConnectionBanner extends HTMLElement {
   connectedCallback() {
     this.dataset.testid = "banner";
     this.hidden = true;
+    this.setAttribute("role", "region");
+    this.setAttribute("aria-label", "Connection");
     this._text = h("span", {});
     this._button = h("button", { type: "button", class: "button" }, "Try now");
     this._button.addEventListener("click", () => {

@@ -57,7 +57,7 @@ class PendingTurn extends HTMLElement {
         "div", { class: "message-main" },
         h(
           "div", { class: "bubble" },
-          turn.text && h("div", { class: "markdown is-plain" }, turn.text),
+          turn.text && h("div", { class: "markdown is-plain", dir: "auto" }, turn.text),
           turn.attachments.map((a) => h("span", { class: "file-chip" }, icon("file"), a.filename)),
         ),
         h(

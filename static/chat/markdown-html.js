@@ -15,6 +15,8 @@ const CONFIRM_MS = 1_600;
 export function fragment(html) {
   const template = document.createElement("template");
   template.innerHTML = html;
+  // Each block is written in its own direction: a message may have several languages.
+  for (const block of template.content.children) block.dir = "auto";
   for (const block of template.content.querySelectorAll(".code-block")) {
     block.prepend(codeBar(block.dataset.language || "", () => block.querySelector("code").textContent));
     block.querySelector("pre").tabIndex = 0;

@@ -5,7 +5,7 @@
 
 import { api } from "./context.js";
 import { h, icon } from "./dom.js";
-import { entryOf, isMine } from "./message.js";
+import { entryOf, isMine, offerAgain } from "./message.js";
 import { dayName, daysAgo } from "./time.js";
 import "./approval-card.js";
 import "./live-message.js";
@@ -15,6 +15,13 @@ const PAGE = 50;
 const KEPT = 250;
 const NEAR_BOTTOM_PX = 60;
 const FOLLOWS_WITHIN_MS = 5 * 60_000;
+
+/** Where a message begins: with the lines above it. */
+function startOf(view) {
+  let start = view;
+  while (start.previousElementSibling?.classList.contains("separator")) start = start.previousElementSibling;
+  return start;
+}
 
 /** Fires `bottom` when the newest message is in view, and `older-error` (detail: ApiError). */
 export class MessageList extends HTMLElement {
@@ -32,7 +39,7 @@ export class MessageList extends HTMLElement {
     );
     this._jumpLabel = h("span", {});
     this._jump = h(
-      "button", { type: "button", class: "jump", hidden: true, "data-testid": "jump", onclick: () => this.toBottom(true) },
+      "button", { type: "button", class: "jump", hidden: true, "data-testid": "jump", onclick: () => this._jumped() },
       icon("down"), this._jumpLabel,
     );
     this.append(this._log, this._jump);
@@ -85,8 +92,10 @@ export class MessageList extends HTMLElement {
     const view = document.createElement("chat-message").show({ ...entry, error });
     this._messages.insertBefore(view, this._views[at] || null);
     this._views.splice(at, 0, view);
+    for (const ended of [...this._live.children]) if (ended.seq < entry.seq) view.before(ended);
     this._arrange(at);
     this._arrange(at + 1);
+    if (entry.status === "failed") this._offerAgain(view, ({ seq, sender_kind: kind }) => seq < entry.seq && kind === "user");
     if (counts && !this._following && !isMine(entry)) this._count(1);
     this._placeReaders();
     if (this._views.length === 1) this._showTop();
@@ -107,6 +116,18 @@ export class MessageList extends HTMLElement {
       this._live.append(view);
     }
     view.show(response);
+    if (response.status !== "running") this._settle(view, response);
+  }
+
+  /** Put an answer that ended without a message where it ended: what came later stands below it. */
+  _settle(view, { seq, status, messageId }) {
+    if (view.parentElement !== this._live || view.seq !== undefined) return;
+    view.seq = seq || this._views.at(-1)?.entry.seq || 0;
+    if (status === "failed") this._offerAgain(view, (entry) => entry.id === messageId);
+    const at = this._views.findIndex(({ entry }) => entry.seq > view.seq);
+    if (at === -1) return;
+    startOf(this._views[at]).before(view);
+    this._arrange(at);
   }
 
   /** Take a running answer away, because its message is here or it said nothing. */
@@ -135,8 +156,15 @@ export class MessageList extends HTMLElement {
         this._askViews.set(approval.key, view);
         this._asks.append(view);
       }
-      view.show(approval, mayDecide(approval));
+      view.show(approval, mayDecide(approval), (id) => this._itemOf(id));
     }
+  }
+
+  /** What somebody sent or a tool made under a content id, as far as it is on the page. */
+  _itemOf(contentId) {
+    const items = this.entries.flatMap((entry) => entry.content_items || []);
+    const all = items.flatMap((item) => [item, ...(item.tool_result?.content_items || [])]);
+    return all.find((item) => item.content_id === contentId);
   }
 
   /** @param {import("../uamp/outbox.js").Turn[]} turns that wait to be acknowledged */
@@ -170,8 +198,22 @@ export class MessageList extends HTMLElement {
     const isFar = scrollHeight - scrollTop > 3 * clientHeight;
     this._following = true;
     this._log.scrollTo({ top: scrollHeight, behavior: smooth && !isFar ? "smooth" : "instant" });
+    // Where the page went by itself must not look like a reader who scrolled up.
+    this._scrollTop = this._log.scrollTop;
     this._count(-this._unseen);
     if (smooth) this.dispatchEvent(new Event("bottom"));
+  }
+
+  /** Let whoever asked ask again. @param {(entry: object) => boolean} isAsked finds the question */
+  _offerAgain(view, isAsked) {
+    const question = this.entries.findLast(isAsked);
+    if (question?.content && isMine(question)) offerAgain(view, question.content);
+  }
+
+  /** The button that was pressed goes away: the focus stays in the chat. */
+  _jumped() {
+    this.toBottom(true);
+    this._log.focus({ preventScroll: true });
   }
 
   _reset() {
@@ -264,7 +306,7 @@ export class MessageList extends HTMLElement {
     const before = this._views[at - 1]?.entry;
     const sameDay = before && daysAgo(before.at, entry.at) === 0;
     view.follow(
-      Boolean(sameDay) && before.sender_id === entry.sender_id &&
+      Boolean(sameDay) && view.previousElementSibling?.localName !== "live-response" && before.sender_id === entry.sender_id &&
         before.sender_kind === entry.sender_kind && entry.at - before.at < FOLLOWS_WITHIN_MS,
     );
     const line = view.previousElementSibling;

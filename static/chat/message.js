@@ -57,7 +57,14 @@ export function endingLine(status, error) {
   const ending = ENDINGS[status];
   if (!ending) return null;
   const text = error ? `${ending.text}: ${error}` : ending.text;
-  return h("p", { class: `message-ending is-${status}` }, icon(ending.icon), text);
+  return h("p", { class: `message-ending is-${status}` }, icon(ending.icon), h("span", {}, text));
+}
+
+/** Offer under an answer that failed to ask once more. Fires (bubbling) `ask-again` with the question. */
+export function offerAgain(view, question) {
+  const again = h("button", { type: "button", class: "link", "data-testid": "ask-again" }, "Ask again");
+  again.addEventListener("click", () => again.dispatchEvent(new CustomEvent("ask-again", { bubbles: true, detail: question })));
+  view.querySelector(".message-ending")?.append(again);
 }
 
 class ChatMessage extends HTMLElement {

@@ -60,6 +60,8 @@ class NewChatDialog extends HTMLElement {
       ),
     );
     this._dialog.showModal();
+    // On a phone the keyboard would cover the list.
+    if (matchMedia("(pointer: fine)").matches) this._dialog.querySelector(".dialog-body input").focus();
   }
 }
 customElements.define("new-chat-dialog", NewChatDialog);

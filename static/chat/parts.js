@@ -50,7 +50,7 @@ class MediaView {
 class ThinkingView {
   constructor(part, live) {
     this._label = h("span", {}, live ? "Thinking…" : "Thoughts");
-    this._text = h("div", { class: "thinking-text" });
+    this._text = h("div", { class: "thinking-text", dir: "auto" });
     this.element = h(
       "details", { class: "thinking" },
       h("summary", {}, icon("chevron"), this._label), this._text,

@@ -43,6 +43,7 @@ class PayerDialog extends HTMLElement {
       ),
     );
     this._dialog.showModal();
+    this._dialog.querySelector("input:checked")?.focus();
     this._try(async () => this._showPool(await api.get(this._path)));
   }
 

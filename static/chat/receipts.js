@@ -46,7 +46,7 @@ function chip(receipt) {
   const state = isAll ? " · refunded" : refunded ? ` · ${shown(receipt.refunded, receipt.currency)} refunded` : "";
   return h(
     "details", { class: `receipt ${refunded ? "is-refunded" : ""}`, "data-testid": "receipt" },
-    h("summary", {}, icon("wallet"), h("span", {}, h("span", { class: "receipt-amount" }, shown(receipt.amount, receipt.currency)), state)),
+    h("summary", {}, icon("wallet"), h("span", { class: "visually-hidden" }, "Receipt: "), h("span", {}, h("span", { class: "receipt-amount" }, shown(receipt.amount, receipt.currency)), state)),
     receipt.paid_at ? h("dl", {}, detailRows(receipt)) : h("p", { class: "receipt-wait" }, "The receipt is on its way."),
   );
 }

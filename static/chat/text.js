@@ -11,7 +11,7 @@ const FENCE = /^ {0,3}(`{3,}|~{3,})([^\n`]*)(?:\n|$)/;
 export class StoredText {
   /** @param {{text: string, html?: string}} part */
   constructor({ text, html }) {
-    this.element = h("div", { class: "markdown", "data-testid": "message-body" });
+    this.element = h("div", { class: "markdown", dir: "auto", "data-testid": "message-body" });
     if (html === undefined) {
       this.element.classList.add("is-plain");
       this.element.textContent = text;
@@ -68,7 +68,7 @@ export function finishedUntil(text, from) {
 export class LiveText {
   constructor() {
     this._blocks = h("div", { class: "markdown" });
-    this._tail = h("div", { class: "markdown tail" });
+    this._tail = h("div", { class: "markdown tail", dir: "auto" });
     this.element = h("div", { class: "live-text", "data-testid": "message-body" }, this._blocks, this._tail);
     this._text = "";
     this._done = 0;

@@ -20,7 +20,7 @@ function parsed(json) {
 }
 
 const STATES = { failed: "failed", done: "done", asking: "asks first", running: "running…" };
-const WORK_STATES = { ...STATES, asking: "works…", running: "works…" };
+const WORK_STATES = { ...STATES, asking: "working…", running: "working…" };
 
 export class ToolView {
   constructor(part) {
@@ -37,7 +37,7 @@ export class ToolView {
       this._fill,
     );
     this._stage = h("div", { class: "tool-stage" });
-    this._said = h("div", { class: "tool-said", tabindex: "0", role: "group", hidden: true });
+    this._said = h("div", { class: "tool-said", dir: "auto", tabindex: "0", role: "group", hidden: true });
     this._progress = h("div", { class: "tool-progress" }, this._bar, this._stage);
     this._media = h("div", { class: "tool-media" });
     this._detail = h(

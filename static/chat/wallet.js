@@ -12,6 +12,8 @@ class Wallet extends EventTarget {
     super();
     /** @type {{available: string, held: string, currency: string}|null} */
     this.balance = null;
+    /** When it was asked for, on the clock of `performance.now()`. */
+    this.asOf = 0;
     client.addEventListener("payment", (e) => this._heard(e.detail));
     document.addEventListener("visibilitychange", () => document.hidden || this.refresh());
     this.refresh();
@@ -27,8 +29,10 @@ class Wallet extends EventTarget {
   refresh() {
     this._timer ||= setTimeout(async () => {
       this._timer = 0;
+      const asOf = performance.now();
       try {
         this.balance = await api.get("/api/payments/balance");
+        this.asOf = asOf;
       } catch (error) {
         // It is read again with the next payment; an amount that may be wrong is not shown.
         if (error.name !== "ApiError") throw error;

@@ -1,7 +1,7 @@
 /** What one spent, as a plot of thirty days and as bars by agent; both are tables too. */
 
 import { shown, units } from "../chat/amounts.js";
-import { h } from "../chat/dom.js";
+import { h, icon } from "../chat/dom.js";
 import { MoneyPart, api, table } from "./part.js";
 
 const DAYS = 30;
@@ -37,7 +37,7 @@ function dayPlot(days, currency) {
   const marks = [days[0], days[Math.floor(days.length / 2)], days.at(-1)];
   return h(
     "div", { class: "plot-frame" },
-    h("p", { class: "plot-most" }, most ? `At most ${shown(most.amount, currency)} a day` : "Nothing yet"),
+    h("p", { class: "plot-most" }, most ? `Most in a day: ${shown(most.amount, currency)}` : "Nothing yet"),
     s(
       "svg", { viewBox: `0 0 ${WIDTH} ${FLOOR}`, class: "plot", role: "img", "aria-label": label, preserveAspectRatio: "none" },
       ...bars, s("line", { class: "axis", x1: 0, y1: FLOOR, x2: WIDTH, y2: FLOOR }),
@@ -69,7 +69,7 @@ class MoneySpend extends MoneyPart {
     this.body.replaceChildren(
       h("p", { class: "total", "data-testid": "spent" }, shown(total, currency)),
       dayPlot(days, currency),
-      h("details", {}, h("summary", {}, "As a table"), spent.length ? table("Spent per day", ["Day (UTC)", "Amount"], spent) : h("p", { class: "quiet" }, "Nothing was spent.")),
+      h("details", {}, h("summary", {}, icon("chevron"), "As a table"), spent.length ? table("Spent per day", ["Day (UTC)", "Amount"], spent) : h("p", { class: "quiet" }, "Nothing was spent.")),
       agents.length ? agentBars(agents, currency) : h("p", { class: "quiet" }, "No agent has cost you anything yet."),
     );
   }

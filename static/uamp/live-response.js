@@ -50,6 +50,8 @@ export class LiveResponse {
     /** @type {"running"|"completed"|"cancelled"|"failed"} */
     this.status = "running";
     this.error = null;
+    /** Place in the log of its end, once it ended. */
+    this.seq = 0;
     /** What it used and cost (UAMP §8.7), once it ended. */
     this.usage = null;
     /** @type {Part[]} */
@@ -104,6 +106,7 @@ export class LiveResponse {
   /** End with what `response.done`, `.cancelled` or `.error` says. */
   finish(event) {
     this.usage = event.response?.usage || null;
+    this.seq = event.seq || 0;
     if (event.type === "response.error") {
       this.status = "failed";
       this.error = event.error || null;

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import uuid
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,33 +23,14 @@ from tests.journeys.product import (
     sign_in,
     write,
 )
+from tests.journeys.till import Till
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.async_api import Browser, Page, WebSocketRoute
+    from playwright.async_api import Page, WebSocketRoute
 
 pytestmark = pytest.mark.browser
-
-PREPARE = """
-import json, sys
-from django.contrib.auth.models import User
-from agents_app.models import Agent
-from chat_app.services import create_chat
-from payments_app import services as ledger
-from payments_app.money import Money
-from sessions_app.auth import create_api_key
-wanted = json.loads({wanted!r})
-user = User.objects.create_user(wanted["name"], password="password")
-if wanted["money"]:
-    ledger.top_up(key=wanted["name"], account=ledger.account_of_user(user.pk).id,
-        amount=Money.parse(wanted["money"]), provider="tests", external_id=wanted["name"])
-agent, _ = Agent.objects.get_or_create(name=wanted["agent"], defaults={{
-    "is_public": True, "options": {{"script": wanted["script"]}}, "pricing": wanted["pricing"]}})
-chat = create_chat(title="Till", created_by_id=user.pk, user_ids=[user.pk],
-    agents=[(agent.pk, "always")])
-print("PREPARED", json.dumps({{"chat": chat.pk, "key": create_api_key(user, name="tests")}}))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -57,56 +38,6 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     # A short reservation, so that a long answer has to be topped up.
     with running_product(tmp_path_factory.mktemp("product"), UAMP_RESERVE_TOKENS="100") as running:
         yield running
-
-
-class Till:
-    """A person with some money in a chat of their own with an agent that has a price."""
-
-    def __init__(
-        self, product: Product, *, money: str, script: str = "echo", **pricing: str
-    ) -> None:
-        self.name = f"p{uuid.uuid4().hex[:8]}"
-        wanted = {
-            "name": self.name,
-            "money": money,
-            "agent": f"agent-{self.name}",
-            "script": script,
-            "pricing": pricing or {"per_answer": "1"},
-        }
-        told = product.manage("shell", "-v", "0", "-c", PREPARE.format(wanted=json.dumps(wanted)))
-        line = next(line for line in told.splitlines() if line.startswith("PREPARED"))
-        made = json.loads(line.removeprefix("PREPARED "))
-        self.product, self.chat_id, self.agent = product, made["chat"], wanted["agent"]
-        product.people[self.name] = {
-            "username": self.name,
-            "password": "password",
-            "api_key": made["key"],
-        }
-
-    async def open(self, running: Browser, **options: Any) -> Page:
-        """Sign in and open the chat on a page of its own."""
-        context = await running.new_context(**options)
-        return await sign_in(context, self.product, self.name, chat_id=self.chat_id)
-
-    async def come_back(self, page: Page) -> None:
-        """Open the chat again on a page that showed something else, and wait until it is there."""
-        await page.goto(f"{self.product.url}/chats/{self.chat_id}")
-        await page.get_by_test_id("message").first.wait_for()
-
-    @property
-    def has(self) -> dict[str, str]:
-        """What the person has, over REST."""
-        with self.product.api(self.name) as client:
-            found: dict[str, str] = client.get("/api/payments/balance").raise_for_status().json()
-        return found
-
-    @property
-    def answers(self) -> list[str]:
-        """What the agent said, over REST."""
-        with self.product.api(self.name) as client:
-            path = f"/api/v1/chats/{self.chat_id}/messages"
-            data = client.get(path, params={"order": "asc"}).raise_for_status().json()["data"]
-        return [message["content"] for message in data if message["sender_kind"] == "agent"]
 
 
 async def charged_once(till: Till, page: Page, *, left: str) -> None:
@@ -259,13 +190,19 @@ async def test_a_low_balance_warns_and_an_empty_one_says_what_to_do(
         await expect(balance).to_have_text("$0.50")
         await expect(balance).to_have_accessible_name("Balance $0.50, low. Top up")
         await write(page, "Again")
-        await expect(page.get_by_test_id("payment")).to_contain_text("You have $0.50. Top up")
+        card = page.get_by_test_id("payment")
+        await expect(card).to_contain_text("You have $0.50: $0.50 too little.")
         await page.get_by_test_id("pay").click()
         said = page.get_by_test_id("payment-error")
-        await expect(said).to_contain_text("1 USD are needed, 0.5 are there")
+        await expect(said).to_have_text("$1.00 are needed, and you have $0.50.")
+        await expect(card.get_by_text("Top up")).to_have_count(1)
         await expect(page.get_by_test_id("pay")).to_be_enabled()
         await page.get_by_test_id("top-up-link").click()
         await expect(page.get_by_test_id("available")).to_have_text("$0.50")
+        # The way back leads to the chat that asked.
+        await page.get_by_role("link", name="Chats").click()
+        await expect(card).to_be_visible()
+        await page.goto(f"{product.url}/money")
         assert len(till.answers) == 1
         no_complaints(page)
 
@@ -286,6 +223,10 @@ async def test_an_answer_that_outgrows_its_reservation_is_topped_up_and_loses_no
             if await ended.count():
                 break
             await expect(card).to_contain_text("It pauses here and goes on")
+            # To be allowed for good it would take what is reserved already, too.
+            asked = Decimal((await page.get_by_test_id("pay").inner_text()).removeprefix("Pay $"))
+            enough = asked + Decimal(till.has["held"])
+            await expect(page.get_by_test_id("pay-up-to")).to_have_value(str(enough))
             before = await page.get_by_test_id("live-response").locator(".parts").text_content()
             topped_up += 1
             await page.get_by_test_id("pay").click()
@@ -357,6 +298,8 @@ async def test_the_money_page_shows_what_there_is_and_sets_limits_and_makes_toke
         await write(page, "Again")
         await page.get_by_test_id("pay").click()
         await expect(page.get_by_test_id("payment-error")).to_contain_text("limit per day")
+        link = page.get_by_test_id("limits-link")
+        assert await link.get_attribute("href") == "/money#limits"
         assert not await page.evaluate(sideways)
         assert till.has["available"] == "9"
         no_complaints(page)

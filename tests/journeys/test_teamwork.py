@@ -93,7 +93,7 @@ async def test_two_agents_edit_a_picture_and_everybody_watches(
         for page in (alice, bob):
             work = page.get_by_test_id("tool").filter(has_text="darkroom").first
             await expect(work.get_by_role("progressbar")).to_be_visible(timeout=WORK_MS)
-            await expect(work).to_contain_text("works…")
+            await expect(work).to_contain_text("working…")
         for page in (alice, bob):
             answer = page.get_by_test_id("message").nth(before + 1)
             await expect(answer).to_contain_text("Here it is.", timeout=WORK_MS)
@@ -136,7 +136,12 @@ async def test_a_person_allows_a_tool_by_click_and_refuses_it_by_keyboard(
         await expect(bob.get_by_test_id("composer")).to_be_focused()
         # It is still there for whoever comes later; an owner may decide for the asker.
         await alice.reload()
-        await alice.get_by_test_id("allow").click()
+        # One sees the picture that it is about, not its id.
+        await expect(alice.get_by_test_id("approval").locator("img")).to_have_count(1)
+        await alice.get_by_test_id("allow").focus()
+        await alice.keyboard.press("Enter")
+        # The button is gone, the focus stays in the chat.
+        await expect(alice.get_by_role("log")).to_be_focused()
         for page in (alice, bob):
             await expect(page.get_by_test_id("allow")).to_have_count(0)
             answer = page.get_by_test_id("message").last

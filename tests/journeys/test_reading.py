@@ -1,0 +1,189 @@
+"""What people see while they read and write: where things stand, what has the focus, what helps.
+
+Everything here runs against the product as `make run` starts it: daphne, SQLite, a Celery child.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.async_api import expect
+
+from tests.journeys.product import (
+    Product,
+    browser,
+    no_complaints,
+    running_product,
+    sign_in,
+    write,
+)
+from tests.journeys.till import Till
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.async_api import Page
+
+pytestmark = pytest.mark.browser
+
+ARABIC = "مرحبا بالعالم"
+LONG = "\n\n".join(f"Paragraph {number}" for number in range(1, 41))
+# The page shrinks and grows in one frame, as when an answer is replaced by its stored message.
+SHRINK_AND_GROW = """async () => {
+  const list = document.querySelector("message-list");
+  const place = list.querySelector(".log-messages");
+  const frames = async () => {
+    for (let i = 0; i < 4; i += 1) await new Promise(requestAnimationFrame);
+    // What comes now is a task of its own: its scrolling is told before its sizes are observed.
+    await new Promise((go) => setTimeout(go));
+  };
+  const grow = (height) => {
+    const box = document.createElement("div");
+    box.style.height = `${height}px`;
+    place.append(box);
+    return box;
+  };
+  const answer = grow(900);
+  await frames();
+  answer.remove();
+  list.toBottom();
+  grow(400);
+  list.toBottom();
+  grow(300);
+  await frames();
+  const log = list.querySelector(".log");
+  return log.scrollHeight - log.scrollTop - log.clientHeight;
+}"""
+ORDER = """() => Array.from(document.querySelectorAll("chat-message, live-response"), (view) =>
+  (view.querySelector(".message-ending") || view.querySelector(".markdown")).textContent)"""
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    with running_product(tmp_path_factory.mktemp("product")) as running:
+        with running.api("alice") as client:
+            path = f"/api/v1/chats/{running.chat_id}/participants"
+            client.post(path, json={"agent": "fail"}).raise_for_status()
+        yield running
+
+
+async def focused(page: Page) -> str | None:
+    """Return the name of what has the focus."""
+    name: str | None = await page.evaluate(
+        "document.activeElement.getAttribute('aria-label') || document.activeElement.localName"
+    )
+    return name
+
+
+async def test_the_page_follows_an_answer_and_scrolls_nowhere_else(
+    product: Product, chromium: str
+) -> None:
+    async with browser(chromium) as running:
+        alice = await sign_in(await running.new_context(), product, "alice")
+        bob = await sign_in(await running.new_context(), product, "bob")
+        await write(alice, f"@echo {LONG}")
+        await expect(alice.get_by_test_id("message-body").last).to_contain_text("Paragraph 40")
+        await expect(alice.get_by_text("Read by bob")).to_have_count(1)
+        assert await alice.evaluate(SHRINK_AND_GROW) < 60
+        await expect(alice.get_by_test_id("jump")).to_be_hidden()
+        # What only screen readers see must not make the page itself taller than the window.
+        for page in (alice, bob):
+            await page.get_by_test_id("message").first.evaluate("view => view.scrollIntoView()")
+            assert await page.evaluate("document.scrollingElement.scrollHeight <= innerHeight")
+        # The button goes when it was pressed, the focus stays in the chat.
+        jump = bob.get_by_test_id("jump")
+        await jump.focus()
+        await bob.keyboard.press("Enter")
+        await expect(jump).to_be_hidden()
+        assert await focused(bob) == "Messages"
+        no_complaints(alice, bob)
+
+
+async def test_each_block_is_written_in_its_own_direction(product: Product, chromium: str) -> None:
+    async with browser(chromium) as running:
+        page = await sign_in(await running.new_context(), product, "alice")
+        await page.get_by_test_id("composer").fill(ARABIC)
+        direction = "element => getComputedStyle(element).direction"
+        assert await page.get_by_test_id("composer").evaluate(direction) == "rtl"
+        await write(page, f"{ARABIC}\n\n- {ARABIC}\n\nEnglish\n\n```\ncode\n```")
+        said = page.get_by_test_id("message").last
+        await expect(said.locator("pre")).to_have_text("code")
+        expected = {"p >> nth=0": "rtl", "ul": "rtl", "p >> nth=1": "ltr", "pre": "ltr"}
+        for selector, wanted in expected.items():
+            assert await said.locator(selector).evaluate(direction) == wanted
+        no_complaints(page)
+
+
+async def test_an_answer_that_was_not_paid_stays_where_it_was_asked_for(
+    product: Product, chromium: str
+) -> None:
+    till = Till(product, money="10")
+    async with browser(chromium) as running:
+        page = await till.open(running)
+        ended = page.locator(".message-ending")
+        for count, text in enumerate(("First", "Second"), start=1):
+            await write(page, text)
+            await page.get_by_test_id("pay-cancel").click()
+            await expect(ended).to_have_count(count)
+        expected = ["First", "Stopped", "Second", "Stopped"]
+        assert await page.evaluate(ORDER) == expected
+        await page.reload()
+        await expect(ended).to_have_count(2)
+        assert await page.evaluate(ORDER) == expected
+        no_complaints(page)
+
+
+async def test_a_question_whose_answer_failed_can_be_asked_again(
+    product: Product, chromium: str
+) -> None:
+    async with browser(chromium) as running:
+        alice = await sign_in(await running.new_context(), product, "alice")
+        bob = await sign_in(await running.new_context(), product, "bob")
+        await write(alice, "@fail a question to fail at")
+        again = alice.get_by_test_id("ask-again")
+        await expect(alice.get_by_test_id("live-response")).to_have_count(0)
+        await expect(alice.locator("#announcer")).to_contain_text("answer failed. The model failed")
+        await again.click()
+        await expect(alice.get_by_test_id("composer")).to_have_value("@fail a question to fail at")
+        await expect(alice.get_by_test_id("composer")).to_be_focused()
+        await alice.reload()
+        await expect(again).to_have_count(1)
+        # It is not for others to ask.
+        await expect(bob.locator(".message-ending")).to_have_count(1)
+        await expect(bob.get_by_test_id("ask-again")).to_have_count(0)
+        no_complaints(alice, bob)
+
+
+async def test_the_focus_goes_where_the_work_goes_on(product: Product, chromium: str) -> None:
+    async with browser(chromium) as running:
+        page = await sign_in(await running.new_context(), product, "alice")
+        # A chat that one chose is one to write in.
+        await page.get_by_test_id("chat-item").first.focus()
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_test_id("composer")).to_be_focused()
+        button = page.get_by_test_id("members")
+        await expect(button).to_have_attribute("aria-expanded", "true")
+        await page.get_by_role("button", name="Close members").focus()
+        await page.keyboard.press("Enter")
+        await expect(button).to_have_attribute("aria-expanded", "false")
+        await expect(button).to_be_focused()
+        await page.get_by_test_id("new-chat").focus()
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("textbox", name="Name")).to_be_focused()
+        await page.keyboard.press("Escape")
+        await expect(page.get_by_test_id("new-chat")).to_be_focused()
+        no_complaints(page)
+
+
+async def test_operators_find_the_admin(product: Product, chromium: str) -> None:
+    async with browser(chromium) as running:
+        page = await (await running.new_context()).new_page()
+        for name, links in (("admin", 1), ("alice", 0)):
+            await page.context.clear_cookies()
+            await page.goto(f"{product.url}/login")
+            await page.fill("input[name=username]", name)
+            await page.fill("input[name=password]", product.people[name]["password"])
+            await page.keyboard.press("Enter")
+            await page.wait_for_url(f"{product.url}/")
+            await expect(page.get_by_role("link", name="Admin")).to_have_count(links)
