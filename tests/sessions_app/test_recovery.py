@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
 from sessions_app import calls, database
@@ -26,6 +26,7 @@ __all__ = ["process"]
 SO_FAR: dict[str, Any] = {"text": "So far", "output": [{"type": "text", "text": "So far"}]}
 
 
+@transaction.atomic
 def of_kind(kind: str, status: str) -> Response:
     """Return a response that was left while it waited for a call of that kind."""
     response = left_behind(**SO_FAR)
@@ -89,33 +90,36 @@ async def test_a_response_whose_asker_is_gone_ends_with_its_text(process: Proces
     assert [call.status for call in rows] == ["cancelled"]
 
 
-def corrupt(response: Response, column: str) -> None:
-    """Put into a row what this server never wrote; its call has ended."""
+@transaction.atomic
+def corrupt(column: str) -> Response:
+    """Return a response whose call has ended, with what this server never wrote in its row."""
+    response = left_behind(**SO_FAR)
     response.tool_calls.update(status="done", result='"sunny"')
     if column == "config":
         Session.objects.filter(pk=response.session_id).update(config=[7])
     else:
         Response.objects.filter(pk=response.pk).update(**{column: [7]})
+    return response
 
 
 @pytest.mark.parametrize("column", ["output", "request", "config"])
 async def test_a_response_whose_row_cannot_be_read_ends_with_its_text(
     process: Process, column: str
 ) -> None:
-    response = await database.run(left_behind, **SO_FAR)
-    await database.run(corrupt, response, column)
+    response = await database.run(corrupt, column)
     await ended_as_interrupted(process, response)
 
 
 async def test_a_response_whose_usage_cannot_be_read_goes_on_without_it(process: Process) -> None:
-    response = await database.run(left_behind, **SO_FAR)
-    await database.run(corrupt, response, "usage")
+    response = await database.run(corrupt, "usage")
     await recovery.sweep(process)
     await database.run(wait_until, lambda: get_response(response.pk).status == "completed")
 
 
-def allowed_meanwhile(response: Response) -> list[ToolCall]:
-    """Let a call be allowed just before its deadline is written down."""
+@transaction.atomic
+def allowed_meanwhile() -> list[ToolCall]:
+    """Let a call be allowed just before its deadline is written down; returns what is late."""
+    response = left_behind()
     row = response.tool_calls.get()
     ToolCall.objects.update(status="asking", deadline=timezone.now(), asked_in=response.chat_id)
 
@@ -134,5 +138,5 @@ def allowed_meanwhile(response: Response) -> list[ToolCall]:
 async def test_a_call_that_was_allowed_at_the_last_moment_is_not_said_to_be_refused(
     process: Process,
 ) -> None:
-    response = await database.run(left_behind)
-    assert await database.run(allowed_meanwhile, response) == []
+    del process
+    assert await database.run(allowed_meanwhile) == []
