@@ -11,6 +11,7 @@ from typing import Protocol
 
 from agents_app.checkpoints import Checkpoint, of_response
 from agents_app.failures import AgentError
+from agents_app.model_calls import Tokens
 from agents_app.selectors import AgentSpec
 from uamp.content import Message
 from uamp.errors import ErrorCode
@@ -42,7 +43,8 @@ class Border:
     """Stands between the steps of one run.
 
     `kept` is the checkpoint that the run goes on from, `before` the number of messages that the
-    conversation had before the response, and `admit` lets each further step begin.
+    conversation had before the response, `tokens` what it writes, and `admit` lets each further
+    step begin.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Border:
         kept: Checkpoint | None,
         *,
         before: int,
+        tokens: Tokens,
         admit: Callable[[], Awaitable[None]],
     ) -> None:
         self._spec = spec
@@ -59,7 +62,7 @@ class Border:
         self._keeper = keeper
         self._steps_before = kept.step if kept else 0
         self._messages_before = before
-        self._tokens = 0
+        self._tokens = tokens
         self._ended: AgentState | None = None
         self._shown = asyncio.Event()
 
@@ -73,7 +76,6 @@ class Border:
             self._shown.set()
 
     def _end(self, _number: int, result: GenerateResult) -> None:
-        self._tokens += result.turn.usage.output_tokens
         self._ended = result.state
         self._shown.clear()
 
@@ -85,10 +87,10 @@ class Border:
                 f"{self._spec.name} took {steps} steps without coming to an answer.",
                 code=ErrorCode.TOO_MANY_STEPS,
             )
-        most = self._spec.max_output_tokens
-        if most is not None and self._tokens >= most:
+        most, written = self._tokens.most, self._tokens.written
+        if most is not None and written >= most:
             raise AgentError(
-                f"{self._spec.name} wrote {self._tokens} tokens without coming to an answer; "
+                f"{self._spec.name} wrote {written} tokens without coming to an answer; "
                 f"{most} are allowed.",
                 code=ErrorCode.TOO_MANY_STEPS,
             )

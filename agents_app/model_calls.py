@@ -1,8 +1,9 @@
-"""The calls of a model, with ids and names that rows, providers and people can take.
+"""What a model is asked and calls, within what its answer may have and what others can take.
 
 The law: a model may write anything, and any number of it. An id stays as it is where it fits a row
 and means one call of the conversation; any other call gets an id of ours before anybody hears of
-it. Each call costs a row, a worker or another agent, so that only some of one answer are run.
+it. Each call costs a row, a worker or another agent, so that only some of one answer are run. No
+inference is asked for more tokens than the answer has left.
 """
 
 import re
@@ -13,6 +14,7 @@ from uuid import uuid4
 
 from msgspec.structs import replace as changed
 
+from agents_app.providers import at_most
 from agents_app.tools import storable
 from upp import (
     AssistantMessage,
@@ -31,6 +33,14 @@ NAME_CHARS = 128
 _ID = re.compile(r"[!-~]{1,128}")
 
 
+@dataclass
+class Tokens:
+    """How many tokens an answer may write, None for any number, and how many it has written."""
+
+    most: int | None = None
+    written: int = 0
+
+
 @dataclass(frozen=True)
 class OrderlyModel:
     """A model whose every call has an id of its own and a name that can be kept.
@@ -39,6 +49,7 @@ class OrderlyModel:
     """
 
     model: Model
+    tokens: Tokens = field(default_factory=Tokens)
     surplus: set[str] = field(default_factory=set)
 
     @property
@@ -58,8 +69,13 @@ class OrderlyModel:
 
     async def stream(self, request: LLMRequest) -> AsyncGenerator[StreamEvent | LLMResponse, None]:
         """See Model. The events are the model's own; what is executed is its last word."""
+        if self.tokens.most is not None and self.tokens.written:
+            left = max(self.tokens.most - self.tokens.written, 1)
+            request = replace(request, params=at_most(request.params, left))
         async with aclosing(self.model.stream(request)) as answer:
             async for said in answer:
+                if isinstance(said, LLMResponse):
+                    self.tokens.written += said.usage.output_tokens
                 if isinstance(said, LLMResponse) and said.message.tool_calls:
                     message = _orderly(said.message, request.messages)
                     calls = message.tool_calls[CALLS_AT_ONCE:]

@@ -107,6 +107,24 @@ def _bound_tokens(spec: AgentSpec, params: dict[str, Any], given: dict[str, Any]
     given["max_tokens"] = most if wanted is None else min(wanted, most)
 
 
+def at_most(params: Mapping[str, Any], tokens: int) -> dict[str, Any]:
+    """Return parameters that ask for so many tokens at the most, where they name a number.
+
+    A model that thinks needs one token more than it may think with.
+    """
+    thinking = params.get("thinking")
+    thought = thinking.get("budget_tokens", 0) if isinstance(thinking, dict) else 0
+    bounded = dict(params)
+    for name in ("max_tokens", "max_completion_tokens"):
+        if name in bounded:
+            bounded[name] = min(bounded[name], max(tokens, thought + 1))
+    config = bounded.get("generationConfig", {})
+    if "maxOutputTokens" in config:
+        limit = min(config["maxOutputTokens"], tokens)
+        bounded["generationConfig"] = {**config, "maxOutputTokens": limit}
+    return bounded
+
+
 async def close_providers() -> None:
     """Close the running loop's connections to models; for the end of the process."""
     for provider in _providers.values():

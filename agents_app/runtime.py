@@ -19,7 +19,7 @@ from agents_app.checkpoints import Checkpoint
 from agents_app.failures import AgentError, fail
 from agents_app.history import MediaLoader, output_messages, plain_result, to_conversation
 from agents_app.mcp_tools import served
-from agents_app.model_calls import CALLS_AT_ONCE, OrderlyModel
+from agents_app.model_calls import CALLS_AT_ONCE, OrderlyModel, Tokens
 from agents_app.providers import build_model, vendor_params
 from agents_app.selectors import AgentSpec
 from agents_app.short_tools import run_here
@@ -62,6 +62,7 @@ class RunRequest:
     and `resume` is what this response said before its process died: texts, thoughts, calls and
     results. Calls in `resume` without a result are run again, under their old ids. With a
     `checkpoint` the agent goes on from there, and `resume` is its output and what was added to it.
+    `written` are the tokens that the response has cost before.
     """
 
     response_id: str
@@ -72,6 +73,7 @@ class RunRequest:
     params: Mapping[str, Any] = field(default_factory=dict)
     resume: Sequence[ContentItem] = ()
     checkpoint: Checkpoint | None = None
+    written: int = 0
 
 
 class ToolBroker(Doors, Protocol):
@@ -130,7 +132,12 @@ async def run_agent(
         )
         state = _opening(conversation.messages, request)
         border = Border(
-            spec, checkpoints, kept, before=len(conversation.messages), admit=broker.admit_step
+            spec,
+            checkpoints,
+            kept,
+            before=len(conversation.messages),
+            tokens=run.tokens,
+            admit=broker.admit_step,
         )
         bot = run.agent(conversation.system, border.hooks())
         async with bot.stream(None, state) as stream:
@@ -182,6 +189,7 @@ class _Run:
         self._broker = broker
         self._outcomes: dict[str, ToolOutcome] = {}
         self._surplus: set[str] = set()
+        self.tokens = Tokens(most=spec.max_output_tokens, written=request.written)
         self._server_tools = _server_tools(spec)
         self._client_tools = _client_tools(request.tools, self._server_tools)
         self.translator = Translator(
@@ -208,7 +216,7 @@ class _Run:
         had = request.checkpoint.tool_rounds if request.checkpoint else 0
         return agent(
             model=OrderlyModel(
-                build_model(spec, model=request.params.get("model")), surplus=self._surplus
+                build_model(spec, model=request.params.get("model")), self.tokens, self._surplus
             ),
             execution=_strategy(spec),
             strategy=hooks,

@@ -215,10 +215,17 @@ def _continued(row: Response, kept: Checkpoint | None) -> RunContext:
     history = overrides.context or tuple(
         message.seen_by(row.agent_id, shared=shared) for message in messages
     )
-    return _context(
-        row,
-        run_request(row.pk, config, overrides, history, resume=resume, checkpoint=kept),
+    usage = _readable_usage(row)
+    request = run_request(
+        row.pk,
+        config,
+        overrides,
+        history,
+        resume=resume,
+        checkpoint=kept,
+        written=(usage.output_tokens or 0) if usage else 0,
     )
+    return _context(row, request)
 
 
 def _on_the_wire(call: ToolCall) -> str:

@@ -77,6 +77,7 @@ def run_request(
     *,
     resume: Sequence[uamp.ContentItem] = (),
     checkpoint: Checkpoint | None = None,
+    written: int = 0,
 ) -> RunRequest:
     """Return what an agent is asked, from its session and what this response overrides."""
     params: dict[str, Any] = {
@@ -93,4 +94,5 @@ def run_request(
         params=params,
         resume=resume,
         checkpoint=checkpoint,
+        written=written,
     )

@@ -14,6 +14,7 @@ from agents_app.tools import tool
 from sessions_app.models import ToolCall
 from tests.agents_app.test_bad_input import (
     asking,
+    call_tool,
     done,
     failed,
     kept_text,
@@ -174,3 +175,18 @@ def test_an_answer_without_an_end_is_stopped(
     assert error["message"] == "model wrote more than 1000 characters and was stopped."
     if kind == "content":
         assert text_of(frames) == kept_text() == "more " * 201
+
+
+def test_no_step_asks_for_more_tokens_than_the_answer_has_left(dial: Dial) -> None:
+    async def answer(exchange: Exchange) -> None:
+        if len(wire.exchanges) < 3:
+            # 3 tokens each.
+            await call_tool(exchange, "count", FOUR)
+        else:
+            await say(exchange, "Done.")
+
+    with provider(answer) as wire:
+        model_agent(wire.url, "count")
+        Agent.objects.filter(name="model").update(max_output_tokens=10)
+        assert output_text(done(asking(dial))) == "Done."
+        assert [exchange.body["max_tokens"] for exchange in wire.exchanges] == [10, 7, 4]

@@ -1,10 +1,11 @@
 """From an agent's row to its model."""
 
+import json
 from typing import Any
 
 import pytest
 
-from agents_app.providers import build_model, close_providers, vendor_params
+from agents_app.providers import at_most, build_model, close_providers, vendor_params
 from agents_app.selectors import AgentSpec
 from uamp.session import ResponseFormat
 from upp import ErrorCode, UPPError
@@ -171,6 +172,32 @@ def test_no_request_asks_for_more_tokens_than_the_agent_may_write(
 ) -> None:
     agent = spec(provider=provider, options={"params": params}, max_output_tokens=100)
     assert vendor_params(agent, asked) == sent
+
+
+@pytest.mark.parametrize(
+    ("params", "bounded"),
+    [
+        ({}, {}),
+        ({"max_tokens": 100, "temperature": 1}, {"max_tokens": 7, "temperature": 1}),
+        ({"max_tokens": 5}, {"max_tokens": 5}),
+        ({"max_completion_tokens": 100}, {"max_completion_tokens": 7}),
+        (
+            {"generationConfig": {"maxOutputTokens": 100, "topP": 0.5}},
+            {"generationConfig": {"maxOutputTokens": 7, "topP": 0.5}},
+        ),
+        ({"generationConfig": {"topP": 0.5}}, {"generationConfig": {"topP": 0.5}}),
+        (
+            {"max_tokens": 100, "thinking": {"type": "enabled", "budget_tokens": 50}},
+            {"max_tokens": 51, "thinking": {"type": "enabled", "budget_tokens": 50}},
+        ),
+    ],
+)
+def test_parameters_are_bounded_under_each_vendors_name(
+    params: dict[str, Any], bounded: dict[str, Any]
+) -> None:
+    before = json.dumps(params)
+    assert at_most(params, 7) == bounded
+    assert json.dumps(params) == before
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Runs of agents: events out of requests, tools through the broker, failures in safe words."""
 
 import asyncio
+import dataclasses
 import logging
 import threading
 from collections.abc import AsyncIterator, Callable
@@ -448,9 +449,13 @@ async def test_an_agent_that_wrote_its_tokens_takes_no_other_step(
     error = await failure(spec, asked())
     assert error.code == "too_many_steps"
     assert "tokens without coming to an answer; 6 are allowed." in error.message
-    events, end = await run(with_tools(spec, "short", max_output_tokens=1000), asked())
+    enough = with_tools(spec, "short", max_output_tokens=1000)
+    events, end = await run(enough, asked())
     assert (end.steps, end.usage.output_tokens) == (3, 9)
     assert output(events)
+    # What its last process had written counts too.
+    again = await failure(enough, dataclasses.replace(asked(), written=995))
+    assert "wrote 1001 tokens" in again.message
 
 
 async def test_an_agent_is_shown_its_last_messages(play: Callable[[Play], AgentSpec]) -> None:
