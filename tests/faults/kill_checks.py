@@ -28,7 +28,9 @@ class State:
     def __init__(self, house: House) -> None:
         self.responses = {
             row["id"]: row
-            for row in house.rows("sessions_app_response", "id, chat_id, status, text, fence")
+            for row in house.rows(
+                "sessions_app_response", "id, chat_id, status, text, fence, usage"
+            )
         }
         self.calls = house.rows(
             "sessions_app_toolcall",

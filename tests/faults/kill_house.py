@@ -24,6 +24,7 @@ import httpx
 import psycopg
 
 from tests import services
+from tests.faults.kill_money import MONEY, PRICES
 from tests.faults.kill_script import JOURNAL, TOOLS_OF
 
 if TYPE_CHECKING:
@@ -48,13 +49,18 @@ django.setup()
 from django.core.management import call_command
 from django.contrib.auth.models import User
 from agents_app.models import Agent
+from payments_app import limits, services as ledger
+from payments_app.money import Money
 from sessions_app import auth
 call_command("migrate", verbosity=0)
+ada = User.objects.create_user("ada")
+ledger.top_up(key="ada", account=ledger.account_of_user(ada.pk).id, amount=Money.parse({MONEY!r}),
+    provider="tests", external_id="ada")
 for name, tools in {TOOLS_OF!r}.items():
-    Agent.objects.create(
-        name=name, is_public=True, options={{"script": "speak"}}, tools=list(tools)
-    )
-print(auth.create_api_key(User.objects.create_user("ada"), name="kill matrix"))
+    agent = Agent.objects.create(name=name, is_public=True, options={{"script": "speak"}},
+        tools=list(tools), pricing={PRICES!r})
+    limits.approve(ada.pk, agent.pk, Money.parse("1"))
+print(auth.create_api_key(ada, name="kill matrix"))
 """
 
 

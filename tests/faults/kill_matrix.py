@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 from tests.faults.kill_checks import State, check_logs, check_turn, is_settled
 from tests.faults.kill_clients import Asker, Listener, new_tag
 from tests.faults.kill_house import running_house
+from tests.faults.kill_money import check_money
 from tests.faults.kill_script import IDEMPOTENT, TOOLS_OF
 
 if TYPE_CHECKING:
@@ -205,6 +206,7 @@ def run_point(house: House, point: Point) -> Outcome:
     _settle(house, outcome)
     state = State(house)
     outcome.wrong += check_logs(state)
+    outcome.wrong += check_money(house, state)
     for asker, listener in zip(askers, listeners, strict=True):
         outcome.wrong += check_turn(house, state, asker, listener)
         response = state.responses.get(asker.response_id, {})

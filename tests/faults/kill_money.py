@@ -1,0 +1,93 @@
+"""What must hold of the money after every kill: each answer is paid once, and nothing stays held.
+
+Every agent of the matrix has a price, which its asker allowed it to take (DESIGN D7).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from tests.faults.kill_checks import Row, State
+    from tests.faults.kill_house import House
+
+PRICES: Final[dict[str, Any]] = {
+    "per_answer": "0.01",
+    "tools": {"tally": "0.002", "send_once": "0.003"},
+}
+MONEY: Final = "1000"
+"""What the asker has at first, in dollars."""
+
+_UNIT: Final = Decimal(10) ** -9
+
+
+class Ledger:
+    """The rows of the ledger, read at one moment after everything has settled."""
+
+    def __init__(self, house: House) -> None:
+        columns = "id, code, kind, posted, held"
+        self.accounts = {row["id"]: row for row in house.rows("payments_app_account", columns)}
+        self.holds = house.rows(
+            "payments_app_hold", "id, account_id, response_id, amount, captured, state"
+        )
+        self.transfers = house.rows("payments_app_transfer", "id, hold_id, response_id, amount")
+        self.entries = house.rows("payments_app_entry", "transfer_id, account_id, amount")
+
+
+def check_money(house: House, state: State) -> list[str]:
+    """Return what is wrong with the ledger, and between it and what the answers say they cost."""
+    ledger = Ledger(house)
+    return _check_books(ledger) + [
+        line for row in state.responses.values() for line in _check_answer(ledger, state, row)
+    ]
+
+
+def _check_books(ledger: Ledger) -> list[str]:
+    wrong = []
+    sums: Counter[str] = Counter()
+    posted: Counter[int] = Counter()
+    held: Counter[int] = Counter()
+    for entry in ledger.entries:
+        sums[entry["transfer_id"]] += entry["amount"]
+        posted[entry["account_id"]] += entry["amount"]
+    for hold in ledger.holds:
+        if hold["state"] == "active":
+            held[hold["account_id"]] += hold["amount"] - hold["captured"]
+    wrong += [f"transfer {key} is off by {total}" for key, total in sums.items() if total]
+    for pk, account in ledger.accounts.items():
+        if (account["posted"], account["held"]) != (posted[pk], held[pk]):
+            wrong.append(f"{account['code']} says {account}, its rows {posted[pk]}, {held[pk]}")
+        if account["kind"] == "user" and account["posted"] < 0:
+            wrong.append(f"{account['code']} is overdrawn")
+    return wrong
+
+
+def _check_answer(ledger: Ledger, state: State, row: Row) -> list[str]:
+    """Return what is wrong with what one answer that has ended was paid."""
+    response_id = row["id"]
+    paid = [one for one in ledger.transfers if one["response_id"] == response_id]
+    kept = [
+        one["id"]
+        for one in ledger.holds
+        if one["response_id"] == response_id and one["state"] == "active"
+    ]
+    wrong = [f"hold {pk} of {response_id} ({row['status']}) is still there" for pk in kept]
+    # What was reserved in several pieces is taken from each of them, once.
+    taken = Counter(one["hold_id"] for one in paid)
+    wrong += [f"hold {pk} of {response_id} gave {n} times" for pk, n in taken.items() if n > 1]
+    charged = sum((one["amount"] for one in paid), 0) * _UNIT
+    cost = ((row["usage"] or {}).get("cost") or {}).get("total_cost", 0)
+    if charged != Decimal(str(cost)):
+        wrong.append(f"{response_id} ({row['status']}) says it cost {cost}, paid was {charged}")
+    if row["status"] == "completed" and charged != _price(state, response_id):
+        wrong.append(f"{response_id} cost {charged}, due is {_price(state, response_id)}")
+    return wrong
+
+
+def _price(state: State, response_id: str) -> Decimal:
+    """Return what a completed answer costs: its price, and its tools that did not fail."""
+    tools = [call for call in state.calls_of(response_id) if not call["is_error"]]
+    prices = (Decimal(PRICES["tools"].get(call["name"], "0")) for call in tools)
+    return Decimal(PRICES["per_answer"]) + sum(prices, Decimal(0))
