@@ -6,6 +6,7 @@ from django import forms
 from django.contrib import admin
 from django.urls import URLPattern, path
 
+from agents_app.agent_options import problem_of, unknown_options
 from agents_app.mcp_admin import ToolSourceAdmin
 from agents_app.mcp_listing import all_of, listed_tools
 from agents_app.models import Agent
@@ -52,16 +53,26 @@ class AgentForm(_AgentForm):
     def clean_approvals(self) -> Any:
         """Refuse tools that cannot wait for a person: only long ones can."""
         approvals = self.cleaned_data["approvals"]
-        if isinstance(approvals, list):
+        if _is_names(approvals):
             long = {name for name, tool in server_tools().items() if tool.long_running}
             long.update(tool.name for tool in listed_tools())
-            short = [str(name) for name in approvals if name not in long]
+            short = [name for name in approvals if name not in long]
             if short:
                 raise forms.ValidationError(
                     f"Only a long tool can wait for a person, and these are none: "
                     f"{', '.join(short)}."
                 )
         return approvals
+
+    def clean_delegates(self) -> Any:
+        """Refuse agents that there are not."""
+        delegates = self.cleaned_data["delegates"]
+        if _is_names(delegates):
+            known = {name.casefold() for name in Agent.objects.values_list("name", flat=True)}
+            missing = [name for name in delegates if name.casefold() not in known]
+            if missing:
+                raise forms.ValidationError(f"No such agent: {', '.join(missing)}.")
+        return delegates
 
     def clean_options(self) -> Any:
         """Refuse a key in a row: rows are shown, copied and backed up."""
@@ -82,16 +93,26 @@ class AgentForm(_AgentForm):
     def clean(self) -> dict[str, Any]:
         """Check that something can answer for the agent."""
         values: dict[str, Any] = super().clean() or self.cleaned_data
-        options = values.get("options")
-        if isinstance(options, dict):
+        options, provider = values.get("options"), values.get("provider")
+        if isinstance(options, dict) and provider is not None:
             script = options.get("script", values.get("name"))
-            if values.get("provider") == Agent.Provider.SCRIPTED and script not in SCRIPTS:
+            problem = problem_of(provider, options)
+            if unknown := unknown_options(provider, options):
+                self.add_error("options", f"There are no such options: {', '.join(unknown)}.")
+            if problem is not None:
+                self.add_error("options", problem)
+            elif provider == Agent.Provider.SCRIPTED and script not in SCRIPTS:
                 self.add_error(
                     "options", f'Name a script, as {{"script": "echo"}}: {", ".join(SCRIPTS)}.'
                 )
         if values.get("provider") != Agent.Provider.SCRIPTED and not values.get("model"):
             self.add_error("model", "Name the model that answers.")
         return values
+
+
+def _is_names(value: Any) -> bool:
+    """Return whether a field holds a list of names; the model says so where it does not."""
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
 @admin.register(Agent)

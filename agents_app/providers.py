@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from agents_app.agent_options import problem_of
 from agents_app.scripts import SCRIPTS
 from agents_app.selectors import AgentSpec
 from uamp.session import ResponseFormat
@@ -41,8 +42,12 @@ def build_model(spec: AgentSpec, *, model: str | None = None) -> Model:
     it a `base_url` of its own gets no key), `api_version`, `models` (what a client may choose),
     `timeout` (seconds that the server may be silent, 60 by default).
     Raises UPPError MODEL_NOT_FOUND for an unknown script or provider, INVALID_REQUEST for an agent
-    without a model, AUTHENTICATION_FAILED when the named variable is not set.
+    without a model or with options that are none, AUTHENTICATION_FAILED when the named variable is
+    not set.
     """
+    problem = problem_of(spec.provider, spec.options)
+    if problem is not None:
+        _refuse(spec, f"its options are wrong: {problem.rstrip('.')}", ErrorCode.INVALID_REQUEST)
     if spec.provider == "scripted":
         name = str(spec.options.get("script", spec.name))
         script = SCRIPTS.get(name)

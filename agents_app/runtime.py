@@ -205,6 +205,8 @@ class _Run:
     def agent(self, context: Sequence[str], hooks: AgentStrategy) -> Agent:
         """Return the agent, configured for this request; the client's tools come first."""
         spec, request = self._spec, self._request
+        # The first to say what is wrong with an agent's row.
+        model = build_model(spec, model=request.params.get("model"))
         wanted, structure = request.response_format, None
         if wanted is not None and wanted.type == "text":
             wanted = None
@@ -215,9 +217,7 @@ class _Run:
         system = (spec.instructions, request.instructions or "", *context)
         had = request.checkpoint.tool_rounds if request.checkpoint else 0
         return agent(
-            model=OrderlyModel(
-                build_model(spec, model=request.params.get("model")), self.tokens, self._surplus
-            ),
+            model=OrderlyModel(model, self.tokens, self._surplus),
             execution=_strategy(spec),
             strategy=hooks,
             system="\n\n".join(text for text in system if text) or None,

@@ -1,5 +1,6 @@
 """Agents in the admin."""
 
+import json
 from typing import Any
 
 import pytest
@@ -32,6 +33,10 @@ def form(**values: Any) -> dict[str, Any]:
         "max_steps": "10",
         **values,
     }
+
+
+def _of_model(**options: Any) -> dict[str, str]:
+    return {"provider": "openai_compat", "model": "m", "options": json.dumps(options)}
 
 
 def test_an_operator_adds_an_agent(admin_client: Client) -> None:
@@ -79,6 +84,20 @@ def test_an_operator_changes_and_finds_an_agent(admin_client: Client) -> None:
         ({"options": '{"script": "echo", "api_key": "k"}'}, "options", "out of the database"),
         ({"options": '{"script": "absent"}'}, "options", "Name a script"),
         ({"options": "{}"}, "options", "Name a script"),
+        ({"options": '{"script": ["echo"]}'}, "options", "Expected `str`, got `array`"),
+        ({"options": '{"script": "echo", "delay": "x"}'}, "options", "Expected `float`"),
+        ({"options": '{"script": "echo", "base_url": ""}'}, "options", "no such options: base_url"),
+        (_of_model(timeout="x"), "options", "Expected `float | null`, got `str`"),
+        (_of_model(models=7), "options", "Expected `array`, got `int`"),
+        (_of_model(params="x"), "options", "Expected `object`, got `str`"),
+        (_of_model(params={"max_tokens": "x"}), "options", "Expected `int | null`"),
+        (_of_model(params={"generationConfig": 7}), "options", "Expected `object | null`"),
+        (_of_model(base_url="ollama"), "options", "is no address"),
+        (_of_model(base_url="http://a:b:c"), "options", "is no address"),
+        (_of_model(basse_url="http://a"), "options", "no such options: basse_url"),
+        ({"approvals": '[["csv_report"]]'}, "approvals", "Write a JSON list of tool names."),
+        ({"delegates": '["absent"]'}, "delegates", "No such agent: absent."),
+        ({"delegates": "[[7]]"}, "delegates", "Write a JSON list of agent names."),
         ({"provider": "openai_compat", "options": "{}"}, "model", "Name the model"),
         ({"provider": "google", "options": "{}"}, "model", "Name the model"),
         ({"strategy": "dream"}, "strategy", "valid choice"),

@@ -215,6 +215,17 @@ def test_a_response_format_is_a_parameter_of_openais_only(
     assert vendor_params(spec(provider=provider), {}, wanted) == sent
 
 
+@pytest.mark.parametrize(
+    "options", [{"timeout": "x"}, {"models": 7}, {"params": []}, {"base_url": 7}, {"delay": None}]
+)
+def test_options_that_were_written_past_the_form_are_refused(options: dict[str, Any]) -> None:
+    provider = "scripted" if "delay" in options else "openai_compat"
+    agent = spec(provider=provider, model="m1", name="echo", options=options)
+    with pytest.raises(UPPError, match="its options are wrong") as refused:
+        build_model(agent)
+    assert refused.value.code == ErrorCode.INVALID_REQUEST
+
+
 @pytest.mark.parametrize("variable", ["SECRET_KEY", "DATABASE_URL", "_API_KEY", "my_api_key", 7])
 def test_a_secret_of_the_server_is_never_sent_as_a_providers_key(
     variable: object, monkeypatch: pytest.MonkeyPatch

@@ -1,0 +1,76 @@
+"""The `options` of an agent's row: which there are, and what may stand in them.
+
+The law: what is wrong with them is said when they are written. A row that was written past the form
+is refused in the same words when somebody asks the agent.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import httpx
+import msgspec
+
+_Positive = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class _GenerationConfig(msgspec.Struct):
+    maxOutputTokens: _Positive | None = None  # noqa: N815 the vendor's own name
+
+
+class _Params(msgspec.Struct):
+    # The vendor's other parameters go to it as they are.
+    max_tokens: _Positive | None = None
+    max_completion_tokens: _Positive | None = None
+    generationConfig: _GenerationConfig | None = None  # noqa: N815 as above
+
+
+class _Options(msgspec.Struct):
+    context_window: _Positive | None = None
+    max_output_tokens: _Positive | None = None
+
+
+class _Scripted(_Options):
+    script: str = ""
+    delay: Annotated[float, msgspec.Meta(ge=0, le=60)] = 0
+
+
+class _OfModel(_Options):
+    base_url: str | None = None
+    # What a key may be called, `providers.is_key_name` says.
+    api_key_env: Any = None
+    api_version: str | None = None
+    models: list[str] = []
+    timeout: Annotated[float, msgspec.Meta(gt=0, le=3600)] | None = None
+    params: _Params = msgspec.field(default_factory=_Params)
+
+
+def problem_of(provider: str, options: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with a provider's options, in words for an operator; None for nothing.
+
+    Options that there are not change nothing: see `unknown_options`.
+    """
+    try:
+        read = msgspec.convert(options, _kind(provider))
+    except msgspec.ValidationError as error:
+        return f"{error}."
+    base_url = read.base_url if isinstance(read, _OfModel) else None
+    if base_url is not None and not _is_address(base_url):
+        return f'{base_url[:200]!r} is no address. Write it as "http://127.0.0.1:11434/v1".'
+    return None
+
+
+def unknown_options(provider: str, options: Mapping[str, Any]) -> list[str]:
+    """Return the options that agents of a provider do not have."""
+    return sorted(set(options) - set(_kind(provider).__struct_fields__))
+
+
+def _kind(provider: str) -> type[_Scripted | _OfModel]:
+    return _Scripted if provider == "scripted" else _OfModel
+
+
+def _is_address(text: str) -> bool:
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL:
+        return False
+    return url.scheme in {"http", "https"} and bool(url.host)
