@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.core.handlers.asgi import ASGIRequest
 from django.http import Http404, StreamingHttpResponse
@@ -215,7 +216,7 @@ class HoldAdmin(LedgerAdmin):
 
 @admin.register(Receipt)
 class ReceiptAdmin(LedgerAdmin):
-    """What providers told."""
+    """What providers told, and the way out where one never told how a payment ended."""
 
     list_display = ("provider", "external_id", "state", "sum", "account", "created_at")
     list_filter = ("state", "provider")
@@ -226,11 +227,39 @@ class ReceiptAdmin(LedgerAdmin):
         "updated_at",
     )  # fmt: skip
     readonly_fields = ("sum",)
+    operation = ("adjust_account", "Credit")
 
     @admin.display(description="amount")
     def sum(self, receipt: Receipt) -> str:
         """Return how much came in."""
         return str(Money(receipt.amount, receipt.asset))
+
+    def links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
+        """Offer it for what is not credited yet."""
+        receipt = self.get_object(request, unquote(object_id))
+        credited = receipt is None or receipt.state == Receipt.State.CONFIRMED
+        return [] if credited else super().links(request, object_id)
+
+    def facts(self, row: Any) -> str:
+        """Return what has to be known to be true before it is credited."""
+        return (
+            f"{self.sum(row)} {row.asset} by {row.provider}, {row.state}. Credit it only where the"
+            f" provider's own books say that the money came: {row.external_id}"
+        )
+
+    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
+        """Credit it, once: an answer of the provider that comes later finds it done."""
+        done = services.top_up(
+            key=wanted["key"],
+            scope=SCOPE,
+            account=row.account_id,
+            amount=Money(row.amount, row.asset),
+            provider=row.provider,
+            external_id=row.external_id,
+            memo=wanted["reason"],
+            by=by,
+        )
+        return f"{done.amount} {row.asset} by {done.transfer_id}"
 
 
 @admin.register(Idempotency)

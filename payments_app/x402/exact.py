@@ -24,7 +24,7 @@ from x402.schemas.payments import PaymentPayload, PaymentRequirements
 from x402.schemas.v1 import PaymentPayloadV1, PaymentRequirementsV1
 
 from payments_app import services, tokens
-from payments_app.models import Hold, Receipt
+from payments_app.models import Hold, PaymentToken, Receipt
 from payments_app.x402 import facilitator, offers
 from payments_app.x402.refusal import PaymentNotTaken
 
@@ -232,12 +232,7 @@ def _credit(payment: _Payment, answer: SettleResponse) -> Paid:
             memo=f"x402 {answer.transaction}"[:500],
         )
         if not done.replayed:
-            tokens.make_for_payer(
-                payment.token_id,
-                payment.account_id,
-                name=f"x402 {payment.payer}",
-                audience=(payment.agent,),
-            )
+            _make_token(payment)
             Receipt.objects.filter(provider=PROVIDER, external_id=payment.external_id).update(
                 payload={
                     "sha256": payment.sha256,
@@ -257,7 +252,19 @@ def _again(payment: _Payment, transaction_id: str) -> Paid:
     )
     if used.exists():
         raise PaymentNotTaken("payment_failed", "This payment was used. Sign a new one.")
+    if not PaymentToken.objects.filter(pk=payment.token_id).exists():
+        # An operator credited it, who had looked on the chain: no answer of a facilitator came.
+        _make_token(payment)
     return _paid(payment, transaction_id)
+
+
+def _make_token(payment: _Payment) -> None:
+    tokens.make_for_payer(
+        payment.token_id,
+        payment.account_id,
+        name=f"x402 {payment.payer}",
+        audience=(payment.agent,),
+    )
 
 
 def _paid(payment: _Payment, transaction_id: str, *, secret: str = "") -> Paid:

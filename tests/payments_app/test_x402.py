@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.db import connection
+from django.test import Client
+from django.urls import reverse
 from eth_account import Account
 from x402 import x402ClientSync
 from x402.http.clients.requests import x402_requests
@@ -20,10 +22,11 @@ from x402.schemas.v1 import PaymentRequirementsV1
 
 from payments_app import selectors, services, tokens
 from payments_app import x402 as ours
-from payments_app.models import PaymentToken, Receipt
+from payments_app.models import PaymentToken, Receipt, Transfer
 from payments_app.money import Money
 from payments_app.services import Split
 from payments_app.x402 import PaymentNotTaken, offers
+from tests import factories
 from tests.payments_app import facilitator
 from tests.payments_app.purses import available, new_key, usd
 from tests.payments_app.test_tokens import issue, race, rich
@@ -467,6 +470,38 @@ def test_a_facilitator_that_forgets_what_it_settled_credits_nothing_by_itself(
     assert "nonce_already_used" in str(refusal(headers))
     assert Receipt.objects.get().state == "submitted"
     assert PaymentToken.objects.count() == 0
+
+
+def test_what_a_facilitator_forgot_is_credited_by_an_operator_and_spent_by_its_payer(
+    chain: Facilitator,
+) -> None:
+    headers = signed(demand())
+    chain.mode = "500 after settling"
+    refusal(headers)
+    chain.mode = "forgets"
+    refusal(headers)
+    receipt = Receipt.objects.get()
+    client = Client()
+    client.force_login(factories.superuser())
+    page = reverse("admin:payments_app_receipt_operate", args=[receipt.pk])
+    row = reverse("admin:payments_app_receipt_change", args=[receipt.pk])
+    assert page in client.get(row).content.decode()
+    assert receipt.external_id in client.get(page).content.decode()
+    assert client.get(row.replace(str(receipt.pk), "x")).status_code == 302
+
+    for key in ("k", "k", "another"):
+        assert client.post(page, {"key": key, "reason": "seen on the chain"}).status_code == 302
+
+    assert page not in client.get(row).content.decode()
+    assert Transfer.objects.filter(kind="top_up").count() == 1
+    done = taken(headers)
+    assert str(done.available) == PRICE
+    answer = decode_payment_response_header(done.response_headers["PAYMENT-RESPONSE"])
+    assert answer.extra is None
+    assert str(taken(headers).available) == PRICE
+    charge(done.account_id, PRICE)
+    assert "used" in str(refusal(headers))
+    assert services.audit().clean
 
 
 def test_a_payment_that_was_not_carried_out_may_be_tried_again(chain: Facilitator) -> None:
