@@ -306,8 +306,12 @@ async def test_calls_that_the_developer_runs_stop_the_plan_where_it_is() -> None
         tool_strategy=ToolUseStrategy(max_iterations=0),
         execution=plan(),
     )
-    result = await bot.generate("go", START)
+    stream = bot.stream("go", START)
 
+    assert details(await followed(stream))[-2:] == [
+        *("start 2 execute a", "end 2 a=in_progress b=pending"),
+    ]
+    result = await stream
     assert statuses(result.state) == {"a": "in_progress", "b": "pending"}
     assert result.turn.response.has_tool_calls
 
