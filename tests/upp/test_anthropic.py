@@ -375,6 +375,18 @@ async def test_a_failure_in_the_stream_has_its_code(kind: str, code: str) -> Non
             "prompt is too long: 209000 tokens > 200000 maximum",
             "CONTEXT_LENGTH_EXCEEDED",
         ),
+        (
+            "400 No",
+            "invalid_request_error",
+            "input length and `max_tokens` exceed context limit: 199759 + 8192 > 200000",
+            "CONTEXT_LENGTH_EXCEEDED",
+        ),
+        (
+            "400 No",
+            "invalid_request_error",
+            "Your credit balance is too low to access the Anthropic API.",
+            "QUOTA_EXCEEDED",
+        ),
         ("404 No", "not_found_error", "model: x", "MODEL_NOT_FOUND"),
         ("413 No", "request_too_large", "too large", "CONTEXT_LENGTH_EXCEEDED"),
         ("529 Overloaded", "overloaded_error", "overloaded", "PROVIDER_ERROR"),

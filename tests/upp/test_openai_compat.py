@@ -434,6 +434,11 @@ async def test_silence_is_a_timeout() -> None:
         (b"\xff[", "INVALID_RESPONSE", "but said: \ufffd["),
         (b"\n", "NETWORK_ERROR", "cut off"),
         (b": ping\n\n", "NETWORK_ERROR", "cut off"),
+        (
+            b'{"error":{"code":500,"message":"too much","type":"exceed_context_size_error"}}',
+            "CONTEXT_LENGTH_EXCEEDED",
+            "too much",
+        ),
         (b'data: {"choices": [{"del', "NETWORK_ERROR", "cut off"),
         (b'data: {"choices": [{"delta": {"content": "\xe2', "NETWORK_ERROR", "cut off"),
         (b'data: {"error": ' + b"[" * 5000 + b"\n\n", "INVALID_RESPONSE", "no piece of an answer"),

@@ -25,6 +25,7 @@ _MESSAGE_CHARS = 500
 # The words of OpenAI (`code`), Anthropic (`type`) and Google (`status`, `reason`) do not collide.
 _CODES = {
     "context_length_exceeded": ErrorCode.CONTEXT_LENGTH_EXCEEDED,
+    "exceed_context_size_error": ErrorCode.CONTEXT_LENGTH_EXCEEDED,
     "insufficient_quota": ErrorCode.QUOTA_EXCEEDED,
     "model_not_found": ErrorCode.MODEL_NOT_FOUND,
     "content_filter": ErrorCode.CONTENT_FILTERED,
@@ -45,8 +46,15 @@ _CODES = {
     "RESOURCE_EXHAUSTED": ErrorCode.RATE_LIMITED,
     "DEADLINE_EXCEEDED": ErrorCode.TIMEOUT,
 }
-# Servers without a word for it say in their text that a conversation is too long.
-_TOO_LONG = ("prompt is too long", "maximum context length", "exceeds the maximum number of tokens")
+# Where servers have no word for it they say it in their text, as requests that are not valid.
+_SAYINGS = {
+    "prompt is too long": ErrorCode.CONTEXT_LENGTH_EXCEEDED,
+    "maximum context length": ErrorCode.CONTEXT_LENGTH_EXCEEDED,
+    "exceed context limit": ErrorCode.CONTEXT_LENGTH_EXCEEDED,
+    "available context size": ErrorCode.CONTEXT_LENGTH_EXCEEDED,
+    "exceeds the maximum number of tokens": ErrorCode.CONTEXT_LENGTH_EXCEEDED,
+    "credit balance is too low": ErrorCode.QUOTA_EXCEEDED,
+}
 
 # How the first line of a stream of events begins.
 _LINES = (b":", b"data", b"event", b"id", b"retry")
@@ -163,8 +171,8 @@ def _code(message: str, words: list[str], status: int | None) -> ErrorCode:
     code = next((_CODES[word] for word in words if word in _CODES), None)
     if code is None:
         code = ErrorCode.PROVIDER_ERROR if status is None else code_for_status(status)
-    if code == ErrorCode.INVALID_REQUEST and any(words in message for words in _TOO_LONG):
-        return ErrorCode.CONTEXT_LENGTH_EXCEEDED
+    if code == ErrorCode.INVALID_REQUEST:
+        return next((_SAYINGS[saying] for saying in _SAYINGS if saying in message), code)
     return code
 
 
