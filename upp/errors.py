@@ -69,6 +69,10 @@ class UPPError(Exception):
         self.status_code = status_code
         self.retry_after = retry_after
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Errors cross the borders of processes, and Exception only remembers its message.
+        return _remade, (type(self), self.message, {**vars(self)})
+
     def to_json(self) -> dict[str, Any]:
         """Return the JSON shape of UPP-1.3 §4.4; members without a value are left out."""
         cause = str(self.__cause__) if self.__cause__ is not None else None
@@ -82,6 +86,12 @@ class UPPError(Exception):
             "cause": cause,
         }
         return {name: value for name, value in shape.items() if value is not None}
+
+
+def _remade(kind: type[UPPError], message: str, members: dict[str, Any]) -> UPPError:
+    error = kind(message, code=members["code"])
+    vars(error).update(members)
+    return error
 
 
 class TooManyRoundsError(UPPError):

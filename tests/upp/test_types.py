@@ -1,5 +1,7 @@
 """Messages, tools, turns and errors as values and as JSON."""
 
+import copy
+import pickle
 from datetime import UTC, datetime
 from uuid import RFC_4122, UUID
 
@@ -22,6 +24,7 @@ from upp import (
     ToolCall,
     ToolResult,
     ToolResultMessage,
+    TooManyRoundsError,
     Turn,
     UPPError,
     UserMessage,
@@ -207,3 +210,12 @@ def test_an_error_is_json_with_its_cause() -> None:
     }
     error.__cause__ = ValueError("why")
     assert error.to_json()["cause"] == "why"
+
+
+@pytest.mark.parametrize("kind", [UPPError, TooManyRoundsError])
+def test_an_error_crosses_the_border_of_a_process(kind: type[UPPError]) -> None:
+    error = kind("no", code=ErrorCode.RATE_LIMITED, provider="p", status_code=429, retry_after=2.0)
+    for made in (pickle.loads(pickle.dumps(error)), copy.copy(error)):  # noqa: S301 it is our own
+        assert type(made) is kind
+        assert (made.to_json(), made.retry_after) == (error.to_json(), 2.0)
+        assert str(made) == "no"
