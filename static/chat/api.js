@@ -1,9 +1,21 @@
 /** The REST API of this server (`/api/v1`), with its problem documents (RFC 9457) as errors. */
 
+import { shown } from "./amounts.js";
+
+/** What is wrong in words for people: of each field where fields are wrong, else of the request. */
+function reasonOf(status, { errors = [], payment, detail, title }) {
+  if (errors.length) return errors.map((error) => error.detail).join(" ");
+  if (payment?.balance_required && payment.balance_current) {
+    const { currency, balance_required: needed, balance_current: there } = payment;
+    return `${shown(needed, currency)} are needed, and you have ${shown(there, currency)}.`;
+  }
+  return detail || title || (status ? `Error ${status}.` : "The server was not reached.");
+}
+
 /** What the server said about a request that failed; `status` is 0 when it was not reached. */
 export class ApiError extends Error {
   constructor(status, problem = {}) {
-    super(problem.detail || problem.title || (status ? `Error ${status}.` : "Not reached."));
+    super(reasonOf(status, problem));
     this.name = "ApiError";
     this.status = status;
     this.code = problem.code || "";

@@ -1,6 +1,6 @@
 /** Money in the open chat: the cards of payments that are asked for, and the receipts of answers. */
 
-import { shown } from "./amounts.js";
+import { shown, units } from "./amounts.js";
 import { api } from "./context.js";
 import { announce, h } from "./dom.js";
 import { Receipts } from "./receipts.js";
@@ -78,6 +78,10 @@ export class ChatMoney {
 
   async _always(card, { payment, upTo }) {
     if (payment.state === "sent") return;
+    if (/^\d+(\.\d+)?$/.test(upTo) && units(upTo) < units(payment.amount)) {
+      card.say(`${payment.agent} asks for ${shown(payment.amount, payment.currency)} now: allow at least that, or pay once.`);
+      return;
+    }
     try {
       const path = `/api/payments/approvals/${encodeURIComponent(payment.agent)}`;
       await api.send("PUT", path, { up_to: upTo, currency: payment.currency });

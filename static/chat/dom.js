@@ -21,7 +21,27 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
-const called = (element) => element.getAttribute("href") || element.getAttribute("aria-label") || element.textContent;
+/**
+ * Do something with a button out of reach meanwhile. A disabled button loses the focus: it gets it back.
+ * @param {HTMLButtonElement} button
+ * @param {() => Promise<any>} work
+ */
+export async function whileBusy(button, work) {
+  const had = document.activeElement;
+  button.disabled = true;
+  try {
+    return await work();
+  } finally {
+    button.disabled = false;
+    if (had === button && (document.activeElement === document.body || document.activeElement?.contains(button))) button.focus();
+  }
+}
+
+const called = (element) => element.name || element.getAttribute("href") || element.getAttribute("aria-label") || element.textContent;
+
+/** The element within another one that is called the same, or undefined. */
+export const sameAs = (element, root) =>
+  [...root.querySelectorAll(element.localName)].find((one) => called(one) === called(element));
 
 /**
  * Put other children into an element and give the focus back: to what had it, or to what is called
@@ -34,7 +54,7 @@ export function renew(root, ...children) {
   const had = root.contains(document.activeElement) ? document.activeElement : null;
   root.replaceChildren(...children);
   if (!had) return;
-  const again = had.isConnected ? had : [...root.querySelectorAll(had.localName)].find((one) => called(one) === called(had));
+  const again = had.isConnected ? had : sameAs(had, root);
   again?.focus({ preventScroll: true });
 }
 

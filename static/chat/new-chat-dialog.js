@@ -1,7 +1,7 @@
 /** A dialog that starts a chat, or adds people and agents to one. */
 
 import { api, store } from "./context.js";
-import { h, iconButton } from "./dom.js";
+import { h, iconButton, whileBusy } from "./dom.js";
 import { PeoplePicker } from "./people-picker.js";
 
 /** Fires (bubbling) `open-chat` (detail: id of the chat that was made). */
@@ -38,17 +38,14 @@ class NewChatDialog extends HTMLElement {
     const button = h("button", { type: "submit", class: "button button-primary" }, action);
     const submit = async (event) => {
       event.preventDefault();
-      button.disabled = true;
       const named = (kind) => Array.from(picker.chosen.values()).filter((p) => p.kind === kind).map((p) => p.name);
       try {
-        await done(named("user"), named("agent"));
+        await whileBusy(button, () => done(named("user"), named("agent")));
         this._dialog.close();
       } catch (problem) {
         if (problem.name !== "ApiError") throw problem;
         error.hidden = false;
         error.textContent = problem.message;
-      } finally {
-        button.disabled = false;
       }
     };
     this._dialog.replaceChildren(

@@ -2,7 +2,7 @@
 
 import { shown } from "./amounts.js";
 import { api, store } from "./context.js";
-import { announce, h, iconButton } from "./dom.js";
+import { announce, h, iconButton, whileBusy } from "./dom.js";
 import { newId } from "../uamp/ids.js";
 import { PAYERS } from "./price.js";
 import { wallet } from "./wallet.js";
@@ -65,16 +65,14 @@ class PayerDialog extends HTMLElement {
     const amount = field.value.trim();
     // The same try again is the same transfer, whatever became of its answer.
     if (this._filling?.amount !== amount) this._filling = { amount, key: newId() };
-    button.disabled = true;
-    await this._try(async () => {
+    await whileBusy(button, () => this._try(async () => {
       const pool = await api.post(this._path, { amount }, { "Idempotency-Key": this._filling.key });
       this._filling = null;
       field.value = "";
       this._showPool(pool);
       announce(`The pool has ${shown(pool.available, pool.currency)} now.`);
       wallet.refresh();
-    });
-    button.disabled = false;
+    }));
   }
 
   async _save(event) {

@@ -1,6 +1,6 @@
 /** The receipt chips of a chat's messages: what an answer cost, with the details behind it. */
 
-import { fromFloat, shown, units } from "./amounts.js";
+import { decimal, fromFloat, shown, units } from "./amounts.js";
 import { api } from "./context.js";
 import { h, icon } from "./dom.js";
 import { fullTime } from "./time.js";
@@ -21,6 +21,7 @@ const AT_ONCE = 100;
  * @property {"you"|"somebody"|"pool"} paid_by
  * @property {string} paid_at ISO 8601
  * @property {string[]} transfers
+ * @property {Receipt[]} [delegated] what other agents answered for it
  */
 
 const PAID_BY = { you: "You", somebody: "Somebody else", pool: "The chat’s pool" };
@@ -40,14 +41,32 @@ function detailRows(receipt) {
   return rows.filter(([, value]) => value !== null && value !== undefined).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, String(value))]);
 }
 
+/** What an answer cost with the work that it passed on, as far as that is in the same currency. */
+function total(receipt, member) {
+  const parts = [receipt, ...(receipt.delegated || []).filter(({ currency }) => currency === receipt.currency)];
+  return decimal(parts.reduce((sum, part) => sum + units(part[member]), 0n));
+}
+
+/** The receipts of other agents' work, each behind its name. */
+function workRows({ delegated = [] }) {
+  return delegated.map((work) => h("div", { class: "receipt-work" }, h("p", {}, `Passed on to ${work.agent}: `, shown(work.amount, work.currency)), h("dl", {}, detailRows(work))));
+}
+
+function details(receipt) {
+  const own = units(receipt.amount) > 0n || !receipt.delegated?.length;
+  return [own ? h("dl", {}, detailRows(receipt)) : null, ...workRows(receipt)].filter(Boolean);
+}
+
 function chip(receipt) {
-  const refunded = units(receipt.refunded);
-  const isAll = refunded > 0n && refunded >= units(receipt.amount);
-  const state = isAll ? " · refunded" : refunded ? ` · ${shown(receipt.refunded, receipt.currency)} refunded` : "";
+  const amount = total(receipt, "amount");
+  const givenBack = total(receipt, "refunded");
+  const refunded = units(givenBack);
+  const isAll = refunded > 0n && refunded >= units(amount);
+  const state = isAll ? " · refunded" : refunded ? ` · ${shown(givenBack, receipt.currency)} refunded` : "";
   return h(
     "details", { class: `receipt ${refunded ? "is-refunded" : ""}`, "data-testid": "receipt" },
-    h("summary", {}, icon("wallet"), h("span", { class: "visually-hidden" }, "Receipt: "), h("span", {}, h("span", { class: "receipt-amount" }, shown(receipt.amount, receipt.currency)), state)),
-    receipt.paid_at ? h("dl", {}, detailRows(receipt)) : h("p", { class: "receipt-wait" }, "The receipt is on its way."),
+    h("summary", {}, icon("wallet"), h("span", { class: "visually-hidden" }, "Receipt: "), h("span", {}, h("span", { class: "receipt-amount" }, shown(amount, receipt.currency)), state)),
+    ...(receipt.paid_at ? details(receipt) : [h("p", { class: "receipt-wait" }, "The receipt is on its way.")]),
   );
 }
 
@@ -76,10 +95,12 @@ export class Receipts {
   }
 
   /** An answer ended: show what it says that it cost, and ask for the receipt. */
-  ended({ id, usage }) {
+  ended({ id, usage, parts }) {
     const cost = usage?.cost;
-    if (!cost?.total_cost) return;
-    if (!this._known.has(id)) {
+    // What other agents did for it may have cost something when it did not.
+    const passedOn = parts.some(({ kind, name }) => kind === "tool" && name === "delegate");
+    if (!cost?.total_cost && !passedOn) return;
+    if (cost?.total_cost && !this._known.has(id)) {
       this._known.set(id, { response_id: id, amount: fromFloat(cost.total_cost), currency: cost.currency || "USD", refunded: "0" });
     }
     this._ask(id);

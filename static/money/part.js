@@ -1,7 +1,7 @@
 /** What the parts of the money page share: the API, loading with an error to try again, changes. */
 
 import { Api } from "../chat/api.js";
-import { h } from "../chat/dom.js";
+import { h, sameAs } from "../chat/dom.js";
 
 const start = JSON.parse(document.getElementById("start").textContent);
 export const api = new Api(start.csrf_cookie);
@@ -15,25 +15,35 @@ export class MoneyPart extends HTMLElement {
     this.setAttribute("aria-labelledby", id);
     this.body = h("div", { class: "part-body" }, children);
     this.error = h("p", { class: "part-error", role: "alert", hidden: true });
-    this.replaceChildren(h("h2", { id }, title), this.body, this.error);
+    this.heading = h("h2", { id, tabindex: "-1" }, title);
+    this.replaceChildren(this.heading, this.body, this.error);
     addEventListener("money-changed", () => this.load());
     this.load();
   }
 
   /** Read and show; a part that reads says how. */
   async load() {
-    await this.attempt(() => this.read());
+    const had = this.contains(document.activeElement) ? document.activeElement : null;
+    const again = () => h("button", { type: "button", class: "link", onclick: () => this.load() }, "Load again");
+    await this.attempt(() => this.read(), again);
+    // What had the focus may have been made anew, or be gone: it must not fall to the top of the page.
+    if (had && !had.isConnected) (sameAs(had, this) || this.heading).focus({ preventScroll: true });
   }
 
-  /** Do something, and show why it could not be done. @returns {Promise<boolean>} whether it was */
-  async attempt(work) {
+  /**
+   * Do something, and show why it could not be done.
+   * @param {() => Promise<void>} work
+   * @param {() => Node} [remedy] what is offered then
+   * @returns {Promise<boolean>} whether it was done
+   */
+  async attempt(work, remedy) {
     this.error.hidden = true;
     try {
       await work();
     } catch (problem) {
       if (problem.name !== "ApiError") throw problem;
       this.error.hidden = false;
-      this.error.replaceChildren(problem.message, " ", h("button", { type: "button", class: "link", onclick: () => this.load() }, "Load again"));
+      this.error.replaceChildren(problem.message, ...(remedy ? [" ", remedy()] : []));
       return false;
     }
     return true;
@@ -51,7 +61,7 @@ export function table(caption, heads, rows) {
     "div", { class: "table-scroll", tabindex: "0", role: "group", "aria-label": caption },
     h(
       "table", {}, h("caption", { class: "visually-hidden" }, caption),
-      h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))),
+      h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head || h("span", { class: "visually-hidden" }, "Action"))))),
       h("tbody", {}, rows.map((cells) => h("tr", {}, cells.map((cell) => (cell instanceof HTMLTableCellElement ? cell : h("td", {}, cell)))))),
     ),
   );

@@ -6,7 +6,7 @@ import { MoneyPart, api, table } from "./part.js";
 
 const PAGE = 25;
 const when = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-const KINDS = { answer: "Answer", refund: "Refund", top_up: "Top-up", pool: "Pool of a chat", adjust: "Adjusted by an operator", transfer: "Transfer", token: "Payment token" };
+const KINDS = { answer: "Answer", refund: "Refund", top_up: "Top-up", pool: "Pool of a chat", adjust: "Adjusted by an operator", transfer: "Transfer", token: "Payment token", token_return: "Back from a payment token", void: "Given back unused" };
 
 class MoneyStatement extends MoneyPart {
   connectedCallback() {
@@ -16,6 +16,8 @@ class MoneyStatement extends MoneyPart {
   }
 
   async read() {
+    // Agents that are gone, or not for oneself, have no name to show.
+    this._agents ||= new Map((await api.get("/agents")).data.map(({ id, name }) => [id, name]));
     this._rows = [];
     this._cursor = null;
     await this._page();
@@ -34,10 +36,16 @@ class MoneyStatement extends MoneyPart {
     this._show(page.currency);
   }
 
+  _what({ kind, agent_id: agentId }) {
+    const what = KINDS[kind] || kind.replaceAll("_", " ");
+    const agent = this._agents.get(agentId);
+    return agent ? `${what} of ${agent}` : what;
+  }
+
   _show(currency) {
     const rows = this._rows.map((row) => [
       h("td", {}, h("time", { datetime: row.at }, when.format(new Date(row.at)))),
-      h("td", {}, KINDS[row.kind] || row.kind, row.memo && row.memo !== row.kind && h("small", {}, row.memo), row.chat_id && [" ", h("a", { href: `/chats/${encodeURIComponent(row.chat_id)}` }, "in a chat")]),
+      h("td", {}, this._what(row), row.memo && row.memo !== row.kind && h("small", {}, row.memo), row.chat_id && [" ", h("a", { href: `/chats/${encodeURIComponent(row.chat_id)}` }, "in a chat")]),
       h("td", { class: `amount ${row.amount.startsWith("-") ? "" : "is-in"}` }, shown(row.amount, currency)),
     ]);
     this._place.replaceChildren(rows.length ? table("Statement", ["When", "What", "Amount"], rows) : h("p", { class: "quiet" }, "Nothing has moved yet."));

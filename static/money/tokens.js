@@ -1,7 +1,7 @@
 /** Payment tokens: budgets for programs. The secret is shown once, right after it is made. */
 
 import { shown } from "../chat/amounts.js";
-import { announce, h, iconButton } from "../chat/dom.js";
+import { announce, h, iconButton, whileBusy } from "../chat/dom.js";
 import { newId } from "../uamp/ids.js";
 import { MoneyPart, api, labelled, table } from "./part.js";
 
@@ -24,6 +24,8 @@ class MoneyTokens extends MoneyPart {
       h("p", { class: "quiet" }, "A program pays with a token until it is used up. The amount leaves your balance now; what is left comes back when the token ends."),
       this._form, this._secret, this._rows,
     );
+    // What is wrong with what was asked for is said where it was.
+    this._form.after(this.error);
   }
 
   async read() {
@@ -44,15 +46,12 @@ class MoneyTokens extends MoneyPart {
     // The same try again makes the same token, whatever became of the answer.
     const asked = JSON.stringify(body);
     if (this._making?.asked !== asked) this._making = { asked, key: newId() };
-    const button = this._form.querySelector("button");
-    button.disabled = true;
-    const isMade = await this.attempt(async () => {
+    const isMade = await whileBusy(this._form.querySelector("button"), () => this.attempt(async () => {
       const made = await api.post("/api/payments/tokens", body, { "Idempotency-Key": this._making.key });
       this._making = null;
       this._form.reset();
       this._show(made.token);
-    });
-    button.disabled = false;
+    }));
     if (isMade) this.changed();
   }
 
@@ -79,6 +78,7 @@ class MoneyTokens extends MoneyPart {
   async _end(token) {
     const isEnded = await this.attempt(async () => {
       const { returned } = await api.send("DELETE", `/api/payments/tokens/${encodeURIComponent(token.id)}`);
+      this._hide();
       announce(`The token ended; ${shown(returned, token.currency)} came back.`);
     });
     if (isEnded) this.changed();

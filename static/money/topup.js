@@ -1,7 +1,7 @@
 /** Ways to put money in: each provider's own, and what became of what was asked for. */
 
 import { shown } from "../chat/amounts.js";
-import { announce, h } from "../chat/dom.js";
+import { announce, h, whileBusy } from "../chat/dom.js";
 import { newId } from "../uamp/ids.js";
 import { MoneyPart, api, labelled, table } from "./part.js";
 
@@ -13,6 +13,7 @@ class MoneyTopUp extends MoneyPart {
     this._forms = h("div", {});
     this._rows = h("div", { "data-testid": "topups" });
     this.build("Top up", this._forms, this._rows);
+    this._forms.after(this.error);
   }
 
   async read() {
@@ -43,9 +44,7 @@ class MoneyTopUp extends MoneyPart {
     const form = event.target;
     const amount = new FormData(form).get("amount").trim();
     if (this._asking?.of !== `${provider} ${amount}`) this._asking = { of: `${provider} ${amount}`, key: newId() };
-    const button = form.querySelector("button");
-    button.disabled = true;
-    await this.attempt(async () => {
+    await whileBusy(form.querySelector("button"), () => this.attempt(async () => {
       const made = await api.post("/api/payments/topups", { provider, amount, currency: "USD" }, { "Idempotency-Key": this._asking.key });
       this._asking = null;
       if (made.url && made.state === "open") {
@@ -55,8 +54,7 @@ class MoneyTopUp extends MoneyPart {
       form.reset();
       announce(`${shown(amount)} are asked for.`);
       await this.read();
-    });
-    button.disabled = false;
+    }));
   }
 }
 customElements.define("money-topup", MoneyTopUp);

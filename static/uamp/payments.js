@@ -67,6 +67,8 @@ export class Payments {
 
   /** Take `payment.error`; nothing moved, and the next try is another one. */
   refused({ response_id: responseId, code, message, balance_required, balance_current, can_retry }) {
+    // Nobody paid, and nothing is due any more.
+    if (!can_retry) this._settle((payment) => payment.responseId === responseId && payment.state === "asked");
     for (const payment of this.list) {
       if (payment.responseId === responseId && payment.state === "sent") {
         Object.assign(payment, {

@@ -305,6 +305,38 @@ async def test_the_money_page_shows_what_there_is_and_sets_limits_and_makes_toke
         no_complaints(page)
 
 
+async def test_what_is_refused_is_said_in_words_and_the_focus_stays(
+    product: Product, chromium: str
+) -> None:
+    till = Till(product, money="10")
+    async with browser(chromium) as running:
+        page = await till.open(running)
+        await write(page, "Hello")
+        # Whoever allows less than what is asked for does not pay it.
+        for up_to, said in (("0.5", "allow at least that"), ("abc", "digits with a point")):
+            await page.get_by_test_id("pay-up-to").fill(up_to)
+            await page.keyboard.press("Enter")
+            await expect(page.get_by_test_id("payment-error")).to_contain_text(said)
+        assert till.has["available"] == "10"
+        await page.get_by_test_id("pay-cancel").click()
+        await page.goto(f"{product.url}/money")
+        await page.get_by_test_id("token-amount").fill("100")
+        await page.get_by_test_id("token-make").press("Enter")
+        said_of_token = page.locator("money-tokens").get_by_role("alert")
+        await expect(said_of_token).to_have_text("$100.00 are needed, and you have $10.00.")
+        await expect(page.get_by_test_id("token-make")).to_be_focused()
+        await page.get_by_test_id("limit-day").fill("-1")
+        await page.keyboard.press("Enter")
+        limits = page.locator("money-limits")
+        await expect(limits.get_by_role("alert")).to_have_text("An amount has no sign.")
+        await page.get_by_test_id("limit-day").fill("5")
+        save = page.get_by_role("button", name="Save limits")
+        await save.press("Enter")
+        await expect(limits).to_contain_text("$5.00 left until")
+        await expect(save).to_be_focused()
+        no_complaints(page)
+
+
 async def test_an_owner_fills_the_pool_and_lets_it_pay(product: Product, chromium: str) -> None:
     till = Till(product, money="10")
     async with browser(chromium) as running:
