@@ -140,3 +140,22 @@ async def test_a_call_that_was_allowed_at_the_last_moment_is_not_said_to_be_refu
 ) -> None:
     del process
     assert await database.run(allowed_meanwhile) == []
+
+
+@transaction.atomic
+def at_the_end_of_its_tokens() -> Response:
+    """Return a response whose call has ended, and whose agent has written all that it may."""
+    response = left_behind(**SO_FAR, usage={"input_tokens": 1, "output_tokens": 10})
+    response.tool_calls.update(status="done", result='"sunny"')
+    response.agent.max_output_tokens = 10
+    response.agent.save()
+    return response
+
+
+async def test_what_was_written_before_a_takeover_counts(process: Process) -> None:
+    response = await database.run(at_the_end_of_its_tokens)
+    await recovery.sweep(process)
+    await database.run(wait_until, lambda: get_response(response.pk).status == "failed")
+    ended = await database.run(get_response, response.pk)
+    assert (ended.error or {})["code"] == "too_many_steps"
+    assert ended.text == "So far"
