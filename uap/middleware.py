@@ -14,6 +14,7 @@ import msgspec
 
 from uap.result import GenerateResult
 from uap.state import AgentState
+from uap.strategy import call_hook
 from upp import Message
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class MiddlewareContext:
 
 
 class Middleware:
-    """Does nothing; override the hooks that you need (UAP §9.1)."""
+    """Does nothing; override the hooks that you need, as sync or async functions (UAP §9.1)."""
 
     name = "middleware"
 
@@ -79,16 +80,31 @@ async def run_through(
             return await execute(latest)
         one = middleware[position]
         try:
-            latest = await one.before(latest) or latest
+            latest = await call_hook(_hook(one, "before"), latest) or latest
             result = await enter(position + 1)
-            return await one.after(latest, result)
+            return await _leave(one, latest, result)
         except Exception as error:
-            recovered = await one.on_error(latest, error)
+            recovered: GenerateResult | None = await call_hook(
+                _hook(one, "on_error"), latest, error
+            )
             if recovered is None:
                 raise
             return recovered
 
     return await enter(0)
+
+
+async def _leave(
+    one: Middleware, context: MiddlewareContext, result: GenerateResult
+) -> GenerateResult:
+    changed: GenerateResult | None = await call_hook(_hook(one, "after"), context, result)
+    return changed or result
+
+
+def _hook(one: Middleware, name: str) -> Callable[..., Any] | None:
+    # Each hook may be left out, also by what is no subclass (UAP §9.1).
+    hook: Callable[..., Any] | None = getattr(one, name, None)
+    return hook
 
 
 LEVELS = ("debug", "info", "warning", "error")

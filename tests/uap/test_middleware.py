@@ -3,6 +3,7 @@
 import logging as standard_logging
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -77,6 +78,34 @@ async def test_before_may_change_what_goes_in_and_after_what_comes_out() -> None
 
     assert said(state.messages) == ["user two", "assistant b", "user three", "assistant c"]
     assert state.metadata["had"] == 4
+
+
+async def test_hooks_may_be_left_out_and_be_sync() -> None:
+    """UAP §9.1: before, after and onError are optional."""
+    log: list[str] = []
+
+    class Short:
+        name = "short"
+
+        def before(self, context: MiddlewareContext) -> MiddlewareContext:
+            log.append("before")
+            return replace(context, state=context.state.with_metadata("seen", value=True))
+
+        def after(self, _context: MiddlewareContext, _result: GenerateResult) -> None:
+            log.append("after")
+
+    class Empty:
+        name = "empty"
+
+    middleware: list[Any] = [Empty(), Short()]
+    bot = agent(model=model("x"), middleware=middleware)
+    result = await bot.generate("go", AgentState.initial())
+
+    assert log == ["before", "after"]
+    assert result.state.metadata["seen"] is True
+    broken = agent(model=model([Fail(DOWN)]), middleware=middleware)
+    with pytest.raises(UPPError):
+        await broken.generate("go", AgentState.initial())
 
 
 async def test_an_error_comes_out_in_reverse_until_one_gives_a_result() -> None:
