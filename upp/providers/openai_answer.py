@@ -149,9 +149,13 @@ class CompletionAnswer:
 
     def _said(self, delta: _Delta) -> list[StreamEvent]:
         content = delta.content or delta.refusal
-        parts = [_ContentPart(text=content)] if isinstance(content, str) else content or ()
+        if not content:
+            return []
+        if isinstance(content, str):
+            self._text.append(content)
+            return [text_delta(content)]
         events: list[StreamEvent] = []
-        for part in parts:
+        for part in content:
             if thought := "".join(inner.text or "" for inner in part.thinking or ()):
                 self._reasoning.append(thought)
                 events.append(reasoning_delta(thought))
