@@ -15,7 +15,15 @@ from typing import Any
 
 from django.db import connections
 
-from agents_app.tools import FoundMessage, ReadContent, ServerTool, ToolError, ToolOutcome, storable
+from agents_app.tools import (
+    FoundMessage,
+    ReadContent,
+    ServerTool,
+    ToolError,
+    ToolOutcome,
+    storable,
+    storable_items,
+)
 from uamp.content import ContentItem
 from uamp.limits import DEFAULT_LIMITS
 
@@ -94,7 +102,7 @@ def _fit(outcome: ToolOutcome) -> ToolOutcome:
         text = (
             f"The result has {size} bytes, too many to show. It begins:\n\n{text[:_EXCERPT_CHARS]}"
         )
-    return replace(outcome, result=text)
+    return replace(outcome, result=text, content_items=storable_items(outcome.content_items))
 
 
 class _Context:

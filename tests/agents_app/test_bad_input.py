@@ -299,6 +299,36 @@ def test_a_provider_that_says_nonsense(dial: Dial, said: bytes) -> None:
     assert text_of(frames) == kept_text() == "Half an"
 
 
+@pytest.mark.parametrize(
+    "depends_on",
+    [
+        {"a": ["b"], "b": ["a"]},
+        {"a": ["a"]},
+        {"a": ["elsewhere"]},
+        {str(n): [str((n + 1) % 10)] for n in range(10)},
+    ],
+)
+def test_a_plan_whose_steps_wait_for_each_other_is_refused(
+    dial: Dial, depends_on: dict[str, list[str]]
+) -> None:
+    steps = [
+        {"id": name, "description": "Do it.", "tool": None, "dependsOn": wanted}
+        for name, wanted in depends_on.items()
+    ]
+
+    async def answer(exchange: Exchange) -> None:
+        await say(exchange, json.dumps({"steps": steps}))
+
+    with provider(answer) as wire:
+        model_agent(wire.url)
+        Agent.objects.update(strategy="plan")
+        failed(asking(dial), "provider_error")
+        assert len(wire.exchanges) == 1
+    usage = Response.objects.get().usage
+    assert usage is not None
+    assert usage["output_tokens"] == 2
+
+
 # --- Tools ---
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.conf import settings as django_settings
 
+import uamp
 from agents_app import model_calls, runtime
 from agents_app.models import Agent
-from agents_app.tools import tool
+from agents_app.tools import ToolOutcome, tool
 from sessions_app.models import ToolCall
 from tests.agents_app.test_bad_input import (
     asking,
@@ -46,12 +47,19 @@ def count_slowly(text: str) -> int:
     return len(text)
 
 
+@tool(long_running=False)
+def show() -> ToolOutcome:
+    """Show what no row takes."""
+    return ToolOutcome(result="a\0b", content_items=(uamp.TextContent(text="a\0b\ud800"),))
+
+
 @pytest.fixture(autouse=True)
 def _tools(settings: Settings) -> None:
     settings.UAMP_SERVER_TOOLS = [
         *django_settings.UAMP_SERVER_TOOLS,
         f"{__name__}.count",
         f"{__name__}.count_slowly",
+        f"{__name__}.show",
     ]
 
 
@@ -133,6 +141,16 @@ def test_arguments_may_hold_what_no_row_takes(dial: Dial, name: str) -> None:
     with provider(calls({"name": name, "arguments": json.dumps({"text": "a\0"})})) as wire:
         model_agent(wire.url, name)
         assert output_text(done(asking(dial))) == "2"
+
+
+def test_a_result_may_hold_what_no_row_takes(dial: Dial) -> None:
+    with provider(calls({"name": "show", "arguments": "{}"})) as wire:
+        model_agent(wire.url, "show")
+        answer = done(asking(dial))
+    (result,) = [i for i in answer["response"]["output"] if i["type"] == "tool_result"]
+    assert result["tool_result"]["result"] == '"a\N{REPLACEMENT CHARACTER}b"'
+    items = result["tool_result"]["content_items"]
+    assert [item["text"] for item in items] == ["a\N{REPLACEMENT CHARACTER}b?"]
 
 
 @pytest.mark.usefixtures("celery_worker_thread")
