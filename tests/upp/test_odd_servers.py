@@ -9,6 +9,7 @@ import pytest
 
 from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
 from upp import (
+    DynamicKey,
     ErrorCode,
     ProviderConfig,
     ReasoningBlock,
@@ -143,6 +144,23 @@ async def test_calls_without_a_number_are_told_apart_by_id_and_name() -> None:
     assert [call.arguments for call in turn.response.tool_calls] == [{"n": 1}, {"n": 2}, {}]
 
 
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("stop", "tool_use"),
+        ("tool_calls", "tool_use"),
+        (None, "tool_use"),
+        ("length", "max_tokens"),
+    ],
+)
+async def test_a_stop_with_calls_is_one_for_tools(reason: str | None, said: str) -> None:
+    piece = {"index": 0, "id": "c1", "function": {"name": "t", "arguments": "{}"}}
+    end = data({"choices": [{"delta": {}, "finish_reason": reason}]})
+    turn, _ = await completion(data(delta(tool_calls=[piece])) + end + DONE, tools=[TOOL])
+
+    assert turn.stop_reason == said
+
+
 async def test_calls_with_the_same_id_get_another() -> None:
     piece = {"id": "c1", "function": {"name": "t", "arguments": "{}"}}
     sent = pieces_of_calls({"index": 0} | piece, {"index": 1} | piece)
@@ -208,6 +226,30 @@ async def test_a_key_that_is_none_is_refused_and_not_told(api_key: str) -> None:
 
     assert caught.value.code == ErrorCode.AUTHENTICATION_FAILED
     assert "sec" not in json.dumps(caught.value.to_json())
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "message"),
+    [
+        (
+            OSError("vault"),
+            "AUTHENTICATION_FAILED",
+            "no getting the key for openai_compat: OSError",
+        ),
+        (UPPError("later", code=ErrorCode.RATE_LIMITED), "RATE_LIMITED", "later"),
+    ],
+)
+async def test_a_key_that_cannot_be_got_is_an_error_of_its_own(
+    raised: Exception, code: str, message: str
+) -> None:
+    async def get_key() -> str:
+        raise raised
+
+    server = OpenAICompatProvider(base_url="http://127.0.0.1:9", api_key=DynamicKey(get_key))
+    with pytest.raises(UPPError, match=message) as caught:
+        await llm(model=server("m")).generate("hi")
+
+    assert caught.value.code == code
 
 
 async def test_a_key_of_the_environment_is_looked_at_as_well(

@@ -225,6 +225,8 @@ class CompletionAnswer:
             content.append(ReasoningBlock(text="".join(self._reasoning)))
         if self._text:
             content.append(TextBlock(text="".join(self._text)))
+        # Many servers say "stop" also when they stop for calls.
+        stop = self._stop_reason or "end_turn"
         kept = {"id": self._id, **self._kept, "reasoning_details": self._reasoning_details}
         kept = {name: value for name, value in kept.items() if value}
         message = AssistantMessage(
@@ -237,7 +239,7 @@ class CompletionAnswer:
         return LLMResponse(
             message=message,
             usage=_token_usage(self._usage),
-            stop_reason=self._stop_reason or "end_turn",
+            stop_reason="tool_use" if self._calls and stop == "end_turn" else stop,
             data=structured_data(message, self._request.structure),
         )
 

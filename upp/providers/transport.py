@@ -20,7 +20,7 @@ import msgspec
 
 from upp import plain_json
 from upp.config import ProviderConfig
-from upp.errors import ErrorCode
+from upp.errors import ErrorCode, UPPError
 from upp.keys import Key, resolve_key
 from upp.model import LLMCapabilities, LLMRequest, LLMResponse
 from upp.providers.failures import Failures
@@ -144,11 +144,18 @@ class HttpProvider(ABC):
         return replace(config, base_url=address), key
 
     async def _key(self, given: Key) -> str | None:
-        # Keys come out of files and of other people's messages.
-        key = (await resolve_key(given)).strip()
+        failures = Failures(provider=self.name)
+        try:
+            # Keys come out of files and of other people's messages.
+            key = (await resolve_key(given) or "").strip()
+        except UPPError:
+            raise
+        except Exception as error:
+            message = f"There was no getting the key for {self.name}: {type(error).__name__}."
+            raise failures.error(message, ErrorCode.AUTHENTICATION_FAILED) from error
         if not (key.isascii() and key.isprintable()):
             message = f"The key for {self.name} has characters that no key has."
-            raise Failures(provider=self.name).error(message, ErrorCode.AUTHENTICATION_FAILED)
+            raise failures.error(message, ErrorCode.AUTHENTICATION_FAILED)
         return key or None
 
 
