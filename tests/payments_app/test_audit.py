@@ -152,6 +152,8 @@ def tamper(statement: str) -> None:
     """Run a statement that the ledger's triggers refuse from everybody."""
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
+            # What was written before is checked now, as at its commit, and not again at the end.
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
             cursor.execute("SET LOCAL session_replication_role = replica")
             cursor.execute(statement)
             cursor.execute("SET LOCAL session_replication_role = origin")
