@@ -5,6 +5,7 @@ import json
 from types import MappingProxyType
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
@@ -273,6 +274,24 @@ async def test_a_header_that_cannot_be_sent_is_not_told(value: str) -> None:
 
     assert caught.value.code == ErrorCode.INVALID_REQUEST
     assert "sec" not in json.dumps(caught.value.to_json())
+
+
+@pytest.mark.parametrize(("timeout", "silent"), [(None, 300), (7, 7)])
+async def test_a_server_may_be_silent_for_as_long_as_models_reason(
+    timeout: float | None, silent: float
+) -> None:
+    seen: list[dict[str, float]] = []
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        seen.append(request.extensions["timeout"])
+        return httpx.Response(200, content=DONE)
+
+    config = ProviderConfig(timeout=timeout, transport=httpx.MockTransport(handle))
+    server = OpenAICompatProvider(base_url="http://nowhere/v1", config=config)
+    await llm(model=server("m")).generate("hi")
+    await server.aclose()
+
+    assert [one["read"] for one in seen] == [silent]
 
 
 async def test_a_request_that_is_no_json_is_refused() -> None:

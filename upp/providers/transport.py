@@ -29,8 +29,9 @@ from upp.retry import NoRetry, retrying
 from upp.stream import EventDelta, StreamEvent
 
 CONNECT_SECONDS = 5.0
-SILENT_SECONDS = 60.0
-"""How long a server may be silent, before the first piece and between two."""
+SILENT_SECONDS = 300.0
+"""How long a server may be silent, before the first piece and between two: some models reason for
+minutes before their first word."""
 LIMITS = httpx.Limits(max_connections=2000, max_keepalive_connections=50)
 ERROR_BODY_BYTES = 64 * 1024
 DRAIN_SECONDS = 1.0
