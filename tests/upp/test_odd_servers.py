@@ -276,9 +276,9 @@ async def test_a_header_that_cannot_be_sent_is_not_told(value: str) -> None:
     assert "sec" not in json.dumps(caught.value.to_json())
 
 
-@pytest.mark.parametrize(("timeout", "silent"), [(None, 300), (7, 7)])
+@pytest.mark.parametrize(("given", "silent"), [(None, 300), (7, 7)])
 async def test_a_server_may_be_silent_for_as_long_as_models_reason(
-    timeout: float | None, silent: float
+    given: float | None, silent: float
 ) -> None:
     seen: list[dict[str, float]] = []
 
@@ -286,7 +286,7 @@ async def test_a_server_may_be_silent_for_as_long_as_models_reason(
         seen.append(request.extensions["timeout"])
         return httpx.Response(200, content=DONE)
 
-    config = ProviderConfig(timeout=timeout, transport=httpx.MockTransport(handle))
+    config = ProviderConfig(timeout=given, transport=httpx.MockTransport(handle))
     server = OpenAICompatProvider(base_url="http://nowhere/v1", config=config)
     await llm(model=server("m")).generate("hi")
     await server.aclose()
