@@ -103,10 +103,16 @@ def parent_of(row: Session) -> ParentCall | None:
     call = row.parent_call
     if call is None:
         return None
-    first = call.response
-    while (above := first.session) is not None and above.parent_call is not None:
-        first = above.parent_call.response
-    return ParentCall(pk=call.pk, response_id=call.response_id, asked_in=first.chat_id)
+    return ParentCall(
+        pk=call.pk, response_id=call.response_id, asked_in=asked_first(call.response).chat_id
+    )
+
+
+def asked_first(response: Response) -> Response:
+    """Return the response that somebody asked for so that this one came to be: often this one."""
+    while (session := response.session) is not None and session.parent_call is not None:
+        response = session.parent_call.response
+    return response
 
 
 def work_for(response_ids: Iterable[str]) -> dict[str, list[Response]]:
@@ -207,14 +213,16 @@ def cancel_requests(response_ids: Iterable[str]) -> list[str]:
 
 
 def may_cancel(response_id: str, session: OpenSession) -> bool:
-    """Return whether a session may cancel a response: its own, or one of the chat it is in."""
-    row = (
-        Response.objects.filter(pk=response_id, status__in=Response.LIVE)
-        .values_list("session_id", "chat_id")
-        .first()
-    )
-    return row is not None and (
-        row[0] == session.id or (session.chat_scoped and row[1] == session.chat_id)
+    """Return whether a session may cancel a response: its own, or one of the chat it is in.
+
+    Work that an agent passed on is as much theirs as the answer that it is for.
+    """
+    row = Response.objects.filter(pk=response_id, status__in=Response.LIVE).first()
+    if row is None:
+        return False
+    first = asked_first(row)
+    return first.session_id == session.id or (
+        session.chat_scoped and first.chat_id == session.chat_id
     )
 
 

@@ -108,7 +108,8 @@ def _answer(
         failed = f"{name} could not finish: {error.message}"
         text = f"{failed} So far it said:\n\n{text}" if text else failed
     elif status == "cancelled":
-        text = f"{name} was stopped. So far it said:\n\n{text}"
+        stopped = f"{name} was stopped."
+        text = f"{stopped} So far it said:\n\n{text}" if text else stopped
     return CallAnswer(
         result=text or f"{name} said nothing.",
         is_error=status != "completed",

@@ -53,6 +53,8 @@ class Till:
         self._requests = 0
         self._lock = asyncio.Lock()
         self._wait: tuple[int, asyncio.Future[PaymentRequest]] | None = None
+        # Whether somebody was asked for what was not paid.
+        self._is_due = False
 
     @property
     def waiting(self) -> list[int]:
@@ -159,6 +161,7 @@ class Till:
             raise AgentError("Another process goes on with it.", code=ErrorCode.INTERRUPTED)
         future: asyncio.Future[PaymentRequest] = asyncio.get_running_loop().create_future()
         self._wait = (row.pk, future)
+        self._is_due = True
         try:
             await self.tell_payer(required(row, run.context.spec.name))
             self.settle(await database.run(payment_requests.decided, [row.pk]))
@@ -168,6 +171,7 @@ class Till:
             self._wait = None
         if row.status != PaymentRequest.Status.PAID:
             raise _late()
+        self._is_due = False
         self._held += Money(row.amount, row.asset)
         if row.token_id:
             # What it was paid with pays for the rest too, as far as it goes.
@@ -182,8 +186,11 @@ class Till:
     async def close(self, cost: Money, left: Money | None) -> None:
         """Tell who paid what is left (UAMP §3.3), after the end of the answer.
 
-        `left` is not known when the write of the end had to be tried again.
+        `left` is not known when the write of the end had to be tried again. Who was asked to pay
+        for work that an agent passed on does not hear its end: they are told that nothing is due.
         """
+        if self._is_due and self._run.context.parent is not None:
+            await self.tell_payer(withdrawn(self._run.response_id))
         if left is None:
             left = await database.run(paying.payer_balance, self._run.response_id)
         if left is not None:
@@ -250,6 +257,16 @@ def revoked(response_id: str, agent: str, amount: Money) -> ev.PaymentError:
         message=f"{agent} may no longer take money without asking. Pay, and the answer goes on.",
         balance_required=str(amount),
         can_retry=True,
+        response_id=response_id,
+    )
+
+
+def withdrawn(response_id: str) -> ev.PaymentError:
+    """Return the event that says that nothing is due any more (UAMP §7.2)."""
+    return ev.PaymentError(
+        code=PaymentErrorCode.PAYMENT_FAILED,
+        message="The work has ended. Nothing is due any more.",
+        can_retry=False,
         response_id=response_id,
     )
 

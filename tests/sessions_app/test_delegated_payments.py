@@ -28,6 +28,7 @@ from tests.sessions_app.test_payments import (
 
 if TYPE_CHECKING:
     import httpx
+    from pytest_django import Settings
 
     from agents_app.models import Agent
     from chat_app.models import Chat
@@ -94,6 +95,54 @@ def test_the_token_of_the_session_pays_for_delegated_work(
     assert said(frames) == "heard: done"
     assert "payment.required" not in types(frames)
     wait_until(lambda: earned(paid) == "0.25")
+
+
+def test_work_that_nobody_pays_for_is_cancelled_alone(
+    dial: Dial, alice: Person, paid: Agent
+) -> None:
+    """Who is asked may refuse it; the agent that passed it on is told, and goes on."""
+    rich(alice)
+    client = dial(alice)
+    client.create_session(agent="boss")
+    client.ask(TASK)
+    asked = client.until("payment.required")[-1]
+    client.send("response.cancel", response_id=asked["response_id"])
+    frames = client.until("payment.error")
+    assert (frames[-1]["response_id"], frames[-1]["can_retry"]) == (asked["response_id"], False)
+    ended = [f for f in frames if f["type"] in TERMINAL] or client.until(*TERMINAL)
+    assert said(ended[-1:]) == "failed: paid was stopped."
+    pay(client, asked)
+    assert client.until("session.error")[-1]["error"]["code"] == "payment_not_due"
+    assert str(wallet(alice).available) == "10"
+
+
+def test_nobody_else_cancels_delegated_work(
+    dial: Dial, alice: Person, bob: Person, paid: Agent
+) -> None:
+    rich(alice)
+    client, stranger = dial(alice), dial(bob)
+    client.create_session(agent="boss")
+    stranger.create_session(agent="boss")
+    client.ask(TASK)
+    asked = client.until("payment.required")[-1]
+    stranger.send("response.cancel", response_id=asked["response_id"])
+    refused = stranger.until("session.error")[-1]
+    assert refused["error"]["code"] == "nothing_to_cancel"
+    pay(client, asked)
+    (ended,) = [f for f in frames_to_the_end(client) if f["type"] in TERMINAL]
+    assert said([ended]) == "heard: done"
+
+
+def test_work_that_is_not_paid_in_time_is_not_due_any_more(
+    dial: Dial, alice: Person, paid: Agent, settings: Settings
+) -> None:
+    settings.UAMP_PAYMENT_SECONDS = 1
+    client = dial(rich(alice))
+    client.create_session(agent="boss")
+    client.ask(TASK)
+    asked = client.until("payment.required")[-1]
+    late = client.until("payment.error", timeout=30)[-1]
+    assert (late["response_id"], late["can_retry"]) == (asked["response_id"], False)
 
 
 def test_a_visitor_is_asked_for_the_price_of_delegated_work(
