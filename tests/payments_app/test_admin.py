@@ -239,7 +239,8 @@ def test_the_list_says_whether_the_ledger_adds_up() -> None:
     broken = client.get(address("transfer")).content.decode()
     assert 'class="error"' in broken
     assert "Payouts are frozen" in broken
-    assert "found 2 mismatches" in broken
+    assert "found 2 mismatches. Not true: " in broken
+    assert "posted is the sum of the entries (user:payer:USD)" in broken
     assert order(client, "account", payer.id, amount="1").status_code == 200
     assert order(client, "ledgerstate", 1, key="u").status_code == 302
     assert LedgerState.objects.get().frozen_at is None
