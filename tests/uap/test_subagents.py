@@ -267,6 +267,20 @@ async def test_sub_agents_of_one_round_are_told_apart() -> None:
     assert {one.prompt for one in traces} == {"a", "b"}
 
 
+async def test_sub_agents_of_one_call_each_leave_a_trace() -> None:
+    """UAP §8.5 MUST: one after the other as well."""
+
+    async def run(_arguments: object) -> str:
+        first = await agent(model=model("one")).query("first")
+        second = await agent(model=model("two")).query("second")
+        return f"{first.response.text} {second.response.text}"
+
+    result = await parent(tool("explore", run)).generate("go", START)
+
+    assert [trace.prompt for trace in result.state.subagent_traces] == ["first", "second"]
+    assert said(result.state.messages)[2] == "results one two"
+
+
 async def test_an_agent_in_the_middleware_of_a_sub_agent_is_nobodys_child() -> None:
     class Consults(Middleware):
         async def before(self, context: MiddlewareContext) -> MiddlewareContext | None:

@@ -19,6 +19,7 @@ from upp import (
     ToolUseStrategy,
     Turn,
     UPPError,
+    current_tool_call,
     llm,
 )
 from upp.providers.scripted import Call, ScriptedModel, Step, Text
@@ -165,3 +166,21 @@ async def test_a_tool_that_cancels_ends_the_generation() -> None:
     with pytest.raises(UPPError) as caught:
         await turn_with(run)
     assert caught.value is error
+
+
+async def test_hooks_and_approvals_know_the_call_that_they_are_about() -> None:
+    seen: list[str] = []
+
+    def notes(*_given: object) -> bool:
+        seen.append(current_tool_call.get().tool_name)
+        return True
+
+    tool = Tool(name="t", description="t", parameters={}, run=lambda _: 1, approval=notes)
+    strategy = ToolUseStrategy(
+        on_tool_call=lambda *_: seen.append(current_tool_call.get().tool_name),
+        on_before_call=notes,
+    )
+    model = llm(model=ScriptedModel(script=calls_once), tools=[tool], tool_strategy=strategy)
+    await model.generate("go")
+
+    assert seen == ["t"] * 3
