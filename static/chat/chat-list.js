@@ -11,6 +11,11 @@ function plain(text) {
   return text.replace(/```\w*|\*\*|~~|^#+ /gm, "").replace(/\s+/g, " ").slice(0, 120);
 }
 
+/** What stands for a message without words; an agent's may have had no time for any. */
+function wordless({ preview, participants }) {
+  return participants.some((p) => p.kind === "agent" && p.name === preview.name) ? "…" : "sent a file";
+}
+
 /** Fires (bubbling) `open-chat` (detail: chat id) and `new-chat`. */
 class ChatList extends HTMLElement {
   connectedCallback() {
@@ -58,7 +63,7 @@ class ChatList extends HTMLElement {
     const face = others.length === 1 ? others[0] : { name: store.nameOf(chat), kind: "user" };
     const online = others.some((p) => p.kind === "user" && p.online);
     const selected = chat.id === this._selected;
-    const words = chat.preview ? `${chat.preview.name}: ${chat.preview.content || "sent a file"}` : "No messages yet";
+    const words = chat.preview ? `${chat.preview.name}: ${chat.preview.content || wordless(chat)}` : "No messages yet";
     const key = JSON.stringify([chat.id, store.nameOf(chat), words.slice(0, 200), chat.unread, chat.latest_at, online, selected]);
     if (known.has(key)) return known.get(key);
     const unread = chat.unread > 99 ? "99+" : chat.unread;

@@ -8,10 +8,10 @@ import { ToolView } from "./tool-view.js";
 
 /**
  * The parts of a stored message. With content items they stand in their order (UAMP §6.13).
- * @param {{content: string, content_items: object[]|null, html?: string}} message
+ * @param {{content: string, content_items: object[]|null, html?: string, status?: string}} message
  * @returns {import("../uamp/live-response.js").Part[]}
  */
-export function partsOf({ content, content_items: items, html }) {
+export function partsOf({ content, content_items: items, html, status = "completed" }) {
   const parts = [];
   const tools = new Map();
   const texts = (items || []).filter((item) => item.type === "text").length;
@@ -23,7 +23,7 @@ export function partsOf({ content, content_items: items, html }) {
     } else if (item.type === "thinking") parts.push({ kind: "thinking", text: item.thinking });
     else if (item.type === "tool_call") {
       const tool = newToolPart(item.tool_call.id, item.tool_call.name);
-      Object.assign(tool, { arguments: item.tool_call.arguments, done: true });
+      Object.assign(tool, { arguments: item.tool_call.arguments, done: true, stopped: status !== "completed" });
       tools.set(tool.id, tool);
       parts.push(tool);
     } else if (item.type === "tool_result") {
@@ -31,7 +31,7 @@ export function partsOf({ content, content_items: items, html }) {
       const tool = tools.get(result.call_id) || newToolPart(result.call_id);
       if (!tools.has(tool.id)) parts.push(tool);
       Object.assign(tool, {
-        done: true, result: result.result, isError: Boolean(result.is_error),
+        done: true, stopped: false, result: result.result, isError: Boolean(result.is_error),
         items: result.content_items || [],
       });
     } else parts.push({ kind: "media", item });

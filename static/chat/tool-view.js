@@ -19,7 +19,7 @@ function parsed(json) {
   }
 }
 
-const STATES = { failed: "failed", done: "done", asking: "asks first", running: "running…" };
+const STATES = { failed: "failed", stopped: "stopped", done: "done", asking: "asks first", running: "running…" };
 const WORK_STATES = { ...STATES, asking: "working…", running: "working…" };
 
 export class ToolView {
@@ -28,9 +28,9 @@ export class ToolView {
     this._name = h("span", { class: "tool-name" });
     this._icon = icon("tool");
     this._arguments = h("pre", { tabindex: "0" });
-    this._argumentsTitle = h("h4", {}, "Arguments");
+    this._argumentsTitle = h("p", { class: "tool-label" }, "Arguments");
     this._result = h("pre", { tabindex: "0" });
-    this._resultBox = h("div", {}, h("h4", {}, "Result"), this._result);
+    this._resultBox = h("div", {}, h("p", { class: "tool-label" }, "Result"), this._result);
     this._fill = h("div", { class: "progress-fill" });
     this._bar = h(
       "div", { class: "progress", role: "progressbar", "aria-valuemin": 0, "aria-valuemax": 100 },
@@ -56,7 +56,7 @@ export class ToolView {
   }
 
   update(part, live) {
-    const state = part.isError ? "failed" : part.done || !live ? "done" : part.asking ? "asking" : "running";
+    const state = part.isError ? "failed" : part.stopped ? "stopped" : part.done || !live ? "done" : part.asking ? "asking" : "running";
     this.element.dataset.state = state;
     // What was presented stands below, in the answer itself.
     this.element.hidden = part.name === "present" && state === "done";
@@ -89,7 +89,7 @@ export class ToolView {
     this._status.textContent = WORK_STATES[state];
     this._argumentsTitle.textContent = "Task";
     this._arguments.textContent = order.task || pretty(part.arguments || "{}");
-    this._said.hidden = state === "done" || state === "failed" || !part.said;
+    this._said.hidden = ["done", "failed", "stopped"].includes(state) || !part.said;
     this._said.setAttribute("aria-label", `What ${agent} says`);
     if (!this._said.hidden && this._said.textContent !== part.said) {
       const atEnd = this._said.scrollHeight - this._said.scrollTop - this._said.clientHeight < 24;

@@ -20,6 +20,7 @@
  * @property {string|null} result
  * @property {boolean} isError
  * @property {boolean} done
+ * @property {boolean} stopped whether the answer ended before the tool did
  * @property {object[]} items content that the tool made
  * @property {boolean} asking whether a person has to allow it first
  * @property {string} said what another agent says that works for it
@@ -36,7 +37,7 @@
 /** @returns {ToolPart} */
 export function newToolPart(id, name = "") {
   return {
-    kind: "tool", id, name, arguments: "", result: null, isError: false, done: false,
+    kind: "tool", id, name, arguments: "", result: null, isError: false, done: false, stopped: false,
     asking: false, said: "", items: [], progress: null,
   };
 }
@@ -115,7 +116,9 @@ export class LiveResponse {
       this.status = event.response?.status || "completed";
       this.error = event.response?.error || null;
     }
-    for (const part of this.parts) if (part.kind === "tool") Object.assign(part, { done: true, asking: false });
+    for (const part of this.parts) {
+      if (part.kind === "tool") Object.assign(part, { done: true, stopped: !part.done, asking: false });
+    }
   }
 
   _applyText(text, offset) {

@@ -18,10 +18,12 @@ from tests.journeys.product import (
     sign_in,
     write,
 )
+from tests.journeys.test_teamwork import attach, photo
 from tests.journeys.till import Till
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from playwright.async_api import Page
 
@@ -64,7 +66,8 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     with running_product(tmp_path_factory.mktemp("product")) as running:
         with running.api("alice") as client:
             path = f"/api/v1/chats/{running.chat_id}/participants"
-            client.post(path, json={"agent": "fail"}).raise_for_status()
+            for agent in ("fail", "careful"):
+                client.post(path, json={"agent": agent}).raise_for_status()
         yield running
 
 
@@ -153,6 +156,22 @@ async def test_a_question_whose_answer_failed_can_be_asked_again(
         await expect(bob.locator(".message-ending")).to_have_count(1)
         await expect(bob.get_by_test_id("ask-again")).to_have_count(0)
         no_complaints(alice, bob)
+
+
+async def test_a_tool_that_was_stopped_is_not_said_to_be_done(
+    product: Product, chromium: str, tmp_path: Path
+) -> None:
+    async with browser(chromium) as running:
+        page = await sign_in(await running.new_context(), product, "alice")
+        await attach(page, photo(tmp_path / "rome.png", 60, 40), "@careful turn it left")
+        await expect(page.get_by_test_id("approval")).to_have_count(1)
+        await page.get_by_test_id("stop").click()
+        await expect(page.get_by_test_id("live-response")).to_have_count(0)
+        tool = page.get_by_test_id("tool").last
+        await expect(tool).to_contain_text("stopped")
+        await page.reload()
+        await expect(tool).to_contain_text("stopped")
+        no_complaints(page)
 
 
 async def test_the_focus_goes_where_the_work_goes_on(product: Product, chromium: str) -> None:
