@@ -35,7 +35,7 @@ from sessions_app.selectors import OpenSession, open_session_of
 from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from datetime import datetime
 
     from agents_app.selectors import AgentSpec
@@ -359,7 +359,7 @@ def release_lease(response_id: str, *, fence: int) -> None:
     )
 
 
-def claim_orphans(process: str, *, running: Sequence[str] = (), limit: int = 50) -> list[Response]:
+def claim_orphans(process: str, *, running: Collection[str], limit: int = 50) -> list[Response]:
     """Take over responses whose process fell silent: those that ran, and those whose wait is over.
 
     A response that waits for an open tool call stays parked, since its answer may still come,
@@ -374,15 +374,12 @@ def claim_orphans(process: str, *, running: Sequence[str] = (), limit: int = 50)
         ToolCall.objects.filter(status__in=ToolCall.OPEN).exclude(not_given).values("response_id")
     )
     unpaid = PaymentRequest.objects.filter(status=PaymentRequest.Status.WAITING)
-    waits = Q(
-        status=Response.Status.WAITING,
-        cancel_requested_at__isnull=True,
-        session__isnull=False,
-    )
+    is_asked_for = Q(cancel_requested_at__isnull=True, session__isnull=False)
+    waits = Q(status=Response.Status.WAITING) & is_asked_for
     orphans = list(
         Response.objects.filter(status__in=Response.LIVE, lease_until__lt=now)
         .exclude(waits & (Q(pk__in=parked) | Q(pk__in=unpaid.values("response_id"))))
-        .exclude(pk__in=running)
+        .exclude(pk__in=list(running))
         .order_by("lease_until")[:limit]
     )
     until = now + timedelta(seconds=settings.UAMP_LEASE_SECONDS)

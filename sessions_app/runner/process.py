@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from channels.layers import get_channel_layer
 from django.conf import settings
+from django.db import DataError
 from django.utils import timezone
 
 from chat_app import fanout
@@ -294,13 +295,24 @@ class Process:
         dirty = [run for run in self.runs.values() if run.dirty]
         for start in range(0, len(dirty), FLUSHES_AT_ONCE):
             runs = dirty[start : start + FLUSHES_AT_ONCE]
-            free: set[str] = set()
             try:
-                flushes = [run.unflushed() for run in runs]
-                free = await database.run(services.flush_responses, flushes)
-            finally:
+                await self._flush(runs)
+            except (DataError, ValueError):
+                # What one of them said cannot be kept: the others are kept all the same.
                 for run in runs:
-                    run.dirty = run.dirty or run.response_id not in free
+                    try:
+                        await self._flush([run])
+                    except (DataError, ValueError):
+                        logger.exception("the answer so far of %s was not kept", run.response_id)
+
+    async def _flush(self, runs: Sequence[Run]) -> None:
+        free: set[str] = set()
+        try:
+            flushes = [run.unflushed() for run in runs]
+            free = await database.run(services.flush_responses, flushes)
+        finally:
+            for run in runs:
+                run.dirty = run.dirty or run.response_id not in free
 
     async def poll_logs(self) -> None:
         """Find followers that are behind their chat's log: the layer may have lost a message."""

@@ -67,8 +67,7 @@ async def sweep(process: Process) -> None:
         await process.settle_payment(request.response_id, request.pk)
     if process.draining:
         return
-    running = list(process.runs)
-    for row in await database.run(services.claim_orphans, process.id, running=running):
+    for row in await database.run(services.claim_orphans, process.id, running=process.runs):
         try:
             await _take_over(process, row)
         except Exception:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from django.conf import settings
+from django.db import DataError
 
 import uamp
 from agents_app.runtime import AgentError, RunFinished, run_agent
@@ -128,7 +129,11 @@ class Run:
         self._parked = True
         self._task.cancel()
         await asyncio.wait([self._task])
-        await database.run(services.flush_responses, [self.unflushed()])
+        try:
+            await database.run(services.flush_responses, [self.unflushed()])
+        except (DataError, ValueError):
+            # Whoever takes it over has what was kept before.
+            logger.exception("the answer so far of %s was not kept", self.response_id)
         await database.run(services.release_lease, self.response_id, fence=self.context.fence)
 
     def listen(self, listener: Listener) -> None:
