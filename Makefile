@@ -46,7 +46,7 @@ chaos: $(DEV) ## Kill, cut and repeat around the ledger for ten minutes on each 
 	$(BIN)/python -m tests.faults.ledger_chaos --database postgres $(ARGS)
 
 docs: $(DEV) ## Write docs/protocol from the types
-	$(BIN)/python -m uamp.reference
+	$(BIN)/python -m uamp.reference docs/protocol
 
 install: $(DEV) ## Install everything, also what tests and checks need
 

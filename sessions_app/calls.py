@@ -188,13 +188,12 @@ def _may_decide(session: OpenSession, row: ToolCall) -> bool:
 
 def _was_decided(session: OpenSession, answer: ev.ToolApprove) -> bool:
     """Return whether this very answer was taken before."""
-    row = (
-        ToolCall.objects.filter(
-            call_id=answer.call_id, asked_in=session.chat_id, decided_at__isnull=False
-        )
-        .order_by("-id")
-        .first()
+    rows = ToolCall.objects.filter(
+        call_id=answer.call_id, asked_in=session.chat_id, decided_at__isnull=False
     )
+    if answer.response_id is not None:
+        rows = rows.filter(response_id=answer.response_id)
+    row = rows.order_by("-id").first()
     if row is None or row.decided_by_id != session.principal.user_id:
         return False
     refused = row.status == ToolCall.Status.FAILED and row.attempts == 0

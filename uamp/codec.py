@@ -139,8 +139,14 @@ def _check_counts(event: Event, frame: dict[str, Any], limits: Limits) -> None:
     tools = _tools_of(event)
     if len(tools) > limits.tools:
         raise _refusal(frame, ErrorCode.TOO_MANY_ITEMS, f"at most {limits.tools} tools")
-    for tool in tools:
-        parameters = tool.function.parameters if tool.function else None
+    for function in (tool.function for tool in tools if tool.function):
+        if len(function.name) > limits.tool_name_chars:
+            raise _refusal(
+                frame,
+                ErrorCode.INVALID_EVENT,
+                f"a tool's name has at most {limits.tool_name_chars} characters",
+            )
+        parameters = function.parameters
         if parameters and len(_encoder.encode(parameters)) > limits.tool_schema_bytes:
             raise _refusal(
                 frame,

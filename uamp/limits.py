@@ -36,6 +36,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     messages: Annotated[int, _about("Messages of a history sent with a turn.")] = 500
     messages_bytes: Annotated[int, _about("An event that carries a history, without media.")] = _MIB
     tools: Annotated[int, _about("Tools declared in one event.")] = 128
+    tool_name_chars: Annotated[int, _about("The name of one tool.")] = 128
     tool_schema_bytes: Annotated[int, _about("The JSON Schema of one tool.")] = 64 * _KIB
     tool_result_bytes: Annotated[int, _about("The result of one tool call.")] = 256 * _KIB
     sessions_per_connection: Annotated[int, _about("Sessions open on one connection.")] = 64

@@ -223,6 +223,8 @@ def test_the_same_answer_again_is_fine_and_another_one_is_refused(
     assert errors(client.settle()) == []
     sent = approve(client, question, approved=True)
     assert errors(client.settle()) == [("unknown_call", sent)]
+    elsewhere = approve(client, {**question, "response_id": "resp_other"}, approved=False)
+    assert errors(client.settle()) == [("unknown_call", elsewhere)]
     assert not journal.exists()
     assert ToolCall.objects.get().status == "failed"
 

@@ -154,6 +154,20 @@ def test_a_tool_schema_has_a_limit() -> None:
     assert _refused(frame % "objectss", limits=limits).code == ErrorCode.EVENT_TOO_LARGE
 
 
+def test_a_tool_name_has_a_limit() -> None:
+    limits = Limits(tool_name_chars=4)
+    frame = (
+        '{"type":"session.update","session":{"tools":'
+        '[{"type":"function","function":{"name":"%s"}}]}}'
+    )
+    uamp.decode(frame % "look", limits=limits)
+    refused = _refused(frame % "looks", limits=limits)
+    assert (refused.code, refused.message) == (
+        ErrorCode.INVALID_EVENT,
+        "a tool's name has at most 4 characters",
+    )
+
+
 def test_an_update_without_a_session_declares_nothing() -> None:
     assert uamp.decode('{"type":"session.update"}') == uamp.SessionUpdate()
     assert uamp.decode('{"type":"response.create"}') == uamp.ResponseCreate()
