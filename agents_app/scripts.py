@@ -110,7 +110,7 @@ async def report(_agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step,
     """Have csv_report look at the last CSV file of the conversation, and say what it found."""
     result = _result(request)
     if result is not None:
-        said = str(result.result)
+        said = _without_labels(str(result.result))
         if result.is_error:
             said = f"I could not make the report. {said}"
     elif (content_id := _last_csv(request)) is not None:
