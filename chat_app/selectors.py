@@ -195,6 +195,12 @@ def owner_id(chat_id: str) -> int | None:
     )
 
 
+def titles_of(chat_ids: Collection[str]) -> dict[str, str]:
+    """Return the titles of those of these chats that have one."""
+    rows = Chat.objects.filter(pk__in=chat_ids).exclude(title="")
+    return dict(rows.values_list("pk", "title"))
+
+
 def payers_of(chat_ids: Collection[str]) -> dict[str, str]:
     """Return who pays in chats now: asker, owner, pool or sponsor; LookupError without a chat."""
     if not chat_ids:

@@ -198,7 +198,7 @@ class Entry(models.Model):
         verbose_name_plural = "entries"
 
     def __str__(self) -> str:
-        return f"{self.amount} of {self.transfer_id}"
+        return f"entry {self.pk} of {self.transfer_id}"
 
 
 class Idempotency(models.Model):

@@ -18,6 +18,7 @@ from django.utils.html import format_html
 from django.utils.http import urlencode
 
 from agents_app import selectors as agents
+from chat_app import selectors as chats
 from chat_app.admin import HistoryAdmin, ReadOnly
 from payments_app import answer_costs, books
 from payments_app import selectors as ledger_rows
@@ -145,6 +146,7 @@ class PaymentRequestAdmin(HistoryAdmin):
 def most_of(found: books.Overview) -> list[dict[str, Any]]:
     """Return tables of who was charged most: {title, rows: [{label, url, amount, charges}]}."""
     people = User.objects.in_bulk([int(one.name) for one in found.most["user"] if one.name])
+    titles = chats.titles_of([one.name for one in found.most["chat"] if one.name])
     tables = []
     for dimension, most in found.most.items():
         rows = []
@@ -153,6 +155,7 @@ def most_of(found: books.Overview) -> list[dict[str, Any]]:
             if dimension == "user" and one.name and (person := people.get(int(one.name))):
                 label = person.get_username()
             if dimension == "chat" and one.name:
+                label = titles.get(one.name) or one.name
                 url = reverse("admin:chat_app_chat_change", args=[quote(one.name)])
             rows.append(
                 {"label": label, "url": url, "amount": one.amount, "charges": one.transfers}
