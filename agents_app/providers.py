@@ -40,7 +40,7 @@ def build_model(spec: AgentSpec, *, model: str | None = None) -> Model:
     Options of a scripted agent: `script` (its own name by default), `delay` (seconds before each
     piece). Of the others: `base_url`, `api_key_env` (the name of an environment variable; without
     it a `base_url` of its own gets no key), `api_version`, `models` (what a client may choose),
-    `timeout` (seconds that the server may be silent, 60 by default).
+    `timeout` (seconds that the server may be silent, 300 by default).
     Raises UPPError MODEL_NOT_FOUND for an unknown script or provider, INVALID_REQUEST for an agent
     without a model or with options that are none, AUTHENTICATION_FAILED when the named variable is
     not set.

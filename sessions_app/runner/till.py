@@ -305,4 +305,7 @@ def _unpaid(message: str) -> AgentError:
 
 
 def _late() -> AgentError:
-    return AgentError("The payment did not come in time.", code=ErrorCode.PAYMENT_TIMEOUT)
+    return AgentError(
+        "The payment did not come in time. Ask again to pay for it.",
+        code=ErrorCode.PAYMENT_TIMEOUT,
+    )
