@@ -18,7 +18,7 @@ from django.db.models import F, Q, Sum
 
 from payments_app import holds, posting
 from payments_app.accounts import account_of_user
-from payments_app.models import Approval, Entry, Hold, SpendingLimit
+from payments_app.models import Approval, Entry, Hold, PaymentToken, SpendingLimit
 from payments_app.money import Money
 from payments_app.outcomes import Authorization, HoldOutcome, LimitReached
 
@@ -54,11 +54,15 @@ PERIODS: Final = ("day", "week", "month")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """A limit of a person; `agent_id` is empty where it is on everything."""
+    """A limit of a person; `agent_id` is empty where it is on everything.
+
+    With a `token_id` it is on what that token spends, and those that were made of it.
+    """
 
     period: str
     agent_id: str
     amount: Money
+    token_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +131,8 @@ class Guard:
 
     def __init__(self) -> None:
         self._rows: list[SpendingLimit] = []
+        # The token of an account, and those that it was made of.
+        self._tokens: dict[int, set[str]] = {}
         self._left: dict[int, Money] = {}
         self._now: datetime | None = None
 
@@ -135,6 +141,8 @@ class Guard:
         users = {one.limits_of for one in asked if one.limits_of is not None}
         rows = SpendingLimit.objects.filter(user_id__in=users)
         self._rows = sorted(rows, key=lambda row: (PERIODS.index(row.period), row.agent_id))
+        if any(row.token_id for row in self._rows):
+            self._tokens = _tokens_behind({one.account_id for one in asked})
         concerned = {(row.user_id, row.asset) for one in asked for row in self._of(one)}
         # In one order: two lists that make the same ones do not wait for each other in a circle.
         return {account_of_user(*one).id for one in sorted(concerned)}
@@ -164,16 +172,20 @@ class Guard:
             if row.user_id == asked.limits_of
             and row.asset == asked.amount.asset
             and row.agent_id in {"", asked.agent_id}
+            and (row.token_id is None or row.token_id in self._tokens.get(asked.account_id, ()))
         ]
 
 
-def check(user_id: int, agent_id: str, amount: Money) -> None:
+def check(user_id: int, agent_id: str, amount: Money, *, account_id: int = 0) -> None:
     """Raise LimitReached when a person's limits do not allow this as things are; takes nothing.
 
-    What is reserved is judged by `authorize`, with the accounts that pay.
+    `account_id` is which one would pay, where that is a token's. What is reserved is judged by
+    `authorize`, with the accounts that pay.
     """
     guard = Guard()
-    asked = Authorization(key="", account_id=0, amount=amount, agent_id=agent_id, limits_of=user_id)
+    asked = Authorization(
+        key="", account_id=account_id, amount=amount, agent_id=agent_id, limits_of=user_id
+    )
     posting.lock_accounts(guard.accounts([asked]))
     guard.allow(asked)
 
@@ -182,23 +194,33 @@ def check(user_id: int, agent_id: str, amount: Money) -> None:
 
 
 def limits_of(user_id: int) -> list[LimitState]:
-    """Return a person's limits and how far each is used."""
+    """Return a person's limits and how far each is used; tokens that ended have none."""
     now = _now()
-    rows = SpendingLimit.objects.filter(user_id=user_id)
-    ordered = sorted(rows, key=lambda row: (row.agent_id, PERIODS.index(row.period), row.asset))
+    ended = Q(token__revoked_at__isnull=False) | Q(token__closed_at__isnull=False)
+    rows = SpendingLimit.objects.filter(user_id=user_id).exclude(ended)
+    ordered = sorted(
+        rows,
+        key=lambda row: (row.token_id or "", row.agent_id, PERIODS.index(row.period), row.asset),
+    )
     return [_state(row, now) for row in ordered]
 
 
 def set_limits(user_id: int, limits: Sequence[Limit]) -> None:
     """Put these limits in the place of a person's; ValueError for one twice or a bad period."""
-    names = [(limit.period, limit.agent_id, limit.amount.asset) for limit in limits]
+    names = [
+        (limit.period, limit.token_id)
+        if limit.token_id
+        else (limit.period, limit.agent_id, limit.amount.asset)
+        for limit in limits
+    ]
     if len(set(names)) != len(names):
-        raise ValueError("A limit is set once for each period, agent and asset.")
+        raise ValueError("A limit is set once for each period, agent, token and asset.")
     rows = [
         SpendingLimit(
             user_id=user_id,
             period=SpendingLimit.Period(limit.period),
             agent_id=limit.agent_id,
+            token_id=limit.token_id or None,
             asset=limit.amount.asset,
             amount=limit.amount.amount,
         )
@@ -215,6 +237,8 @@ def _state(row: SpendingLimit, now: datetime) -> LimitState:
     begins, ends = period_of(row.period, now)
     by_agent = {"agent_id": row.agent_id} if row.agent_id else {}
     mine = Q(account__owner_id=row.user_id, account__asset=row.asset)
+    if row.token_id is not None:
+        mine &= Q(account_id__in=_accounts_of(row.token_id))
     spent = Entry.objects.filter(
         mine,
         transfer__hold__isnull=False,
@@ -226,11 +250,40 @@ def _state(row: SpendingLimit, now: datetime) -> LimitState:
         total=Sum(F("amount") - F("captured"), default=0)
     )["total"]
     return LimitState(
-        limit=Limit(period=row.period, agent_id=row.agent_id, amount=Money(row.amount, row.asset)),
+        limit=Limit(
+            period=row.period,
+            agent_id=row.agent_id,
+            amount=Money(row.amount, row.asset),
+            token_id=row.token_id or "",
+        ),
         spent=Money(-spent, row.asset),
         held=Money(held, row.asset),
         resets_at=ends,
     )
+
+
+def _accounts_of(token_id: str) -> list[int]:
+    """Return the accounts of a token and of all that were made of it."""
+    accounts: list[int] = []
+    which = Q(pk=token_id)
+    while found := list(PaymentToken.objects.filter(which).values_list("pk", "account_id")):
+        accounts += [account_id for _, account_id in found]
+        which = Q(parent_id__in=[pk for pk, _ in found])
+    return accounts
+
+
+def _tokens_behind(account_ids: Collection[int]) -> dict[int, set[str]]:
+    """Return, for those of the accounts that are tokens', the token and those it was made of."""
+    rows = PaymentToken.objects.filter(account_id__in=account_ids)
+    behind = {}
+    # As deep as a token is passed on.
+    for row in rows.select_related("parent__parent__parent__parent__parent"):
+        token: PaymentToken | None = row
+        behind[row.account_id] = found = set[str]()
+        while token is not None:
+            found.add(token.pk)
+            token = token.parent
+    return behind
 
 
 def period_of(period: str, now: datetime) -> tuple[datetime, datetime]:

@@ -67,10 +67,10 @@ class PaymentTokenAdmin(LedgerAdmin):
 class SpendingLimitAdmin(LedgerAdmin):
     """What people may spend."""
 
-    list_display = ("user", "period", "agent_id", "amount", "asset")
+    list_display = ("user", "period", "agent_id", "token", "amount", "asset")
     list_filter = ("period", "asset")
     list_select_related = ("user",)
-    search_fields = ("=user__username", "=agent_id")
+    search_fields = ("=user__username", "=agent_id", "=token_id")
 
 
 @admin.register(Approval)

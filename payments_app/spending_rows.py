@@ -61,7 +61,10 @@ class PaymentToken(models.Model):
 
 
 class SpendingLimit(models.Model):
-    """What a person may spend in a day, week or month, on one agent or (blank) on all."""
+    """What a person may spend in a day, week or month, on one agent or (blank) on all.
+
+    One of a `token` counts what that token and those that were made of it spend.
+    """
 
     class Period(models.TextChoices):
         """Calendar periods in UTC; weeks begin on Monday."""
@@ -74,15 +77,28 @@ class SpendingLimit(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     period = models.CharField(max_length=5, choices=Period)
     agent_id = models.CharField(max_length=40, blank=True)
+    token = models.ForeignKey(
+        PaymentToken, models.CASCADE, null=True, blank=True, related_name="limits"
+    )
     asset = models.CharField(max_length=10)
     amount = models.BigIntegerField()
 
     class Meta:
-        """One limit for each period and agent."""
+        """One limit for each period and agent, and for each period of a token."""
 
         constraints: ClassVar = [
             models.UniqueConstraint(
-                fields=["user", "period", "agent_id", "asset"], name="limit_is_set_once"
+                fields=["user", "period", "agent_id", "asset"],
+                condition=Q(token__isnull=True),
+                name="limit_is_set_once",
+            ),
+            models.UniqueConstraint(
+                fields=["token", "period"],
+                condition=Q(token__isnull=False),
+                name="token_limit_is_set_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(token__isnull=True) | Q(agent_id=""), name="token_limit_is_on_all"
             ),
             models.CheckConstraint(condition=Q(amount__gte=0), name="limit_is_not_negative"),
         ]

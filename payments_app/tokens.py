@@ -21,13 +21,13 @@ from django.db.models.functions import Now
 
 from payments_app import posting, token_secrets
 from payments_app.accounts import account_of_user, ensure_account
-from payments_app.models import PaymentToken
+from payments_app.models import PaymentToken, SpendingLimit
 from payments_app.money import AssetMismatch, Money
 from payments_app.outcomes import IdempotencyConflict
 from payments_app.transfers import transfer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
     from django.db.models import QuerySet
@@ -151,6 +151,17 @@ def with_accounts(which: Q) -> QuerySet[PaymentToken]:
     )
 
 
+def assets_of(user_id: int, token_ids: Collection[str]) -> dict[str, str]:
+    """Return the assets of those of these tokens that are a person's, by id."""
+    rows = PaymentToken.objects.filter(owner_id=user_id, pk__in=token_ids)
+    return dict(rows.values_list("pk", "account__asset"))
+
+
+def names_of(token_ids: Collection[str]) -> dict[str, str]:
+    """Return the names of tokens by id."""
+    return dict(PaymentToken.objects.filter(pk__in=token_ids).values_list("pk", "name"))
+
+
 # --- Make ---
 
 
@@ -163,12 +174,14 @@ def issue(
     name: str = "",
     audience: Sequence[str] = (),
     per_use: Money | None = None,
+    limits: Mapping[str, Money] | None = None,
     form: str = "opaque",
 ) -> IssuedToken:
     """Make a token for a person and move `amount` of theirs into it; `expires_in` is in seconds.
 
-    The same key again answers with the same token and secret, `replayed`. Raises InsufficientFunds
-    and what transfer raises, ImpossibleToken for a form, name, audience or time that cannot be.
+    `limits` is what it may spend by period: day, week, month. The same key again answers with the
+    same token and secret, `replayed`. Raises InsufficientFunds and what transfer raises,
+    ImpossibleToken for a form, name, audience or time that cannot be.
     """
     owner = account_of_user(user_id, amount.asset)
     return _make(
@@ -185,6 +198,10 @@ def issue(
             name=name,
             audience=_audience(audience),
             per_use=_same_asset(per_use, amount),
+            limits=tuple(
+                (SpendingLimit.Period(period).value, _same_asset(most, amount) or most)
+                for period, most in sorted((limits or {}).items())
+            ),
             form=form,
         )
     )
@@ -257,6 +274,7 @@ class _Wanted:
     audience: tuple[str, ...]
     per_use: Money | None
     form: str
+    limits: tuple[tuple[str, Money], ...] = ()
 
 
 def _make(wanted: _Wanted) -> IssuedToken:
@@ -276,7 +294,14 @@ def _make(wanted: _Wanted) -> IssuedToken:
             credit=account,
             amount=wanted.amount,
             kind="token",
-            asked=(wanted.name, wanted.audience, wanted.form, wanted.per_use, wanted.expires_in),
+            asked=(
+                wanted.name,
+                wanted.audience,
+                wanted.form,
+                wanted.per_use,
+                wanted.expires_in,
+                wanted.limits,
+            ),
             memo=wanted.name,
             by=wanted.owner_id,
         )
@@ -323,6 +348,17 @@ def _insert(token_id: str, account_id: int, wanted: _Wanted) -> None:
         per_use_limit=wanted.per_use.amount if wanted.per_use else None,
         expires_at=wanted.expires_at,
     )
+    if wanted.owner_id is not None:
+        SpendingLimit.objects.bulk_create(
+            SpendingLimit(
+                user_id=wanted.owner_id,
+                token_id=token_id,
+                period=period,
+                asset=most.asset,
+                amount=most.amount,
+            )
+            for period, most in wanted.limits
+        )
 
 
 def issued(row: PaymentToken, amount: Money, *, replayed: bool) -> IssuedToken:

@@ -139,7 +139,12 @@ def _could_pay(source: Source, wanted: Reservation) -> bool:
     if source.user_id is not None and source.has_limits:
         try:
             with transaction.atomic():
-                limits.check(source.user_id, wanted.purchase.agent_id, wanted.amount)
+                limits.check(
+                    source.user_id,
+                    wanted.purchase.agent_id,
+                    wanted.amount,
+                    account_id=source.account_id,
+                )
         except ledger.LimitReached:
             return False
     return ledger_rows.balance(source.account_id).available >= wanted.amount

@@ -10,13 +10,15 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
-from payments_app import limits
+from payments_app import limits, tokens
 from payments_app.limits import PERIODS, Approved, Limit, LimitState
 from payments_app.money import ASSETS, DEFAULT_ASSET, Money
 from payments_app.views.accounts import agent_id_of, name_of
 from payments_app.views.edge import AmountField, PaymentView, caller, checked, money, refusals
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rest_framework.request import Request
 
 LIMITS_MAX: Final = 100
@@ -34,10 +36,13 @@ class StrictSerializer(serializers.Serializer[Any]):
 
 
 class LimitSerializer(serializers.Serializer[Any]):
-    """One limit; without an agent it is on everything."""
+    """One limit; without an agent or a token it is on everything."""
 
     period = serializers.ChoiceField(choices=PERIODS)
     agent = serializers.CharField(required=False, default="", allow_blank=True, max_length=150)
+    token = serializers.CharField(
+        required=False, default="", allow_blank=True, max_length=40, help_text="The id of a token."
+    )
     amount = AmountField()
     currency = serializers.ChoiceField(choices=sorted(ASSETS), default=DEFAULT_ASSET)
 
@@ -58,6 +63,7 @@ class LimitStateSerializer(LimitSerializer):
     """A limit and how far it is used in the period that runs."""
 
     agent_id = serializers.CharField()
+    token_name = serializers.CharField()
     spent = serializers.CharField()
     held = serializers.CharField()
     left = serializers.CharField()
@@ -110,19 +116,32 @@ class LimitsView(PaymentView):
     )
     def put(self, request: Request) -> Response:
         """Put these limits in the place of all that there were."""
-        asked = [
-            Limit(
-                period=one["period"],
-                agent_id=agent_id_of(request, one["agent"]) if one["agent"] else "",
-                amount=money(one),
-            )
-            for one in checked(request, LimitsSerializer)["limits"]
-        ]
-        names = {(one.period, one.agent_id, one.amount.asset) for one in asked}
+        given = checked(request, LimitsSerializer)["limits"]
+        user_id = caller(request).pk
+        mine = tokens.assets_of(user_id, {one["token"] for one in given if one["token"]})
+        asked = [_asked(request, one, mine) for one in given]
+        names = {(one.period, one.token_id or (one.agent_id, one.amount.asset)) for one in asked}
         if len(names) < len(asked):
-            raise ValidationError({"limits": "One limit for each period, agent and currency."})
-        limits.set_limits(caller(request).pk, asked)
+            raise ValidationError(
+                {"limits": "One limit for each period, agent, token and currency."}
+            )
+        limits.set_limits(user_id, asked)
         return _limits(request)
+
+
+def _asked(request: Request, one: dict[str, Any], mine: Mapping[str, str]) -> Limit:
+    """Return a limit as it is wanted; `mine` is the assets of the caller's tokens by id."""
+    amount, token_id = money(one), one["token"]
+    if token_id and one["agent"]:
+        raise ValidationError({"limits": "A limit is on an agent or on a token."})
+    if token_id and mine.get(token_id) != amount.asset:
+        raise ValidationError({"limits": f"You have no token {token_id} in {amount.asset}."})
+    return Limit(
+        period=one["period"],
+        agent_id=agent_id_of(request, one["agent"]) if one["agent"] else "",
+        amount=amount,
+        token_id=token_id,
+    )
 
 
 class ApprovalsView(PaymentView):
@@ -165,16 +184,20 @@ class ApprovalView(PaymentView):
 
 
 def _limits(request: Request) -> Response:
-    return Response({"limits": [_limit(one) for one in limits.limits_of(caller(request).pk)]})
+    found = limits.limits_of(caller(request).pk)
+    names = tokens.names_of({one.limit.token_id for one in found if one.limit.token_id})
+    return Response({"limits": [_limit(one, names) for one in found]})
 
 
-def _limit(state: LimitState) -> dict[str, Any]:
+def _limit(state: LimitState, names: Mapping[str, str]) -> dict[str, Any]:
     asset = state.limit.amount.asset
     left = max(state.limit.amount - state.spent - state.held, Money.zero(asset))
     return {
         "period": state.limit.period,
         "agent": name_of(state.limit.agent_id),
         "agent_id": state.limit.agent_id,
+        "token": state.limit.token_id,
+        "token_name": names.get(state.limit.token_id, ""),
         "amount": str(state.limit.amount),
         "currency": asset,
         "spent": str(state.spent),

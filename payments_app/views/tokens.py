@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
 from payments_app import token_ends, token_top_ups, tokens
+from payments_app.limits import PERIODS
 from payments_app.money import ASSETS, DEFAULT_ASSET
 from payments_app.views.edge import (
     AmountField,
@@ -28,6 +30,11 @@ if TYPE_CHECKING:
 
 FORMS: Final = ("opaque", "jwt")
 
+Limits = shape(
+    "NewPaymentTokenLimit",
+    period=serializers.ChoiceField(choices=PERIODS),
+    amount=AmountField(),
+)
 NewToken = shape(
     "NewPaymentToken",
     amount=AmountField(),
@@ -41,6 +48,7 @@ NewToken = shape(
         help_text="Names of the agents that may be paid with it; none: all.",
     ),
     perUseLimit=AmountField(required=False),
+    limits=Limits(many=True, required=False, default=list),
     expiresIn=serializers.IntegerField(
         min_value=1,
         max_value=int(tokens.MAX_SECONDS),
@@ -122,6 +130,12 @@ class TokensView(PaymentView):
         """Make a token and move money of the caller's into it."""
         values = checked(request, NewToken)
         user_id = caller(request).pk
+        most = {
+            one["period"]: money({"currency": values["currency"], **one})
+            for one in values["limits"]
+        }
+        if len(most) < len(values["limits"]):
+            raise ValidationError({"limits": "One limit for each period."})
         made = tokens.issue(
             key=key_of(request, values["idempotencyKey"]),
             user_id=user_id,
@@ -130,6 +144,7 @@ class TokensView(PaymentView):
             name=values["name"],
             audience=values["audience"],
             per_use=money(values, "perUseLimit") if "perUseLimit" in values else None,
+            limits=most,
             form=values["form"],
         )
         body = {

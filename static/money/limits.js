@@ -14,13 +14,13 @@ class MoneyLimits extends MoneyPart {
 
   async read() {
     const { limits } = await api.get("/api/payments/limits");
-    this._others = limits.filter(({ agent_id: agentId }) => agentId);
-    const fields = Object.keys(PERIODS).map((period) => this._field(period, limits.find((l) => l.period === period && !l.agent_id)));
-    const others = this._others.map((l) => [l.agent || l.agent_id, PERIODS[l.period], shown(l.amount, l.currency), shown(l.left, l.currency)]);
+    this._others = limits.filter(({ agent_id: agentId, token }) => agentId || token);
+    const fields = Object.keys(PERIODS).map((period) => this._field(period, limits.find((l) => l.period === period && !l.agent_id && !l.token)));
+    const others = this._others.map((l) => [l.token ? `Token ${l.token_name || l.token}` : l.agent || l.agent_id, PERIODS[l.period], shown(l.amount, l.currency), shown(l.left, l.currency)]);
     this.body.replaceChildren(
       h("p", { class: "quiet" }, "More than this is not spent, whoever asks. An empty field sets no limit. Days end at midnight UTC."),
       h("form", { class: "row-form", onsubmit: (event) => this._save(event) }, fields, h("button", { type: "submit", class: "button button-primary" }, "Save limits")),
-      ...(others.length ? [table("Limits on single agents", ["Agent", "In", "At most", "Left"], others)] : []),
+      ...(others.length ? [table("Limits on single agents and tokens", ["Of", "In", "At most", "Left"], others)] : []),
     );
   }
 
@@ -34,9 +34,10 @@ class MoneyLimits extends MoneyPart {
     event.preventDefault();
     const given = new FormData(event.target);
     const limits = Object.keys(PERIODS).filter((period) => given.get(period).trim()).map((period) => ({ period, amount: given.get(period).trim(), currency: "USD" }));
-    const kept = this._others.filter(({ agent }) => agent).map(({ period, agent, amount, currency }) => ({ period, agent, amount, currency }));
+    const kept = this._others.filter(({ agent, token }) => agent || token).map(({ period, agent, token, amount, currency }) => ({ period, agent, token, amount, currency }));
     if (await this.attempt(() => api.send("PUT", "/api/payments/limits", { limits: [...limits, ...kept] }))) {
       announce("The limits are saved.");
+      event.target.reset();
       await this.load();
     }
   }

@@ -11,10 +11,10 @@ import pytest
 from payments_app import limits, services
 from payments_app.limits import Limit, LimitReached
 from payments_app.money import Money
-from payments_app.outcomes import Authorization
+from payments_app.outcomes import Authorization, HoldOutcome
 from tests import factories
 from tests.payments_app.purses import available, fees, new_key, usd
-from tests.payments_app.test_tokens import issue, race, rich
+from tests.payments_app.test_tokens import delegate, issue, race, rich
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -129,6 +129,72 @@ def test_what_is_released_or_refunded_is_not_spent() -> None:
     paid = spend(ada, "0.5")
     services.refund(key="r", transfer_id=paid, by=None, reason="wrong", amount=usd("0.2"))
     assert left(ada) == "0.7"
+
+
+def test_a_limit_of_a_token_counts_what_it_and_its_children_spend() -> None:
+    ada = rich()
+    token, other = issue(ada, "5", limits={"day": usd("1")}), issue(ada, "4")
+    child = delegate(token, "3")
+    grandchild = delegate(child, "1")
+    spend(ada, "0.3", account_id=token.account_id)
+    hold(ada, "0.2", account_id=grandchild.account_id)
+    asked = [
+        within(ada, "0.6", account_id=child.account_id),
+        within(ada, "0.4", account_id=child.account_id),
+        within(ada, "0.2", account_id=grandchild.account_id),
+        within(ada, "0.1", account_id=token.account_id),
+        within(ada, "4", account_id=other.account_id),
+        within(ada, "0.01", account_id=token.account_id),
+        within(ada, "0.01"),
+    ]
+
+    answers = services.authorize_many(asked)
+
+    refused = [one for one in answers if isinstance(one, LimitReached)]
+    assert [str(one.left) for one in refused] == ["0.5", "0.1", "0"]
+    assert [isinstance(one, HoldOutcome) for one in answers] == [
+        False, True, False, True, True, False, True,
+    ]  # fmt: skip
+
+
+def test_limits_of_tokens_are_a_persons_own_and_stand_beside_the_others() -> None:
+    ada = rich()
+    token = issue(ada, "5", limits={"month": usd("3"), "day": usd("1")})
+    found = [(one.limit.period, str(one.limit.amount)) for one in limits.limits_of(ada.pk)]
+    assert found == [("day", "1"), ("month", "3")]
+    limits.set_limits(
+        ada.pk,
+        [
+            Limit(period="day", agent_id="", amount=usd("4")),
+            Limit(period="day", agent_id="", amount=usd("2"), token_id=token.id),
+        ],
+    )
+    spend(ada, "0.5", account_id=token.account_id)
+    spend(ada, "0.25")
+    states = limits.limits_of(ada.pk)
+    assert [(one.limit.token_id, str(one.spent)) for one in states] == [
+        ("", "0.75"),
+        (token.id, "0.5"),
+    ]
+    with pytest.raises(ValueError, match="once"):
+        limits.set_limits(
+            ada.pk, [Limit(period="day", agent_id="", amount=usd("1"), token_id=token.id)] * 2
+        )
+
+
+def test_the_same_key_with_other_limits_is_another_request() -> None:
+    ada = rich()
+    first = issue(ada, key="k", limits={"day": usd("1")})
+    assert issue(ada, key="k", limits={"day": usd("1")}).id == first.id
+    with pytest.raises(services.IdempotencyConflict):
+        issue(ada, key="k", limits={"day": usd("2")})
+    assert len(limits.limits_of(ada.pk)) == 1
+
+
+@pytest.mark.parametrize("most", [{"day": Money.parse("1", "CREDITS")}, {"year": usd("1")}])
+def test_a_limit_that_no_token_can_have_is_refused(most: dict[str, Money]) -> None:
+    with pytest.raises(ValueError, match=r"token is in USD|year"):
+        issue(rich(), limits=most)
 
 
 def test_what_a_persons_tokens_spend_counts_and_moving_it_there_does_not() -> None:

@@ -613,6 +613,30 @@ def test_limits_are_set_and_shown(ada: Caller, smith: Caller) -> None:
     assert smith.get("limits")["limits"] == []
 
 
+def test_a_token_has_limits_of_its_own(ada: Caller, smith: Caller) -> None:
+    day = [{"period": "day", "amount": 1}]
+    made = ada.post("tokens", {"amount": "5", "name": "bot", "limits": day})
+    assert smith.post("lock", {"token": made["token"], "amount": "0.7"})["lockId"]
+    refused = smith.refused("POST", "lock", {"token": made["token"], "amount": "0.4"})
+    assert refused["payment"]["code"] == "rate_limited"
+    assert (refused["payment"]["period"], refused["payment"]["left"]) == ("day", "0.3")
+    (shown,) = ada.get("limits")["limits"]
+    assert (shown["token"], shown["token_name"], shown["held"]) == (made["id"], "bot", "0.7")
+    ada.send("PUT", "limits", {"limits": [{"period": "day", "amount": "2", "token": made["id"]}]})
+    assert smith.post("lock", {"token": made["token"], "amount": "0.4"})["lockId"]
+    wrong = [
+        {"period": "day", "amount": "2", "token": made["id"], "agent": "worker"},
+        {"period": "day", "amount": "2", "token": made["id"], "currency": "CREDITS"},
+        {"period": "day", "amount": "2", "token": "pt_unknown"},
+    ]
+    for one in wrong:
+        assert ada.refused("PUT", "limits", {"limits": [one]})["code"] == "invalid"
+    theirs = {"period": "day", "amount": "2", "token": made["id"]}
+    assert smith.refused("PUT", "limits", {"limits": [theirs]})["code"] == "invalid"
+    twice = {"amount": "1", "limits": [{"period": "day", "amount": "1"}] * 2}
+    assert ada.refused("POST", "tokens", twice)["code"] == "invalid"
+
+
 @pytest.mark.parametrize(
     "limits_wanted",
     [
