@@ -16,7 +16,7 @@ from agents_app.tools import ServerTool, ToolContext, ToolOutcome
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-MORE_THAN_THE_LOOPS_OWN = (os.cpu_count() or 1) + 5
+MORE_THAN_THE_LOOPS_OWN = min(32, (os.cpu_count() or 1) + 4) + 1
 
 
 def short(run: Callable[[ToolContext, dict[str, Any]], ToolOutcome]) -> ServerTool:
