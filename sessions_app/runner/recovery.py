@@ -202,8 +202,9 @@ def _payment(session: Session | None, spec: AgentSpec) -> Payment | None:
 
 def _continued(row: Response, kept: Checkpoint | None) -> RunContext:
     """Return the run that goes on where its process died: same id, kept output, same tools."""
-    waited = row.status == Response.Status.WAITING
-    resume = _with_results(row) if waited or kept is None else kept.output
+    resume = _with_results(row)
+    if kept is not None and row.status != Response.Status.WAITING:
+        resume = _beyond(row, kept) or kept.output
     session = Session.objects.select_related("chat").get(pk=row.session_id)
     config = msgspec.convert(session.config, uamp.SessionConfig)
     overrides = msgspec.convert(row.request, ResponseRequest)
@@ -225,6 +226,20 @@ def _continued(row: Response, kept: Checkpoint | None) -> RunContext:
         written=(usage.output_tokens or 0) if usage else 0,
     )
     return _context(row, request)
+
+
+def _beyond(row: Response, kept: Checkpoint) -> tuple[uamp.ContentItem, ...]:
+    """Return the kept output up to the last tool, where tools have run since the checkpoint.
+
+    Its process died after their results and before the next checkpoint: nobody does them twice.
+    """
+    known = {i.tool_call.id for i in kept.output if isinstance(i, uamp.ToolCallContent)}
+    if known.issuperset(call.call_id for call in calls.tool_calls_of(row.pk)):
+        return ()
+    items = _with_results(row)
+    while not isinstance(items[-1], uamp.ToolCallContent | uamp.ToolResultContent):
+        items = items[:-1]
+    return items
 
 
 def _on_the_wire(call: ToolCall) -> str:

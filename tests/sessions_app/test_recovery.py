@@ -9,12 +9,16 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.utils import timezone
 
+import uamp
+from agents_app import checkpoints
 from sessions_app import calls, database
 from sessions_app.models import Response, Session, ToolCall
 from sessions_app.runner import recovery
 from tests import factories
 from tests.client import wait_until
 from tests.sessions_app.test_runs import get_response, left_behind, log_of, process
+from uap import AgentState
+from upp import AssistantMessage, TextBlock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -140,6 +144,43 @@ async def test_a_call_that_was_allowed_at_the_last_moment_is_not_said_to_be_refu
 ) -> None:
     del process
     assert await database.run(allowed_meanwhile) == []
+
+
+@transaction.atomic
+def between_a_result_and_the_next_checkpoint() -> Response:
+    """Return a response that died when a tool had answered, after an earlier checkpoint."""
+    response = left_behind()
+    call = response.tool_calls.get()
+    response.tool_calls.update(status="done", result='"sunny"')
+    said = [{"type": "text", "text": "First. "}]
+    data = {"id": call.call_id, "name": call.name, "arguments": "{}"}
+    asked = {"type": "tool_call", "tool_call": data}
+    Response.objects.update(status="in_progress", fence=2, text="First. ", output=[*said, asked])
+    spoken = AssistantMessage(content=(TextBlock(text="First. "),))
+    checkpoints.save(
+        response.pk,
+        state=AgentState.initial().with_messages((spoken,)),
+        output=(uamp.TextContent(text="First. "),),
+        step=1,
+        fence=2,
+        at=timezone.now(),
+    )
+    return response
+
+
+async def test_a_tool_that_answered_after_the_last_checkpoint_is_not_called_again(
+    process: Process,
+) -> None:
+    response = await database.run(between_a_result_and_the_next_checkpoint)
+    await recovery.sweep(process)
+    await database.run(wait_until, lambda: get_response(response.pk).status == "completed")
+    ended = await database.run(get_response, response.pk)
+    (call,) = await database.run(calls.tool_calls_of, response.pk)
+    kinds = [item["type"] for item in ended.output]
+    assert kinds == ["text", "tool_call", "tool_result", "text"]
+    assert ended.output[1]["tool_call"]["id"] == call.call_id
+    assert ended.output[2]["tool_result"]["call_id"] == call.call_id
+    assert ended.output[3]["text"].endswith("sunny")
 
 
 @transaction.atomic
