@@ -102,8 +102,8 @@ class ServerTool:
     chat, and it survives the process that asked for it; a short one runs where the agent runs and
     has no content to read or write.
 
-    A worker may die with a tool in its hands. An idempotent one is then run again; another one is
-    not, and its call ends as "outcome unknown".
+    A process may die with a tool in its hands. An idempotent one is then run again; another one is
+    not, and its call ends as "outcome unknown". That takes a row: what must not run twice is long.
 
     A long one that runs `in_worker` gets no process of its own: its work is done elsewhere, and it
     stops by itself when a call of its context raises.
@@ -125,6 +125,10 @@ class ServerTool:
         if self.needs_approval and not self.long_running:
             raise TypeError(
                 f"The tool {self.name} needs approval, so that it has to be a long one."
+            )
+        if not self.idempotent and not self.long_running:
+            raise TypeError(
+                f"The tool {self.name} must not run twice, so that it has to be a long one."
             )
 
 

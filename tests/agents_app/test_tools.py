@@ -101,12 +101,12 @@ def test_arguments_that_do_not_fit_are_an_error_and_nothing_is_run(
 
 
 def test_a_tool_may_do_without_context_and_arguments() -> None:
-    @tool(name="now", long_running=False, idempotent=False)
+    @tool(name="now", long_running=False)
     def tell_time() -> dict[str, list[int]]:
         """Tell the time."""
         return {"time": [12, 30]}
 
-    assert (tell_time.name, tell_time.long_running, tell_time.idempotent) == ("now", False, False)
+    assert (tell_time.name, tell_time.long_running, tell_time.idempotent) == ("now", False, True)
     assert tell_time.parameters == {
         "type": "object",
         "properties": {},
@@ -114,6 +114,16 @@ def test_a_tool_may_do_without_context_and_arguments() -> None:
         "additionalProperties": False,
     }
     assert tell_time.run(Context(), {}) == ToolOutcome(result='{"time":[12,30]}')
+
+
+def test_a_tool_that_must_not_run_twice_is_a_long_one() -> None:
+    def send() -> str:
+        """Send."""
+        return "sent"
+
+    assert not tool(idempotent=False)(send).idempotent
+    with pytest.raises(TypeError, match="send must not run twice"):
+        tool(long_running=False, idempotent=False)(send)
 
 
 def test_what_is_no_json_breaks_the_tool() -> None:
