@@ -15,8 +15,8 @@ class MoneyTokens extends MoneyPart {
     this._form = h(
       "form", { class: "row-form", onsubmit: (event) => this._make(event) },
       labelled("Amount (USD)", h("input", { class: "field", name: "amount", inputmode: "decimal", autocomplete: "off", maxlength: 20, required: true, "data-testid": "token-amount" })),
-      labelled("At most a day", h("input", { class: "field", name: "day", inputmode: "decimal", autocomplete: "off", maxlength: 20, placeholder: "No limit", "data-testid": "token-day" })),
       labelled("Name", h("input", { class: "field", name: "name", autocomplete: "off", maxlength: 100, placeholder: "What it is for" })),
+      labelled("At most a day (USD)", h("input", { class: "field", name: "day", inputmode: "decimal", autocomplete: "off", maxlength: 20, placeholder: "No limit", "data-testid": "token-day" })),
       labelled("Good for", h("select", { class: "field", name: "days" }, [["1", "A day"], ["30", "30 days"], ["365", "A year"]].map(([value, text]) => h("option", { value, selected: value === "30" }, text)))),
       h("button", { type: "submit", class: "button button-primary", "data-testid": "token-make" }, "Make a token"),
     );
