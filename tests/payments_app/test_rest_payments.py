@@ -633,8 +633,13 @@ def test_a_token_has_limits_of_its_own(ada: Caller, smith: Caller) -> None:
         assert ada.refused("PUT", "limits", {"limits": [one]})["code"] == "invalid"
     theirs = {"period": "day", "amount": "2", "token": made["id"]}
     assert smith.refused("PUT", "limits", {"limits": [theirs]})["code"] == "invalid"
+    (kept,) = ada.get("limits")["limits"]
+    assert (kept["token"], kept["amount"], kept["held"]) == (made["id"], "2", "1.1")
+    assert smith.get("limits")["limits"] == []
     twice = {"amount": "1", "limits": [{"period": "day", "amount": "1"}] * 2}
     assert ada.refused("POST", "tokens", twice)["code"] == "invalid"
+    assert wallet(ada.person) == "5"
+    assert len(ada.get("tokens")["items"]) == 1
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +11,7 @@ from django.db import transaction
 from agents_app.tools import ToolError, tool
 from chat_app.models import Chat
 from payments_app import limits, token_ends, tokens
+from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.models import Hold
 from sessions_app import payers, paying
@@ -230,6 +232,18 @@ def test_a_limit_holds_within_a_group_of_turns(alice: Person) -> None:
         payments = paying.reserve_all(wanted)
     assert [pk for pk, payment in payments.items() if payment.first] == ["resp_0"]
     assert str(wallet(alice).held) == "0.25"
+
+
+@pytest.mark.usefixtures("database_threads")
+def test_an_account_that_was_rolled_back_is_made_again() -> None:
+    """An id that is remembered too early would refuse every later answer of the agent."""
+    purse = ("agent", "agent_new", "USD")
+    with suppress(RuntimeError), transaction.atomic():
+        payers.account_ids([purse])
+        raise RuntimeError("the write failed")
+    made = payers.account_ids([purse])[purse]
+    assert ledger_rows.balance(made).posted == usd("0")
+    assert payers.account_ids([purse]) == {purse: made}
 
 
 def test_no_more_than_what_was_reserved_is_taken(alice: Person) -> None:
