@@ -1,6 +1,6 @@
 """UAMP 1.0 without input or output: events, sessions, errors and the connection (UAMP §1.4).
 
-Law of this package: it holds the protocol as data and pure functions. Sockets, clocks, ids and
+It holds the protocol as data and pure functions. Sockets, clocks, ids and
 storage belong to the callers, who pass in what they make.
 """
 
@@ -9,6 +9,7 @@ from uamp.base import (
     UnknownEvent,
     type_of,
 )
+from uamp.bounds import MAX_TOKENS, ModelOptions
 from uamp.capabilities import (
     AudioCapabilities,
     Capabilities,
@@ -29,15 +30,14 @@ from uamp.connection import (
     Repeated,
 )
 from uamp.content import (
-    CONTENT_TYPES,
     AudioContent,
     ContentItem,
     FileContent,
     ImageContent,
-    Media,
     MediaContent,
     MediaUrl,
     Message,
+    Role,
     TextContent,
     ThinkingContent,
     ToolCallContent,
@@ -47,17 +47,14 @@ from uamp.content import (
     VideoContent,
     content_id_of,
     media_of,
-    with_content_id,
 )
 from uamp.conversation import (
-    Assembled,
     assemble,
     text_of,
 )
 from uamp.error_codes import (
     ERROR_CODES,
     ErrorCode,
-    ErrorRow,
     PaymentErrorCode,
 )
 from uamp.errors import (
@@ -66,17 +63,12 @@ from uamp.errors import (
     RemoteProtocolError,
 )
 from uamp.events import (
-    CLIENT_EVENTS,
-    SERVER_EVENTS,
-    SYSTEM_EVENTS,
-    AnyInput,
     AudioDelta,
     AudioDone,
     CapabilitiesAnnounced,
     CapabilitiesQuery,
     ChatMessage,
     ClientCapabilities,
-    ClientEvent,
     Delta,
     ErrorDetail,
     InputAudio,
@@ -112,7 +104,6 @@ from uamp.events import (
     ResponseDone,
     ResponseError,
     ResponseOutput,
-    ServerEvent,
     SessionCreate,
     SessionCreated,
     SessionDescription,
@@ -122,7 +113,6 @@ from uamp.events import (
     SessionUpdated,
     SystemCancel,
     SystemError,  # noqa: A004 - named for its wire type
-    SystemEvent,
     SystemPing,
     SystemPong,
     SystemStop,
@@ -147,7 +137,6 @@ from uamp.events import (
 from uamp.limits import (
     DEFAULT_LIMITS,
     Limits,
-    limit_table,
 )
 from uamp.output import (
     OutputBuilder,
@@ -170,27 +159,22 @@ from uamp.session import (
 from uamp.state import (
     RESPONSE_TRANSITIONS,
     SESSION_TRANSITIONS,
-    TERMINAL,
     ResponseState,
     ResponseTrigger,
     SessionState,
     SessionTrigger,
     advance,
+    moves,
+    unfinished,
 )
 
 __all__ = [
-    "CLIENT_EVENTS",
-    "CONTENT_TYPES",
     "DEFAULT_LIMITS",
     "ERROR_CODES",
+    "MAX_TOKENS",
     "RESPONSE_TRANSITIONS",
-    "SERVER_EVENTS",
     "SESSION_TRANSITIONS",
-    "SYSTEM_EVENTS",
-    "TERMINAL",
     "VERSION",
-    "AnyInput",
-    "Assembled",
     "AudioCapabilities",
     "AudioContent",
     "AudioDelta",
@@ -201,14 +185,12 @@ __all__ = [
     "CapabilitiesQuery",
     "ChatMessage",
     "ClientCapabilities",
-    "ClientEvent",
     "Connection",
     "ContentItem",
     "Cost",
     "Delta",
     "ErrorCode",
     "ErrorDetail",
-    "ErrorRow",
     "Event",
     "FileCapabilities",
     "FileContent",
@@ -225,12 +207,12 @@ __all__ = [
     "JsonSchemaFormat",
     "Limits",
     "LocalProtocolError",
-    "Media",
     "MediaContent",
     "MediaUrl",
     "Message",
     "MessageCreated",
     "MessageRead",
+    "ModelOptions",
     "OutputBuilder",
     "Payment",
     "PaymentAccepted",
@@ -264,7 +246,7 @@ __all__ = [
     "ResponseState",
     "ResponseTrigger",
     "Resume",
-    "ServerEvent",
+    "Role",
     "Session",
     "SessionConfig",
     "SessionCreate",
@@ -279,7 +261,6 @@ __all__ = [
     "SessionUpdated",
     "SystemCancel",
     "SystemError",
-    "SystemEvent",
     "SystemPing",
     "SystemPong",
     "SystemStop",
@@ -317,13 +298,13 @@ __all__ = [
     "content_id_of",
     "decode",
     "encode",
-    "limit_table",
     "load_json",
     "media_of",
+    "moves",
     "stamp_session",
     "text_delta",
     "text_of",
     "to_dict",
     "type_of",
-    "with_content_id",
+    "unfinished",
 ]

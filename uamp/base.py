@@ -1,9 +1,11 @@
 """What every event has (UAMP §4).
 
-Law of this file: an event is frozen data. Its ``type`` is its class, so no field can contradict it.
+An event is frozen data. Its ``type`` is its class, so no field can contradict it.
 """
 
 import msgspec
+
+from uamp.bounds import Count, Time
 
 
 class Event(
@@ -16,9 +18,9 @@ class Event(
     """
 
     event_id: str | None = None
-    timestamp: int | float | None = None
+    timestamp: Time | None = None
     session_id: str | None = None
-    seq: int | None = None
+    seq: Count | None = None
 
 
 class UnknownEvent(Event, frozen=True, kw_only=True, tag="unknown"):

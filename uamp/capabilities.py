@@ -1,6 +1,6 @@
 """One shape for what a model, a client or an agent can do (UAMP §9).
 
-Law of this file: three flags and three names are required on the wire, so they are always sent;
+Three flags and three names are required on the wire, so they are always sent;
 a declaration that lacks a flag means False.
 """
 
@@ -8,15 +8,17 @@ from typing import Any
 
 import msgspec
 
+from uamp.bounds import Count, Positive, Time
+
 
 class ImageCapabilities(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Pictures: sizes in bytes and pixels."""
 
     formats: tuple[str, ...] | None = None
-    max_size_bytes: int | None = None
-    max_pixels: int | None = None
+    max_size_bytes: Count | None = None
+    max_pixels: Count | None = None
     detail_levels: tuple[str, ...] | None = None
-    max_images_per_request: int | None = None
+    max_images_per_request: Count | None = None
 
 
 class AudioCapabilities(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -24,8 +26,8 @@ class AudioCapabilities(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
 
     input_formats: tuple[str, ...] | None = None
     output_formats: tuple[str, ...] | None = None
-    sample_rates: tuple[int, ...] | None = None
-    max_duration_seconds: int | float | None = None
+    sample_rates: tuple[Positive, ...] | None = None
+    max_duration_seconds: Time | None = None
     supports_realtime: bool | None = None
     voices: tuple[str, ...] | None = None
 
@@ -34,7 +36,7 @@ class FileCapabilities(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     """Documents: size in bytes."""
 
     supported_mime_types: tuple[str, ...] | None = None
-    max_size_bytes: int | None = None
+    max_size_bytes: Count | None = None
     supports_pdf: bool | None = None
     supports_code: bool | None = None
     supports_structured_data: bool | None = None
@@ -46,7 +48,7 @@ class ToolCapabilities(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     supports_tools: bool | None = None
     supports_parallel_tools: bool | None = None
     supports_streaming_tools: bool | None = None
-    max_tools_per_request: int | None = None
+    max_tools_per_request: Count | None = None
     built_in_tools: tuple[str, ...] | None = None
 
 
@@ -74,8 +76,8 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     supports_streaming: bool = msgspec.field(default_factory=_no)
     supports_thinking: bool = msgspec.field(default_factory=_no)
     supports_caching: bool = msgspec.field(default_factory=_no)
-    context_window: int | None = None
-    max_output_tokens: int | None = None
+    context_window: Count | None = None
+    max_output_tokens: Count | None = None
     image: ImageCapabilities | None = None
     audio: AudioCapabilities | None = None
     file: FileCapabilities | None = None

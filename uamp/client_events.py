@@ -1,15 +1,16 @@
 """Events that a client sends (UAMP §5, §7).
 
-Law of this file: one class per wire type; a field without a default is required on the wire.
+One class per wire type; a field without a default is required on the wire.
 """
 
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from uamp.base import Event
+from uamp.bounds import Temperature, Time, Tokens
 from uamp.capabilities import Capabilities
-from uamp.content import ContentItem, Media, Message
+from uamp.content import ContentItem, InputRole, Media, Message
 from uamp.session import ResponseFormat, Resume, SessionConfig, SessionPatch, ToolDefinition
 
 
@@ -60,15 +61,20 @@ class ClientCapabilities(Event, frozen=True, kw_only=True, tag="client.capabilit
     capabilities: Capabilities
 
 
+def _user() -> InputRole:
+    """Make the default of a role that is always sent, which a plain default would not be."""
+    return "user"
+
+
 class InputText(Event, frozen=True, kw_only=True, tag="input.text"):
     """Text for the next turn (UAMP §5.6).
 
-    ``role`` is user, system or assistant; ``messages`` is a whole history for stateless turns;
-    ``context`` is routing metadata, a claim of the client.
+    ``messages`` is a whole history for stateless turns; ``context`` is routing metadata, a claim
+    of the client. Any other ``role`` than the three is refused (invalid_event).
     """
 
     text: str
-    role: str = "user"
+    role: InputRole = msgspec.field(default_factory=_user)
     messages: tuple[Message, ...] | None = None
     payment_token: str | None = None
     context: dict[str, Any] | None = None
@@ -119,10 +125,18 @@ class InputTyping(Event, frozen=True, kw_only=True, tag="input.typing"):
     chat_id: str | None = None
 
 
+ClientTools: TypeAlias = Literal["wait", "end"]
+"""What a call of a tool of the client's does to the response that makes it."""
+
+
 class ResponseConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one response overrides (UAMP §5.12); None keeps the session's value.
 
     ``messages`` is the whole history of a stateless turn, which the reference clients send here.
+    ``client_tools``, an addition, says what a call of a client's tool does: with ``wait`` the
+    response waits for ``tool.result`` (UAMP §3.2), with ``end`` it ends, with the finish_reason
+    ``tool_calls``, and the results come back in the ``messages`` of the next turn. Where nothing is
+    said, a turn whose ``messages`` stand here ends and any other waits.
     """
 
     modalities: tuple[str, ...] | None = None
@@ -130,8 +144,9 @@ class ResponseConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     tools: tuple[ToolDefinition, ...] | None = None
     messages: tuple[Message, ...] | None = None
     model: str | None = None
-    temperature: float | None = None
-    max_tokens: int | None = None
+    temperature: Temperature | None = None
+    max_tokens: Tokens | None = None
+    client_tools: ClientTools | None = None
 
 
 class ResponseCreate(Event, frozen=True, kw_only=True, tag="response.create"):
@@ -191,16 +206,20 @@ class SessionDescription(msgspec.Struct, frozen=True, kw_only=True, omit_default
 
 
 class _Voice(Event, frozen=True, kw_only=True):
-    """The members of the four call events; ``from`` and ``to`` are user ids."""
+    """The members of the four call events; ``from`` and ``to`` are user ids.
 
-    call_id: str
+    ``call_id`` is an addition. The server gives a call one where its invitation has none; the other
+    events without one are about the call that is under way in the chat.
+    """
+
+    call_id: str | None = None
     chat_id: str | None = None
     from_: str | None = msgspec.field(default=None, name="from")
     to: str | None = None
     media: tuple[str, ...] | None = None
     sdp: SessionDescription | None = None
     reason: str | None = None
-    duration_ms: int | float | None = None
+    duration_ms: Time | None = None
 
 
 class VoiceInvite(_Voice, frozen=True, kw_only=True, tag="voice.invite"):
@@ -228,7 +247,7 @@ class MessageRead(Event, frozen=True, kw_only=True, tag="message.read"):
     chat_id: str | None = None
     message_id: str
     user_id: str | None = None
-    read_at: int | float | None = None
+    read_at: Time | None = None
 
 
 class Ping(Event, frozen=True, kw_only=True, tag="ping"):

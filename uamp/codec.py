@@ -1,6 +1,6 @@
 """Text in, events out, and back (UAMP §4, §14.3).
 
-Law of this file: a frame is parsed once; whatever is wrong with it becomes one RemoteProtocolError
+A frame is parsed once; whatever is wrong with it becomes one RemoteProtocolError
 that names the offending event where that is readable.
 """
 
@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from uamp.base import Event, UnknownEvent, type_of
+from uamp.bounds import ModelOptions
 from uamp.dialects import DIALECTS, relax
 from uamp.errors import ErrorCode, LocalProtocolError, RemoteProtocolError
 from uamp.events import (
@@ -55,6 +56,8 @@ _MEDIA_EVENTS = frozenset(
 _FRAME_HEAD = re.compile(
     r'\{"type":"[^"]*"(?:,"event_id":"(?:[^"\\]|\\.)*")?(?:,"timestamp":[^,}]*)?(,"session_id":)?'
 )
+# The vendors under whose names extensions may hold options of a model (UAMP §8.1).
+_VENDORS = ("openai", "anthropic", "google")
 _encoder = msgspec.json.Encoder()
 _E = TypeVar("_E", bound=Event)
 
@@ -79,6 +82,7 @@ def decode(
     event = _unknown(frame, type_name) if cls is None else _convert(frame, type_name, cls)
     if type(event) in _COUNTED:
         _check_counts(event, frame, limits)
+        _check_options(event, frame)
     size = loaded.plain_size if type_name in _MEDIA_EVENTS else loaded.size
     if size > limits.event_bytes:
         _check_size(event, frame, size, limits)
@@ -90,9 +94,11 @@ def _refusal(frame: dict[str, Any], code: ErrorCode, message: str) -> RemoteProt
     event_id, session_id, response_id = (
         value if isinstance(value := frame.get(name), str) else None for name in _IDS
     )
-    return RemoteProtocolError(
+    error = RemoteProtocolError(
         code, message, event_id=event_id, session_id=session_id, response_id=response_id
     )
+    error.event_type = type_name if isinstance(type_name := frame.get("type"), str) else None
+    return error
 
 
 def _check_ids(frame: dict[str, Any], limits: Limits) -> None:
@@ -153,6 +159,22 @@ def _check_counts(event: Event, frame: dict[str, Any], limits: Limits) -> None:
                 ErrorCode.EVENT_TOO_LARGE,
                 f"a tool's schema has at most {limits.tool_schema_bytes} bytes",
             )
+
+
+def _check_options(event: Event, frame: dict[str, Any]) -> None:
+    """Check the options of a model in a session's extensions, which have no type of their own."""
+    match event:
+        case SessionCreate(session=session):
+            extensions = session.extensions
+        case SessionUpdate(session=patch) if patch is not None:
+            extensions = patch.extensions or {}
+        case _:
+            return
+    for options in (extensions, *(extensions.get(name) for name in _VENDORS)):
+        try:
+            msgspec.convert(options or {}, ModelOptions)
+        except msgspec.ValidationError as error:
+            raise _refusal(frame, ErrorCode.INVALID_EVENT, f"session.extensions: {error}") from None
 
 
 def _messages_of(event: Event) -> tuple[object, ...]:

@@ -1,6 +1,6 @@
 """One connection, without the socket: frames in, events out, and back (UAMP §10, §14.2).
 
-Law of this file: the shell that owns the socket passes every frame through here and answers each
+The shell that owns the socket passes every frame through here and answers each
 frame before it passes the next; which sessions are open follows from what was sent and received.
 
 The shell calls ``receive`` for each frame and handles the events that it returns. On
@@ -65,8 +65,6 @@ class Connection:
     """The protocol state of one connection, for either side.
 
     ``authenticated`` chooses between the two frame limits; the shell sets it when it knows.
-    ``agent_link`` says that the other end is a connected agent (§10.2), where both sides send
-    both kinds of events.
     """
 
     def __init__(
@@ -75,12 +73,10 @@ class Connection:
         limits: Limits = DEFAULT_LIMITS,
         *,
         authenticated: bool = True,
-        agent_link: bool = False,
     ) -> None:
         self.role = role
         self.limits = limits
         self.authenticated = authenticated
-        self.agent_link = agent_link
         self._early_limits = msgspec.structs.replace(
             limits, frame_bytes=min(limits.frame_bytes, limits.unauthenticated_frame_bytes)
         )
@@ -135,7 +131,7 @@ class Connection:
         limits = self.limits if self.authenticated else self._early_limits
         sender: Sender = "client" if self.role == "server" else "server"
         try:
-            return decode(body, limits=limits, sender="any" if self.agent_link else sender)
+            return decode(body, limits=limits, sender=sender)
         except RemoteProtocolError as error:
             raise self._counted(error, now) from error.__cause__
 
@@ -265,9 +261,8 @@ class Connection:
         side does not send and for a second session.created of an open session.
         """
         table = SERVER_EVENTS if self.role == "server" else CLIENT_EVENTS
-        other = CLIENT_EVENTS if self.role == "server" else SERVER_EVENTS
         type_name = type_of(event)
-        if type_name not in table and not (self.agent_link and type_name in other):
+        if type_name not in table:
             raise LocalProtocolError(f"a {self.role} does not send {type_name}")
         if isinstance(event, SessionCreated) and _opened(event) in self._sessions:
             raise LocalProtocolError(f"session {_opened(event)} is open already")

@@ -1,14 +1,17 @@
 """Content items and messages: what is said, in every medium (UAMP §8.4, §8.5).
 
-Law of this file: an item is immutable, names its own type, and carries its medium as base64 text
+An item is immutable, names its own type, and carries its medium as base64 text
 or as a reference, never as bytes. Item types that the protocol does not know (the reference
 implementation's ``html`` among them) are dropped when an event is decoded (§14.3).
 """
 
 import re
 from collections.abc import Callable
+from typing import Literal, TypeAlias
 
 import msgspec
+
+from uamp.bounds import Count, Time
 
 _CONTENT_PATH = re.compile(
     r"(?:https?://[^/?#]+)?/api/content/"
@@ -24,6 +27,11 @@ class MediaUrl(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 Media = str | MediaUrl
+
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+"""Who speaks in a conversation (UAMP §8.5)."""
+InputRole: TypeAlias = Literal["user", "system", "assistant"]
+"""Who speaks in an ``input.text`` (UAMP §5.6)."""
 
 
 class ToolCallData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -79,7 +87,7 @@ class AudioContent(_MediaItem, frozen=True, kw_only=True, tag="audio"):
 
     audio: Media
     format: str | None = None
-    duration_ms: int | float | None = None
+    duration_ms: Time | None = None
 
 
 class VideoContent(_MediaItem, frozen=True, kw_only=True, tag="video"):
@@ -87,7 +95,7 @@ class VideoContent(_MediaItem, frozen=True, kw_only=True, tag="video"):
 
     video: Media
     format: str | None = None
-    duration_ms: int | float | None = None
+    duration_ms: Time | None = None
     thumbnail: str | None = None
 
 
@@ -97,7 +105,7 @@ class FileContent(_MediaItem, frozen=True, kw_only=True, tag="file"):
     file: Media
     filename: str
     mime_type: str
-    size_bytes: int | None = None
+    size_bytes: Count | None = None
 
 
 class ToolCallContent(_Item, frozen=True, kw_only=True, tag="tool_call"):
@@ -147,11 +155,11 @@ CONTENT_TYPES: dict[str, type[ContentItem]] = {
 class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One message of a conversation (UAMP §8.5).
 
-    ``role`` is system, user, assistant or tool. With both present, ``content`` is the text and
-    ``content_items`` the whole.
+    With both present, ``content`` is the text and ``content_items`` the whole. Any other ``role``
+    than the four is refused (invalid_event).
     """
 
-    role: str
+    role: Role
     content: str | None = None
     content_items: tuple[ContentItem, ...] | None = None
     name: str | None = None
@@ -172,6 +180,16 @@ def media_of(item: ContentItem) -> Media | None:
             return item.file
         case _:
             return None
+
+
+def is_url(medium: str) -> bool:
+    """Return whether the text of a medium is a URL and not base64 data (UAMP §5.8).
+
+    A URL has a colon, or the hyphens of a UUID, neither of which base64 data can have.
+    """
+    return medium.startswith(("http://", "https://", "data:")) or (
+        medium.startswith("/api/content/") and content_id_of(medium) is not None
+    )
 
 
 def content_id_of(url: str) -> str | None:

@@ -1,6 +1,6 @@
 """From input events to one message, and from a response's events to its output (UAMP §8.5.1).
 
-Law of this file: order is kept and nothing is rendered; items go through as they came.
+Order is kept and nothing is rendered; items go through as they came.
 """
 
 from base64 import b64decode, b64encode

@@ -1,6 +1,6 @@
 """Other spellings of the protocol that clients really use, turned into the specification's.
 
-Law of this file: every rule works on a freshly parsed frame in place, changes only what it knows,
+Every rule works on a freshly parsed frame in place, changes only what it knows,
 and leaves what is simply wrong for the decoder to refuse. Sent events never use these spellings.
 """
 
@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from uamp.content import CONTENT_TYPES
+from uamp.content import CONTENT_TYPES, is_url
 
 Frame = dict[str, Any]
 
@@ -73,12 +73,53 @@ def _parts(message: Frame) -> None:
     message.setdefault("content_items", items)
 
 
+def _medium(owner: Frame, name: str) -> None:
+    """Write a URL that stands where base64 data may stand as ``{"url": …}`` (UAMP §5.8, §8.4.1).
+
+    A ``data:`` URL is the data that it holds, in either place.
+    """
+    medium = owner.get(name)
+    if isinstance(medium, dict) and isinstance(url := medium.get("url"), str):
+        medium = url
+    if isinstance(medium, str) and is_url(medium):
+        is_data = medium.startswith("data:")
+        owner[name] = medium.partition(",")[2] if is_data else {"url": medium}
+
+
+def _media_items(owner: Frame, name: str) -> None:
+    for item in _elements(owner, name):
+        if not isinstance(item, dict):
+            continue
+        kind = item.get("type")
+        if kind in _MEDIA_KINDS:
+            _medium(item, kind)
+        elif kind == "tool_result" and (result := _member(item, kind)) is not None:
+            _media_items(result, "content_items")
+
+
+_MEDIA_KINDS = ("image", "audio", "video", "file")
+
+
+def _media_input(name: str) -> Callable[[Frame], None]:
+    """Return the rule of an input event that carries its medium in the member ``name``."""
+
+    def rule(frame: Frame) -> None:
+        _medium(frame, name)
+
+    return rule
+
+
+def _tool_result(frame: Frame) -> None:
+    _media_items(frame, "content_items")
+
+
 def _messages(owner: Frame) -> None:
     """Accept OpenAI's message parts and its nested ``tool_calls`` in a history."""
     for message in _elements(owner, "messages"):
         if not isinstance(message, dict):
             continue
         _parts(message)
+        _media_items(message, "content_items")
         for index, call in enumerate(_elements(message, "tool_calls")):
             function = _member(call, "function") if isinstance(call, dict) else None
             if function is not None:
@@ -116,6 +157,17 @@ def _session_create(frame: Frame) -> None:
     if extensions is not None:
         _hoist(frame, "chat", extensions, "X-Chat-Id")
     _tools(config)
+
+
+def _voice(description: str) -> Callable[[Frame], None]:
+    """Return the rule of a call event: its ``sdp`` may be the bare text of a ``description``."""
+
+    def rule(frame: Frame) -> None:
+        _chat_id(frame)
+        if isinstance(frame.get("sdp"), str):
+            frame["sdp"] = {"type": description, "sdp": frame["sdp"]}
+
+    return rule
 
 
 def _session_created(frame: Frame) -> None:
@@ -187,14 +239,19 @@ DIALECTS: dict[str, Callable[[Frame], None]] = {
     "client.capabilities": _capabilities_event,
     "capabilities": _capabilities_event,
     "input.text": _messages,
+    "input.audio": _media_input("audio"),
+    "input.image": _media_input("image"),
+    "input.video": _media_input("video"),
+    "input.file": _media_input("file"),
+    "tool.result": _tool_result,
     "input.typing": _chat_id,
     "presence.typing": _chat_id,
     "message.read": _chat_id,
     "message.created": _chat_id,
-    "voice.invite": _chat_id,
-    "voice.accept": _chat_id,
-    "voice.decline": _chat_id,
-    "voice.end": _chat_id,
+    "voice.invite": _voice("offer"),
+    "voice.accept": _voice("answer"),
+    "voice.decline": _voice("rollback"),
+    "voice.end": _voice("rollback"),
     "response.create": _response_create,
     "response.delta": _response_delta,
     "response.done": _response_done,

@@ -1,6 +1,6 @@
 """Every error code, and what its reader should do (UAMP §6.3, §6.8, §7.2, §14.2).
 
-Law of this file: whatever a peer can do wrong has one row here, and nothing is told to a peer under
+Whatever a peer can do wrong has one row here, and nothing is told to a peer under
 a code that has no row.
 """
 
@@ -35,6 +35,7 @@ class ErrorCode(StrEnum):
     SESSION_EXISTS = "session_exists"
     TOO_MANY_SESSIONS = "too_many_sessions"
     TOO_MANY_INPUTS = "too_many_inputs"
+    QUOTA_EXCEEDED = "quota_exceeded"
     UNAUTHORIZED = "unauthorized"
     TOKEN_EXPIRED = "token_expired"  # noqa: S105 - an error code, not a secret
     TOKEN_EXPIRING = "token_expiring"  # noqa: S105 - an error code, not a secret
@@ -50,10 +51,10 @@ class ErrorCode(StrEnum):
     RESYNC = "resync"
     INVALID_MEDIA = "invalid_media"
     CONTENT_NOT_FOUND = "content_not_found"
-    RESPONSE_IN_PROGRESS = "response_in_progress"
     QUEUE_FULL = "queue_full"
     NOTHING_TO_CANCEL = "nothing_to_cancel"
     UNKNOWN_CALL = "unknown_call"
+    UNSUPPORTED_MODALITY = "unsupported_modality"
     PAYMENT_NOT_DUE = "payment_not_due"
     PAYMENT_REQUIRED = "payment_required"
     PAYMENT_TIMEOUT = "payment_timeout"
@@ -61,6 +62,7 @@ class ErrorCode(StrEnum):
     RATE_LIMIT_EXCEEDED = "rate_limit_exceeded"
     CONTEXT_LENGTH_EXCEEDED = "context_length_exceeded"
     CONTENT_FILTERED = "content_filtered"
+    INVALID_OUTPUT = "invalid_output"
     TOO_MANY_STEPS = "too_many_steps"
     INTERRUPTED = "interrupted"
     INTERNAL_ERROR = "internal_error"
@@ -148,7 +150,7 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
         ErrorRow(
             _C.EVENT_TOO_LARGE,
             _SESSION,
-            "The event without its media is too large, or a tool result or schema is.",
+            "The event without its media, a tool result, a schema or a turn's text is too large.",
             _SMALLER,
         ),
         ErrorRow(
@@ -212,8 +214,14 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
         ErrorRow(
             _C.TOO_MANY_INPUTS,
             _SESSION,
-            "Too many inputs wait for response.create.",
+            "Too many inputs wait for response.create, or too many bytes of them.",
             "Send response.create.",
+        ),
+        ErrorRow(
+            _C.QUOTA_EXCEEDED,
+            _SESSION,
+            "The person, or the visitors, store as much as is allowed.",
+            "Delete contents, or ask the operator for more.",
         ),
         ErrorRow(
             _C.UNAUTHORIZED,
@@ -306,12 +314,6 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
             "Upload the content first.",
         ),
         ErrorRow(
-            _C.RESPONSE_IN_PROGRESS,
-            _SESSION,
-            "A response runs, and this must wait for its end.",
-            "Wait for response.done or send response.cancel.",
-        ),
-        ErrorRow(
             _C.QUEUE_FULL,
             _SESSION,
             "As many responses wait as are allowed.",
@@ -328,6 +330,12 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
             _SESSION,
             "tool.result names no call of this session that waits.",
             "Answer each tool.call once.",
+        ),
+        ErrorRow(
+            _C.UNSUPPORTED_MODALITY,
+            _SESSION,
+            "The agent's model does not take this kind of medium, or not in this format.",
+            "Send a kind that the capabilities of the agent list.",
         ),
         ErrorRow(
             _C.PAYMENT_NOT_DUE,
@@ -365,6 +373,12 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
             _RESPONSE,
             "The provider's filter stopped the answer.",
             "Ask differently.",
+        ),
+        ErrorRow(
+            _C.INVALID_OUTPUT,
+            _RESPONSE,
+            "The answer does not fit response_format, or its schema is none; the text is kept.",
+            "Ask for something simpler, or correct the schema.",
         ),
         ErrorRow(
             _C.TOO_MANY_STEPS,

@@ -1,6 +1,6 @@
 """Errors by blame: ours are raised, theirs are answered (UAMP §6.3, §6.8, §14.2).
 
-Law of this file: a peer's mistake becomes one event under a code of ``uamp.error_codes``.
+A peer's mistake becomes one event under a code of ``uamp.error_codes``.
 """
 
 from typing import Any
@@ -45,6 +45,8 @@ class RemoteProtocolError(ProtocolError):
         self.session_id = session_id
         self.response_id = response_id
         self.details = details
+        # The type of the offending event, where it was readable.
+        self.event_type: str | None = None
         self.fatal = row.fatal if fatal is None else fatal
         self.close_code = row.close_code if close_code is None else close_code
 

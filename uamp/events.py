@@ -1,6 +1,6 @@
 """All events and the tables that find a class by its wire type (UAMP §15).
 
-Law of this file: a type stands in the table of each side that may send it. Internal events (§11)
+A type stands in the table of each side that may send it. Internal events (§11)
 stand in neither, so a peer that sends one is not understood.
 """
 
@@ -149,8 +149,6 @@ ServerEvent = (
 
 SystemEvent = SystemError | SystemStop | SystemCancel | SystemPing | SystemPong | SystemUnroutable
 
-AnyInput = ClientEvent | ServerEvent
-
 
 def _by_type(*classes: type[Event]) -> dict[str, type[Event]]:
     return {str(cls.__struct_config__.tag): cls for cls in classes}
@@ -164,7 +162,6 @@ __all__ = [
     "CLIENT_EVENTS",
     "SERVER_EVENTS",
     "SYSTEM_EVENTS",
-    "AnyInput",
     "AudioDelta",
     "AudioDone",
     "CapabilitiesAnnounced",

@@ -1,6 +1,6 @@
 """One worked event of each type, as the reference prints them (UAMP §5 to §7, §11).
 
-Law of this file: every wire type has exactly one example, and each example is sendable as it is.
+Every wire type has exactly one example, and each example is sendable as it is.
 """
 
 from uamp import events as e

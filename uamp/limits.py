@@ -1,6 +1,6 @@
 """Every limit on frames and events (UAMP is silent on limits; these are this server's).
 
-Law of this file: one field per limit, with its unit in its name and its reason in its description,
+One field per limit, with its unit in its name and its reason in its description,
 so that the reference table is printed from here.
 """
 
@@ -41,19 +41,15 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     tool_result_bytes: Annotated[int, _about("The result of one tool call.")] = 256 * _KIB
     sessions_per_connection: Annotated[int, _about("Sessions open on one connection.")] = 64
     pending_inputs: Annotated[int, _about("Inputs that wait for response.create.")] = 64
-    queued_responses: Annotated[int, _about("Responses that wait behind a running one.")] = 8
     event_ids_remembered: Annotated[int, _about("Event ids remembered per session.")] = 1_024
     replies_per_event: Annotated[int, _about("Reply frames remembered per event id.")] = 8
     reply_chars_remembered: Annotated[
         int, _about("Characters of reply frames remembered per session.")
     ] = 256 * _KIB
     bad_frames_per_minute: Annotated[int, _about("Bad frames in a minute; one more closes.")] = 5
-    events_per_second: Annotated[int, _about("Events per socket, on average.")] = 20
-    events_burst: Annotated[int, _about("Events per socket at once.")] = 60
-    audio_events_per_second: Annotated[int, _about("Audio pieces per socket, on average.")] = 60
-    responses_per_minute: Annotated[int, _about("Responses asked for by one user.")] = 30
-    typing_interval_seconds: Annotated[int, _about("Between two typing events that are told.")] = 3
-    payments_per_minute: Annotated[int, _about("Payments submitted in one session.")] = 10
+    typing_interval_seconds: Annotated[
+        int, _about("Seconds between two typing events of one session that are sent on.")
+    ] = 3
 
 
 DEFAULT_LIMITS = Limits()

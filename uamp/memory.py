@@ -1,6 +1,6 @@
 """Which events were received before, and what answered them (UAMP §4).
 
-Law of this file: it forgets the oldest first, so neither many events nor long answers grow it.
+It forgets the oldest first, so neither many events nor long answers grow it.
 """
 
 from collections import OrderedDict

@@ -1,6 +1,6 @@
 """What a response has said so far, folded from its events (UAMP §6.6, §6.7, §6.13).
 
-Law of this file: adding a piece costs the same however long the answer is; pieces are joined only
+Adding a piece costs the same however long the answer is; pieces are joined only
 when somebody reads.
 """
 

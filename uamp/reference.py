@@ -1,6 +1,6 @@
 """The protocol reference, written from the types and tables (UAMP §5 to §9, §15).
 
-Law of this file: it holds no facts of its own; every page follows from the code, and ``--check``
+It holds no facts of its own; every page follows from the code, and ``--check``
 fails where a page differs from what would be written.
 
     python -m uamp.reference docs/protocol [--check]
@@ -14,12 +14,13 @@ from enum import StrEnum
 from inspect import cleandoc
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
 from uamp import capabilities, client_events, content, server_events, session
 from uamp.base import Event
+from uamp.bounds import LARGEST, ModelOptions
 from uamp.codec import encode
 from uamp.error_codes import ERROR_CODES, PaymentErrorCode
 from uamp.events import CLIENT_EVENTS, SERVER_EVENTS, SYSTEM_EVENTS
@@ -146,6 +147,7 @@ _JSON_NAMES: dict[object, str] = {
     bool: "boolean",
     int: "integer",
     float: "number",
+    content.ContentItem: "[ContentItem](types.md#contentitem)",
     Any: "any",
     dict: "object",
 }
@@ -155,19 +157,30 @@ def _type_text(annotation: object) -> str:
     """Return a type as a reader of JSON knows it, with links to the types page."""
     if annotation in _JSON_NAMES:
         return _JSON_NAMES[annotation]
-    if annotation == content.ContentItem:
-        return "[ContentItem](types.md#contentitem)"
     origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return f"{_type_text(arguments[0])}{_bounds_text(arguments[1])}"
     if origin in (Union, UnionType):
-        if int in arguments and float in arguments:
-            arguments = tuple(argument for argument in arguments if argument is not int)
+        if {int, float} <= {_plain(argument) for argument in arguments}:
+            arguments = tuple(argument for argument in arguments if _plain(argument) is not int)
         return " or ".join(_type_text(a) for a in arguments if a is not NoneType)
-    if origin is tuple:
-        return f"list of {_type_text(arguments[0])}"
-    if origin is dict:
-        return "object"
+    if origin is Literal:
+        return " or ".join(f"`{value}`" for value in arguments)
+    if origin in (tuple, dict):
+        return f"list of {_type_text(arguments[0])}" if origin is tuple else "object"
     name = getattr(annotation, "__name__", str(annotation))
     return f"[{name}](types.md#{_anchor(name)})"
+
+
+def _plain(annotation: object) -> object:
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+
+
+def _bounds_text(bounds: msgspec.Meta) -> str:
+    """Return the bounds of a number in words; the largest integer of JSON goes without saying."""
+    if bounds.le == LARGEST:
+        return f" from {bounds.ge}"
+    return f" from {bounds.ge} to {bounds.le}"
 
 
 def _types() -> list[type[msgspec.Struct]]:
@@ -178,6 +191,7 @@ def _types() -> list[type[msgspec.Struct]]:
             is_struct = isinstance(value, type) and issubclass(value, msgspec.Struct)
             if is_struct and value.__module__ == module.__name__ and not name.startswith("_"):
                 found.append(value)
+    found.append(ModelOptions)
     return [cls for cls in found if not issubclass(cls, Event)]
 
 
@@ -231,11 +245,17 @@ def _states_page() -> str:
 
     return _page(
         "States",
-        "A state changes only as these tables say.",
+        "A state changes only as these tables say. The rows that the server stores have these "
+        "states, and a write that the tables do not have is refused.",
         "## Sessions",
+        "A session is `active` while a connection holds it and `idle` while none does; an idle "
+        "one can be resumed. On the wire (§8.8) a session is `active` or `closed`: the client that "
+        "reads the event holds it.",
         _diagram(SESSION_TRANSITIONS),
         _transitions(SESSION_TRANSITIONS),
         "## Responses",
+        "The process that writes a response starts it in the same write. One that a process gives "
+        "back when it stops is `queued` until another process starts it.",
         f"Terminal: {words(TERMINAL)}. Every response that began reaches one of them, once.",
         _diagram(RESPONSE_TRANSITIONS),
         _transitions(RESPONSE_TRANSITIONS),
@@ -249,7 +269,9 @@ def _errors_page() -> str:
         "`details.event_id` names the event that is answered, where it could be read. An error of "
         "a known response is a `response.error` where both events are named. The connection stays "
         "open unless a close code is given. A refused event had no effect and may be sent again "
-        "under the same `event_id`.",
+        "under the same `event_id`. A WebSocket that has no session is closed a second after its "
+        "`session.create` was refused, unless the client sends something meanwhile; the close code "
+        "is then 4000 and the HTTP status of the error, such as 4404.",
         _table(
             ("Code", "Event", "When", "What to do", "Closes with"),
             (

@@ -1,6 +1,6 @@
 """JSON Schemas of all events, made from their types (UAMP §15).
 
-Law of this file: nothing is written by hand, so a schema cannot differ from what is decoded. A
+Nothing is written by hand, so a schema cannot differ from what is decoded. A
 schema describes the protocol's own shapes, not the other spellings that are also accepted.
 """
 

@@ -1,6 +1,6 @@
 """Events that a server sends (UAMP §6, §7, §11).
 
-Law of this file: one class per wire type; a field without a default is required on the wire.
+One class per wire type; a field without a default is required on the wire.
 """
 
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from uamp.base import Event
+from uamp.bounds import Count, Percent, Time
 from uamp.capabilities import Capabilities
 from uamp.content import ContentItem, Media, ToolCallData, ToolResultData
 from uamp.session import Session, UsageStats
@@ -78,10 +79,10 @@ class ToolProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     text: str = msgspec.field(default_factory=str)
     replace: bool | None = None
     status: str | None = None
-    progress_percent: int | float | None = None
+    progress_percent: Percent | None = None
     media_type: str | None = None
     kind: str | None = None
-    estimated_duration_ms: int | float | None = None
+    estimated_duration_ms: Time | None = None
     thumbnail_url: str | None = None
 
 
@@ -119,7 +120,7 @@ class ResponseDelta(Event, frozen=True, kw_only=True, tag="response.delta"):
 
     response_id: str | None = None
     delta: Delta
-    offset: int | None = None
+    offset: Count | None = None
 
 
 class ResponseOutput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -146,17 +147,19 @@ class ResponseDone(Event, frozen=True, kw_only=True, tag="response.done"):
 
 
 class ResponseError(Event, frozen=True, kw_only=True, tag="response.error"):
-    """A response failed (UAMP §6.8)."""
+    """A response failed (UAMP §6.8); ``usage``, an addition, is what it used until then."""
 
     response_id: str | None = None
     error: ErrorDetail
+    usage: UsageStats | None = None
 
 
 class ResponseCancelled(Event, frozen=True, kw_only=True, tag="response.cancelled"):
-    """A response was cancelled (UAMP §6.9)."""
+    """A response was cancelled (UAMP §6.9); ``usage``, an addition, is what it used until then."""
 
     response_id: str | None = None
     partial_output: tuple[ContentItem, ...] = msgspec.field(default_factory=_none)
+    usage: UsageStats | None = None
 
 
 class ToolCall(Event, frozen=True, kw_only=True, tag="tool.call"):
@@ -188,7 +191,7 @@ class ToolApprovalRequired(Event, frozen=True, kw_only=True, tag="tool.approval_
     response_id: str
     agent: str | None = None
     user_id: str | None = None
-    expires_at: int | float | None = None
+    expires_at: Time | None = None
 
 
 class ToolApprovalDone(Event, frozen=True, kw_only=True, tag="tool.approval_done"):
@@ -214,9 +217,9 @@ class Progress(Event, frozen=True, kw_only=True, tag="progress"):
     target_id: str | None = None
     stage: str | None = None
     message: str | None = None
-    percent: int | float | None = None
-    step: int | None = None
-    total_steps: int | None = None
+    percent: Percent | None = None
+    step: Count | None = None
+    total_steps: Count | None = None
     response_id: str | None = None
 
 
@@ -231,35 +234,38 @@ class Thinking(Event, frozen=True, kw_only=True, tag="thinking"):
 
 
 class AudioDelta(Event, frozen=True, kw_only=True, tag="audio.delta"):
-    """A piece of spoken answer, base64 (UAMP §6.14)."""
+    """A piece of spoken answer, base64 (UAMP §6.14). No agent of this server speaks yet."""
 
     response_id: str | None = None
     audio: str
 
 
 class AudioDone(Event, frozen=True, kw_only=True, tag="audio.done"):
-    """The spoken answer is complete (UAMP §6.14)."""
+    """The spoken answer is complete (UAMP §6.14). No agent of this server speaks yet."""
 
     response_id: str | None = None
-    duration_ms: int | float | None = None
+    duration_ms: Time | None = None
 
 
 class TranscriptDelta(Event, frozen=True, kw_only=True, tag="transcript.delta"):
-    """A piece of the transcription (UAMP §6.15)."""
+    """A piece of the transcription (UAMP §6.15). This server does not transcribe yet."""
 
     response_id: str | None = None
     transcript: str
 
 
 class TranscriptDone(Event, frozen=True, kw_only=True, tag="transcript.done"):
-    """The transcription is complete; ``transcript`` is the whole of it (UAMP §6.15)."""
+    """The transcription is complete; ``transcript`` is the whole of it (UAMP §6.15).
+
+    This server does not transcribe yet.
+    """
 
     response_id: str | None = None
     transcript: str | None = None
 
 
 class UsageDelta(Event, frozen=True, kw_only=True, tag="usage.delta"):
-    """Usage to add to what was told before (UAMP §6.16)."""
+    """Usage to add to what was told before, after each inference of a response (UAMP §6.16)."""
 
     response_id: str | None = None
     delta: UsageStats
@@ -268,9 +274,9 @@ class UsageDelta(Event, frozen=True, kw_only=True, tag="usage.delta"):
 class RateLimit(Event, frozen=True, kw_only=True, tag="rate_limit"):
     """How much is left; ``reset_at`` is Unix seconds, as §6.17 prints it."""
 
-    limit: int
-    remaining: int
-    reset_at: int | float
+    limit: Count
+    remaining: Count
+    reset_at: Time
 
 
 class PresenceTyping(Event, frozen=True, kw_only=True, tag="presence.typing"):
@@ -290,7 +296,7 @@ class PresenceOnline(Event, frozen=True, kw_only=True, tag="presence.online"):
     kind: str | None = None
     chat_id: str | None = None
     status: str | None = None
-    last_seen_at: int | float | None = None
+    last_seen_at: Time | None = None
 
 
 class PresenceOffline(Event, frozen=True, kw_only=True, tag="presence.offline"):
@@ -301,7 +307,7 @@ class PresenceOffline(Event, frozen=True, kw_only=True, tag="presence.offline"):
     kind: str | None = None
     chat_id: str | None = None
     status: str | None = None
-    last_seen_at: int | float | None = None
+    last_seen_at: Time | None = None
 
 
 class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -318,7 +324,7 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     name: str | None = None
     sender_id: str | None = None
     sender_kind: str | None = None
-    created_at: int | float
+    created_at: Time
     response_id: str | None = None
     status: str | None = None
     client_event_id: str | None = None
@@ -348,7 +354,7 @@ class PaymentRequirements(msgspec.Struct, frozen=True, kw_only=True, omit_defaul
     amount: str
     currency: str
     schemes: tuple[PaymentScheme, ...]
-    expires_at: int | float | None = None
+    expires_at: Time | None = None
     reason: str | None = None
     ap2: dict[str, Any] | None = None
     extra: dict[str, Any] | None = None
@@ -372,7 +378,7 @@ class PaymentAccepted(Event, frozen=True, kw_only=True, tag="payment.accepted"):
     payment_id: str | None = None
     response_id: str | None = None
     balance_remaining: str | None = None
-    expires_at: int | float | None = None
+    expires_at: Time | None = None
 
 
 class PaymentBalance(Event, frozen=True, kw_only=True, tag="payment.balance"):
@@ -385,8 +391,8 @@ class PaymentBalance(Event, frozen=True, kw_only=True, tag="payment.balance"):
     balance: str
     currency: str
     low_balance_warning: bool | None = None
-    estimated_remaining: int | float | None = None
-    expires_at: int | float | None = None
+    estimated_remaining: Time | None = None
+    expires_at: Time | None = None
     balance_remaining: str | None = None
     threshold: str | None = None
     response_id: str | None = None

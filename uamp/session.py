@@ -1,12 +1,14 @@
 """What a session is configured with and what it costs (UAMP §8.1 to §8.3, §8.6 to §8.8).
 
-Law of this file: these are the shapes of the specification. Other spellings that clients use are
+These are the shapes of the specification. Other spellings that clients use are
 turned into these shapes by ``uamp.dialects`` before they get here.
 """
 
 from typing import Any
 
 import msgspec
+
+from uamp.bounds import Count, Pitch, Quantity, Share, Speed, Time
 
 
 class FunctionDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -36,8 +38,8 @@ class VoiceConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     provider: str | None = None
     voice_id: str | None = None
     name: str | None = None
-    speed: float | None = None
-    pitch: float | None = None
+    speed: Speed | None = None
+    pitch: Pitch | None = None
     language: str | None = None
     extensions: dict[str, Any] | None = None
 
@@ -46,9 +48,9 @@ class TurnDetectionConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaul
     """How the end of a spoken turn is found: server_vad, client_vad, push_to_talk, none."""
 
     type: str
-    threshold: float | None = None
-    silence_duration_ms: int | float | None = None
-    prefix_padding_ms: int | float | None = None
+    threshold: Share | None = None
+    silence_duration_ms: Time | None = None
+    prefix_padding_ms: Time | None = None
 
 
 class JsonSchemaFormat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -121,7 +123,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     id: str
-    created_at: int | float | None = None
+    created_at: Time | None = None
     config: SessionConfig | None = None
     status: str = msgspec.field(default_factory=lambda: "active")
     agent: str | None = None
@@ -136,23 +138,29 @@ class Resume(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     session_id: str | None = None
     epoch: str | None = None
-    after: int = 0
+    after: Count = 0
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the tokens cost, for display; the ledger counts in decimal strings (UAMP §8.7)."""
+    """What the tokens cost, for display; the ledger counts in decimal strings (UAMP §8.7).
 
-    input_cost: float | None = None
-    output_cost: float | None = None
-    total_cost: float | None = None
+    Additions: ``answer_cost`` is the part that is the price of an answer, and ``unfinished`` says
+    how much of that price an answer costs that was not completed: whole, share or none.
+    """
+
+    input_cost: Quantity | None = None
+    output_cost: Quantity | None = None
+    total_cost: Quantity | None = None
+    answer_cost: Quantity | None = None
+    unfinished: str | None = None
     currency: str | None = None
 
 
 class AudioUsage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Seconds of audio heard and spoken (UAMP §8.7)."""
 
-    input_seconds: float | None = None
-    output_seconds: float | None = None
+    input_seconds: Quantity | None = None
+    output_seconds: Quantity | None = None
 
 
 class UsageStats(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -162,10 +170,10 @@ class UsageStats(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     may have another price than those that were read.
     """
 
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    total_tokens: int | None = None
-    cached_tokens: int | None = None
-    cache_write_tokens: int | None = None
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    total_tokens: Count | None = None
+    cached_tokens: Count | None = None
+    cache_write_tokens: Count | None = None
     cost: Cost | None = None
     audio: AudioUsage | None = None

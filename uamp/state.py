@@ -1,6 +1,7 @@
 """The life cycles of sessions and responses, as tables (UAMP §5.3, §6.5 to §6.9, §8.8).
 
-Law of this file: a state changes only by a cell of these tables. Stored rows obey the same tables.
+A state changes only by a cell of these tables, in memory and in stored rows alike. Whatever trigger
+leads to a state leads to that one state only, so that one guarded write can make the change.
 """
 
 from collections.abc import Mapping
@@ -11,26 +12,26 @@ from uamp.errors import LocalProtocolError
 
 
 class SessionState(StrEnum):
-    """Connecting until session.created; active while a response runs; closed for ever."""
+    """Active while a connection holds it; idle until one resumes it; closed for ever.
 
-    CONNECTING = "connecting"
+    On the wire (§8.8) a session that is not closed is `active`: who reads that holds it.
+    """
+
     IDLE = "idle"
     ACTIVE = "active"
     CLOSED = "closed"
 
 
 class SessionTrigger(StrEnum):
-    """What moves a session."""
+    """What moves a session: a connection takes it or lets go of it, or it is ended (§5.3)."""
 
-    CREATED = "created"
-    REFUSED = "refused"
-    RESPONSE_STARTED = "response_started"
-    RESPONSES_ENDED = "responses_ended"
-    ENDED = "ended"
+    ATTACH = "attach"
+    DETACH = "detach"
+    END = "end"
 
 
 class ResponseState(StrEnum):
-    """Waiting is for a tool result or a payment; the last three are terminal."""
+    """Queued until a process runs it; waiting for a tool, a person or a payment; then one end."""
 
     QUEUED = "queued"
     IN_PROGRESS = "in_progress"
@@ -41,7 +42,7 @@ class ResponseState(StrEnum):
 
 
 class ResponseTrigger(StrEnum):
-    """What moves a response; ``PARK`` gives it back to be continued by another process."""
+    """What moves a response; `PARK` gives it back for another process to start it again."""
 
     START = "start"
     WAIT = "wait"
@@ -53,18 +54,14 @@ class ResponseTrigger(StrEnum):
 
 
 SESSION_TRANSITIONS: dict[SessionState, dict[SessionTrigger, SessionState]] = {
-    SessionState.CONNECTING: {
-        SessionTrigger.CREATED: SessionState.IDLE,
-        SessionTrigger.REFUSED: SessionState.CLOSED,
-    },
     SessionState.IDLE: {
-        SessionTrigger.RESPONSE_STARTED: SessionState.ACTIVE,
-        SessionTrigger.ENDED: SessionState.CLOSED,
+        SessionTrigger.ATTACH: SessionState.ACTIVE,
+        SessionTrigger.END: SessionState.CLOSED,
     },
     SessionState.ACTIVE: {
-        SessionTrigger.RESPONSE_STARTED: SessionState.ACTIVE,
-        SessionTrigger.RESPONSES_ENDED: SessionState.IDLE,
-        SessionTrigger.ENDED: SessionState.CLOSED,
+        SessionTrigger.ATTACH: SessionState.ACTIVE,
+        SessionTrigger.DETACH: SessionState.IDLE,
+        SessionTrigger.END: SessionState.CLOSED,
     },
     SessionState.CLOSED: {},
 }
@@ -83,6 +80,7 @@ RESPONSE_TRANSITIONS: dict[ResponseState, dict[ResponseTrigger, ResponseState]] 
         ResponseTrigger.FAIL: ResponseState.FAILED,
     },
     ResponseState.WAITING: {
+        ResponseTrigger.WAIT: ResponseState.WAITING,
         ResponseTrigger.CONTINUE: ResponseState.IN_PROGRESS,
         ResponseTrigger.CANCEL: ResponseState.CANCELLED,
         ResponseTrigger.FAIL: ResponseState.FAILED,
@@ -108,3 +106,15 @@ def advance(
         return table[state][trigger]
     except KeyError:
         raise LocalProtocolError(f"no transition from {state} by {trigger}") from None
+
+
+def moves(
+    table: Mapping[_State, Mapping[_Trigger, _State]], trigger: _Trigger
+) -> dict[_State, _State]:
+    """Return every state that ``trigger`` moves, with the state that follows: a write's guard."""
+    return {state: row[trigger] for state, row in table.items() if trigger in row}
+
+
+def unfinished(table: Mapping[_State, Mapping[_Trigger, _State]]) -> tuple[_State, ...]:
+    """Return the states of a table that are not the end, in its order."""
+    return tuple(state for state, row in table.items() if row)

@@ -1,6 +1,6 @@
 """The one JSON loader of the edge: text in, plain values out (UAMP §13.1).
 
-Law of this file: what it accepts, it reads as ``json.loads`` does; whatever a peer can use to make
+What it accepts, it reads as ``json.loads`` does; whatever a peer can use to make
 two readers disagree, or one reader work too hard, is refused with its own code.
 """
 

@@ -1,6 +1,6 @@
 """Internal events, which no peer sends or receives (UAMP §11).
 
-Law of this file: these coordinate parts of one agent; on a client's connection they are unknown.
+These coordinate parts of one agent; on a client's connection they are unknown.
 """
 
 from uamp.base import Event

@@ -1,6 +1,6 @@
 """Every frame and object that the specification prints, by section, as it prints it.
 
-Law of this file: nothing is corrected. Only where the specification elides with ``...`` is the
+Nothing is corrected. Only where the specification elides with ``...`` is the
 elision dropped.
 """
 

@@ -3,6 +3,7 @@
 import pytest
 
 import uamp
+from uamp.content import with_content_id
 
 _ID = "550e8400-e29b-41d4-a716-446655440000"
 
@@ -50,7 +51,7 @@ _MEDIA = [
 
 @pytest.mark.parametrize("item", _MEDIA, ids=lambda item: type(item).__name__)
 def test_a_medium_takes_the_id_of_its_url(item: uamp.MediaContent) -> None:
-    labelled = uamp.with_content_id(item, lambda: "new")
+    labelled = with_content_id(item, lambda: "new")
     assert isinstance(labelled, uamp.MediaContent)
     assert labelled.content_id == _ID
     assert uamp.media_of(labelled) == uamp.media_of(item)
@@ -58,12 +59,12 @@ def test_a_medium_takes_the_id_of_its_url(item: uamp.MediaContent) -> None:
 
 def test_a_medium_keeps_its_own_id() -> None:
     item = uamp.ImageContent(image=uamp.MediaUrl(url=f"/api/content/{_ID}"), content_id="mine")
-    assert uamp.with_content_id(item, lambda: "new") is item
+    assert with_content_id(item, lambda: "new") is item
 
 
 def test_a_medium_without_an_id_gets_a_new_one() -> None:
     item = uamp.ImageContent(image="AAAA", alt_text="a cat")
-    assert uamp.with_content_id(item, lambda: "new") == uamp.ImageContent(
+    assert with_content_id(item, lambda: "new") == uamp.ImageContent(
         image="AAAA", alt_text="a cat", content_id="new"
     )
 
@@ -71,4 +72,4 @@ def test_a_medium_without_an_id_gets_a_new_one() -> None:
 def test_text_has_no_medium_and_no_id() -> None:
     item = uamp.TextContent(text="a")
     assert uamp.media_of(item) is None
-    assert uamp.with_content_id(item, lambda: "new") is item
+    assert with_content_id(item, lambda: "new") is item

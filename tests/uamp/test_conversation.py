@@ -7,7 +7,6 @@ import pytest
 
 import uamp
 from uamp import (
-    Assembled,
     AudioContent,
     ErrorCode,
     FileContent,
@@ -23,6 +22,7 @@ from uamp import (
     TextContent,
     VideoContent,
 )
+from uamp.conversation import Assembled
 
 _ID = "550e8400-e29b-41d4-a716-446655440000"
 

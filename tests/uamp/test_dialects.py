@@ -161,7 +161,7 @@ def test_a_history_may_be_written_as_openai_clients_do() -> None:
             content_items=(
                 uamp.TextContent(text="what is"),
                 uamp.ImageContent(image=uamp.MediaUrl(url="/u"), detail="low"),
-                uamp.ImageContent(image=uamp.MediaUrl(url="data:image/png;base64,AA")),
+                uamp.ImageContent(image="AA"),
                 uamp.TextContent(text="this?"),
             ),
         ),
@@ -273,3 +273,69 @@ def test_the_nulls_of_the_reference_server_are_absent_members() -> None:
     assert event.response.output == (uamp.TextContent(text="a"),)
     cancelled = _decode("server", type="response.cancelled", response_id=None)
     assert cancelled.response_id is None
+
+
+URL = "https://example.com/a.png"
+CONTENT = "/api/content/550e8400-e29b-41d4-a716-446655440000"
+
+
+@pytest.mark.parametrize("kind", ["image", "audio", "video", "file"])
+@pytest.mark.parametrize("url", [URL, CONTENT, "http://example.com/x"])
+def test_a_medium_may_be_a_plain_url(kind: str, url: str) -> None:
+    needed: Any = {"filename": "a", "mime_type": "a/b"} if kind == "file" else {"format": "png"}
+    said: Any = {"type": f"input.{kind}", kind: url, **needed}
+    event = _decode(**said)
+    assert getattr(event, kind) == uamp.MediaUrl(url=url)
+    item = {"type": kind, kind: url, **needed}
+    result = {"type": "tool_result", "tool_result": {"call_id": "c", "result": "1"}}
+    nested = {**result, "tool_result": {"call_id": "c", "result": "1", "content_items": [item]}}
+    message = {"role": "user", "content_items": [item, nested, 5]}
+    with pytest.raises(uamp.RemoteProtocolError):
+        _decode(type="input.text", text="x", messages=[message])
+    message["content_items"] = [item, nested, result]
+    for owner in (
+        _decode(type="input.text", text="x", messages=[message]).messages[0],
+        _decode(type="response.create", response={"messages": [message]}).response.messages[0],
+    ):
+        assert getattr(owner.content_items[0], kind) == uamp.MediaUrl(url=url)
+        inner = owner.content_items[1].tool_result.content_items
+        assert getattr(inner[0], kind) == uamp.MediaUrl(url=url)
+    answered = _decode(type="tool.result", call_id="c", result="1", content_items=[item])
+    assert getattr(answered.content_items[0], kind) == uamp.MediaUrl(url=url)
+
+
+@pytest.mark.parametrize(
+    "data", ["/9j/4AAQSkZJRgABAQAAAQABAAD", "data:image/png;base64,AAAA", {"url": "data:,AAAA"}]
+)
+def test_data_stays_data(data: Any) -> None:
+    event = _decode(type="input.image", image=data)
+    assert event.image == (data if isinstance(data, str) and data[0] == "/" else "AAAA")
+
+
+@pytest.mark.parametrize("role", ["wizard", "developer", "", "USER", 5, ["user"], {"a": 1}])
+def test_a_role_that_the_specification_does_not_have_is_refused(role: Any) -> None:
+    for fields in (
+        {"type": "input.text", "text": "x", "role": role},
+        {"type": "input.text", "text": "x", "messages": [{"role": role, "content": "x"}]},
+        {"type": "response.create", "response": {"messages": [{"role": role, "content": "x"}]}},
+    ):
+        with pytest.raises(uamp.RemoteProtocolError) as refused:
+            _decode(**fields)
+        assert refused.value.code == "invalid_event"
+        assert "role" in refused.value.message
+        assert refused.value.event_type == fields["type"]
+
+
+def test_a_tool_speaks_in_a_history_and_not_as_an_input() -> None:
+    history = [{"role": role, "content": "x"} for role in ("system", "user", "assistant", "tool")]
+    assert len(_decode(type="input.text", text="x", messages=history).messages) == 4
+    with pytest.raises(uamp.RemoteProtocolError):
+        _decode(type="input.text", text="x", role="tool")
+
+
+@pytest.mark.parametrize(
+    ("type_name", "kind"), [("voice.invite", "offer"), ("voice.accept", "answer")]
+)
+def test_a_description_of_a_call_may_be_its_bare_text(type_name: str, kind: str) -> None:
+    event = _decode(type=type_name, sdp="v=0")
+    assert event.sdp == uamp.SessionDescription(type=kind, sdp="v=0")

@@ -4,6 +4,7 @@ import pytest
 
 import uamp
 from uamp import ERROR_CODES, ErrorCode, RemoteProtocolError
+from uamp.error_codes import ErrorRow
 
 
 def test_every_code_has_one_row_in_order() -> None:
@@ -12,7 +13,7 @@ def test_every_code_has_one_row_in_order() -> None:
 
 
 @pytest.mark.parametrize("row", ERROR_CODES.values(), ids=lambda row: row.code)
-def test_a_row_is_whole(row: uamp.ErrorRow) -> None:
+def test_a_row_is_whole(row: ErrorRow) -> None:
     assert row.event in {
         "session.error",
         "response.error",

@@ -14,6 +14,7 @@ import uamp
 from uamp import reference
 from uamp.events import CLIENT_EVENTS, SERVER_EVENTS, SYSTEM_EVENTS
 from uamp.examples import EXAMPLES
+from uamp.limits import limit_table
 from uamp.schema import event_schema, schema_names
 
 _PRINTED = Path(__file__).parents[2] / "docs" / "protocol"
@@ -52,7 +53,7 @@ def test_an_unknown_type_has_no_schema() -> None:
 
 
 def test_every_limit_is_told_with_its_default() -> None:
-    rows = uamp.limit_table()
+    rows = limit_table()
     assert [name for name, _, _ in rows] == list(uamp.Limits.__struct_fields__)
     assert all(default == getattr(uamp.Limits(), name) for name, default, _ in rows)
     assert all(about.endswith(".") for _, _, about in rows)
@@ -98,7 +99,7 @@ def test_the_reference_says_what_is_required_and_what_is_always_sent() -> None:
     pages = reference.pages()
     assert "| `text` | string | yes |" in pages["events.md"]
     assert "| `uamp_version` | string | no, but always sent |" in pages["events.md"]
-    assert "| `percent` | number | no |" in pages["events.md"]
+    assert "| `percent` | number from 0 to 100 | no |" in pages["events.md"]
     assert (
         "| `output` | list of [ContentItem](#contentitem) | no, but always sent |"
         in (pages["types.md"])

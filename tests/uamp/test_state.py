@@ -8,14 +8,16 @@ import pytest
 from uamp import (
     RESPONSE_TRANSITIONS,
     SESSION_TRANSITIONS,
-    TERMINAL,
     LocalProtocolError,
     ResponseState,
     ResponseTrigger,
     SessionState,
     SessionTrigger,
     advance,
+    moves,
+    unfinished,
 )
+from uamp.state import TERMINAL
 
 
 @pytest.mark.parametrize("state", SessionState)
@@ -62,3 +64,17 @@ def test_every_state_is_reached_from_the_first(table: Mapping[Any, Mapping[Any, 
                 reached.add(after)
                 pending.append(after)
     assert reached == set(table)
+
+
+@pytest.mark.parametrize("table", [SESSION_TRANSITIONS, RESPONSE_TRANSITIONS])
+def test_a_trigger_leads_to_one_state(table: Mapping[Any, Mapping[Any, Any]]) -> None:
+    triggers = {trigger for row in table.values() for trigger in row}
+    for trigger in triggers:
+        cells = moves(table, trigger)
+        assert cells == {s: advance(table, s, trigger) for s in table if trigger in table[s]}
+        assert len(set(cells.values())) == 1
+
+
+def test_what_is_unfinished_can_still_move() -> None:
+    assert unfinished(SESSION_TRANSITIONS) == ("idle", "active")
+    assert unfinished(RESPONSE_TRANSITIONS) == ("queued", "in_progress", "waiting")

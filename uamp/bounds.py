@@ -1,0 +1,62 @@
+"""The numbers of the wire and their bounds.
+
+A number that a client sends outside of its bounds is refused by the decoder as ``invalid_event``.
+A field of an event has one of these types, and never a bare ``int`` or ``float``: a test walks
+through all events and fails for a number without both bounds.
+"""
+
+from typing import Annotated, Final, Literal, TypeAlias
+
+import msgspec
+
+LARGEST: Final = 2**53 - 1
+"""The largest integer that every JSON reader keeps exactly."""
+
+MAX_TOKENS: Final = 1_000_000
+"""The most tokens that one response may be asked for (UAMP §5.12)."""
+
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=LARGEST)]
+"""How many, or how large: from nothing on."""
+
+Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=LARGEST)]
+"""How many, where there is at least one."""
+
+Tokens: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=MAX_TOKENS)]
+"""The tokens that a model may write."""
+
+Quantity: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=LARGEST)]
+"""A measured size or an amount that is shown: from nothing on."""
+
+Time: TypeAlias = (
+    Annotated[int, msgspec.Meta(ge=0, le=LARGEST)]
+    | Annotated[float, msgspec.Meta(ge=0, le=LARGEST)]
+)
+"""A moment or a length of time, in the unit that its field names."""
+
+Percent: TypeAlias = (
+    Annotated[int, msgspec.Meta(ge=0, le=100)] | Annotated[float, msgspec.Meta(ge=0, le=100)]
+)
+"""A part of a hundred."""
+
+Temperature: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=2)]
+"""How freely a model chooses its words (UAMP §5.12)."""
+
+Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]
+"""A part of one, such as the loudness that counts as speech."""
+
+Speed: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=10)]
+"""How fast a voice speaks; 1 is its own speed."""
+
+Pitch: TypeAlias = Annotated[float, msgspec.Meta(ge=-100, le=100)]
+"""How high a voice speaks; 0 is its own pitch."""
+
+
+class ModelOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The options of a model that a session's ``extensions`` may hold (UAMP §5.1)."""
+
+    model: str | None = None
+    temperature: Temperature | None = None
+    max_tokens: Tokens | None = None
+    max_completion_tokens: Tokens | None = None
+    max_output_tokens: Tokens | None = None
+    client_tools: Literal["wait", "end"] | None = None
