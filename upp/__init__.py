@@ -1,6 +1,6 @@
 """Unified Provider Protocol 1.3: one way to talk to every model, with nothing of ours in it.
 
-The law: types and loop here, vendors in `upp.providers`; names are UPP's in snake_case, and JSON
+Types and loop here, vendors in `upp.providers`; names are UPP's in snake_case, and JSON
 is UPP's camelCase.
 """
 
@@ -28,7 +28,7 @@ from upp.messages import (
     VideoBlock,
 )
 from upp.middleware import Middleware, MiddlewareContext
-from upp.model import LLMCapabilities, LLMRequest, LLMResponse, Model
+from upp.model import LLMCapabilities, LLMRequest, LLMResponse, Model, ModelReference
 from upp.pricing import Cost, Prices, cost
 from upp.ready_middleware import LoggingMiddleware, ParsedObjectMiddleware
 from upp.retry import (
@@ -39,8 +39,8 @@ from upp.retry import (
     RetryStrategy,
     TokenBucket,
 )
-from upp.stream import EventDelta, Following, StreamEvent, StreamResult
-from upp.thread import Thread
+from upp.stream import EventDelta, Following, StreamEvent, StreamEventType, StreamResult
+from upp.thread import Thread, ThreadJSON
 from upp.tools import (
     AfterCallResult,
     BeforeCallResult,
@@ -85,6 +85,7 @@ __all__ = [
     "Middleware",
     "MiddlewareContext",
     "Model",
+    "ModelReference",
     "NoRetry",
     "ParsedObjectMiddleware",
     "Prices",
@@ -94,10 +95,12 @@ __all__ = [
     "RetryStrategy",
     "RoundRobinKeys",
     "StreamEvent",
+    "StreamEventType",
     "StreamResult",
     "TextBlock",
     "TextSource",
     "Thread",
+    "ThreadJSON",
     "TokenBucket",
     "TokenUsage",
     "TooManyRoundsError",

@@ -1,6 +1,6 @@
 """One error for everything that a model provider can do wrong (UPP-1.3 §4.4).
 
-The law: an error names a code that callers may branch on; its message may hold provider text, so it
+An error names a code that callers may branch on; its message may hold provider text, so it
 is for logs and for operators, and never goes to a user as it is. Keys never appear in it (§17.1).
 """
 

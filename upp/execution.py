@@ -1,6 +1,6 @@
 """Running the calls of one answer (UPP-1.3 §11).
 
-The law: calls run together, results keep the order of the calls, and what goes wrong in a call is
+Calls run together, results keep the order of the calls, and what goes wrong in a call is
 told to the model; only a UPPError CANCELLED and an approval that raises end the generation. Results
 are JSON and nobody else's: what a tool keeps of its result cannot change the conversation.
 """

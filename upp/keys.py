@@ -1,6 +1,6 @@
 """Where a provider's key comes from (UPP-1.3 §4.2).
 
-The law: a key is asked for anew for each request, and is never shown whole.
+A key is asked for anew for each request, and is never shown whole.
 """
 
 import inspect

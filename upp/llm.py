@@ -1,6 +1,6 @@
 """`llm()`: one model with its configuration, and the loop that runs its tools (UPP-1.3 §5).
 
-The law: a provider does one request and one response; the loop around it lives here. It sends the
+A provider does one request and one response; the loop around it lives here. It sends the
 conversation, runs the calls of an answer together, sends their results, and ends with the first
 answer without calls. Every inference and every tool is cancelled with the task that runs the loop.
 """
@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any, TypedDict, Unpack
 
 from msgspec import UNSET, UnsetType
@@ -62,8 +63,13 @@ def llm(*, model: Model, **options: Unpack[LLMOptions]) -> "LLMInstance":
     `system` is the system prompt, `structure` the JSON Schema of the answer, `params` go to the
     vendor as they are, `config` goes over the provider's own. `max_iterations` is the one of
     `tool_strategy` (10 without one): None for no limit, 0 to get the calls back unexecuted. Raises
-    UPPError INVALID_REQUEST when the API lacks what is asked for or two tools share a name.
+    UPPError INVALID_REQUEST when the API lacks what is asked for or two tools share a name, and
+    TypeError for an option that there is not.
     """
+    for name in options.keys() - LLMOptions.__annotations__.keys():
+        close = get_close_matches(name, LLMOptions.__annotations__, n=1)
+        meant = f" Was {close[0]!r} meant?" if close else ""
+        raise TypeError(f"llm() has no option {name!r}.{meant}")
     strategy = options.get("tool_strategy") or ToolUseStrategy()
     limit = options.get("max_iterations", strategy.max_iterations)
     strategy = replace(strategy, max_iterations=_ROUNDS if limit is UNSET else limit)

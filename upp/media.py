@@ -1,6 +1,6 @@
 """Short ways to blocks of media (UPP-1.3 §6.6).
 
-The law: the type of a file follows from its name unless it is given; a type that cannot be told is
+The type of a file follows from its name unless it is given; a type that cannot be told is
 an error, never a guess.
 """
 

@@ -1,16 +1,18 @@
 """Messages and the blocks that they are made of (UPP-1.3 §6).
 
-The law: a message is a frozen value with its own id; JSON is camelCase, bytes are base64 and absent
-members are left out. The system prompt is configuration, never a message.
+A message is a frozen value with its own id, and so is all that is in it; JSON is camelCase, bytes
+are base64 and absent members are left out. The system prompt is configuration, never a message.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from random import getrandbits
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+from msgspec.structs import force_setattr
 
+from upp.frozen import EMPTY, freeze
+from upp.ids import new_id
 from upp.tools import ToolCall, ToolResult
 
 
@@ -49,16 +51,21 @@ class TextSource(_Tagged, frozen=True, kw_only=True, tag="text"):
     data: str
 
 
-class TextBlock(_Tagged, frozen=True, kw_only=True, tag="text"):
+class _Worded(_Tagged, frozen=True, kw_only=True):
+    text: str
+
+    def __post_init__(self) -> None:
+        given: Any = self.text
+        if not isinstance(given, str):
+            raise TypeError(_wrong(self, "text", given, "a str"))
+
+
+class TextBlock(_Worded, frozen=True, kw_only=True, tag="text"):
     """Plain text."""
 
-    text: str
 
-
-class ReasoningBlock(_Tagged, frozen=True, kw_only=True, tag="reasoning"):
+class ReasoningBlock(_Worded, frozen=True, kw_only=True, tag="reasoning"):
     """What a model thought before it answered; signatures live in the message's metadata."""
-
-    text: str
 
 
 class ImageBlock(_Tagged, frozen=True, kw_only=True, tag="image"):
@@ -69,6 +76,12 @@ class ImageBlock(_Tagged, frozen=True, kw_only=True, tag="image"):
     width: int | None = None
     height: int | None = None
 
+    def __post_init__(self) -> None:
+        given: Any = self.source
+        if not isinstance(given, Base64Source | UrlSource | BytesSource):
+            told = "a Base64Source, UrlSource or BytesSource; Image.from_path() makes a block"
+            raise TypeError(_wrong(self, "source", given, told))
+
 
 class DocumentBlock(_Tagged, frozen=True, kw_only=True, tag="document"):
     """A document: its bytes, its address or its plain text."""
@@ -77,46 +90,49 @@ class DocumentBlock(_Tagged, frozen=True, kw_only=True, tag="document"):
     mime_type: str
     title: str | None = None
 
+    def __post_init__(self) -> None:
+        given: Any = self.source
+        if not isinstance(given, Base64Source | UrlSource | TextSource):
+            told = "a Base64Source, UrlSource or TextSource; Document.from_path() makes a block"
+            raise TypeError(_wrong(self, "source", given, told))
 
-class AudioBlock(_Tagged, frozen=True, kw_only=True, tag="audio"):
-    """A sound; duration in seconds."""
 
+class _Recorded(_Tagged, frozen=True, kw_only=True):
     data: bytes
     mime_type: str
+
+    def __post_init__(self) -> None:
+        given: Any = self.data
+        if not isinstance(given, bytes):
+            raise TypeError(_wrong(self, "data", given, "bytes"))
+
+
+class AudioBlock(_Recorded, frozen=True, kw_only=True, tag="audio"):
+    """A sound; duration in seconds."""
+
     duration: float | None = None
 
 
-class VideoBlock(_Tagged, frozen=True, kw_only=True, tag="video"):
+class VideoBlock(_Recorded, frozen=True, kw_only=True, tag="video"):
     """A film; duration in seconds, width and height in pixels."""
 
-    data: bytes
-    mime_type: str
     duration: float | None = None
     width: int | None = None
     height: int | None = None
 
 
-class BinaryBlock(_Tagged, frozen=True, kw_only=True, tag="binary"):
+class BinaryBlock(_Recorded, frozen=True, kw_only=True, tag="binary"):
     """Any other data."""
 
-    data: bytes
-    mime_type: str
     metadata: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        force_setattr(self, "metadata", freeze(self.metadata))
 
 
 UserContent = TextBlock | ImageBlock | DocumentBlock | AudioBlock | VideoBlock | BinaryBlock
 AssistantContent = TextBlock | ReasoningBlock | ImageBlock | AudioBlock | VideoBlock
-
-
-# A UUID of version 4 has 122 free bits; these are the others.
-_FREE_BITS = 0xFFFFFFFF_FFFF_0FFF_3FFF_FFFFFFFFFFFF
-_VERSION_4 = 0x00000000_0000_4000_8000_000000000000
-
-
-def _new_id() -> str:
-    # A long history makes many messages at once: no system call for the id of each.
-    digits = f"{getrandbits(128) & _FREE_BITS | _VERSION_4:032x}"
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def _now() -> datetime:
@@ -126,9 +142,17 @@ def _now() -> datetime:
 class _Message(_Tagged, frozen=True, kw_only=True):
     """What all messages share."""
 
-    id: str = msgspec.field(default_factory=_new_id)
+    id: str = msgspec.field(default_factory=new_id)
     timestamp: datetime = msgspec.field(default_factory=_now)
-    metadata: dict[str, Any] = msgspec.field(default_factory=dict)
+    metadata: dict[str, Any] = EMPTY
+
+    def __post_init__(self) -> None:
+        given: Any = self.metadata
+        if given is EMPTY:
+            return
+        if not isinstance(given, Mapping):
+            raise TypeError(_wrong(self, "metadata", given, "a mapping"))
+        force_setattr(self, "metadata", freeze(given))
 
 
 class _Speech(_Message, frozen=True, kw_only=True):
@@ -168,16 +192,62 @@ class _Speech(_Message, frozen=True, kw_only=True):
 
 
 class UserMessage(_Speech, frozen=True, kw_only=True, tag="user"):
-    """What the user (or the program for the user) said."""
+    """What the user (or the program for the user) said.
+
+    `content` may be given as a text, as one block, or as several of them in their order; raises
+    TypeError for anything else.
+    """
 
     content: tuple[UserContent, ...]
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            content: "UserInput",
+            id: str = ...,  # noqa: A002
+            timestamp: datetime = ...,
+            metadata: Mapping[str, Any] = ...,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        if self.metadata is not EMPTY:
+            super().__post_init__()
+        if not _is_one_text(self.content):
+            force_setattr(self, "content", _blocks(self, self.content, UserContent))
+
 
 class AssistantMessage(_Speech, frozen=True, kw_only=True, tag="assistant"):
-    """What the model said, and the calls that it asks for."""
+    """What the model said, and the calls that it asks for.
+
+    `content` may be given as a text, as one block, or as several of them in their order; raises
+    TypeError for anything else.
+    """
 
     content: tuple[AssistantContent, ...]
     tool_calls: tuple[ToolCall, ...] = ()
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            content: "AssistantInput",
+            tool_calls: Iterable[ToolCall] = ...,
+            id: str = ...,  # noqa: A002
+            timestamp: datetime = ...,
+            metadata: Mapping[str, Any] = ...,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        if self.metadata is not EMPTY:
+            super().__post_init__()
+        if not _is_one_text(self.content):
+            force_setattr(self, "content", _blocks(self, self.content, AssistantContent))
+        if self.tool_calls != ():
+            calls = _several(self, "tool_calls", self.tool_calls, ToolCall)
+            force_setattr(self, "tool_calls", calls)
 
     @property
     def has_tool_calls(self) -> bool:
@@ -195,6 +265,10 @@ class ToolResultMessage(_Message, frozen=True, kw_only=True, tag="tool_result"):
     # A factory of our own keeps the member in the JSON: msgspec leaves only plain defaults out.
     content: tuple[TextBlock, ...] = msgspec.field(default_factory=lambda: ())
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        force_setattr(self, "results", _several(self, "results", self.results, ToolResult))
+
     @property
     def text(self) -> str:
         """The results, joined by an empty line; those that are no texts as JSON."""
@@ -206,15 +280,53 @@ class ToolResultMessage(_Message, frozen=True, kw_only=True, tag="tool_result"):
 
 Message = UserMessage | AssistantMessage | ToolResultMessage
 InferenceInput = str | Message | UserContent
+UserInput = str | UserContent | Iterable[str | UserContent]
+AssistantInput = str | AssistantContent | Iterable[str | AssistantContent]
 
 
 def to_message(given: InferenceInput) -> Message:
-    """Return the message that an input stands for: a text or a block is a user message."""
-    if isinstance(given, str):
-        return UserMessage(content=(TextBlock(text=given),))
-    if isinstance(given, UserMessage | AssistantMessage | ToolResultMessage):
+    """Return the message that an input stands for: a text or a block is a user message.
+
+    Raises TypeError for what is none of these.
+    """
+    return given if isinstance(given, Message) else UserMessage(content=given)
+
+
+def _is_one_text(content: Any) -> bool:
+    """Return whether content is one text already, as most messages of a conversation have it."""
+    return type(content) is tuple and len(content) == 1 and type(content[0]) is TextBlock
+
+
+def _blocks(message: Any, given: Any, kinds: Any) -> tuple[Any, ...]:
+    """Return content as blocks, however it was given."""
+    if type(given) is tuple and all(isinstance(block, kinds) for block in given):
         return given
-    return UserMessage(content=(given,))
+    if isinstance(given, str | kinds):
+        given = (given,)
+    if isinstance(given, Iterable) and not isinstance(given, bytes | bytearray | Mapping):
+        blocks = tuple(TextBlock(text=one) if isinstance(one, str) else one for one in given)
+        wrong = [one for one in blocks if not isinstance(one, kinds)]
+        if not wrong:
+            return blocks
+        given = wrong[0]
+    names = ", ".join(kind.__name__ for kind in kinds.__args__)
+    raise TypeError(_wrong(message, "content", given, f"a str, or blocks in a sequence ({names})"))
+
+
+_ItemT = TypeVar("_ItemT", ToolCall, ToolResult)
+
+
+def _several(message: Any, name: str, given: Any, kind: type[_ItemT]) -> tuple[_ItemT, ...]:
+    """Return calls or results as a tuple, however they were given."""
+    items = tuple(given) if isinstance(given, Iterable) else (given,)
+    for item in items:
+        if not isinstance(item, kind):
+            raise TypeError(_wrong(message, name, item, f"a sequence of {kind.__name__}"))
+    return items
+
+
+def _wrong(owner: Any, name: str, given: Any, wanted: str) -> str:
+    return f"{type(owner).__name__}.{name} is {wanted}; a {type(given).__name__} was given."
 
 
 def unanswered_calls(messages: Sequence[Message]) -> tuple[ToolCall, ...]:

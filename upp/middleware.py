@@ -1,6 +1,6 @@
 """Code around a generation: sees and changes what goes in and what comes out (UPP-1.3 §10).
 
-The law: hooks run once per `generate` or `stream`, not once per inference; what goes in passes the
+Hooks run once per `generate` or `stream`, not once per inference; what goes in passes the
 middleware in order, what comes out in reverse order, and a hook for errors cannot cause one.
 """
 

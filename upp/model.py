@@ -1,6 +1,6 @@
 """What a provider is asked for and what it gives back for one inference (UPP-1.3 §5.5).
 
-The law: a provider does one request and one response; it runs no tool and keeps no conversation.
+A provider does one request and one response; it runs no tool and keeps no conversation.
 """
 
 from collections.abc import AsyncGenerator, Mapping
@@ -75,6 +75,10 @@ class Model(Protocol):
         Closing the generator, or cancelling the task that reads it, closes the request. Raises
         UPPError.
         """
+
+
+ModelReference = Model
+"""What the specification calls a model that a provider's factory returned (UPP-1.3 §4.5)."""
 
 
 def kept_of(message: Message, namespace: str) -> dict[str, Any]:

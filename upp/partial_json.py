@@ -1,6 +1,6 @@
 """What an unfinished JSON text says so far (UPP-1.3 §10.5).
 
-The law: a name without its value is left out; a text, a number and what is around them are told as
+A name without its value is left out; a text, a number and what is around them are told as
 far as they go. One pass over the text.
 """
 

@@ -1,6 +1,6 @@
 """Values as JSON, also those that only look different from what JSON has a word for.
 
-The law: a mapping is an object and a text is a text, whatever class they are of; what JSON has no
+A mapping is an object and a text is a text, whatever class they are of; what JSON has no
 word for is an error, never a guess.
 """
 

@@ -1,6 +1,6 @@
 """What tokens cost (UAMP §8.7).
 
-The law: money is Decimal and prices are per 1,000 tokens. Cached tokens without a price of their
+Money is Decimal and prices are per 1,000 tokens. Cached tokens without a price of their
 own cost what other input costs, and no token is paid twice, whether input counts hold the cached
 ones (OpenAI, Google) or not (Anthropic).
 """

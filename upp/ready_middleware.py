@@ -1,6 +1,6 @@
 """Middleware that comes with the protocol (UPP-1.3 §10.5).
 
-The law: what people say is logged only when it is asked for.
+What people say is logged only when it is asked for.
 """
 
 import logging

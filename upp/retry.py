@@ -1,6 +1,6 @@
 """When a request that failed is sent again (UPP-1.3 §4.3).
 
-The law: a strategy decides and the provider waits; an answer that has begun is never asked for
+A strategy decides and the provider waits; an answer that has begun is never asked for
 again. All times are seconds.
 """
 

@@ -1,6 +1,6 @@
 """Events of a running generation, and the object through which one follows it (UPP-1.3 §9).
 
-The law: a StreamResult is lazy (nothing is sent before it is iterated or awaited), and who stops
+A StreamResult is lazy (nothing is sent before it is iterated or awaited), and who stops
 following it ends it: leaving the iteration, `abort()`, `aclose()` and cancellation all reach the
 provider's request.
 """

@@ -1,21 +1,20 @@
 """A conversation that one keeps (UPP-1.3 §8).
 
-The law: a thread is a list of messages with an id and two times; it knows no model.
+A thread is a list of messages with an id and two times; it knows no model.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypedDict
 from uuid import uuid4
 
 import msgspec
 
 from upp.messages import (
-    AssistantContent,
+    AssistantInput,
     AssistantMessage,
     Message,
-    TextBlock,
-    UserContent,
+    UserInput,
     UserMessage,
 )
 from upp.turn import Turn
@@ -27,6 +26,15 @@ def _new_id() -> str:
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+class ThreadJSON(TypedDict):
+    """The JSON of a thread (UPP-1.3 §8); times in ISO 8601."""
+
+    id: str
+    messages: list[dict[str, Any]]
+    createdAt: str
+    updatedAt: str
 
 
 class Thread(msgspec.Struct, kw_only=True, rename="camel"):
@@ -48,32 +56,38 @@ class Thread(msgspec.Struct, kw_only=True, rename="camel"):
         return self.push(*turn.messages)
 
     def push(self, *messages: Message) -> "Thread":
-        """Add messages; return the thread."""
+        """Add messages; return the thread. Raises TypeError for what is no message."""
+        given: tuple[Any, ...] = messages
+        for one in given:
+            if not isinstance(one, Message):
+                kind = type(one).__name__
+                raise TypeError(
+                    f"A thread holds messages, and a {kind} is none: "
+                    "user(...) and assistant(...) make them."
+                )
         self.messages.extend(messages)
         self.updated_at = _now()
         return self
 
-    def user(self, content: str | tuple[UserContent, ...]) -> "Thread":
-        """Add what a user said; return the thread."""
-        blocks = (TextBlock(text=content),) if isinstance(content, str) else content
-        return self.push(UserMessage(content=blocks))
+    def user(self, content: UserInput) -> "Thread":
+        """Add what a user said, as `UserMessage` takes it; return the thread."""
+        return self.push(UserMessage(content=content))
 
-    def assistant(self, content: str | tuple[AssistantContent, ...]) -> "Thread":
-        """Add what a model said; return the thread."""
-        blocks = (TextBlock(text=content),) if isinstance(content, str) else content
-        return self.push(AssistantMessage(content=blocks))
+    def assistant(self, content: AssistantInput) -> "Thread":
+        """Add what a model said, as `AssistantMessage` takes it; return the thread."""
+        return self.push(AssistantMessage(content=content))
 
     def clear(self) -> "Thread":
         """Forget all messages; return the thread."""
         self.messages.clear()
         return self.push()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> ThreadJSON:
         """Return the JSON shape: times as ISO 8601, bytes as base64."""
-        shape: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
+        shape: ThreadJSON = msgspec.json.decode(msgspec.json.encode(self))
         return shape
 
     @classmethod
-    def from_json(cls, shape: dict[str, Any]) -> "Thread":
+    def from_json(cls, shape: Mapping[str, Any]) -> "Thread":
         """Return the thread of a JSON shape; raises msgspec.ValidationError with the place."""
         return msgspec.convert(shape, cls)

@@ -1,14 +1,18 @@
 """Tools that a model may call, the calls it makes and what came of them (UPP-1.3 §11).
 
-The law: arguments come from a model and are never checked here; a tool treats them as untrusted.
+Arguments come from a model and are never checked here; a tool treats them as untrusted.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from msgspec.structs import force_setattr
+
+from upp.frozen import freeze
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -23,6 +27,13 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     arguments: dict[str, Any]
     malformed: str | None = None
 
+    def __post_init__(self) -> None:
+        given: Any = self.arguments
+        if not isinstance(given, Mapping):
+            kind = type(given).__name__
+            raise TypeError(f"ToolCall.arguments is a mapping; a {kind} was given.")
+        force_setattr(self, "arguments", freeze(given))
+
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """What a call gave back; `result` is any JSON value, or the error's text."""
@@ -30,6 +41,9 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     tool_call_id: str
     result: Any
     is_error: bool = False
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "result", freeze(self.result))
 
 
 class ToolExecution(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -45,6 +59,9 @@ class ToolExecution(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     is_error: bool
     duration: float
     approved: bool | None = None
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "arguments", freeze(self.arguments))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +84,10 @@ class Tool:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     sequential: bool = False
     depends_on: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.depends_on, str):
+            raise TypeError(f"Tool.depends_on is a sequence of names: [{self.depends_on!r}].")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,5 +138,7 @@ def parse_call(call_id: str, name: str, arguments_json: str) -> ToolCall:
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         arguments = None
     if isinstance(arguments, dict):
-        return ToolCall(tool_call_id=call_id, tool_name=name, arguments=arguments)
+        # What is nested too deeply for a value is no use to a tool either.
+        with suppress(TypeError):
+            return ToolCall(tool_call_id=call_id, tool_name=name, arguments=arguments)
     return ToolCall(tool_call_id=call_id, tool_name=name, arguments={}, malformed=arguments_json)

@@ -10,13 +10,18 @@ from upp.tools import ToolExecution
 
 
 class TokenUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Tokens as the provider counts them; whether input holds cached tokens differs by provider."""
+    """Tokens as the provider counts them; whether input holds cached tokens differs by provider.
+
+    `output_tokens` is all that the model wrote and is paid for, its reasoning too. How much of that
+    was reasoning is in `reasoning_tokens` (an addition), 0 where the provider does not say.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     total_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
 
     def __add__(self, other: "TokenUsage") -> "TokenUsage":
         return TokenUsage(
@@ -25,6 +30,7 @@ class TokenUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
             total_tokens=self.total_tokens + other.total_tokens,
             cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
             cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
         )
 
 

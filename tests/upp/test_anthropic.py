@@ -63,7 +63,7 @@ def json_piece(piece: str) -> dict[str, str]:
     return {"type": "input_json_delta", "partial_json": piece}
 
 
-async def end(exchange: Exchange, reason: str = "end_turn", **usage: int) -> None:
+async def end(exchange: Exchange, reason: str = "end_turn", **usage: Any) -> None:
     delta = {"stop_reason": reason, "stop_sequence": None}
     await exchange.event("message_delta", delta=delta, usage=usage)
     await exchange.event("message_stop")
@@ -90,7 +90,7 @@ async def test_text_is_streamed_and_cached_tokens_are_counted_beside_the_input()
             cache_creation_input_tokens=20,
         )
         await block(exchange, 0, {"type": "text", "text": ""}, text("Hel"), text("lo"))
-        await end(exchange, output_tokens=5)
+        await end(exchange, output_tokens=5, output_tokens_details={"thinking_tokens": 2})
 
     turn, events = await ask(answer, system="be kind", params={"temperature": 1})
     assert [(event.type, event.delta.text) for event in events] == [
@@ -110,6 +110,7 @@ async def test_text_is_streamed_and_cached_tokens_are_counted_beside_the_input()
         total_tokens=14,
         cache_read_tokens=100,
         cache_write_tokens=20,
+        reasoning_tokens=2,
     )
 
 

@@ -1,13 +1,16 @@
 """Google's Gemini API, against a server on a real socket that speaks as documented."""
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.upp.wire_server import STREAM_HEAD, Answer, Exchange, serve
 from upp import (
     ErrorCode,
+    LLMRequest,
     Message,
     ProviderConfig,
     ReasoningBlock,
@@ -19,7 +22,9 @@ from upp import (
     UPPError,
     llm,
 )
+from upp.providers.failures import Failures
 from upp.providers.google import GoogleProvider
+from upp.providers.google_answer import GeminiAnswer
 
 KEY = "AIza-secret"
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}
@@ -93,7 +98,11 @@ async def test_text_is_streamed_and_thoughts_are_counted_as_output() -> None:
     }
     assert turn.stop_reason == "end_turn"
     assert turn.usage == TokenUsage(
-        input_tokens=105, output_tokens=37, total_tokens=142, cache_read_tokens=60
+        input_tokens=105,
+        output_tokens=37,
+        total_tokens=142,
+        cache_read_tokens=60,
+        reasoning_tokens=30,
     )
 
 
@@ -362,3 +371,17 @@ async def test_a_gateway_may_need_no_key() -> None:
         provider = GoogleProvider(base_url=wire.url)
         await llm(model=provider("gemini")).generate("hi")
         await provider.aclose()
+
+
+def test_a_long_answer_in_small_pieces_takes_the_time_of_its_pieces() -> None:
+    part = {"text": "0123456789" * 5}
+    piece = msgspec.json.encode({"candidates": [{"content": {"parts": [part]}}]})
+    answer = GeminiAnswer(LLMRequest(messages=()), Failures(provider="google"))
+    began = time.process_time()
+    for _ in range(100_000):
+        answer.add(piece)
+    # Joining the text anew for each piece took minutes.
+    assert (len(answer.response().message.text), time.process_time() - began < 10) == (
+        5_000_000,
+        True,
+    )

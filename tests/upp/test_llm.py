@@ -507,3 +507,13 @@ async def test_a_tool_that_changes_its_arguments_does_not_change_the_conversatio
     assert asked.tool_calls[0].arguments == {"list": [1]}
     assert turn.tool_executions[0].arguments == {"list": [1]}
     assert turn.response.text == "1"
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("sytem", r"no option 'sytem'\. Was 'system' meant"), ("zzz", r"no option 'zzz'\.$")],
+)
+def test_an_option_that_there_is_not_is_refused(name: str, told: str) -> None:
+    options: Any = {name: "x"}
+    with pytest.raises(TypeError, match=told):
+        llm(model=ScriptedModel(script=calls_then_answers()), **options)

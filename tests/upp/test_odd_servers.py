@@ -402,7 +402,9 @@ async def test_counts_and_members_may_be_null() -> None:
     turn, _ = await heard(GoogleProvider, piece)
 
     assert turn.response.text == "a"
-    assert turn.usage == TokenUsage(input_tokens=3, output_tokens=2, total_tokens=5)
+    assert turn.usage == TokenUsage(
+        input_tokens=3, output_tokens=2, total_tokens=5, reasoning_tokens=2
+    )
 
 
 async def test_an_answer_nested_without_end_is_a_text_and_no_object() -> None:

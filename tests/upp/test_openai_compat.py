@@ -172,6 +172,35 @@ async def test_cached_tokens_are_found_where_servers_tell_of_them(usage: dict[st
     assert turn.usage == TokenUsage(input_tokens=9, total_tokens=9, cache_read_tokens=4)
 
 
+@pytest.mark.parametrize(
+    ("completion", "total", "output"),
+    [
+        (40, 50, 40),  # OpenAI: the completion holds the reasoning
+        (40, None, 40),
+        (8, 50, 40),  # xAI: the reasoning stands beside the completion, and is billed
+    ],
+)
+async def test_reasoning_tokens_are_output_and_counted_once(
+    completion: int, total: int | None, output: int
+) -> None:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        await exchange.chunk(
+            usage={
+                "prompt_tokens": 10,
+                "completion_tokens": completion,
+                "total_tokens": total,
+                "completion_tokens_details": {"reasoning_tokens": 32},
+            }
+        )
+        await exchange.finish()
+
+    turn = await ask(answer)
+    assert turn.usage == TokenUsage(
+        input_tokens=10, output_tokens=output, total_tokens=10 + output, reasoning_tokens=32
+    )
+
+
 async def test_a_refusal_is_what_the_model_said() -> None:
     async def answer(exchange: Exchange) -> None:
         await exchange.send(STREAM_HEAD)

@@ -168,3 +168,33 @@ def test_a_block_that_has_no_part_is_refused(block: UserContent) -> None:
 
 def test_any_object_is_asked_for_without_a_schema() -> None:
     assert body(structure={"type": "object"})["response_format"] == {"type": "json_object"}
+
+
+CLOSED = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+NAMED = {**CLOSED, "properties": {"a": {"type": "string"}}, "required": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("structure", "strict"),
+    [
+        (CLOSED, True),
+        (NAMED, True),
+        ({**NAMED, "properties": {"a": {"type": "array", "items": NAMED}}}, True),
+        ({**NAMED, "properties": {"a": {"anyOf": [NAMED, {"type": "null"}]}}}, True),
+        ({**NAMED, "$defs": {"b": NAMED}, "properties": {"a": {"$ref": "#/$defs/b"}}}, True),
+        ({"type": "array", "items": NAMED}, False),
+        ({**NAMED, "required": []}, False),
+        ({"type": "object", "properties": {"a": {}}, "required": ["a"]}, False),
+        ({**NAMED, "properties": {"a": {"type": ["object", "null"]}}}, False),
+        ({**NAMED, "properties": {"a": {"oneOf": [{"type": "null"}]}}}, False),
+        ({**NAMED, "properties": {"a": True}}, False),
+        ({**NAMED, "properties": []}, False),
+        ({**NAMED, "$defs": []}, False),
+    ],
+)
+def test_the_api_holds_its_model_to_a_schema_that_it_can_take_as_strict(
+    structure: dict[str, Any], *, strict: bool
+) -> None:
+    sent = body(structure=structure)["response_format"]["json_schema"]
+    assert sent["schema"] == structure
+    assert sent.get("strict", False) is strict

@@ -97,7 +97,7 @@ async def test_delays_and_pauses_take_their_time() -> None:
 
     started = time.monotonic()
     await llm(model=ScriptedModel(script=script, delay=0.03)).generate([], "go")
-    assert 0.05 <= time.monotonic() - started < 1
+    assert 0.05 <= time.monotonic() - started < 30
 
 
 async def test_a_provider_plays_scripts_by_name() -> None:

@@ -1,5 +1,6 @@
 """Server-sent events out of bytes."""
 
+import time
 from itertools import pairwise
 
 import pytest
@@ -39,3 +40,20 @@ def test_an_event_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch, pie
         reader.feed(piece)
     with pytest.raises(EventTooLongError):
         reader.feed(piece)
+
+
+def test_an_event_that_is_too_long_is_refused_also_in_one_piece(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sse, "MAX_EVENT_BYTES", 33)
+    with pytest.raises(EventTooLongError):
+        EventReader().feed(b"data: " + b"x" * 33 + b"\n\n")
+
+
+def test_an_event_in_small_pieces_takes_the_time_of_its_bytes() -> None:
+    data = b"data: " + b"x" * (sse.MAX_EVENT_BYTES - 6) + b"\n\n"
+    reader = EventReader()
+    began = time.process_time()
+    events = [event for at in range(0, len(data), 64) for event in reader.feed(data[at : at + 64])]
+    # Reading all of an event anew for each piece took minutes.
+    assert (len(events), time.process_time() - began < 10) == (1, True)

@@ -1,7 +1,9 @@
 """Messages, tools, turns and errors as values and as JSON."""
 
 import copy
+import os
 import pickle
+import random
 from datetime import UTC, datetime
 from uuid import RFC_4122, UUID
 
@@ -149,12 +151,9 @@ def test_arguments_that_are_no_object_are_kept_as_malformed(
 
 
 def test_usage_adds_every_count() -> None:
-    one = TokenUsage(
-        input_tokens=1, output_tokens=2, total_tokens=3, cache_read_tokens=4, cache_write_tokens=5
-    )
-    assert one + one == TokenUsage(
-        input_tokens=2, output_tokens=4, total_tokens=6, cache_read_tokens=8, cache_write_tokens=10
-    )
+    names = TokenUsage.__struct_fields__
+    one = TokenUsage(**{name: count for count, name in enumerate(names, 1)})
+    assert one + one == TokenUsage(**{name: 2 * count for count, name in enumerate(names, 1)})
 
 
 def test_a_turn_survives_json() -> None:
@@ -196,6 +195,31 @@ def test_ids_are_random_uuids_of_version_4() -> None:
     assert len(set(ids)) == 1000
     assert {(UUID(one).version, UUID(one).variant) for one in ids} == {(4, RFC_4122)}
     assert UUID(Thread().id).version == 4
+
+
+def test_a_program_that_seeds_its_random_numbers_repeats_no_id() -> None:
+    def seeded() -> str:
+        random.seed(0)
+        return UserMessage(content=()).id
+
+    assert seeded() != seeded()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_child_repeats_no_id_of_its_parent() -> None:
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.write(write, UserMessage(content=()).id.encode())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    told = os.read(read, 100).decode()
+    os.close(read)
+    os.close(write)
+    assert UUID(told).version == 4
+    assert told != UserMessage(content=()).id
 
 
 def test_an_error_is_json_with_its_cause() -> None:

@@ -1,6 +1,6 @@
 """Anthropic's Messages API: Claude, and gateways that speak the same.
 
-The law: thoughts are kept with their signatures and go back as they came. `config.api_version` is
+Thoughts are kept with their signatures and go back as they came. `config.api_version` is
 the header `anthropic-version`. It needs no package of the vendor's.
 """
 

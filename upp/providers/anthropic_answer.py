@@ -1,6 +1,6 @@
 """What Anthropic's Messages API streams, and the message that it adds up to.
 
-The law: pure; events in, events out. Input tokens do not hold the cached ones (UAMP §8.7). Thoughts
+Pure; events in, events out. Input tokens do not hold the cached ones (UAMP §8.7). Thoughts
 keep their signatures and hidden thoughts their data in the message's metadata, so that they can be
 sent back; kinds of blocks and events that are not known are passed over.
 """
@@ -29,11 +29,16 @@ _STOP_REASONS = {
 }
 
 
+class _OutputDetails(msgspec.Struct):
+    thinking_tokens: int | None = None
+
+
 class _Usage(msgspec.Struct):
     input_tokens: int | None = None
     output_tokens: int | None = None
     cache_read_input_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
+    output_tokens_details: _OutputDetails | None = None
 
 
 class _Head(msgspec.Struct):
@@ -94,7 +99,7 @@ _KNOWN = frozenset(
 class _BlockSoFar:
     start: _Block
     pieces: list[str] = field(default_factory=list)
-    signature: str = ""
+    signature: list[str] = field(default_factory=list)
 
     @property
     def said(self) -> str:
@@ -150,7 +155,7 @@ class MessageAnswer:
     def _begin(self, index: int, start: _Block) -> list[StreamEvent]:
         if start.type == "tool_use" and not start.id:
             start.id = f"toolu_{uuid4().hex}"
-        self._blocks[index] = _BlockSoFar(start, signature=start.signature or "")
+        self._blocks[index] = _BlockSoFar(start, signature=[start.signature or ""])
         if start.text:
             return self._piece(index, _Delta(type="text_delta", text=start.text))
         if start.thinking:
@@ -166,7 +171,7 @@ class MessageAnswer:
 
     def _piece(self, index: int, delta: _Delta) -> list[StreamEvent]:
         block = self._blocks[index]
-        block.signature += delta.signature or ""
+        block.signature.append(delta.signature or "")
         piece = delta.text or delta.thinking or delta.partial_json or ""
         block.pieces.append(piece)
         match delta.type:
@@ -189,7 +194,16 @@ class MessageAnswer:
 
     def _count(self, usage: _Usage | None) -> None:
         # The counts of later events are totals and take the place of earlier ones.
-        for name, count in msgspec.structs.asdict(usage).items() if usage is not None else ():
+        if usage is None:
+            return
+        details = usage.output_tokens_details or _OutputDetails()
+        for name, count in (
+            ("input_tokens", usage.input_tokens),
+            ("output_tokens", usage.output_tokens),
+            ("cache_read_tokens", usage.cache_read_input_tokens),
+            ("cache_write_tokens", usage.cache_creation_input_tokens),
+            ("reasoning_tokens", details.thinking_tokens),
+        ):
             if count is not None:
                 self._usage[name] = count
 
@@ -208,7 +222,7 @@ class MessageAnswer:
                     layout.append({"type": "text"})
                 case "thinking":
                     content.append(ReasoningBlock(text=block.said))
-                    layout.append({"type": "thinking", "signature": block.signature})
+                    layout.append({"type": "thinking", "signature": "".join(block.signature)})
                 case "redacted_thinking":
                     layout.append({"type": start.type, "data": start.data or ""})
                 case "tool_use" if start.name == ANSWER_TOOL:
@@ -238,12 +252,6 @@ class MessageAnswer:
         return structured_data(whole, self._request.structure)
 
     def _token_usage(self) -> TokenUsage:
-        read = self._usage.get("input_tokens", 0)
-        written = self._usage.get("output_tokens", 0)
-        return TokenUsage(
-            input_tokens=read,
-            output_tokens=written,
-            total_tokens=read + written,
-            cache_read_tokens=self._usage.get("cache_read_input_tokens", 0),
-            cache_write_tokens=self._usage.get("cache_creation_input_tokens", 0),
-        )
+        usage = TokenUsage(**self._usage)
+        total = usage.input_tokens + usage.output_tokens
+        return msgspec.structs.replace(usage, total_tokens=total)

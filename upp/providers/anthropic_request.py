@@ -1,6 +1,6 @@
 """What Anthropic's Messages API is sent: upp messages as its body.
 
-The law: a pure function of the request; the caller's parameters are kept as they are. A schema
+A pure function of the request; the caller's parameters are kept as they are. A schema
 becomes a tool that the model has to call, and its call becomes the answer's text again (UAMP §8.3).
 What only this API understands (signatures of thoughts, hidden thoughts) comes back out of the
 message's metadata, in the place that it had.

@@ -1,6 +1,6 @@
 """What goes wrong between us and a model's server, as UPPError (UPP-1.3 §4.4).
 
-The law: a server's own word for a failure counts more than its HTTP status, and no message holds
+A server's own word for a failure counts more than its HTTP status, and no message holds
 the key.
 """
 

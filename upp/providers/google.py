@@ -1,6 +1,6 @@
 """Google's Gemini API.
 
-The law: signatures of thoughts go back as they came. `config.api_version` is the first part of the
+Signatures of thoughts go back as they came. `config.api_version` is the first part of the
 path. It needs no package of the vendor's.
 """
 

@@ -1,9 +1,10 @@
 """What Google's Gemini API streams, and the message that it adds up to.
 
-The law: pure; pieces in, events out. Input tokens hold the cached ones, and thoughts are output
+Pure; pieces in, events out. Input tokens hold the cached ones, and thoughts are output
 (UAMP §8.7). A stream has no last event: the reason to stop says that the answer is whole.
 """
 
+from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -15,7 +16,7 @@ from upp.model import LLMRequest, LLMResponse, structured_data
 from upp.providers.failures import Failures
 from upp.providers.google_request import NAMESPACE
 from upp.stream import StreamEvent, reasoning_delta, text_delta, tool_call_delta
-from upp.tools import ToolCall
+from upp.tools import ToolCall, parse_call
 from upp.turn import TokenUsage
 
 _FILTERED = frozenset(
@@ -77,6 +78,12 @@ class _Piece(msgspec.Struct, rename="camel"):
 _DECODER = msgspec.json.Decoder(_Piece)
 
 
+@dataclass
+class _BlockSoFar:
+    kind: type[TextBlock | ReasoningBlock]
+    pieces: list[str]
+
+
 class GeminiAnswer:
     """What a stream has said so far."""
 
@@ -87,7 +94,7 @@ class GeminiAnswer:
         self._id: str | None = None
         self._finish_reason: str | None = None
         self._usage = _Usage()
-        self._content: list[TextBlock | ReasoningBlock] = []
+        self._blocks: list[_BlockSoFar] = []
         self._calls: list[ToolCall] = []
         self._layout: list[dict[str, str]] = []
 
@@ -123,43 +130,43 @@ class GeminiAnswer:
             return [self._call(part.function_call, signature)]
         events: list[StreamEvent] = []
         if part.thought and part.text:
-            self._append(ReasoningBlock(text=part.text), goes_on=True)
-            events.append(reasoning_delta(part.text, index=len(self._content) - 1))
+            self._append(ReasoningBlock, part.text, goes_on=True)
+            events.append(reasoning_delta(part.text, index=len(self._blocks) - 1))
         elif part.text:
             goes_on = self._layout[-1:] == [{"type": "text"}]
-            if self._append(TextBlock(text=part.text), goes_on=goes_on):
+            if self._append(TextBlock, part.text, goes_on=goes_on):
                 self._layout.append({"type": "text"})
-            events.append(text_delta(part.text, index=len(self._content) - 1))
+            events.append(text_delta(part.text, index=len(self._blocks) - 1))
         if signature:
             self._layout.append({"type": "signature", **signature})
         return events
 
-    def _append(self, block: TextBlock | ReasoningBlock, *, goes_on: bool) -> bool:
-        """Keep a block, as the rest of the last one where it can be; return whether it is new."""
-        last = self._content[-1] if self._content else None
-        if goes_on and type(last) is type(block):
-            self._content[-1] = msgspec.structs.replace(last, text=last.text + block.text)
+    def _append(self, kind: type[TextBlock | ReasoningBlock], piece: str, *, goes_on: bool) -> bool:
+        """Keep a piece, of the last block where it can be; return whether its block is new."""
+        if goes_on and self._blocks and self._blocks[-1].kind is kind:
+            self._blocks[-1].pieces.append(piece)
             return False
-        self._content.append(block)
+        self._blocks.append(_BlockSoFar(kind, [piece]))
         return True
 
     def _call(self, function: _FunctionCall, signature: dict[str, str]) -> StreamEvent:
         own_id = {"id": function.id} if function.id else {}
         call_id = function.id or f"call_{uuid4().hex}"
-        arguments = function.args or {}
-        call = ToolCall(tool_call_id=call_id, tool_name=function.name, arguments=arguments)
-        self._calls.append(call)
+        arguments = msgspec.json.encode(function.args or {}).decode()
+        self._calls.append(parse_call(call_id, function.name, arguments))
         self._layout.append({"type": "call", **own_id, **signature})
         return tool_call_delta(
             call_id=call_id,
             name=function.name,
-            arguments_json=msgspec.json.encode(arguments).decode(),
+            arguments_json=arguments,
             index=len(self._calls) - 1,
         )
 
     def response(self) -> LLMResponse:
         """Return the whole answer."""
-        content: tuple[AssistantContent, ...] = tuple(self._content)
+        content: tuple[AssistantContent, ...] = tuple(
+            block.kind(text="".join(block.pieces)) for block in self._blocks
+        )
         message = AssistantMessage(
             content=content,
             tool_calls=tuple(self._calls),
@@ -189,4 +196,5 @@ class GeminiAnswer:
             output_tokens=written,
             total_tokens=read + written,
             cache_read_tokens=usage.cached_content_token_count or 0,
+            reasoning_tokens=usage.thoughts_token_count or 0,
         )

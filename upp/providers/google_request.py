@@ -1,6 +1,6 @@
 """What Google's Gemini API is sent: upp messages as its body.
 
-The law: a pure function of the request; the caller's parameters (`generationConfig`, `toolConfig`,
+A pure function of the request; the caller's parameters (`generationConfig`, `toolConfig`,
 `safetySettings`) are kept as they are. Signatures of thoughts and the ids that the API gave to its
 calls come back out of the message's metadata, in the place that they had.
 """

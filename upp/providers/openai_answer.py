@@ -1,6 +1,6 @@
 """What an OpenAI-compatible server streams: chunks, and the answer that they add up to.
 
-The law: pure; chunks in, events out, and at the end the whole message. Members that servers leave
+Pure; chunks in, events out, and at the end the whole message. Members that servers leave
 out, send as null or number in their own way are taken as they come.
 """
 
@@ -68,10 +68,16 @@ class _Details(msgspec.Struct):
     cached_tokens: int | None = None
 
 
+class _OutputDetails(msgspec.Struct):
+    reasoning_tokens: int | None = None
+
+
 class _Usage(msgspec.Struct):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    total_tokens: int | None = None
     prompt_tokens_details: _Details | None = None
+    completion_tokens_details: _OutputDetails | None = None
     # DeepSeek and Moonshot tell of cached tokens here.
     prompt_cache_hit_tokens: int | None = None
     cached_tokens: int | None = None
@@ -250,9 +256,14 @@ def _token_usage(usage: _Usage | None) -> TokenUsage:
     read, written = usage.prompt_tokens or 0, usage.completion_tokens or 0
     details = usage.prompt_tokens_details or _Details()
     cached = details.cached_tokens or usage.prompt_cache_hit_tokens or usage.cached_tokens or 0
+    reasoned = (usage.completion_tokens_details or _OutputDetails()).reasoning_tokens or 0
+    if (usage.total_tokens or 0) >= read + written + reasoned:
+        # xAI bills reasoning beside the completion; OpenAI and most others count it within.
+        written += reasoned
     return TokenUsage(
         input_tokens=read,
         output_tokens=written,
         total_tokens=read + written,
         cache_read_tokens=cached,
+        reasoning_tokens=reasoned,
     )

@@ -1,6 +1,6 @@
 """Any server that speaks OpenAI's chat completions: OpenAI, Ollama, vLLM, Groq, gateways.
 
-The law: one dialect for all of them; what a server leaves out or does in its own way is taken as it
+One dialect for all of them; what a server leaves out or does in its own way is taken as it
 comes. It needs no package of the vendor's.
 """
 

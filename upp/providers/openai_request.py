@@ -1,6 +1,6 @@
 """What an OpenAI-compatible server is sent: upp messages as a chat completions body.
 
-The law: a pure function of the request; the caller's parameters are kept as they are, and only the
+A pure function of the request; the caller's parameters are kept as they are, and only the
 members that make the protocol work (model, messages, stream) cannot be overridden.
 """
 
@@ -65,7 +65,39 @@ def request_body(model_id: str, request: LLMRequest, *, provider: str) -> dict[s
 def _response_format(structure: Mapping[str, Any]) -> dict[str, Any]:
     if wants_any_object(structure):
         return {"type": "json_object"}
-    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": structure}}
+    strict = {"strict": True} if _is_strict(structure) else {}
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": structure, **strict}}
+
+
+_STRICT_WORDS = frozenset(
+    {
+        "$defs", "$ref", "additionalProperties", "anyOf", "const", "description", "enum",
+        "exclusiveMaximum", "exclusiveMinimum", "items", "maxItems", "maximum", "minItems",
+        "minimum", "multipleOf", "pattern", "properties", "required", "title", "type",
+    }
+)  # fmt: skip
+
+
+def _is_strict(structure: Mapping[str, Any]) -> bool:
+    """Return whether the API can hold its model to a schema; it refuses others as strict."""
+    return structure.get("type") == "object" and _is_closed(structure)
+
+
+def _is_closed(schema: Any) -> bool:
+    """Return whether every object of a schema names all that it has, in words of the API's."""
+    if not isinstance(schema, Mapping) or not schema.keys() <= _STRICT_WORDS:
+        return False
+    properties, definitions = schema.get("properties", {}), schema.get("$defs", {})
+    choices = schema.get("anyOf", ())
+    if not isinstance(properties, Mapping) or not isinstance(definitions, Mapping):
+        return False
+    kind = schema.get("type")
+    if properties or kind == "object" or (isinstance(kind, list) and "object" in kind):
+        required = schema.get("required", ())
+        if schema.get("additionalProperties") is not False or {*required} != {*properties}:
+            return False
+    inner = [*properties.values(), *definitions.values(), *choices]
+    return all(map(_is_closed, [*inner, schema["items"]] if "items" in schema else inner))
 
 
 def _tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:

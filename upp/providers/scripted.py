@@ -1,6 +1,6 @@
 """A provider without a model: a script says what is answered, step by step.
 
-The law: what a script yields is what the stream shows, in that order and in those pieces. It serves
+What a script yields is what the stream shows, in that order and in those pieces. It serves
 the demonstration, agents that need no model, and every test. Tokens are counted as words.
 """
 

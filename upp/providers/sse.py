@@ -1,6 +1,6 @@
 """Reads the `data` of server-sent events out of bytes as they come (WHATWG HTML §9.2.6).
 
-The law: bytes in any pieces give the same events. Only `data` is kept: the servers that we talk to
+Bytes in any pieces give the same events. Only `data` is kept: the servers that we talk to
 say everything in it.
 """
 
@@ -15,26 +15,38 @@ class EventTooLongError(Exception):
 
 
 class EventReader:
-    """Turns chunks of bytes into the data of events."""
+    """Turns chunks of bytes into the data of events, in time that is linear in the bytes."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest = bytearray()
         self._data: list[bytes] = []
         self._size = 0
         self._began = False
+        self._after_cr = False
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Return the data of the events that this chunk completes; raises EventTooLongError."""
-        # A line ends with LF, CRLF or CR; a CR at the end may have its LF in the next chunk.
-        text = self._rest + chunk
-        held = text.endswith(b"\r")
-        if held:
-            text = text[:-1]
-        lines = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-        self._rest = lines.pop() + (b"\r" if held else b"")
-        events = [event for line in lines if (event := self._line(line)) is not None]
-        if len(self._rest) + self._size > MAX_EVENT_BYTES:
-            raise EventTooLongError
+        """Return the data of the events that this chunk completes.
+
+        Raises EventTooLongError for an event of more than MAX_EVENT_BYTES, in however many pieces
+        it comes.
+        """
+        # A line ends with LF, CRLF or CR; the LF of a CRLF may be the first byte of a chunk.
+        if self._after_cr and chunk:
+            chunk = chunk.removeprefix(b"\n")
+            self._after_cr = False
+        self._after_cr = self._after_cr or chunk.endswith(b"\r")
+        rest, *lines = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        events = []
+        for line in lines:
+            # Only the first line of a chunk has a beginning in an earlier one.
+            self._rest += rest
+            event = self._line(bytes(self._rest))
+            self._rest.clear()
+            rest = line
+            if event is not None:
+                events.append(event)
+        self._rest += rest
+        self._bound(len(self._rest))
         return events
 
     def _line(self, line: bytes) -> bytes | None:
@@ -46,6 +58,11 @@ class EventReader:
             return b"\n".join(data) if data else None
         if line.startswith(b"data:"):
             value = line[5:].removeprefix(b" ")
+            self._bound(len(value) + 1)
             self._data.append(value)
             self._size += len(value) + 1
         return None
+
+    def _bound(self, more: int) -> None:
+        if self._size + more > MAX_EVENT_BYTES:
+            raise EventTooLongError

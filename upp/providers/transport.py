@@ -1,6 +1,6 @@
 """What all providers over HTTP share: a request goes out, server-sent events come in.
 
-The law: a provider says what is posted and what an answer's pieces mean; connections, keys, time
+A provider says what is posted and what an answer's pieces mean; connections, keys, time
 limits, retries and failures are handled here. Closing the stream closes the request. httpx is used
 directly, because vendors' kits check parameters and hide members that are new (UPP-1.3 §2.5); so no
 provider needs a package of its own.
@@ -102,6 +102,12 @@ class HttpProvider(ABC):
     def environment(self) -> tuple[str | None, str | None]:
         """Return the address and the key that the environment names."""
 
+    @property
+    def address(self) -> str:
+        """The server that is asked where a request names no other."""
+        named = self.config.base_url or self.environment()[0] or self.default_base_url
+        return named.rstrip("/")
+
     @abstractmethod
     def post(
         self, model_id: str, request: LLMRequest, config: ProviderConfig, key: str | None
@@ -136,13 +142,12 @@ class HttpProvider(ABC):
         key = None if config.api_key is None else await self._key(config.api_key)
         if config.base_url is not None:
             return replace(config, base_url=config.base_url.rstrip("/")), key
-        address, own_key = self.environment()
+        _, own_key = self.environment()
         key = key or (await self._key(own_key) if own_key else None)
         if key is None and self.needs_key:
             message = f"The environment has no key for {self.name}."
             raise Failures(provider=self.name).error(message, ErrorCode.AUTHENTICATION_FAILED)
-        address = (address or self.default_base_url).rstrip("/")
-        return replace(config, base_url=address), key
+        return replace(config, base_url=self.address), key
 
     async def _key(self, given: Key) -> str | None:
         failures = Failures(provider=self.name)

@@ -1,0 +1,21 @@
+"""Ids of messages and of the states that hold them: random UUIDs, one of a kind but no secrets.
+
+A conversation makes many at once, so there is no system call for each. The generator is this
+module's own: a program that calls `random.seed()` would repeat ids otherwise.
+"""
+
+import os
+from random import Random
+
+# A UUID of version 4 has 122 free bits; these are the others.
+_FREE_BITS = 0xFFFFFFFF_FFFF_0FFF_3FFF_FFFFFFFFFFFF
+_VERSION_4 = 0x00000000_0000_4000_8000_000000000000
+_random = Random()  # noqa: S311 an id is no secret
+# A forked child would repeat its parent's ids. Windows does not fork.
+getattr(os, "register_at_fork", dict)(after_in_child=_random.seed)
+
+
+def new_id() -> str:
+    """Return a new random UUID of version 4 as text."""
+    digits = f"{_random.getrandbits(128) & _FREE_BITS | _VERSION_4:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
