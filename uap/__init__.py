@@ -1,6 +1,6 @@
 """Unified Agent Protocol 1.1: agents over the Unified Provider Protocol (UAP §1).
 
-The law: UAP says when a model is asked and what is kept; what is said, called and streamed are the
+UAP says when a model is asked and what is kept; what is said, called and streamed are the
 types of `upp`, used as they are and imported from there.
 
     bot = agent(model=provider("a-model"), tools=[search], execution=react(max_steps=20))
@@ -16,7 +16,7 @@ Strategies are in `uap.execution`, `logging()` is in `uap.middleware`. A sub-age
 developer's whose `run` calls another agent.
 """
 
-from uap.agent import Agent, agent
+from uap.agent import Agent, AgentOptions, agent
 from uap.checkpoints import (
     CheckpointMetadata,
     CheckpointStore,
@@ -24,11 +24,19 @@ from uap.checkpoints import (
     file_checkpoints,
     memory_checkpoints,
 )
+from uap.execution import (
+    ExecutionContext,
+    ExecutionStrategy,
+    LoopOptions,
+    PlanOptions,
+    ReactOptions,
+)
 from uap.middleware import Middleware, MiddlewareContext
 from uap.result import ExecutionResult, GenerateResult
 from uap.state import (
     VERSION,
     AgentState,
+    AgentStateJSON,
     InvalidState,
     PlanStep,
     SubagentExecutionTrace,
@@ -36,24 +44,32 @@ from uap.state import (
 )
 from uap.strategy import AgentStrategy
 from uap.stream import AgentStreamEvent, AgentStreamResult, UAPEvent, UAPEventType
+from uap.subagents import set_metadata
 from uap.thread_tree import ThreadNode, ThreadTree
 
 __all__ = [
     "VERSION",
     "Agent",
+    "AgentOptions",
     "AgentState",
+    "AgentStateJSON",
     "AgentStrategy",
     "AgentStreamEvent",
     "AgentStreamResult",
     "CheckpointMetadata",
     "CheckpointStore",
     "Cipher",
+    "ExecutionContext",
     "ExecutionResult",
+    "ExecutionStrategy",
     "GenerateResult",
     "InvalidState",
+    "LoopOptions",
     "Middleware",
     "MiddlewareContext",
+    "PlanOptions",
     "PlanStep",
+    "ReactOptions",
     "SubagentExecutionTrace",
     "ThreadNode",
     "ThreadTree",
@@ -63,4 +79,5 @@ __all__ = [
     "agent",
     "file_checkpoints",
     "memory_checkpoints",
+    "set_metadata",
 ]

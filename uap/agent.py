@@ -1,24 +1,24 @@
 """`agent()`: a model with its tools, made to work on a task (UAP §4).
 
-The law: (input, state) -> (turn, new state). An agent keeps nothing between two calls; all that it
+(input, state) -> (turn, new state). An agent keeps nothing between two calls; all that it
 knows comes in with the state and goes out with it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Required, TypedDict
 from uuid import uuid4
 
 from msgspec import UnsetType
 
-from uap.checkpoints import Checkpointer, CheckpointStore
+from uap.checkpoints import Checkpointer, CheckpointStore, check_session_id
 from uap.execution.context import ExecutionContext, ExecutionStrategy
 from uap.execution.loop import loop
 from uap.middleware import Middleware, MiddlewareContext, run_through
 from uap.result import GenerateResult
 from uap.state import AgentState
 from uap.strategy import AgentStrategy
-from uap.stream import AgentStreamResult, Emit
+from uap.stream import AgentStreamResult, Emit, follow
 from uap.subagents import current_round, run_as_subagent
 from uap.tool_order import check_dependencies
 from upp import (
@@ -34,6 +34,24 @@ from upp import (
 )
 from upp import Middleware as LLMMiddleware
 from upp.messages import to_message
+
+
+class AgentOptions(TypedDict, total=False):
+    """What `agent()` takes (UAP §4.2), for who keeps options before there is an agent."""
+
+    model: Required[Model]
+    execution: ExecutionStrategy | None
+    middleware: Sequence[Middleware]
+    strategy: AgentStrategy | None
+    checkpoints: CheckpointStore | None
+    session_id: str | None
+    system: str | None
+    tools: Sequence[Tool]
+    structure: Mapping[str, Any] | None
+    params: Mapping[str, Any] | None
+    config: ProviderConfig | None
+    tool_strategy: ToolUseStrategy | None
+    llm_middleware: Sequence[LLMMiddleware]
 
 
 def agent(
@@ -59,9 +77,12 @@ def agent(
     `llm_middleware` is its `middleware`. Nothing is limited unless it is asked for: also
     `tool_strategy.max_iterations` has no limit when it is not given (UAP §2.4). Raises UPPError
     INVALID_REQUEST when the API lacks what is asked for, two tools share a name, or tools depend on
-    each other in a circle.
+    each other in a circle or on a tool that is not there; ValueError for a `session_id` that is no
+    text or an empty one.
     """
     check_dependencies(tools)
+    if session_id is not None:
+        check_session_id(session_id)
     tool_strategy = tool_strategy or ToolUseStrategy()
     rounds = tool_strategy.max_iterations
     if checkpoints is not None and session_id is None:
@@ -93,8 +114,9 @@ class Agent:
 
     Inputs are texts, content blocks or messages. Without an input (None) a run goes on where the
     state ends: calls without results are run again under their ids, and then the model is asked. A
-    state with such calls and a new input gets error results for them first, since vendors refuse it
-    otherwise.
+    state that ends in the model's whole answer is finished: its answer comes back and no model is
+    asked. A state with open calls and a new input gets error results for them first, since vendors
+    refuse it otherwise.
     """
 
     id: str
@@ -140,8 +162,17 @@ class Agent:
         return await self.generate(message, state)
 
     async def query(self, message: InferenceInput) -> Turn:
-        """Answer without a conversation (UAP §4.7); the state is thrown away."""
-        return (await self.generate(message, AgentState.initial())).turn
+        """Answer without a conversation (UAP §4.7); the state is thrown away.
+
+        With a store the steps are kept under a session id of their own (UAP §12.3), which is
+        forgotten when the query ends: the checkpoints of the agent's conversation stay as they are.
+        """
+        session_id = None if self.checkpoints is None else str(uuid4())
+        alone = replace(self, session_id=session_id)
+        try:
+            return (await alone.generate(message, AgentState.initial())).turn
+        finally:
+            await Checkpointer(self.checkpoints, session_id).forget()
 
     async def _run(
         self, message: InferenceInput | None, state: AgentState, emit: Emit | None
@@ -177,7 +208,7 @@ class Agent:
         if emit is None:
             result = await self.execution.execute(context)
         else:
-            result = await self.execution.stream(context).relay(emit)
+            result = await follow(self.execution.stream(context), emit)
         # A strategy that saves nothing itself still leaves its last state behind.
         await checkpointer.save(result.state)
         return result

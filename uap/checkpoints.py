@@ -1,19 +1,20 @@
 """Where the states of agents are kept, to go on from later (UAP §12.2-12.4).
 
-The law: a checkpoint is the whole state of a session as JSON, the newest one only. Saving is the
+A checkpoint is the whole state of a session as JSON, the newest one only. Saving is the
 run's duty and never its failure: what a store raises is logged.
 """
 
 import asyncio
 import logging
 import os
-import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import quote, unquote
 from uuid import uuid4
 
 import msgspec
@@ -63,6 +64,16 @@ def metadata_of(session_id: str, state: Mapping[str, Any]) -> CheckpointMetadata
     )
 
 
+def check_session_id(session_id: Any) -> None:
+    """Raise ValueError for what is no session id: a text that has characters and is Unicode.
+
+    A run does not fail when its checkpoint cannot be saved, so this is said before there is one.
+    """
+    if not isinstance(session_id, str) or not session_id:
+        raise ValueError(f"A session_id is a text that is not empty, and not {session_id!r}.")
+    session_id.encode()
+
+
 class Checkpointer:
     """Saves the states of one run, in order."""
 
@@ -76,23 +87,37 @@ class Checkpointer:
 
         A save that began is finished even when the run is cancelled meanwhile.
         """
-        if self._store is None or self._session_id is None or state.id == self._saved:
+        store, session_id = self._store, self._session_id
+        if store is None or session_id is None or state.id == self._saved:
             return
         self._saved = state.id
-        saving = asyncio.ensure_future(self._save(self._store, self._session_id, state))
+        await self._finish(
+            lambda: store.save(session_id, state.to_json()),
+            "The checkpoint of session %s was not saved",
+        )
+
+    async def forget(self) -> None:
+        """Delete the session's checkpoint; nothing that goes wrong is raised."""
+        store, session_id = self._store, self._session_id
+        if store is not None and session_id is not None:
+            await self._finish(
+                lambda: store.delete(session_id), "The checkpoint of session %s was not deleted"
+            )
+
+    async def _finish(self, work: Callable[[], Awaitable[None]], failed: str) -> None:
+        async def logged() -> None:
+            try:
+                await work()
+            except (Exception, asyncio.CancelledError):
+                logger.exception(failed, self._session_id)
+
+        finishing = asyncio.ensure_future(logged())
         try:
             # Unlike a shield, this raises nothing of what the store does, not even a cancellation.
-            await asyncio.wait({saving})
+            await asyncio.wait({finishing})
         except asyncio.CancelledError:
-            await asyncio.wait({saving})
+            await asyncio.wait({finishing})
             raise
-
-    @staticmethod
-    async def _save(store: CheckpointStore, session_id: str, state: AgentState) -> None:
-        try:
-            await store.save(session_id, state.to_json())
-        except (Exception, asyncio.CancelledError):
-            logger.exception("The checkpoint of session %s was not saved", session_id)
 
 
 def memory_checkpoints() -> CheckpointStore:
@@ -138,10 +163,16 @@ def file_checkpoints(
     """Return a store of files (UAP §12.4): DIRECTORY/SESSION/checkpoint.json and metadata.json.
 
     Only their owner may read the files, and with a `cipher` they are sealed as well (UAP §15.3).
-    Session ids are 1-128 letters, digits, `.`, `_` and `-`, not beginning with a dot; another id
-    raises ValueError.
+    SESSION is the session's id: what no file name may hold is percent-encoded, and an id that would
+    be longer than a file name is a hash. What is no session id raises ValueError.
     """
     return _FileCheckpoints(Path(directory), cipher)
+
+
+_HASHED = "%sha256-"
+"""How the name of a hash begins; no percent-encoded id begins so."""
+_NAME_BYTES = 255
+"""The longest name of a file that systems take."""
 
 
 class _FileCheckpoints:
@@ -166,13 +197,30 @@ class _FileCheckpoints:
             await asyncio.to_thread(shutil.rmtree, self._folder(session_id))
 
     async def list(self) -> Sequence[str]:
-        paths = await asyncio.to_thread(sorted, self._directory.glob("*/checkpoint.json"))
-        return [path.parent.name for path in paths]
+        return await asyncio.to_thread(self._list)
+
+    def _list(self) -> Sequence[str]:
+        paths = sorted(self._directory.glob("*/checkpoint.json"))
+        found = [self._session_of(path.parent) for path in paths]
+        return [session_id for session_id in found if session_id is not None]
+
+    def _session_of(self, folder: Path) -> str | None:
+        """Return the id of the session in a folder; None when a long one cannot be read."""
+        if not folder.name.startswith(_HASHED):
+            return unquote(folder.name)
+        metadata: CheckpointMetadata | None = self._read(
+            folder / "metadata.json", CheckpointMetadata
+        )
+        return None if metadata is None else metadata.session_id
 
     def _folder(self, session_id: str) -> Path:
-        if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}", session_id):
-            raise ValueError(f"This is no session id: {session_id!r}")
-        return self._directory / session_id
+        check_session_id(session_id)
+        name = quote(session_id, safe="")
+        if name.startswith("."):
+            name = f"%2E{name[1:]}"
+        if len(name) > _NAME_BYTES:
+            name = f"{_HASHED}{sha256(session_id.encode()).hexdigest()}"
+        return self._directory / name
 
     def _save(self, session_id: str, state: dict[str, Any]) -> None:
         folder = self._folder(session_id)

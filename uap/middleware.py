@@ -1,6 +1,6 @@
 """Code around a run of an agent (UAP §9).
 
-The law: what goes in passes the middleware in order, what comes out in reverse order; an error
+What goes in passes the middleware in order, what comes out in reverse order; an error
 comes out the same way, until one of them gives a result in its place.
 """
 

@@ -1,20 +1,23 @@
 """The state of an agent as a value (UAP §6, §12.1).
 
-The law: a state never changes. Each operation returns a new state with a new UUIDv4 id, and nothing
-of its own can be changed through it (messages are frozen values of `upp`, and what vendors keep in
-them is theirs); what it holds is all that its JSON says.
+A state never changes. Each operation returns a new state with a new UUIDv4 id, and nothing in it
+can be changed, however deep: messages are frozen values of `upp`, and metadata is frozen here. What
+it holds is all that its JSON says.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, Self
-from uuid import uuid4
+from typing import Annotated, Any, Literal, NotRequired, Self, TypedDict
 
 import msgspec
+from msgspec.structs import force_setattr
 
-from upp import Message, TokenUsage
+from upp import InferenceInput, Message, TokenUsage
+from upp.frozen import freeze
+from upp.ids import new_id
+from upp.messages import to_message
 
 VERSION = "1.1.0"
 """The version of UAP that the JSON of a state names."""
@@ -31,6 +34,9 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     status: PlanStatus
     tool: str | None = None
 
+    def __post_init__(self) -> None:
+        force_setattr(self, "depends_on", tuple(self.depends_on))
+
 
 class ToolExecutionTrace(
     msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True
@@ -43,6 +49,9 @@ class ToolExecutionTrace(
     result: str
     is_error: bool = False
     duration: float | None = None
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "arguments", freeze(self.arguments))
 
 
 class SubagentExecutionTrace(
@@ -66,6 +75,9 @@ class SubagentExecutionTrace(
     tool_executions: tuple[ToolExecutionTrace, ...] = ()
     usage: TokenUsage | None = None
 
+    def __post_init__(self) -> None:
+        force_setattr(self, "tool_executions", tuple(self.tool_executions))
+
 
 class InvalidState(ValueError):
     """The JSON is no state of an agent, or of a version of UAP that is not understood."""
@@ -85,8 +97,17 @@ class _StateJSON(_Versioned, kw_only=True):
     subagent_traces: tuple[SubagentExecutionTrace, ...] = ()
 
 
-def _new_id() -> str:
-    return str(uuid4())
+class AgentStateJSON(TypedDict):
+    """The JSON of a state (UAP §12.1); members that may be absent are left out when empty."""
+
+    version: str
+    id: str
+    messages: list[dict[str, Any]]
+    step: int
+    metadata: dict[str, Any]
+    reasoning: NotRequired[list[str]]
+    plan: NotRequired[list[dict[str, Any]]]
+    subagentTraces: NotRequired[list[dict[str, Any]]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,11 +128,11 @@ class AgentState:
     subagent_traces: tuple[SubagentExecutionTrace, ...]
 
     def __post_init__(self) -> None:
-        try:
-            frozen = _frozen(self.metadata)
-        except RecursionError as error:
-            raise TypeError("Metadata is nested too deeply.") from error
-        object.__setattr__(self, "metadata", frozen)
+        object.__setattr__(self, "metadata", frozen_json(self.metadata))
+        object.__setattr__(self, "messages", tuple(self.messages))
+        object.__setattr__(self, "reasoning", tuple(self.reasoning))
+        object.__setattr__(self, "plan", None if self.plan is None else tuple(self.plan))
+        object.__setattr__(self, "subagent_traces", tuple(self.subagent_traces))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What keeps metadata from being changed cannot be pickled, and JSON says it all.
@@ -121,7 +142,7 @@ class AgentState:
     def initial(cls) -> Self:
         """Return the state of an agent that has heard nothing (UAP §6.2)."""
         return cls(
-            id=_new_id(),
+            id=new_id(),
             messages=(),
             step=0,
             metadata={},
@@ -130,39 +151,42 @@ class AgentState:
             subagent_traces=(),
         )
 
-    def with_message(self, message: Message) -> Self:
-        """Append a message."""
+    def with_message(self, message: InferenceInput) -> Self:
+        """Append a message; a text or a block stands for what a user says.
+
+        Raises TypeError for what is none of these.
+        """
         return self.with_messages((message,))
 
-    def with_messages(self, messages: Iterable[Message]) -> Self:
-        """Append messages."""
-        return replace(self, id=_new_id(), messages=(*self.messages, *messages))
+    def with_messages(self, messages: Iterable[InferenceInput]) -> Self:
+        """Append messages, each as `with_message` takes it."""
+        return replace(self, id=new_id(), messages=(*self.messages, *_messages(messages)))
 
-    def with_context(self, messages: Iterable[Message]) -> Self:
+    def with_context(self, messages: Iterable[InferenceInput]) -> Self:
         """Replace the whole conversation, for example by a shorter one (UAP §6.3)."""
-        return replace(self, id=_new_id(), messages=tuple(messages))
+        return replace(self, id=new_id(), messages=_messages(messages))
 
     def with_step(self, step: int) -> Self:
         """Set the number of the step."""
-        return replace(self, id=_new_id(), step=step)
+        return replace(self, id=new_id(), step=step)
 
     def with_metadata(self, key: str, value: Any) -> Self:
         """Set one value of the metadata; raises TypeError for what JSON has no word for."""
-        return replace(self, id=_new_id(), metadata={**self.metadata, key: value})
+        return replace(self, id=new_id(), metadata={**self.metadata, key: value})
 
     def with_reasoning(self, reasoning: str) -> Self:
         """Append a trace of reasoning."""
-        return replace(self, id=_new_id(), reasoning=(*self.reasoning, reasoning))
+        return replace(self, id=new_id(), reasoning=(*self.reasoning, reasoning))
 
     def with_plan(self, plan: Sequence[PlanStep]) -> Self:
         """Set the plan."""
-        return replace(self, id=_new_id(), plan=tuple(plan))
+        return replace(self, id=new_id(), plan=tuple(plan))
 
     def with_subagent_traces(self, traces: Iterable[SubagentExecutionTrace]) -> Self:
         """Append traces of sub-agents (UAP §8.5)."""
-        return replace(self, id=_new_id(), subagent_traces=(*self.subagent_traces, *traces))
+        return replace(self, id=new_id(), subagent_traces=(*self.subagent_traces, *traces))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> AgentStateJSON:
         """Return the JSON of the state (UAP §12.1); optional members that are empty are left out.
 
         Nothing in it is shared with the state.
@@ -178,7 +202,7 @@ class AgentState:
             subagent_traces=self.subagent_traces,
         )
         # Through JSON text, so that what comes out is what a store gives back.
-        plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(shape))
+        plain: AgentStateJSON = msgspec.json.decode(msgspec.json.encode(shape))
         return plain
 
     @classmethod
@@ -208,8 +232,30 @@ class AgentState:
             raise InvalidState(f"This is no agent state: {error}") from error
 
 
-def _restored(given: dict[str, Any]) -> AgentState:
+def _messages(given: Iterable[InferenceInput]) -> tuple[Message, ...]:
+    if isinstance(given, str):
+        raise TypeError("A str is one message and not several: with_message(text) appends it.")
+    return tuple([to_message(one) for one in given])
+
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def _restored(given: AgentStateJSON) -> AgentState:
     return AgentState.from_json(given)
+
+
+def frozen_json(value: Any) -> Any:
+    """Return a value of metadata that cannot be changed.
+
+    Raises TypeError for what JSON has no word for.
+    """
+    if isinstance(value, Mapping) and not value:
+        return _NOTHING
+    try:
+        return _frozen(value)
+    except RecursionError as error:
+        raise TypeError("Metadata is nested too deeply.") from error
 
 
 def _frozen(value: Any) -> Any:

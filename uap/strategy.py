@@ -1,7 +1,7 @@
 """Hooks into the life of a run (UAP §10).
 
-The law: hooks are told at the borders of steps and change nothing, except `stop_condition`, which
-ends a run, and `on_error`, which may give a result in place of an error.
+Hooks are told at the borders of steps. `stop_condition` ends a run, `on_error` may give a result in
+place of an error, and the hooks that get a state may return one with other metadata.
 """
 
 import inspect
@@ -14,6 +14,7 @@ from uap.state import AgentState
 from upp import ToolCall, ToolExecution
 
 Told = Awaitable[None] | None
+Marked = Awaitable[AgentState | None] | AgentState | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,15 +23,18 @@ class AgentStrategy:
 
     In a step: `on_step_start`, `on_reason` (react), `on_act` with the calls, `on_observe` with what
     was executed, `on_step_end` with the step's own turn and the state, then `stop_condition`. Then
-    `on_complete`, or `on_error`, which recovers when it returns a result.
+    `on_complete`, or `on_error`, which recovers when it returns a result. `on_step_start` and
+    `on_step_end` may return the state that they were given with other metadata, and the run goes on
+    with it (`state.with_metadata("totalTokens", 7)`): so the stop condition can look at what only
+    the run knows. A state that differs in more raises ValueError.
     """
 
     stop_condition: Callable[[AgentState], bool | Awaitable[bool]] | None = None
-    on_step_start: Callable[[int, AgentState], Told] | None = None
+    on_step_start: Callable[[int, AgentState], Marked] | None = None
     on_reason: Callable[[int, str], Told] | None = None
     on_act: Callable[[int, Sequence[ToolCall]], Told] | None = None
     on_observe: Callable[[int, Sequence[ToolExecution]], Told] | None = None
-    on_step_end: Callable[[int, GenerateResult], Told] | None = None
+    on_step_end: Callable[[int, GenerateResult], Marked] | None = None
     on_complete: Callable[[GenerateResult], Told] | None = None
     on_error: (
         Callable[[Exception, AgentState], GenerateResult | Awaitable[GenerateResult | None] | None]

@@ -1,16 +1,17 @@
 """Events of a running agent, and the object through which one follows it (UAP §11).
 
-The law: the agent's own events and the model's come in one stream, in the order in which they
+The agent's own events and the model's come in one stream, in the order in which they
 happened; the outcome is the same as without following.
 """
 
-from collections.abc import Awaitable, Callable
-from typing import Any, Literal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, Literal, Protocol
 
 import msgspec
 
 from uap.result import GenerateResult
 from upp import Following, StreamEvent
+from upp.middleware import maybe_await
 
 UAPEventType = Literal[
     "step_start",
@@ -55,6 +56,43 @@ class AgentStreamEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
 
 
 Emit = Callable[[AgentStreamEvent], Awaitable[None]]
+
+
+class StreamedRun(Protocol):
+    """What the `stream` of a strategy returns (UAP §11.1); an AgentStreamResult is one.
+
+    `result` is the outcome as something that can be awaited, or a function that gives it.
+    """
+
+    def __aiter__(self) -> AsyncIterator[AgentStreamEvent]:
+        """Give the events."""
+
+    @property
+    def result(self) -> Any:
+        """The GenerateResult, when the events are over; raises what the run raised."""
+
+    def abort(self) -> Any:
+        """End the run."""
+
+
+async def follow(run: StreamedRun, emit: Emit) -> GenerateResult:
+    """Give each event of a run to `emit` and return what it came to.
+
+    A run that is not followed to its end is aborted. Raises what the run raises.
+    """
+    if isinstance(run, AgentStreamResult):
+        return await run.relay(emit)
+    is_over = False
+    try:
+        async for event in run:
+            await emit(event)
+        outcome = run.result
+        result: GenerateResult = await maybe_await(outcome() if callable(outcome) else outcome)
+        is_over = True
+        return result
+    finally:
+        if not is_over:
+            await maybe_await(run.abort())
 
 
 class AgentStreamResult(Following[AgentStreamEvent, GenerateResult]):

@@ -1,6 +1,6 @@
 """Sub-agents: agents that run inside a tool of another agent (UAP §8).
 
-The law: a sub-agent is a plain tool whose `run` calls an agent; nothing is made from an agent. An
+A sub-agent is a plain tool whose `run` calls an agent; nothing is made from an agent. An
 agent that runs inside a tool call finds its parent there, tells the parent's stream about itself
 and leaves a trace in the parent's state.
 """
@@ -16,7 +16,7 @@ from uuid import uuid4
 import msgspec
 
 from uap.result import GenerateResult
-from uap.state import AgentState, SubagentExecutionTrace, ToolExecutionTrace
+from uap.state import AgentState, SubagentExecutionTrace, ToolExecutionTrace, frozen_json
 from uap.stream import AgentStreamEvent, Emit, UAPEvent
 from upp import ToolExecution, current_tool_call
 
@@ -25,7 +25,8 @@ from upp import ToolExecution, current_tool_call
 class ToolRound:
     """A round of tool calls of an agent, as seen from inside its tools.
 
-    `traces` gets what sub-agents did, descendants before their parent.
+    `traces` gets what sub-agents did, descendants before their parent, and `metadata` what the
+    tools set.
     """
 
     agent_id: str
@@ -33,10 +34,24 @@ class ToolRound:
     emit: Emit | None
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
     traces: list[SubagentExecutionTrace] = field(default_factory=list)
+    metadata: dict[str, Any] = field(default_factory=dict)
 
 
 current_round: ContextVar[ToolRound | None] = ContextVar("current_round", default=None)
 """The round that the running tool belongs to; None outside of tools."""
+
+
+def set_metadata(key: str, value: Any) -> None:
+    """Set one value of the metadata of the run whose tool this is, for its next state.
+
+    The stop condition sees it after the step (UAP §10.2), and it is in the result and in the
+    checkpoint. Inside a sub-agent it is the sub-agent's. Raises RuntimeError outside of a tool, and
+    TypeError for what JSON has no word for.
+    """
+    round_ = current_round.get()
+    if round_ is None:
+        raise RuntimeError("set_metadata() is for tools that an agent runs.")
+    round_.metadata[key] = frozen_json(value)
 
 
 async def run_as_subagent(

@@ -1,6 +1,6 @@
 """Conversations that branch: a tree of agent states (UAP §7).
 
-The law: each node holds the whole state at its place, so a branch never sees what another branch
+Each node holds the whole state at its place, so a branch never sees what another branch
 says later. The tree and its nodes change; states do not.
 """
 
@@ -76,7 +76,7 @@ class ThreadTree:
                 _NodeJSON(
                     id=node.id,
                     parent_id=node.parent_id,
-                    state=node.state.to_json(),
+                    state=dict(node.state.to_json()),
                     children=tuple(node.children),
                     name=node.name,
                 )

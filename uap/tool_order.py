@@ -1,18 +1,32 @@
 """The order in which the calls of one answer run (UAP §8.3).
 
-The law: calls run together unless a tool says otherwise. A call waits for the calls of the tools
+Calls run together unless a tool says otherwise. A call waits for the calls of the tools
 that its tool depends on; a `sequential` call is finished before the others begin, and sequential
 calls run one by one. What is absent from the answer is not waited for.
 """
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from graphlib import CycleError, TopologicalSorter
 
 from upp import ErrorCode, Tool, ToolCall, UPPError
 
 
 def check_dependencies(tools: Sequence[Tool]) -> None:
-    """Raise UPPError INVALID_REQUEST when tools depend on each other in a circle."""
+    """Raise UPPError INVALID_REQUEST when tools depend in a circle, or on a tool that is not there.
+
+    A name that is misspelt would order nothing, and the calls would run together.
+    """
+    names = [tool.name for tool in tools]
+    for tool in tools:
+        for name in tool.depends_on:
+            if name not in names:
+                close = get_close_matches(name, names, n=1)
+                meant = f" Was {close[0]!r} meant?" if close else ""
+                raise UPPError(
+                    f"The tool {tool.name!r} depends on {name!r}, which is no tool here.{meant}",
+                    code=ErrorCode.INVALID_REQUEST,
+                )
     try:
         TopologicalSorter({tool.name: tool.depends_on for tool in tools}).prepare()
     except CycleError as error:

@@ -16,7 +16,7 @@ import uap.execution
 import uap.middleware
 import upp
 from tests.uap.agents import call, model, requests, said, tool
-from uap import Agent, AgentState, AgentStrategy, agent
+from uap import Agent, AgentState, AgentStrategy, PlanStep, agent
 from upp import (
     ErrorCode,
     ImageBlock,
@@ -221,26 +221,41 @@ def test_nothing_of_upp_is_exported_again(package: object) -> None:
 
 
 def test_names_are_where_the_specification_puts_them() -> None:
-    """UAP §3.2, §13.2: what is imported from where.
-
-    AgentOptions, LoopOptions, ReactOptions and PlanOptions are keyword parameters here, and the
-    JSON of a state is a dict.
-    """
+    """UAP §3.2, §13.1, §13.2: what is imported from where; options are keyword parameters."""
     agents = {"agent", "Agent", "GenerateResult", "AgentState", "PlanStep", "AgentStrategy"}
+    options = {"AgentOptions", "LoopOptions", "ReactOptions", "PlanOptions", "AgentStateJSON"}
     streams = {"AgentStreamResult", "AgentStreamEvent", "UAPEventType"}
     kept = {"CheckpointStore", "CheckpointMetadata", "ThreadTree", "ThreadNode"}
     around = {"Middleware", "MiddlewareContext", "SubagentExecutionTrace", "ToolExecutionTrace"}
     strategies = {"loop", "react", "plan", "ExecutionStrategy", "ExecutionContext"}
 
-    assert agents | streams | kept | around <= set(uap.__all__)
-    assert strategies | {"ExecutionResult"} <= set(uap.execution.__all__)
+    executed = {"ExecutionStrategy", "ExecutionContext", "ExecutionResult"}
+    assert agents | options | streams | kept | around | executed <= set(uap.__all__)
+    assert strategies | executed <= set(uap.execution.__all__)
+    assert options - {"AgentOptions", "AgentStateJSON"} <= set(uap.execution.__all__)
     assert callable(uap.middleware.logging)
-    for factory, option in (
-        (uap.execution.loop, {"max_iterations"}),
-        (uap.execution.react, {"max_steps", "reasoning_prompt"}),
-        (uap.execution.plan, {"max_plan_steps", "allow_replan", "plan_schema"}),
+    for factory, named in (
+        (agent, uap.AgentOptions),
+        (uap.execution.loop, uap.LoopOptions),
+        (uap.execution.react, uap.ReactOptions),
+        (uap.execution.plan, uap.PlanOptions),
     ):
-        assert set(inspect.signature(factory).parameters) == option
+        assert set(inspect.signature(factory).parameters) == set(named.__annotations__)
+    of_upp = {"llm", "LLMInstance", "LLMOptions", "ProviderConfig", "ModelReference", "Message"}
+    of_upp |= {"UserMessage", "AssistantMessage", "ToolResultMessage", "Turn", "TokenUsage", "Tool"}
+    of_upp |= {"ToolCall", "ToolResult", "ToolExecution", "ToolUseStrategy", "StreamResult"}
+    of_upp |= {"StreamEvent", "StreamEventType", "UPPError", "ErrorCode", "Thread", "ThreadJSON"}
+    assert of_upp <= set(upp.__all__)
+
+
+def test_the_json_of_a_state_and_of_a_thread_is_described() -> None:
+    """UAP §12.1, §13.2: AgentStateJSON, and ThreadJSON of UPP."""
+    plan = [PlanStep(id="a", description="x", depends_on=(), status="pending")]
+    state = START.with_reasoning("hm").with_plan(plan).to_json()
+    described = uap.AgentStateJSON.__annotations__
+    assert set(described) - set(state) == {"subagentTraces"}
+    assert set(state) <= set(described)
+    assert set(upp.Thread().to_json()) == set(upp.ThreadJSON.__annotations__)
 
 
 def test_no_type_of_upp_is_wrapped() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import stat
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -21,16 +22,26 @@ from uap import (
     memory_checkpoints,
 )
 from uap.execution import ExecutionStrategy, loop, plan, react
-from upp import UPPError
+from upp import ErrorCode, UPPError
+from upp.providers.scripted import Fail
 
+DOWN = UPPError("down", code=ErrorCode.PROVIDER_ERROR)
 START = AgentState.initial()
 
 
 class Saves:
     """A store that keeps every state that it is given."""
 
-    def __init__(self, *, fail: bool = False, gate: asyncio.Event | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        fail: bool = False,
+        gate: asyncio.Event | None = None,
+        refuses: Exception | None = None,
+    ) -> None:
         self.saved: list[tuple[str, Mapping[str, Any]]] = []
+        self.deleted: list[str] = []
+        self.refuses = refuses
         self.fail = fail
         self.gate = gate
 
@@ -51,8 +62,10 @@ class Saves:
         raise LookupError(session_id)
 
     async def delete(self, session_id: str) -> None:
-        """Forget everything."""
-        self.saved = [entry for entry in self.saved if entry[0] != session_id]
+        """Say that it was asked to."""
+        if self.refuses is not None:
+            raise self.refuses
+        self.deleted.append(session_id)
 
     async def list(self) -> Sequence[str]:
         """Return the ids."""
@@ -290,16 +303,98 @@ async def test_a_file_sealed_with_another_key_is_no_checkpoint(tmp_path: Path) -
     assert await other.load("s") is None
 
 
-@pytest.mark.parametrize("session_id", ["", ".", "..", "../x", "a/b", "a\\b", "a\n", "x" * 129])
-async def test_an_id_that_leads_elsewhere_is_refused(tmp_path: Path, session_id: str) -> None:
+LONG = "ß" * 300
+
+
+@pytest.mark.parametrize(
+    ("session_id", "folder"),
+    [
+        ("oslo.7", "oslo.7"),
+        ("user@example.com", "user%40example.com"),
+        (".", "%2E"),
+        ("..", "%2E."),
+        ("../x", "%2E.%2Fx"),
+        ("a/b\\c\n", "a%2Fb%5Cc%0A"),
+        ("50 %", "50%20%25"),
+        (LONG, f"%sha256-{sha256(LONG.encode()).hexdigest()}"),
+    ],
+)
+async def test_every_session_has_a_folder_of_its_own(
+    tmp_path: Path, session_id: str, folder: str
+) -> None:
+    """UAP §12.4: fileCheckpoints() keeps the state of every session, whatever its id."""
     store = file_checkpoints(tmp_path / "kept")
-    for use in (store.load, store.load_metadata, store.delete):
-        with pytest.raises(ValueError, match="no session id"):
-            await use(session_id)
-    with pytest.raises(ValueError, match="no session id"):
+    bot = agent(model=model("yes"), checkpoints=store, session_id=session_id)
+    result = await bot.generate("go", START)
+
+    assert await store.load(session_id) == result.state.to_json()
+    metadata = await store.load_metadata(session_id)
+    assert metadata is not None
+    assert metadata.session_id == session_id
+    assert await store.list() == [session_id]
+    assert names_in(tmp_path) == ["kept"]
+    assert names_in(tmp_path / "kept") == [folder]
+    await store.delete(session_id)
+    assert await store.list() == []
+
+
+async def test_a_long_id_that_cannot_be_read_is_not_listed(tmp_path: Path) -> None:
+    store = file_checkpoints(tmp_path, cipher=Fernet(Fernet.generate_key()))
+    await store.save(LONG, START.to_json())
+    await store.save("short", START.to_json())
+
+    assert await file_checkpoints(tmp_path).list() == ["short"]
+
+
+@pytest.mark.parametrize("session_id", ["", 5, b"s", "half a \ud800"])
+async def test_what_is_no_session_id_is_refused_before_the_run(
+    tmp_path: Path, session_id: Any
+) -> None:
+    store = file_checkpoints(tmp_path)
+    with pytest.raises(ValueError, match=r"session_id|surrogates"):
+        agent(model=model("yes"), checkpoints=store, session_id=session_id)
+    with pytest.raises(ValueError, match=r"session_id|surrogates"):
         await store.save(session_id, START.to_json())
 
-    assert names_in(tmp_path) == []
+
+@pytest.mark.parametrize("kind", ["memory", "files"])
+async def test_a_query_leaves_the_conversation_as_it_is(tmp_path: Path, kind: str) -> None:
+    """UAP §4.7, §12.3: a query has no state, and the checkpoint is that of the conversation."""
+    store = memory_checkpoints() if kind == "memory" else file_checkpoints(tmp_path)
+    bot = agent(model=model("yes", "no"), checkpoints=store, session_id="s")
+    result = await bot.ask("Is it true?", START)
+    turn = await bot.query("Something else?")
+
+    assert turn.response.text == "no"
+    assert await store.load("s") == result.state.to_json()
+    assert list(await store.list()) == ["s"]
+
+
+async def test_a_query_keeps_its_steps_until_it_ends() -> None:
+    """UAP §12.3, §4.7: saved after each step, under a session of its own, and then discarded."""
+    store = Saves()
+    bot = agent(model=model(call("t"), "yes"), tools=[tool("t")], checkpoints=store, session_id="s")
+    await bot.query("go")
+
+    sessions = {session_id for session_id, _ in store.saved}
+    assert [state["step"] for _, state in store.saved] == [1, 2]
+    assert len(sessions) == 1
+    assert UUID(store.deleted[0]).version == 4
+    assert sessions == set(store.deleted)
+
+
+@pytest.mark.parametrize("fails", [OSError("disk full"), None])
+async def test_what_happens_to_a_query_reaches_its_caller(
+    caplog: pytest.LogCaptureFixture, fails: Exception | None
+) -> None:
+    """UAP §4.7: the state is discarded however the query ends; a store that fails is logged."""
+    store = Saves(refuses=fails)
+    bot = agent(model=model([Fail(DOWN)]), checkpoints=store)
+    with pytest.raises(UPPError, match="down"):
+        await bot.query("go")
+
+    assert len(store.deleted) == (0 if fails else 1)
+    assert ("was not deleted" in caplog.text) is (fails is not None)
 
 
 async def test_a_save_that_fails_leaves_the_last_checkpoint(tmp_path: Path) -> None:

@@ -1,14 +1,17 @@
 """The loop, and what holds for the steps of every strategy."""
 
+import json
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
-from tests.uap.agents import Answers, call, followed, kinds, model, requests, said, tool
-from uap import AgentState, AgentStrategy, GenerateResult, agent
-from uap.execution import loop
+from tests.uap.agents import Answers, call, content, followed, kinds, model, requests, said, tool
+from uap import AgentState, AgentStrategy, ExecutionStrategy, GenerateResult, agent
+from uap.execution import loop, plan, react
 from upp import (
+    AssistantMessage,
     ErrorCode,
     LLMRequest,
     LLMResponse,
@@ -254,3 +257,55 @@ async def test_the_call_of_a_tool_error_goes_on() -> None:
 def test_calls_are_those_of_upp() -> None:
     """UAP §1.4 MUST: UPP's types are used directly."""
     assert ToolCall.__module__ == "upp.tools"
+
+
+@pytest.mark.parametrize(
+    ("execution", "answers"),
+    [
+        (loop(), [call("t"), "fine"]),
+        (react(), ["hm", call("t"), "hm", "fine"]),
+        (plan(), ['{"steps": [{"id": "a", "description": "x"}]}', call("t"), "fine"]),
+    ],
+    ids=lambda given: getattr(given, "name", ""),
+)
+@pytest.mark.parametrize("streaming", [False, True])
+async def test_a_finished_run_comes_back_and_no_model_is_asked(
+    execution: ExecutionStrategy, answers: list[Any], *, streaming: bool
+) -> None:
+    """UAP §4.4, §12: going on from a checkpoint of a run that had ended gives its result."""
+    bot = agent(model=model(*answers, "never"), tools=[tool("t")], execution=execution)
+    ended = await bot.ask("go", START)
+    asked = len(requests(bot))
+    kept = AgentState.from_json(json.loads(json.dumps(ended.state.to_json())))
+    again = await (bot.stream(None, kept) if streaming else bot.generate(None, kept))
+
+    assert len(requests(bot)) == asked
+    assert again.turn.response == ended.turn.response
+    assert again.state.messages == ended.state.messages
+    assert content(again.state) == content(ended.state)
+    # Nothing was said and used by this call.
+    assert (again.turn.messages, again.turn.usage, again.turn.cycles) == ((), TokenUsage(), 0)
+    # And the conversation goes on.
+    later = await agent(model=model("later")).ask("more", again.state)
+    assert said(later.state.messages)[-2:] == ["user more", "assistant later"]
+
+
+async def test_a_finished_answer_in_a_shape_comes_back_with_its_data() -> None:
+    """UAP §4.2, §4.4: the structure of a finished run."""
+    bot = agent(model=model('{"a": 1}'), structure={"type": "object"})
+    ended = await bot.ask("go", START)
+
+    assert (await bot.generate(None, ended.state)).turn.data == ended.turn.data == {"a": 1}
+
+
+@pytest.mark.parametrize("mark", ["unfinished", "synthetic"])
+async def test_an_answer_that_was_cut_off_is_asked_for_again(mark: str) -> None:
+    half = AssistantMessage(content="ha", metadata={"uap": {mark: True}})
+    bot = agent(model=model("lf"))
+    result = await bot.generate(None, START.with_messages(["go", half]))
+
+    assert said(result.state.messages) == ["user go", "assistant ha", "assistant lf"]
+
+
+async def test_an_empty_state_is_not_finished() -> None:
+    assert (await agent(model=model("x")).generate(None, START)).turn.response.text == "x"

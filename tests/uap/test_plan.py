@@ -331,12 +331,49 @@ async def test_calls_that_the_developer_runs_stop_the_plan_where_it_is() -> None
 )
 async def test_a_plan_that_cannot_be_carried_out_is_refused(reply: str, message: str) -> None:
     """UAP §5.4: the plan has the structure of planSchema, and no step is skipped in silence."""
-    bot = agent(model=model(reply), execution=plan())
+    for allow_replan, asked in ((False, 1), (True, 3)):
+        bot = agent(model=model(reply), execution=plan(allow_replan=allow_replan))
 
-    with pytest.raises(UPPError, match=message) as raised:
-        await bot.generate("go", START)
-    assert raised.value.code is ErrorCode.INVALID_RESPONSE
-    assert len(requests(bot)) == 1
+        with pytest.raises(UPPError, match=message) as raised:
+            await bot.generate("go", START)
+        assert raised.value.code is ErrorCode.INVALID_RESPONSE
+        assert len(requests(bot)) == asked
+
+
+async def test_a_plan_that_cannot_be_read_is_asked_for_again() -> None:
+    """UAP §5.4: allowReplan, also for the first plan."""
+    bot = agent(
+        model=model("I will.", a_plan(step("a", "b")), a_plan(step("a")), "did a"), execution=plan()
+    )
+    stream = bot.stream("go", START)
+
+    assert details(await followed(stream)) == [
+        *("start 1 planning", "end 1", "start 2 planning", "end 2"),
+        *("start 3 planning", "end 3 a=pending", "start 4 execute a", "end 4 a=completed"),
+    ]
+    assert (await stream).turn.response.text == "did a"
+    assert "cannot be carried out. Failed to parse" in prompts(bot)[1]
+    assert "wait for what is never done: a" in prompts(bot)[2]
+
+
+async def test_a_new_plan_that_cannot_be_read_is_asked_for_again() -> None:
+    """UAP §5.4: allowReplan, and what is done stays done."""
+    answers = (a_plan(step("a")), [Fail(DOWN)], "Hm.", a_plan(step("b")), "did b")
+    bot = agent(model=model(*answers), execution=plan())
+    result = await bot.generate("go", START)
+
+    assert statuses(result.state) == {"b": "completed"}
+
+
+async def test_the_stop_condition_ends_a_run_without_a_plan() -> None:
+    bot = agent(
+        model=model("I will."),
+        execution=plan(),
+        strategy=AgentStrategy(stop_condition=lambda state: state.step == 2),
+    )
+    result = await bot.generate("go", START)
+
+    assert (result.state.plan, len(requests(bot))) == (None, 2)
 
 
 async def test_a_plan_is_cut_to_the_limit_after_it_was_put_in_order(

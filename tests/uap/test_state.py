@@ -11,6 +11,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from tests.uap.agents import said
 from uap import AgentState, InvalidState, PlanStep, SubagentExecutionTrace, ToolExecutionTrace
 from upp import (
     AssistantMessage,
@@ -275,3 +276,57 @@ def test_json_that_is_nested_too_deeply_is_refused() -> None:
 
     with pytest.raises(InvalidState, match="too deeply"):
         AgentState.from_json(given)
+
+
+def test_nothing_inside_a_state_can_be_changed() -> None:
+    """UAP §6.2: every operation returns a new state, and the old one is immutable, however deep."""
+    kept: dict[str, Any] = {"vendor": {"signature": ["s"]}}
+    arguments: dict[str, Any] = {"query": {"words": ["key"]}}
+    call = ToolCall(tool_call_id="c", tool_name="t", arguments=arguments)
+    trace = SubagentExecutionTrace(
+        subagent_id="s",
+        subagent_type="t",
+        parent_tool_call_id="c",
+        prompt="",
+        start_time=0,
+        end_time=0,
+        success=True,
+        tool_executions=[
+            ToolExecutionTrace(tool_name="t", tool_call_id="c", arguments=arguments, result="")
+        ],  # type: ignore[arg-type]
+    )
+    state = (
+        AgentState.initial()
+        .with_message(AssistantMessage(content="hm", tool_calls=[call], metadata=kept))
+        .with_subagent_traces([trace])
+        .with_plan([PlanStep(id="a", description="", depends_on=["b"], status="pending")])  # type: ignore[arg-type]
+    )
+    before = state.to_json()
+
+    kept["vendor"]["signature"].append("other")
+    arguments["query"]["words"].clear()
+    spoken: Any = state.messages[0]
+    traced = state.subagent_traces[0].tool_executions[0].arguments
+    for held in (spoken.metadata, spoken.tool_calls[0].arguments, traced):
+        with pytest.raises(TypeError):
+            held["new"] = 1
+        with pytest.raises(TypeError):
+            next(iter(held.values())).clear()
+    assert state.to_json() == before
+    assert [type(one) for one in (state.plan, state.subagent_traces[0].tool_executions)] == [
+        tuple
+    ] * 2
+    assert state.plan == (PlanStep(id="a", description="", depends_on=("b",), status="pending"),)
+
+
+def test_a_conversation_is_given_as_it_is_said() -> None:
+    """UAP §6.2: withMessage, withMessages and withContext take what a model is asked."""
+    state = AgentState.initial().with_message("hi").with_messages([TextBlock(text="there")])
+    assert said(state.messages) == ["user hi", "user there"]
+    assert said(state.with_context(["again"]).messages) == ["user again"]
+    for wrong in (state.with_messages, state.with_context):
+        with pytest.raises(TypeError, match="with_message"):
+            wrong("hi")
+    given: Any = 5
+    with pytest.raises(TypeError, match="a int was given"):
+        state.with_message(given)

@@ -93,6 +93,7 @@ async def test_a_sub_agent_leaves_a_trace_in_the_state_of_its_parent() -> None:
             "totalTokens": 9,
             "cacheReadTokens": 0,
             "cacheWriteTokens": 0,
+            "reasoningTokens": 0,
         },
     }
 

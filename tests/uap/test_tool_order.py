@@ -98,3 +98,22 @@ def test_tools_that_depend_on_each_other_in_a_circle_are_refused() -> None:
     with pytest.raises(UPPError, match="circle: ") as raised:
         agent(model=model("x"), tools=tools)
     assert raised.value.code is ErrorCode.INVALID_REQUEST
+
+
+@pytest.mark.parametrize(
+    ("depends_on", "told"),
+    [
+        (["serch"], "Was 'search' meant"),
+        (["x"], r"'read' depends on 'x', which is no tool here\.$"),
+    ],
+)
+def test_a_tool_that_depends_on_no_tool_is_refused(depends_on: list[str], told: str) -> None:
+    """UAP §8.3: dependsOn names tools; a name that is misspelt would order nothing."""
+    with pytest.raises(UPPError, match=told) as raised:
+        agent(model=model("x"), tools=[tool("search"), tool("read", depends_on=depends_on)])
+    assert raised.value.code is ErrorCode.INVALID_REQUEST
+
+
+def test_one_name_is_no_sequence_of_names() -> None:
+    with pytest.raises(TypeError, match=r"\['search'\]"):
+        tool("read", depends_on="search")

@@ -1,10 +1,10 @@
 """How agents come to an answer: the strategies, and the parts to make others of (UAP §5)."""
 
 from uap.execution.context import ExecutionContext, ExecutionStrategy
-from uap.execution.loop import loop
-from uap.execution.plan import plan
+from uap.execution.loop import LoopOptions, loop
+from uap.execution.plan import PlanOptions, plan
 from uap.execution.planning import PLAN_SCHEMA
-from uap.execution.react import react
+from uap.execution.react import ReactOptions, react
 from uap.execution.steps import Steps, run_steps, stream_steps
 from uap.result import ExecutionResult
 
@@ -13,6 +13,9 @@ __all__ = [
     "ExecutionContext",
     "ExecutionResult",
     "ExecutionStrategy",
+    "LoopOptions",
+    "PlanOptions",
+    "ReactOptions",
     "Steps",
     "loop",
     "plan",

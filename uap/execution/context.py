@@ -1,6 +1,6 @@
 """What a strategy gets and what it must be (UAP §5.1).
 
-The law: an agent says what, a strategy says how; any object with these three members is one.
+An agent says what, a strategy says how; any object with these three members is one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from uap.result import ExecutionResult
     from uap.state import AgentState
     from uap.strategy import AgentStrategy
-    from uap.stream import AgentStreamResult
+    from uap.stream import StreamedRun
     from upp import LLMInstance, Message, Tool
 
 
@@ -49,5 +49,8 @@ class ExecutionStrategy(Protocol):
     async def execute(self, context: ExecutionContext) -> ExecutionResult:
         """Run to the end. Raises what the model, a hook or an approval raises."""
 
-    def stream(self, context: ExecutionContext) -> AgentStreamResult:
-        """Like `execute`, but live; the result is the same (UAP §11.3)."""
+    def stream(self, context: ExecutionContext) -> StreamedRun:
+        """Like `execute`, but live; the result is the same (UAP §11.3).
+
+        What comes back is iterated for its events, has a `result` and can be aborted (UAP §11.1).
+        """

@@ -2,11 +2,18 @@
 
 import math
 from dataclasses import dataclass
+from typing import TypedDict
 
 from uap.execution.context import ExecutionContext, ExecutionStrategy
 from uap.execution.steps import Steps, run_steps, stream_steps
 from uap.result import ExecutionResult
 from uap.stream import AgentStreamResult
+
+
+class LoopOptions(TypedDict, total=False):
+    """What `loop()` takes, for who keeps options before there is a strategy."""
+
+    max_iterations: float
 
 
 def loop(*, max_iterations: float = math.inf) -> ExecutionStrategy:
@@ -30,7 +37,7 @@ class _Loop:
         return stream_steps(context, self._body)
 
     async def _body(self, steps: Steps) -> None:
-        while True:
+        while not steps.finished:
             await steps.begin()
             acted = await steps.act(tools=self.max_iterations > 0)
             if await steps.end() or not acted or steps.number >= self.max_iterations:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 
@@ -16,6 +16,7 @@ from uap.execution.planning import (
     read_plan,
     replanning_prompt,
     step_prompt,
+    unreadable_prompt,
 )
 from uap.execution.steps import Steps, run_steps, stream_steps
 from uap.result import ExecutionResult
@@ -33,6 +34,17 @@ _HOPELESS = {
 }
 """What another plan cannot help against."""
 
+PLANS_IN_A_ROW = 3
+"""A model that writes so many plans in a row that cannot be read will not write another one."""
+
+
+class PlanOptions(TypedDict, total=False):
+    """What `plan()` takes, for who keeps options before there is a strategy."""
+
+    max_plan_steps: float
+    allow_replan: bool
+    plan_schema: Mapping[str, Any]
+
 
 def plan(
     *,
@@ -46,9 +58,10 @@ def plan(
     with its tools, until the model calls no more of them. When a plan leaves nothing to do, the
     model is asked for the answer. A step of the plan fails when the inference fails, or when the
     tool that it names was called and has only failed: with `allow_replan` the model then makes a
-    new plan for what is left, else the run fails. Only the first `max_plan_steps` of a plan are
-    kept. `plan_schema` describes an object with `steps` like
-    those of the default, and maybe more. A run without an input goes on with an unfinished plan.
+    new plan for what is left, else the run fails. A plan that cannot be read or carried out is
+    asked for again likewise, and fails the run when it is the third one in a row. Only the first
+    `max_plan_steps` of a plan are kept. `plan_schema` describes an object with `steps` like those
+    of the default, and maybe more. A run without an input goes on with an unfinished plan.
     """
     return _Plan(max_plan_steps=max_plan_steps, allow_replan=allow_replan, plan_schema=plan_schema)
 
@@ -89,6 +102,8 @@ class _Run:
         if self.steps.resumes and any(step.status != "completed" for step in self.plan):
             in_order(self.plan, after=(), provider=self.model.provider)
             stop = False
+        elif self.steps.finished:
+            return
         else:
             stop = await self._make_plan(None)
         while not stop:
@@ -105,7 +120,6 @@ class _Run:
 
     async def _make_plan(self, failed: PlanStep | None) -> bool:
         phase = "replanning" if failed else "planning"
-        await self.steps.begin(phase=phase)
         able = self.model.capabilities.structured_output
         schema, limit = self.options.plan_schema, self.options.max_plan_steps
         prompt = planning_prompt(self.steps.tools, limit=limit, schema=None if able else schema)
@@ -113,8 +127,24 @@ class _Run:
         if failed is not None:
             prompt = f"{replanning_prompt(self.plan, failed, self.reason)}\n{prompt}"
             completed = tuple(step for step in self.plan if step.status == "completed")
-        turn = await self.steps.consult(prompt, phase="plan", structure=schema if able else None)
-        made = read_plan(turn, completed=completed, limit=limit, provider=self.model.provider)
+        asked = prompt
+        attempts = 0
+        while True:
+            attempts += 1
+            await self.steps.begin(phase=phase)
+            turn = await self.steps.consult(asked, phase="plan", structure=schema if able else None)
+            try:
+                made = read_plan(
+                    turn, completed=completed, limit=limit, provider=self.model.provider
+                )
+            except UPPError as error:
+                if not self.options.allow_replan or attempts == PLANS_IN_A_ROW:
+                    raise
+                asked = f"{unreadable_prompt(error.message)}\n{prompt}"
+                if await self.steps.end(phase=phase, plan=self.plan):
+                    return True
+            else:
+                break
         self.steps.state = self.steps.state.with_plan(made)
         self.answered = False
         return await self.steps.end(phase=phase, plan=made)

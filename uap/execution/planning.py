@@ -1,6 +1,6 @@
 """What a model is told about plans, and how its plan is read (UAP §5.4).
 
-The law: a plan that cannot be carried out is refused as a whole; no step is left out in silence.
+A plan that cannot be carried out is refused as a whole; no step is left out in silence.
 """
 
 import json
@@ -90,6 +90,11 @@ def replanning_prompt(plan: Sequence[PlanStep], failed: PlanStep, reason: str) -
         f"Done so far: {', '.join(done) or 'nothing'}. Not begun: {', '.join(left) or 'nothing'}.\n"
         "Make a new plan with the steps that are left to do; they may depend on those done so far."
     )
+
+
+def unreadable_prompt(problem: str) -> str:
+    """Return what is said before the prompt for a plan when the last one could not be read."""
+    return f"That plan cannot be carried out. {problem}"
 
 
 def step_prompt(step: PlanStep, *, last: bool) -> str:

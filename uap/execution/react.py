@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import TypedDict
 
 from uap.execution.context import ExecutionContext, ExecutionStrategy
 from uap.execution.steps import Steps, run_steps, stream_steps
@@ -19,6 +20,13 @@ _ACTING_PROMPT = (
     "Now do what you have concluded: call the tools that are needed, or give the answer if "
     "nothing is missing."
 )
+
+
+class ReactOptions(TypedDict, total=False):
+    """What `react()` takes, for who keeps options before there is a strategy."""
+
+    max_steps: float
+    reasoning_prompt: str
 
 
 def react(
@@ -44,7 +52,7 @@ class _React:
         return stream_steps(context, self._body)
 
     async def _body(self, steps: Steps) -> None:
-        while True:
+        while not steps.finished:
             await steps.begin(phase="reasoning")
             thought = await steps.consult(self.reasoning_prompt, phase="reason")
             await steps.reason(_reasoning(thought.response))

@@ -1,6 +1,6 @@
 """The parts that strategies are made of (UAP §5, §10, §11).
 
-The law: one step is one inference and the round of tools that it asks for (react thinks once
+One step is one inference and the round of tools that it asks for (react thinks once
 before). All that was said is in the state, all that was used is in the turn, and hooks, events and
 checkpoints happen here, so that they are the same for every strategy and with and without a stream.
 """
@@ -13,11 +13,13 @@ import msgspec
 
 from uap.execution.context import ExecutionContext
 from uap.result import GenerateResult
+from uap.state import AgentState
 from uap.strategy import call_hook
 from uap.stream import AgentStreamEvent, AgentStreamResult, Emit, UAPEvent, UAPEventType
 from uap.subagents import ToolRound, current_round
 from uap.tool_order import order_of_calls
 from upp import (
+    AssistantMessage,
     ErrorCode,
     LLMInstance,
     Message,
@@ -34,6 +36,7 @@ from upp import (
     UserMessage,
 )
 from upp.messages import unanswered_calls
+from upp.model import structured_data
 
 Body = Callable[["Steps"], Awaitable[None]]
 
@@ -56,12 +59,29 @@ class Steps:
         self._step = _Part(context.state.messages)
         self._rounds = 0
         self.number = 0
-        self.state = context.state.with_messages(_opening(context)).with_step(0)
+        self.state = context.state
+        if not self.finished:
+            self.state = context.state.with_messages(_opening(context)).with_step(0)
 
     @property
     def resumes(self) -> bool:
         """Whether the run goes on where an earlier one ended."""
         return self._context.input is None
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run was given no input and a state that ends in the model's whole answer.
+
+        There is nothing to ask a model then: a strategy that returns at once gives the answer that
+        is there. An answer that was cut off says `{"uap": {"unfinished": true}}` in its metadata,
+        and is no whole one.
+        """
+        last = self._context.state.messages[-1:]
+        if not self.resumes or not last or not isinstance(last[0], AssistantMessage):
+            return False
+        marks = last[0].metadata.get("uap") or {}
+        own = marks.get("synthetic") or marks.get("unfinished")
+        return not own and not last[0].has_tool_calls
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -72,7 +92,7 @@ class Steps:
         """Begin a step; `data` is for its event. Calls left open before the run are run first."""
         self.number += 1
         self.state = self.state.with_step(self.number)
-        await call_hook(self._hooks.on_step_start, self.number, self.state)
+        self._adopt(await call_hook(self._hooks.on_step_start, self.number, self.state))
         await self._tell("step_start", data)
         if self.number == 1:
             await self._use_tools(unanswered_calls(self.state.messages))
@@ -132,16 +152,41 @@ class Steps:
         """
         step, self._step = self._step, _Part(self.state.messages)
         turn = step.turn(self.state.messages)
-        await call_hook(
-            self._hooks.on_step_end, self.number, GenerateResult(turn=turn, state=self.state)
-        )
+        result = GenerateResult(turn=turn, state=self.state)
+        self._adopt(await call_hook(self._hooks.on_step_end, self.number, result))
         await self._tell("step_end", {"usage": turn.usage, **data})
         await self._context.save(self.state)
         return bool(await call_hook(self._hooks.stop_condition, self.state))
 
     def result(self) -> GenerateResult:
-        """Return what the run came to, with the turn over all of its steps."""
+        """Return what the run came to, with the turn over all of its steps.
+
+        The turn of a run that was `finished` before has the answer that is there, and nothing used.
+        """
+        if self.finished and not self.number:
+            return GenerateResult(turn=self._kept(), state=self.state)
         return GenerateResult(turn=self._run.turn(self.state.messages), state=self.state)
+
+    def _kept(self) -> Turn:
+        (answer,) = (one for one in self.state.messages[-1:] if isinstance(one, AssistantMessage))
+        return Turn(
+            messages=(),
+            response=answer,
+            tool_executions=(),
+            usage=TokenUsage(),
+            cycles=0,
+            stop_reason="end_turn",
+            data=structured_data(answer, self._llm.structure),
+        )
+
+    def _adopt(self, given: Any) -> None:
+        """Take the metadata of the state that a hook returned; anything else is no state."""
+        if not isinstance(given, AgentState):
+            return
+        same = replace(given, id=self.state.id, metadata=self.state.metadata)
+        if same != self.state:
+            raise ValueError("A hook may change the metadata of a state, and nothing else in it.")
+        self.state = given
 
     async def _infer(self, llm: LLMInstance, messages: Sequence[Message]) -> Turn:
         if self._emit_model is None:
@@ -179,6 +224,8 @@ class Steps:
         self.state = self.state.with_message(answer)
         if round_.traces:
             self.state = self.state.with_subagent_traces(round_.traces)
+        for key, value in round_.metadata.items():
+            self.state = self.state.with_metadata(key, value)
         self._run.executions += executions
         self._step.executions += executions
         await call_hook(self._hooks.on_observe, self.number, executions)
