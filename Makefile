@@ -9,10 +9,10 @@ DEV := $(VENV)/.dev-installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint check fmt bench chaos docs lock
+.PHONY: help install run test lint check fmt bench chaos odd-fields money-property docs lock
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
 
 run: $(RUNTIME) ## Start the server with its demo (PORT, DATA_DIR, DATABASE_URL, REDIS_URL)
 	@$(BIN)/python manage.py migrate -v 0
@@ -44,6 +44,12 @@ bench: $(DEV) ## Run the benchmarks
 chaos: $(DEV) ## Kill, cut and repeat around the ledger for ten minutes on each database
 	$(BIN)/python -m tests.faults.ledger_chaos --database sqlite $(ARGS)
 	$(BIN)/python -m tests.faults.ledger_chaos --database postgres $(ARGS)
+
+odd-fields: $(DEV) ## Send odd numbers and choices in every field of every transport, for long
+	ODD_EXAMPLES=2000 $(BIN)/pytest -q --timeout=3600 tests/faults/test_odd_fields.py $(ARGS)
+
+money-property: $(DEV) ## Draw 10,000 paid turns, and who agreed to pay for each, on each database
+	@MONEY_EXAMPLES=10000 $(BIN)/python -m tests.run tests/journeys/test_money_property.py $(ARGS)
 
 docs: $(DEV) ## Write docs/protocol from the types
 	$(BIN)/python -m uamp.reference docs/protocol

@@ -1,0 +1,98 @@
+"""The libraries as wheels: together and alone, with types and licence, and nothing beside them."""
+
+from __future__ import annotations
+
+import subprocess
+import tomllib
+from typing import TYPE_CHECKING
+from zipfile import ZipFile
+
+import pytest
+
+from tests.wheels import ALONE, ROOT, TOGETHER, build_wheels, environment, metadata_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LIBRARIES = ("uamp", "upp", "uap")
+VENDORS = {"Provides-Extra: openai", "Provides-Extra: anthropic", "Provides-Extra: google"}
+IMPORTED = """
+import importlib, pkgutil, sys
+from importlib.util import find_spec
+
+here, absent = sys.argv[1].split(","), sys.argv[2].split(",")
+assert [name for name in absent if find_spec(name)] == []
+for name in here:
+    package = importlib.import_module(name)
+    for module in pkgutil.walk_packages(package.__path__, f"{name}."):
+        importlib.import_module(module.name)
+    assert "required" not in package.__file__ and "environment" in package.__file__
+print(*sorted(set(here)))
+"""
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Build all wheels."""
+    return build_wheels(tmp_path_factory.mktemp("wheels"))
+
+
+@pytest.mark.parametrize("project", [TOGETHER, *ALONE])
+def test_a_wheel_holds_its_packages_their_types_and_the_licence(
+    wheels: dict[str, Path], project: str
+) -> None:
+    held = LIBRARIES if project == TOGETHER else (project.rpartition("/")[2],)
+    with ZipFile(wheels[project]) as wheel:
+        names = wheel.namelist()
+        licence = next(name for name in names if name.endswith(".dist-info/licenses/LICENSE"))
+        assert wheel.read(licence) == (ROOT / "LICENSE").read_bytes()
+    packages = {name.partition("/")[0] for name in names if ".dist-info/" not in name}
+    source = {str(path.relative_to(ROOT)) for name in held for path in (ROOT / name).rglob("*.py")}
+
+    assert packages == set(held)
+    assert {f"{name}/py.typed" for name in held} | source <= set(names)
+    assert {name for name in names if not name.endswith((".py", "/py.typed"))} == {
+        name for name in names if ".dist-info/" in name
+    }
+    metadata = set(metadata_of(wheels[project]))
+    assert "License-Expression: MIT" in metadata
+    assert "Requires-Python: >=3.11" in metadata
+    assert (metadata >= VENDORS) is (project != "packaging/uamp")
+
+
+@pytest.mark.parametrize(
+    ("projects", "here"),
+    [
+        ([TOGETHER], LIBRARIES),
+        (["packaging/uamp"], ["uamp"]),
+        (["packaging/upp"], ["upp"]),
+        (["packaging/upp", "packaging/uap"], ["upp", "uap"]),
+    ],
+    ids=["together", "uamp", "upp", "uap"],
+)
+def test_an_installed_library_needs_only_what_it_says(
+    wheels: dict[str, Path], tmp_path: Path, projects: list[str], here: list[str]
+) -> None:
+    python = environment(tmp_path, [wheels[project] for project in projects])
+    absent = [*({*LIBRARIES} - {*here}), "django", "agents_app", "jsonschema"]
+    done = subprocess.run(  # noqa: S603 our own text
+        [str(python), "-I", "-W", "error", "-c", IMPORTED, ",".join(here), ",".join(absent)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split() == sorted(here)
+
+
+def test_the_versions_of_the_wheels_are_one() -> None:
+    projects = [tomllib.loads((ROOT / at / "pyproject.toml").read_text()) for at in ALONE]
+    together = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+    assert {one["project"]["version"] for one in projects} == {together["version"]}
+    upp = f"uamp-server-upp=={together['version']}"
+    assert upp in projects[2]["project"]["dependencies"]
+    required = {name for one in projects for name in one["project"]["dependencies"]} - {upp}
+    assert required == set(together["dependencies"])
