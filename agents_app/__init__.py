@@ -1,4 +1,4 @@
-"""Agents: their rows, what they can do, and what runs them (DESIGN D5).
+"""Agents: their rows, what they can do, and what runs them.
 
-The law: this is the only door to `upp`; it knows nothing of chats, sessions or sockets.
+This is the only door to `upp`; it knows nothing of chats, sessions or sockets.
 """

@@ -12,6 +12,7 @@ from agents_app.mcp_listing import all_of, listed_tools
 from agents_app.models import Agent
 from agents_app.providers import is_key_name
 from agents_app.scripts import SCRIPTS
+from agents_app.sponsorships import budgets_of
 from agents_app.teamwork import PRESENT
 from agents_app.tools import server_tools
 from agents_app.trial import trial_view
@@ -135,7 +136,7 @@ class AgentAdmin(_AgentAdmin):
     list_select_related = ("owner",)
     search_fields = ("name", "description", "model", "id")
     autocomplete_fields = ("owner",)
-    readonly_fields = ("id", "created_at", "updated_at")
+    readonly_fields = ("id", "created_at", "updated_at", "sponsoring")
     fieldsets: ClassVar = [
         (None, {"fields": ["name", "description", "is_enabled", "is_public", "owner", "trigger"]}),
         (
@@ -159,9 +160,16 @@ class AgentAdmin(_AgentAdmin):
             "Limits of one answer",
             {"fields": ["max_steps", "max_output_tokens", "max_seconds", "history_messages"]},
         ),
-        ("What it costs", {"fields": ["pricing"]}),
+        ("What it costs", {"fields": ["pricing", "sponsoring"]}),
         ("Record", {"fields": ["id", "created_at", "updated_at"]}),
     ]
+
+    @admin.display(description="its owner pays for others")
+    def sponsoring(self, agent: Agent) -> str:
+        """Return the owner's budgets; only they can set them, over REST."""
+        budgets = budgets_of(agent.pk)
+        told = (f"{amount} USD by {period}" for period, amount in budgets.items())
+        return ", ".join(told) or "nothing: the owner has not agreed to"
 
     def get_urls(self) -> list[URLPattern]:
         """Add the trial, which asks for itself who comes: the admin's own check is synchronous."""

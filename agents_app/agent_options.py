@@ -1,6 +1,6 @@
 """The `options` of an agent's row: which there are, and what may stand in them.
 
-The law: what is wrong with them is said when they are written. A row that was written past the form
+What is wrong with them is said when they are written. A row that was written past the form
 is refused in the same words when somebody asks the agent.
 """
 
@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import httpx
 import msgspec
 
-_Positive = Annotated[int, msgspec.Meta(ge=1)]
+_Positive = Annotated[int, msgspec.Meta(ge=1, le=10_000_000)]
 
 
 class _GenerationConfig(msgspec.Struct):
@@ -25,6 +25,7 @@ class _Params(msgspec.Struct):
 
 
 class _Options(msgspec.Struct):
+    reasoning_tokens: _Positive | None = None
     context_window: _Positive | None = None
     max_output_tokens: _Positive | None = None
 
@@ -42,6 +43,24 @@ class _OfModel(_Options):
     models: list[str] = []
     timeout: Annotated[float, msgspec.Meta(gt=0, le=3600)] | None = None
     params: _Params = msgspec.field(default_factory=_Params)
+    # Whether the model of an OpenAI-compatible server hears; most do not.
+    audio: bool = False
+
+
+# What the adapters of the providers can put into a request.
+_SOUNDS: Mapping[str, tuple[str, ...]] = {
+    "openai_compat": ("wav", "mp3"),
+    "google": ("wav", "mp3", "opus"),
+}
+
+
+def audio_formats(provider: str, options: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the formats of sound that reach an agent's model; none for most.
+
+    Gemini's models hear. Of an OpenAI-compatible server the agent's option `audio` says so.
+    """
+    hears = provider == "google" or options.get("audio") is True
+    return _SOUNDS.get(provider, ()) if hears else ()
 
 
 def problem_of(provider: str, options: Mapping[str, Any]) -> str | None:

@@ -1,6 +1,6 @@
-"""What happens between two steps of a run: checkpoints and limits (DESIGN D3, D5).
+"""What happens between two steps of a run: checkpoints and limits.
 
-The law: a checkpoint says what has been shown, so it waits until the events of its step were read;
+A checkpoint says what has been shown, so it waits until the events of its step were read;
 and the next step waits for the checkpoint.
 """
 
@@ -60,7 +60,8 @@ class Border:
         self._spec = spec
         self._admit = admit
         self._keeper = keeper
-        self._steps_before = kept.step if kept else 0
+        # Of the response, in all of its runs.
+        self._steps = kept.step if kept else 0
         self._messages_before = before
         self._tokens = tokens
         self._ended: AgentState | None = None
@@ -79,8 +80,8 @@ class Border:
         self._ended = result.state
         self._shown.clear()
 
-    async def _begin(self, number: int, _state: AgentState) -> None:
-        steps = self._steps_before + number - 1
+    async def _begin(self, _number: int, _state: AgentState) -> None:
+        steps, self._steps = self._steps, self._steps + 1
         # Only plans have steps without a round of tools, and a model may make plans for ever.
         if steps > 2 * self._spec.max_steps + 1:
             raise AgentError(

@@ -3,9 +3,18 @@
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
+from agents_app.agent_options import audio_formats
 from agents_app.selectors import AgentSpec
 from agents_app.tools import server_tools
-from uamp.capabilities import Capabilities, FileCapabilities, ImageCapabilities, ToolCapabilities
+from uamp.capabilities import (
+    AudioCapabilities,
+    Capabilities,
+    FileCapabilities,
+    ImageCapabilities,
+    ToolCapabilities,
+)
 
 SERVER_ID = "uamp-server"
 MAX_TOOLS = 128
@@ -17,15 +26,21 @@ _DOCUMENTS = FileCapabilities(
     supports_code=True,
     supports_structured_data=True,
 )
+_MODALITIES = ("text", "image", "audio", "video", "file")
 _CSV = FileCapabilities(supported_mime_types=("text/csv",), supports_structured_data=True)
 
 
 def agent_capabilities(spec: AgentSpec) -> Capabilities:
-    """Return what an agent can do; `context_window` and `max_output_tokens` are its options."""
+    """Return what an agent can do, and as an extension what it costs.
+
+    `context_window` and `max_output_tokens` are its options.
+    """
     reads_media = spec.provider != "scripted"
     reads_csv = "csv_report" in spec.tools
+    heard = audio_formats(spec.provider, spec.options)
     if reads_media:
-        modalities: tuple[str, ...] = ("text", "image", "file")
+        sound = ("audio",) if heard else ()
+        modalities: tuple[str, ...] = ("text", "image", *sound, "file")
     else:
         modalities = ("text", "file") if reads_csv else ("text",)
     file = _CSV if reads_csv else None
@@ -39,22 +54,31 @@ def agent_capabilities(spec: AgentSpec) -> Capabilities:
         context_window=spec.options.get("context_window"),
         max_output_tokens=spec.options.get("max_output_tokens"),
         image=_IMAGE if reads_media else None,
+        audio=_audio(heard),
         file=_DOCUMENTS if reads_media else file,
         tools=_tools(spec.tools),
         provides=spec.tools or None,
+        extensions={} if spec.pricing.is_free else {"pricing": msgspec.to_builtins(spec.pricing)},
     )
 
 
-def server_capabilities() -> Capabilities:
-    """Return what this server can do with some agent or other."""
+def server_capabilities(agents: Iterable[AgentSpec] = ()) -> Capabilities:
+    """Return what this server can do with one or another of `agents`, those of the caller.
+
+    Without them it is what every agent with a model takes.
+    """
+    told = [agent_capabilities(spec) for spec in agents]
+    found = {kind for one in told for kind in one.modalities} or {"text", "image", "file"}
+    heard = {name for one in told if one.audio for name in one.audio.input_formats or ()}
     return Capabilities(
         id=SERVER_ID,
         model_id=SERVER_ID,
         provider=SERVER_ID,
-        modalities=("text", "image", "audio", "video", "file"),
+        modalities=tuple(kind for kind in _MODALITIES if kind in found),
         supports_streaming=True,
         supports_thinking=True,
         image=_IMAGE,
+        audio=_audio(tuple(sorted(heard))),
         file=_DOCUMENTS,
         tools=_tools(tuple(server_tools())),
     )
@@ -66,6 +90,11 @@ def models_list(agents: Iterable[AgentSpec]) -> list[dict[str, Any]]:
         {"id": spec.name, "object": "model", "created": spec.created_at, "owned_by": SERVER_ID}
         for spec in agents
     ]
+
+
+def _audio(formats: tuple[str, ...]) -> AudioCapabilities | None:
+    """Return what is heard; nothing speaks yet."""
+    return AudioCapabilities(input_formats=formats, supports_realtime=False) if formats else None
 
 
 def _tools(built_in: tuple[str, ...]) -> ToolCapabilities:

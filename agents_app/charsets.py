@@ -1,6 +1,6 @@
 """Text of bytes from the web.
 
-The law: whatever the bytes are and whatever is said about them, text comes out, and soon.
+Whatever the bytes are and whatever is said about them, text comes out, and soon.
 """
 
 import codecs

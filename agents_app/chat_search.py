@@ -1,6 +1,6 @@
 """The tool `search_chat`: finds what was said earlier in the chat that the tool is asked in.
 
-The law: the chat is the context's, never an argument, so that no word of a model leads to another.
+The chat is the context's, never an argument, so that no word of a model leads to another.
 """
 
 from typing import Annotated, Any

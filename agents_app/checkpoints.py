@@ -1,6 +1,6 @@
-"""How far responses have come, as rows, so that another process can go on (DESIGN D3, UAP §12).
+"""How far responses have come, as rows, so that another process can go on (UAP §12).
 
-The law: a checkpoint holds what a response added to its conversation and what it had shown, never
+A checkpoint holds what a response added to its conversation and what it had shown, never
 the conversation itself: that is in the chat. It is replaced after each step and gone with the end.
 """
 

@@ -1,6 +1,6 @@
 """Draws one chart of a table: what its columns suggest, in a plain light design.
 
-The law: the object interface of matplotlib on its Agg canvas only, which keeps no state between two
+The object interface of matplotlib on its Agg canvas only, which keeps no state between two
 charts. It is imported when a chart is drawn, because it takes half a second and tens of megabytes.
 """
 

@@ -1,6 +1,6 @@
 """Reads a CSV file as people make them, and says what is in each column.
 
-The law: a file is data from a stranger. It is limited before it is parsed, and what is wrong with
+A file is data from a stranger. It is limited before it is parsed, and what is wrong with
 it is said in words that tell what to do (ToolError).
 """
 

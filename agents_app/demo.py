@@ -1,6 +1,6 @@
 """The agents of a new server, so that everything can be tried without a model.
 
-The law: an agent that exists is left as it is. Only the assistant is changed, and only between the
+An agent that exists is left as it is. Only the assistant is changed, and only between the
 two forms that are written here: with a model when one is configured, with a script when not. An
 environment that names no provider takes no model away, but where the server itself starts with it.
 """

@@ -1,6 +1,6 @@
 """The tool `edit_picture`: changes a picture of the chat and answers with a new one.
 
-The law: the picture that was given stays as it is. A large one is worked on in bands, so that each
+The picture that was given stays as it is. A large one is worked on in bands, so that each
 part of the work is told as it begins and may be cancelled there.
 """
 

@@ -1,6 +1,6 @@
 """What users are told when a run fails.
 
-The law: a provider's own texts may hold keys, prompts and addresses. They go to the log; users get
+A provider's own texts may hold keys, prompts and addresses. They go to the log; users get
 the words that are written here.
 """
 

@@ -1,6 +1,6 @@
 """The tool `fetch_page`: gets a page of the web and answers with what it says.
 
-The law: where it may go is decided by `agents_app.outbound`, and what it brings is labelled with
+Where it may go is decided by `agents_app.outbound`, and what it brings is labelled with
 where it comes from: it is information for the model and never an instruction.
 """
 

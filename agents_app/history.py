@@ -1,6 +1,6 @@
 """From a stored conversation to what a model is sent: UAMP messages to upp messages.
 
-The law: everything in a conversation is data with its origin on it. What other agents said is said
+Everything in a conversation is data with its origin on it. What other agents said is said
 to this one like a user's words, never as its own and never as instructions; a call without a result
 gets one, because providers refuse such a history.
 """
@@ -35,6 +35,7 @@ from uamp.content import (
 )
 from upp import (
     AssistantMessage,
+    AudioBlock,
     Base64Source,
     DocumentBlock,
     ImageBlock,
@@ -57,6 +58,8 @@ CONTINUE = (
     " nothing."
 )
 """Said to a model that finds its own unfinished answer at the end of a conversation."""
+NOTHING_NEW = "Nothing was said since your last answer. Answer again, or add what is missing."
+"""Said to a model that is asked again after its own whole answer."""
 DOCUMENT_CHARS = 200_000
 """What a text document may bring into a request; the rest is cut off and said so."""
 
@@ -88,6 +91,7 @@ async def to_conversation(
     agent_name: str,
     resume: Sequence[ContentItem] = (),
     media: MediaLoader | None = None,
+    hears: bool = False,
 ) -> Conversation:
     """Return a conversation for the agent of that name.
 
@@ -95,7 +99,7 @@ async def to_conversation(
     without one. With a `media` loader, attachments are named in the text and read for the model,
     and speakers are named when there are several; without one the text stays as it was written.
     """
-    budget = _Media(media)
+    budget = _Media(media, hears=hears)
     await budget.read(history)
     several = media is not None and _speakers(history, agent_name)
     messages: list[ModelMessage] = []
@@ -120,6 +124,24 @@ async def to_conversation(
     if resume and media is not None and isinstance(last, AssistantMessage) and not last.tool_calls:
         messages.append(UserMessage(content=(TextBlock(text=CONTINUE),)))
     return Conversation(messages=tuple(messages), system=tuple(system))
+
+
+def open_ended(
+    messages: Sequence[ModelMessage], *, resumes: bool, scripted: bool
+) -> tuple[ModelMessage, ...]:
+    """Return a conversation after which the agent speaks.
+
+    Vendors refuse one that ends in the agent's own words, so these are followed by a prompt:
+    `resumes` says that they were cut off. A script is told nothing, and its words are marked as no
+    whole answer.
+    """
+    last = messages[-1] if messages else None
+    if not isinstance(last, AssistantMessage) or last.tool_calls:
+        return tuple(messages)
+    if scripted:
+        mark = {**last.metadata, "uap": {"unfinished": True}}
+        return (*messages[:-1], msgspec.structs.replace(last, metadata=mark))
+    return (*messages, UserMessage(content=CONTINUE if resumes else NOTHING_NEW))
 
 
 def _plain(message: Message, agent_name: str) -> ModelMessage | None:
@@ -297,8 +319,11 @@ def _content_id(item: MediaContent) -> str | None:
 class _Media:
     """The media of one request, read within MEDIA_BYTES."""
 
-    def __init__(self, loader: MediaLoader | None) -> None:
+    def __init__(self, loader: MediaLoader | None, *, hears: bool) -> None:
         self._loader = loader
+        self._kinds: tuple[type[MediaContent], ...] = (ImageContent, FileContent)
+        if hears:
+            self._kinds = (*self._kinds, AudioContent)
         self._blocks: dict[int, UserContent | None] = {}
 
     @property
@@ -313,18 +338,19 @@ class _Media:
         left = MEDIA_BYTES
         for message in reversed(history):
             for item in reversed(message.content_items or ()):
-                if message.role == "user" and isinstance(item, ImageContent | FileContent):
+                if message.role == "user" and isinstance(item, self._kinds):
                     data, mime_type = await self._load(self._loader, item)
                     if 0 < len(data) <= left:
                         left -= len(data)
                         # Megabytes of base64 would hold up everything else in this process.
                         self._blocks[id(item)] = await asyncio.to_thread(
-                            _block, data, mime_type, _described(item)["filename"]
+                            _sound if isinstance(item, AudioContent) else _block,
+                            data,
+                            mime_type,
+                            _described(item)["filename"],
                         )
 
-    async def _load(
-        self, loader: MediaLoader, item: ImageContent | FileContent
-    ) -> tuple[bytes, str]:
+    async def _load(self, loader: MediaLoader, item: MediaContent) -> tuple[bytes, str]:
         """Return an item's data, and no data for what cannot be had."""
         medium = media_of(item)
         if isinstance(medium, str):
@@ -349,6 +375,10 @@ class _Media:
         name = TextBlock(text=f"[attachment: {named}]")
         block = self._blocks.get(id(item))
         return [name, block] if block is not None else [name]
+
+
+def _sound(data: bytes, mime_type: str, _filename: str) -> UserContent | None:
+    return AudioBlock(data=data, mime_type=mime_type) if mime_type.startswith("audio/") else None
 
 
 def _block(data: bytes, mime_type: str, filename: str) -> UserContent | None:

@@ -1,6 +1,6 @@
 """Tool sources in the admin: add an MCP server, see what it offers, ask it again.
 
-The law: who may write here decides what programs run on this server, so that those of stdio are for
+Who may write here decides what programs run on this server, so that those of stdio are for
 superusers alone. What is kept in `env` and `headers` is not shown again to anybody, and does not
 follow to another address.
 """

@@ -1,6 +1,6 @@
 """Sessions with MCP servers, for code without an event loop: list the tools, call one.
 
-The law: one session for one errand, and it is closed whatever happens. Everything that can go wrong
+One session for one errand, and it is closed whatever happens. Everything that can go wrong
 is a SourceFailed in words for a person. Only this module and its transports know the `mcp` package;
 it is imported when a source is used first.
 """

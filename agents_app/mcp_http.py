@@ -1,6 +1,6 @@
 """An MCP server that is asked over HTTP: a client that goes to one checked address only.
 
-The law: the same as of `agents_app.outbound`: the name is looked up for each connection, and a
+The same as of `agents_app.outbound`: the name is looked up for each connection, and a
 connection goes to an address that the rules let through. A redirect leads nowhere else.
 """
 

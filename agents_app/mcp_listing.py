@@ -1,6 +1,6 @@
 """What MCP servers listed, as tools of agents: names, hints, and which of them an agent has.
 
-The law: a tool of a source is named `<source>__<tool>` in letters, digits, _ and -, at most 64 of
+A tool of a source is named `<source>__<tool>` in letters, digits, _ and -, at most 64 of
 them, whatever its server calls it; one name never means two tools.
 """
 

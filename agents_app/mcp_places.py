@@ -1,6 +1,6 @@
 """How an MCP server is reached, read from its row once: program or address, secrets, limits.
 
-The law: a program is started only when UAMP_MCP_COMMANDS lists it, an address is asked only when
+A program is started only when UAMP_MCP_COMMANDS lists it, an address is asked only when
 the rules of outbound requests let it through, and no secret is in anything that is told or logged.
 """
 

@@ -1,29 +1,26 @@
 """Whether a value fits a JSON Schema that a stranger wrote, for as long as we care to wait.
 
-The law: a pattern, a reference or mere size can keep a check busy for hours, and a pattern holds up
-every thread of its process meanwhile. What may be like that is checked by a process of its own,
-which is killed when its time is over.
+A keyword can keep a check busy for hours, and a pattern holds up every thread of its process
+meanwhile. A schema that is not known to be cheap is checked by one of a few processes, which is
+killed when its time is over.
 """
 
-import os
-import subprocess
+import re
+import resource
 import sys
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-CHECK_SECONDS = 5.0
-_ROOT = Path(__file__).parent.parent
-# Bytes of the schema times bytes of the value: this takes a fraction of a second.
-_EFFORT = 4_000_000
-_UNBOUNDED = frozenset(
-    {
-        "$dynamicRef", "$recursiveRef", "$ref", "pattern", "patternProperties", "unevaluatedItems",
-        "unevaluatedProperties",
-    }
-)  # fmt: skip
-_PROGRAM = "from agents_app.mcp_schemas import main; main()"
+from agents_app.child_processes import ChildProcesses, TooSlow, serve
+from agents_app.schema_cost import is_cheap
+
+CHECK_SECONDS = 2.0
+WAIT_SECONDS = 10.0
+"""For so long a check waits for a process that is free."""
+# The messages of a check may be as long as the value, each of them.
+_MEMORY_BYTES = 512 * 1024 * 1024
+_processes = ChildProcesses("agents_app.mcp_schemas")
 
 
 class NoSchemaError(Exception):
@@ -31,32 +28,33 @@ class NoSchemaError(Exception):
 
 
 class TooMuchWorkError(Exception):
-    """The check did not end in CHECK_SECONDS."""
+    """The check did not end in CHECK_SECONDS, or needs too much memory."""
 
 
 class _Verdict(msgspec.Struct, omit_defaults=True):
     misfit: str | None = None
     is_schema: bool = True
+    is_checked: bool = True
 
 
 def misfit(schema: dict[str, Any], value: Any) -> str | None:
     """Return what does not fit and where, None for what fits.
 
-    Raises NoSchemaError and TooMuchWorkError. It blocks, for CHECK_SECONDS at most.
+    Raises NoSchemaError and TooMuchWorkError. It blocks, for WAIT_SECONDS and CHECK_SECONDS at
+    most, and for a fraction of a second where `is_quick`.
     """
-    given = msgspec.json.encode([schema, value])
-    size = len(msgspec.json.encode(schema))
-    is_small = size * (len(given) - size) <= _EFFORT
-    verdict = _check(schema, value) if is_small and _is_bounded(schema) else _check_elsewhere(given)
+    verdict = _check(schema, value) if is_quick(schema, value) else _check_elsewhere(schema, value)
+    if not verdict.is_checked:
+        raise TooMuchWorkError
     if not verdict.is_schema:
         raise NoSchemaError
     return verdict.misfit
 
 
-def _is_bounded(schema: Any) -> bool:
-    if isinstance(schema, dict):
-        return not _UNBOUNDED & schema.keys() and all(map(_is_bounded, schema.values()))
-    return not isinstance(schema, list) or all(map(_is_bounded, schema))
+def is_quick(schema: dict[str, Any], value: Any) -> bool:
+    """Return whether a check needs no process of its own."""
+    sizes = len(msgspec.json.encode(schema)), len(msgspec.json.encode(value))
+    return is_cheap(schema, *sizes)
 
 
 def _check(schema: dict[str, Any], value: Any) -> _Verdict:
@@ -71,29 +69,30 @@ def _check(schema: dict[str, Any], value: Any) -> _Verdict:
         # An empty registry: a schema must not make this server fetch anything.
         errors = kind(schema, registry=Registry()).iter_errors(value)
         found = jsonschema.exceptions.best_match(errors)
-    except (jsonschema.SchemaError, Unresolvable, RecursionError):
+    except (jsonschema.SchemaError, Unresolvable, RecursionError, re.error):
         return _Verdict(is_schema=False)
+    except (ArithmeticError, MemoryError):
+        return _Verdict(is_checked=False)
     if found is None:
         return _Verdict()
     return _Verdict(misfit=f"{found.message[:500]} - at {found.json_path[:500]}")
 
 
-def _check_elsewhere(given: bytes) -> _Verdict:
+def _check_elsewhere(schema: dict[str, Any], value: Any) -> _Verdict:
+    given = msgspec.json.encode([schema, value])
     try:
-        done = subprocess.run(  # noqa: S603 our own interpreter and our own module
-            [sys.executable, "-c", _PROGRAM],
-            input=given,
-            stdout=subprocess.PIPE,
-            env={"PYTHONPATH": str(_ROOT), "PATH": os.defpath},
-            timeout=CHECK_SECONDS,
-            check=True,
-        )
-    except (subprocess.TimeoutExpired, subprocess.CalledProcessError) as error:
+        found = _processes.ask(given, seconds=CHECK_SECONDS, wait=WAIT_SECONDS)
+    except TooSlow as error:
         raise TooMuchWorkError from error
-    return msgspec.json.decode(done.stdout, type=_Verdict)
+    return msgspec.json.decode(found, type=_Verdict)
 
 
-def main() -> None:
-    """Check what is on the standard input: [schema, value]."""
-    schema, value = msgspec.json.decode(sys.stdin.buffer.read())
-    sys.stdout.buffer.write(msgspec.json.encode(_check(schema, value)))
+def _checked(given: bytes) -> bytes:
+    schema, value = msgspec.json.decode(given)
+    return msgspec.json.encode(_check(schema, value))
+
+
+if __name__ == "__main__":
+    _check({}, None)  # what it imports is loaded before the first check is timed
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+    serve(_checked, sys.stdin.buffer, sys.stdout.buffer)

@@ -1,6 +1,6 @@
 """An MCP server that is a program here: lines of JSON on its standard input and output.
 
-The law: the program ends with its session, and what it started with it; a line is never larger
+The program ends with its session, and what it started with it; a line is never larger
 than the limit. (The transport of the `mcp` package keeps a line of any size in memory.)
 """
 

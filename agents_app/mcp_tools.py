@@ -1,6 +1,6 @@
 """Tools of MCP servers as tools of this server: what runs them, and what their answers become.
 
-The law: a call is one session of the worker with the server, under the row as it is then; a tool's
+A call is one session of the worker with the server, under the row as it is then; a tool's
 answer has content ids where it had media, and neither addresses nor base64. What goes wrong is a
 ToolError in words.
 """

@@ -1,13 +1,13 @@
 """What a model is asked and calls, within what its answer may have and what others can take.
 
-The law: a model may write anything, and any number of it. An id stays as it is where it fits a row
+A model may write anything, and any number of it. An id stays as it is where it fits a row
 and means one call of the conversation; any other call gets an id of ours before anybody hears of
 it. Each call costs a row, a worker or another agent, so that only some of one answer are run. No
 inference is asked for more tokens than the answer has left.
 """
 
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from uuid import uuid4
@@ -45,12 +45,16 @@ class Tokens:
 class OrderlyModel:
     """A model whose every call has an id of its own and a name that can be kept.
 
-    `surplus` are the ids of calls that are not to be run.
+    `surplus` are the ids of calls that are not to be run. With `keeps_ids` an id of the model's own
+    stays where it fits; else each call gets one that is unique on this server. `sent` is called
+    when an inference is sent.
     """
 
     model: Model
     tokens: Tokens = field(default_factory=Tokens)
     surplus: set[str] = field(default_factory=set)
+    keeps_ids: bool = True
+    sent: Callable[[], None] | None = None
 
     @property
     def model_id(self) -> str:
@@ -72,12 +76,14 @@ class OrderlyModel:
         if self.tokens.most is not None and self.tokens.written:
             left = max(self.tokens.most - self.tokens.written, 1)
             request = replace(request, params=at_most(request.params, left))
+        if self.sent is not None:
+            self.sent()
         async with aclosing(self.model.stream(request)) as answer:
             async for said in answer:
                 if isinstance(said, LLMResponse):
                     self.tokens.written += said.usage.output_tokens
                 if isinstance(said, LLMResponse) and said.message.tool_calls:
-                    message = _orderly(said.message, request.messages)
+                    message = _orderly(said.message, request.messages, keeps_ids=self.keeps_ids)
                     calls = message.tool_calls[CALLS_AT_ONCE:]
                     self.surplus.update(call.tool_call_id for call in calls)
                     yield replace(said, message=message)
@@ -85,7 +91,9 @@ class OrderlyModel:
                     yield said
 
 
-def _orderly(message: AssistantMessage, before: Sequence[Message]) -> AssistantMessage:
+def _orderly(
+    message: AssistantMessage, before: Sequence[Message], *, keeps_ids: bool
+) -> AssistantMessage:
     used = {
         call.tool_call_id
         for earlier in before
@@ -95,7 +103,7 @@ def _orderly(message: AssistantMessage, before: Sequence[Message]) -> AssistantM
     calls: list[ToolCall] = []
     for call in message.tool_calls:
         call_id = call.tool_call_id
-        if call_id in used or not _ID.fullmatch(call_id):
+        if not keeps_ids or call_id in used or not _ID.fullmatch(call_id):
             call_id = f"call_{uuid4().hex}"
         used.add(call_id)
         calls.append(

@@ -1,6 +1,6 @@
 """Which model answers for a new server's assistant: the environment says, or the model's server.
 
-The law: OPENAI_*, ANTHROPIC_* and GOOGLE_* are looked at in this order and the first that is set
+OPENAI_*, ANTHROPIC_* and GOOGLE_* are looked at in this order and the first that is set
 counts. A server is asked for its models once and briefly; when that fails, it is said in words for
 an operator what to do, without any key.
 """

@@ -1,6 +1,6 @@
-"""Agents as rows (DESIGN D5): who they are, what runs them, who may use them.
+"""Agents as rows: who they are, what runs them, who may use them.
 
-The law: a row is configuration only. What a run needs is read from it once, as an AgentSpec.
+A row is configuration only. What a run needs is read from it once, as an AgentSpec.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ NAME_PATTERN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?")
 """An agent's name: at most 64 letters, digits and . _ -, with no dot at either end."""
 
 
+AGENT_ID = re.compile(r"agent_[0-9a-f]{32}")
+
+
 def new_agent_id() -> str:
     """Return an agent id: `agent_` and 128 random bits in hex."""
     return f"agent_{uuid.uuid4().hex}"
@@ -33,7 +36,7 @@ class Agent(models.Model):
     """An agent that people and programs can talk to."""
 
     class Kind(models.TextChoices):
-        """Where an agent runs (DESIGN D5); this server runs the hosted ones."""
+        """Where an agent runs; this server runs the hosted ones."""
 
         HOSTED = "hosted"
         REMOTE = "remote", "remote (called by URL)"
@@ -104,7 +107,9 @@ class Agent(models.Model):
         default=dict,
         blank=True,
         help_text='What it costs, in USD: {"per_answer": "0.01", "input_per_1k": "0.001",'
-        ' "output_per_1k": "0.002", "tools": {"csv_report": "0.05"}}. Empty: it is free.',
+        ' "output_per_1k": "0.002", "tools": {"csv_report": "0.05"}}. Empty: it is free. An answer'
+        " that is stopped costs the whole price of an answer once it has begun, or with"
+        ' {"unfinished": "share", "expected_tokens": 400} its share of so many tokens.',
     )
     strategy = models.CharField(max_length=10, choices=Strategy, default=Strategy.LOOP)
     strategy_options = models.JSONField(
@@ -201,6 +206,11 @@ class Agent(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Write the row; what another owner had agreed to pay for ends."""
+        super().save(*args, **kwargs)
+        self.sponsorships.exclude(user=self.owner).delete()
+
     def clean(self) -> None:
         """Check what one field alone cannot say.
 
@@ -243,6 +253,44 @@ class Agent(models.Model):
 def _is_among(name: str, tools: list[str]) -> bool:
     """Return whether an agent has a tool: by its name, or with all of its source."""
     return name in tools or f"{name.partition('__')[0]}__*" in tools
+
+
+class Sponsorship(models.Model):
+    """A budget that an agent's owner gave it, to pay for its answers to others.
+
+    `amount` is a decimal string in the currency of the agent's prices. Without a row the owner pays
+    for nothing.
+    """
+
+    class Period(models.TextChoices):
+        """What the amount is for."""
+
+        DAY = "day"
+        WEEK = "week"
+        MONTH = "month"
+        TOTAL = "total", "in all"
+
+    agent = models.ForeignKey(Agent, models.CASCADE, related_name="sponsorships")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    period = models.CharField(max_length=10, choices=Period)
+    amount = models.CharField(max_length=40)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        """Each constraint is named after the sentence that it keeps true."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["agent", "period"], name="agent_has_one_budget_for_a_period"
+            ),
+            models.CheckConstraint(
+                condition=Q(period__in=["day", "week", "month", "total"]),
+                name="sponsorship_period_is_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.amount} by {self.period} for {self.agent}"
 
 
 class Checkpoint(models.Model):

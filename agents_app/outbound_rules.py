@@ -1,6 +1,6 @@
-"""Which addresses may be asked, when somebody else chose them (DESIGN D6).
+"""Which addresses may be asked, when somebody else chose them.
 
-The law: everything here decides and does nothing. `check_url` looks at what is written,
+Everything here decides and does nothing. `check_url` looks at what is written,
 `check_addresses` at where it leads; `agents_app.outbound` connects to what both let through.
 """
 
@@ -47,8 +47,8 @@ class Unreachable(Exception):
 class Policy:
     """What may be asked, and how much of it may come.
 
-    `allowed` are "host:port" that may be plain http and private; `own_hosts` are names of this
-    server, in the form of ALLOWED_HOSTS, that are never asked unless they are allowed.
+    `allowed` are "host:port" or "host:*" that may be plain http and private; `own_hosts` are names
+    of this server, in the form of ALLOWED_HOSTS, that are never asked unless they are allowed.
     """
 
     allowed: frozenset[str] = frozenset()
@@ -92,7 +92,7 @@ def check_url(text: str, policy: Policy) -> Target:
     except (httpx.InvalidURL, ValueError) as error:
         raise Unreachable(f"this is no URL: {error}") from error
     port = {"https": 443, "http": 80}.get(url.scheme, 0) if url.port is None else url.port
-    is_allowed = f"{host}:{port}" in policy.allowed
+    is_allowed = not policy.allowed.isdisjoint((f"{host}:{port}", f"{host}:*"))
     if not host:
         raise Unreachable("the URL names no host")
     if url.userinfo:

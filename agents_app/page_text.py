@@ -1,6 +1,6 @@
 """What a web page says: its title, and its text as Markdown.
 
-The law: it is written as it is read, tag by tag, and there is an end to what is kept. A page that
+It is written as it is read, tag by tag, and there is an end to what is kept. A page that
 means harm costs no more than another one (`agents_app.page_tokens`).
 """
 

@@ -1,6 +1,6 @@
 """The tags and texts of a web page, in order.
 
-The law: the time that a page takes grows with its length and with nothing else, for whoever wrote
+The time that a page takes grows with its length and with nothing else, for whoever wrote
 it may mean harm. No tree is built, and every character is looked at a few times. (`html.parser`
 needs seconds for 24 kB of "<a ", and a tree of open elements, as browsers build it, minutes for
 500 kB of "<div>".)

@@ -1,11 +1,11 @@
-"""What an agent asks for its work (DESIGN D7): prices as its row keeps them.
+"""What an agent asks for its work: prices as its row keeps them.
 
-The law: a price is a decimal string of at most nine places and is never a float; it becomes money
+A price is a decimal string of at most nine places and is never a float; it becomes money
 where it is charged.
 """
 
 import re
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -17,7 +17,8 @@ class Pricing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     `per_answer` is due for every answer, `tools` for every call of a tool, by its name, and the
     rest for a thousand tokens (UAMP §8.7: without a price of their own, cached tokens cost as much
-    as other input).
+    as other input). `unfinished` says what of `per_answer` is due for an answer that was stopped
+    after its output began: the `whole`, or the `share` of `expected_tokens` that it wrote.
     """
 
     currency: str = "USD"
@@ -27,6 +28,8 @@ class Pricing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     cache_read_per_1k: str | None = None
     cache_write_per_1k: str | None = None
     tools: dict[str, str] = {}
+    unfinished: Literal["whole", "share"] = "whole"
+    expected_tokens: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] | None = None
 
     @property
     def is_free(self) -> bool:
@@ -62,6 +65,11 @@ def read_pricing(value: Any) -> Pricing:
             raise ValueError(
                 f'{price!r} is no price. Write it as "0.01", with nine places at most.'
             )
+    if (pricing.unfinished == "share") != (pricing.expected_tokens is not None):
+        raise ValueError(
+            'With "unfinished": "share", and only then, say how many tokens an answer is expected'
+            ' to have: "expected_tokens": 400.'
+        )
     if pricing.currency != "USD":
         raise ValueError("Prices are in USD.")
     return FREE if pricing.is_free else pricing

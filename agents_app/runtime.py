@@ -1,12 +1,14 @@
-"""One run of an agent: a request in, UAMP events out (DESIGN D5).
+"""One run of an agent: a request in, UAMP events out.
 
-The law: a run knows the agent, the conversation and three doors (the broker for tools that run
+A run knows the agent, the conversation and three doors (the broker for tools that run
 elsewhere, the loader for media, the keeper of checkpoints) and nothing else. Limits are set here,
 around a library that has none. Leaving the generator cancels everything that the run started, down
 to the provider's request.
 """
 
+import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -14,17 +16,25 @@ from typing import Any, Protocol
 import msgspec
 
 from agents_app import teamwork
+from agents_app.agent_options import audio_formats
 from agents_app.borders import Border, CheckpointKeeper, recent
 from agents_app.checkpoints import Checkpoint
 from agents_app.failures import AgentError, fail
-from agents_app.history import MediaLoader, output_messages, plain_result, to_conversation
+from agents_app.history import (
+    MediaLoader,
+    open_ended,
+    output_messages,
+    plain_result,
+    to_conversation,
+)
 from agents_app.mcp_tools import served
 from agents_app.model_calls import CALLS_AT_ONCE, OrderlyModel, Tokens
 from agents_app.providers import build_model, vendor_params
 from agents_app.selectors import AgentSpec
 from agents_app.short_tools import run_here
 from agents_app.strategies import make_strategy
-from agents_app.stream import Translator, usage_stats
+from agents_app.stream import Translator, added_usage, usage_stats
+from agents_app.structured import Formed, FormedModel, form_of
 from agents_app.teamwork import Doors
 from agents_app.tools import (
     ServerTool,
@@ -33,13 +43,13 @@ from agents_app.tools import (
 )
 from uamp.content import ContentItem, Message, TextContent, ToolCallContent, ToolCallData
 from uamp.errors import ErrorCode
-from uamp.events import Event
+from uamp.events import Event, UsageDelta
 from uamp.session import ResponseFormat, ToolDefinition, UsageStats
-from uap import Agent, AgentState, AgentStrategy, agent
+from uap import Agent, AgentState, AgentStrategy, AgentStreamEvent, agent
 from uap.execution import ExecutionStrategy
 from upp import ErrorCode as ProviderErrorCode
 from upp import Message as ModelMessage
-from upp import Tool, ToolUseStrategy, UPPError, current_tool_call
+from upp import Model, Tool, ToolUseStrategy, UPPError, current_tool_call
 
 __all__ = [
     "AgentError",
@@ -48,6 +58,7 @@ __all__ = [
     "RunFinished",
     "RunRequest",
     "ToolBroker",
+    "offered",
     "run_agent",
 ]
 
@@ -58,11 +69,13 @@ logger = logging.getLogger(__name__)
 class RunRequest:
     """What a run answers.
 
-    `tools` are those that the client declared, `params` may hold model, temperature and max_tokens,
-    and `resume` is what this response said before its process died: texts, thoughts, calls and
-    results. Calls in `resume` without a result are run again, under their old ids. With a
-    `checkpoint` the agent goes on from there, and `resume` is its output and what was added to it.
-    `written` are the tokens that the response has cost before.
+    `tools` are those that the client declared, `params` may hold model, temperature, max_tokens
+    and `extensions`, the session's options by vendor, and `resume` is what this response said
+    before its process died: texts, thoughts, calls and results. Calls in `resume` without a
+    result are run again, under their old ids. With a `checkpoint` the agent goes on from there,
+    and `resume` is its output and what was added to it. `written` are the tokens that the
+    response has cost before. With `ends_at_tools` the run ends after a step in which the
+    client's tools were called.
     """
 
     response_id: str
@@ -74,6 +87,7 @@ class RunRequest:
     resume: Sequence[ContentItem] = ()
     checkpoint: Checkpoint | None = None
     written: int = 0
+    ends_at_tools: bool = False
 
 
 class ToolBroker(Doors, Protocol):
@@ -81,6 +95,9 @@ class ToolBroker(Doors, Protocol):
 
     async def client_tool(self, call: ToolCallData) -> ToolOutcome:
         """Send `tool.call` and wait for `tool.result` (UAMP §6.10, §5.14)."""
+
+    async def hand_over(self, call: ToolCallData) -> None:
+        """Send `tool.call` for a call at which the response ends."""
 
     async def long_tool(self, tool: ServerTool, call: ToolCallData) -> ToolOutcome:
         """Have a worker run a long tool, or wait for the one that already runs this call."""
@@ -91,7 +108,8 @@ class RunFinished:
     """The last item of a run; not an event.
 
     `usage` counts this run only, not what came before it in a resumed response. `finish_reason` is
-    stop, length, tool_calls, content_filter or the provider's own word. `steps` are inferences.
+    stop, length, tool_calls or the provider's own word. `steps` are inferences. An answer that the
+    provider's filter stopped is an AgentError instead.
     """
 
     usage: UsageStats
@@ -122,6 +140,7 @@ async def run_agent(
     if spec.kind != "hosted":
         raise AgentError(f"{spec.name} does not run on this server.", code=ErrorCode.AGENT_OFFLINE)
     run = _Run(spec, request, broker)
+    used, steps = UsageStats(), 0
     kept = request.checkpoint
     try:
         conversation = await to_conversation(
@@ -129,31 +148,47 @@ async def run_agent(
             agent_name=spec.name,
             resume=request.resume if kept is None else (),
             media=None if spec.provider == "scripted" else media,
+            hears=bool(audio_formats(spec.provider, spec.options)),
         )
-        state = _opening(conversation.messages, request)
+        state = _opening(spec, conversation.messages, request)
         border = Border(
             spec,
             checkpoints,
             kept,
             before=len(conversation.messages),
             tokens=run.tokens,
-            admit=broker.admit_step,
+            admit=run.admit_step,
         )
         bot = run.agent(conversation.system, border.hooks())
+        if run.form is not None:
+            await run.form.check()
         async with bot.stream(None, state) as stream:
             async for event in stream:
                 for translated in run.translator.follow(event):
+                    if isinstance(translated, UsageDelta):
+                        used, steps = added_usage(used, translated.delta), steps + 1
                     yield translated
                 if run.translator.written > ANSWER_CHARS:
                     raise AgentError(
                         f"{spec.name} wrote more than {ANSWER_CHARS} characters and was stopped.",
                         code=ErrorCode.PROVIDER_ERROR,
                     )
+                await run.saw(event)
                 border.saw(event)
             result = await stream.result()
+    except _HandedOver:
+        yield RunFinished(
+            usage=used, finish_reason="tool_calls", steps=steps, model=bot.model.model_id
+        )
+        return
     except UPPError as error:
         fail(spec, error)
     turn = result.turn
+    if turn.stop_reason == "content_filter":
+        raise AgentError(
+            "The model's provider filtered the rest of the answer out.",
+            code=ErrorCode.CONTENT_FILTERED,
+        )
     traces = result.state.subagent_traces[len(state.subagent_traces) :]
     usage = sum((trace.usage for trace in traces if trace.usage is not None), turn.usage)
     yield RunFinished(
@@ -164,13 +199,20 @@ async def run_agent(
     )
 
 
-def _opening(conversation: Sequence[ModelMessage], request: RunRequest) -> AgentState:
+def _opening(
+    spec: AgentSpec, conversation: Sequence[ModelMessage], request: RunRequest
+) -> AgentState:
     """Return the state in which a run begins: it goes on where its messages end."""
     kept = request.checkpoint
     if kept is None:
-        return AgentState.initial().with_context(conversation)
-    added = output_messages(kept.shown_after(request.resume))
-    return kept.state.with_context((*conversation, *kept.state.messages, *added))
+        state, messages = AgentState.initial(), tuple(conversation)
+    else:
+        added = output_messages(kept.shown_after(request.resume))
+        state, messages = kept.state, (*conversation, *kept.state.messages, *added)
+        if not added:
+            return state.with_context(messages)
+    scripted = spec.provider == "scripted"
+    return state.with_context(open_ended(messages, resumes=kept is not None, scripted=scripted))
 
 
 def _ended_in_text(request: RunRequest) -> bool:
@@ -189,7 +231,14 @@ class _Run:
         self._broker = broker
         self._outcomes: dict[str, ToolOutcome] = {}
         self._surplus: set[str] = set()
+        # Whether the client was given calls whose results come in another turn.
+        self._handed_over = False
+        self._is_free = spec.pricing.is_free
+        # By call, whether all that came before it was read, counted and paid.
+        self._read: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+        self._named: set[str] = set()
         self.tokens = Tokens(most=spec.max_output_tokens, written=request.written)
+        self.form = form_of(spec, request.response_format)
         self._server_tools = _server_tools(spec)
         self._client_tools = _client_tools(request.tools, self._server_tools)
         self.translator = Translator(
@@ -202,23 +251,50 @@ class _Run:
             goes_on=_ended_in_text(request),
         )
 
+    async def admit_step(self) -> None:
+        """Let another step begin once it is paid, unless the response ends at client's tools."""
+        if self._handed_over:
+            raise _HandedOver
+        await self._broker.admit_step()
+
+    async def saw(self, event: AgentStreamEvent) -> None:
+        """Take note that an event was read: a call that has a payer waits for those before it."""
+        if self._is_free or event.upp is None:
+            return
+        kind, delta = event.upp.type, event.upp.delta
+        call_id = delta.tool_call_id or ""
+        if kind == "tool_execution_start":
+            self._read[call_id].set()
+        elif kind == "tool_call_delta":
+            chars = len(delta.arguments_json or "")
+            if call_id not in self._named:
+                self._named.add(call_id)
+                chars += len(delta.tool_name or "")
+            await self._broker.wrote(chars)
+
     def agent(self, context: Sequence[str], hooks: AgentStrategy) -> Agent:
         """Return the agent, configured for this request; the client's tools come first."""
         spec, request = self._spec, self._request
         # The first to say what is wrong with an agent's row.
-        model = build_model(spec, model=request.params.get("model"))
-        wanted, structure = request.response_format, None
-        if wanted is not None and wanted.type == "text":
-            wanted = None
-        if wanted is not None:
-            schema = wanted.json_schema
-            structure = (schema.schema if schema is not None else None) or {"type": "object"}
-        params = vendor_params(spec, request.params, wanted)
+        model = build_model(
+            spec, model=request.params.get("model"), extensions=request.params.get("extensions")
+        )
+        params = vendor_params(spec, request.params)
+        orderly: Model = OrderlyModel(
+            model,
+            self.tokens,
+            self._surplus,
+            keeps_ids=not request.ends_at_tools,
+            sent=self._broker.inference_sent,
+        )
+        execution, form = _strategy(spec), self.form
+        if form is not None:
+            orderly, execution = FormedModel(orderly, form), Formed(execution, form)
         system = (spec.instructions, request.instructions or "", *context)
         had = request.checkpoint.tool_rounds if request.checkpoint else 0
         return agent(
-            model=OrderlyModel(model, self.tokens, self._surplus),
-            execution=_strategy(spec),
+            model=orderly,
+            execution=execution,
             strategy=hooks,
             system="\n\n".join(text for text in system if text) or None,
             tools=[
@@ -226,7 +302,7 @@ class _Run:
                 *(self._server_tool(tool) for tool in self._server_tools.values()),
                 *self._own_tools(),
             ],
-            structure=structure,
+            structure=None if form is None else form.schema,
             params=params,
             # Whoever goes on after the last round has one more: none would mean no calls at all.
             tool_strategy=ToolUseStrategy(max_iterations=max(spec.max_steps - had, 1)),
@@ -234,7 +310,12 @@ class _Run:
 
     def _client_tool(self, definition: ToolDefinition) -> Tool:
         async def run(_arguments: dict[str, Any]) -> str:
-            return await self._finish(answered(self._call()))
+            call = self._call()
+            # It is counted by its name, whoever runs it.
+            await self._admit(call)
+            if self._request.ends_at_tools:
+                return await self._hand_over(call)
+            return await self._finish(answered(call))
 
         async def answered(call: ToolCallData) -> ToolOutcome:
             outcome = await self._broker.client_tool(call)
@@ -249,10 +330,19 @@ class _Run:
             run=run,
         )
 
+    async def _hand_over(self, call: ToolCallData) -> str:
+        """Give the client a call; what this returns is read by nobody."""
+        self._handed_over = True
+        try:
+            await self._broker.hand_over(call)
+        except AgentError as error:
+            raise UPPError(error.message, code=ProviderErrorCode.CANCELLED) from error
+        return ""
+
     def _server_tool(self, tool: ServerTool) -> Tool:
         async def run(arguments: dict[str, Any]) -> str:
             call = self._call()
-            await self._admit(tool.name)
+            await self._admit(call)
             if tool.long_running:
                 return await self._finish(self._broker.long_tool(tool, call))
             return await self._finish(run_here(tool, call.id, arguments))
@@ -271,21 +361,25 @@ class _Run:
         arguments = msgspec.json.encode(call.arguments).decode()
         return ToolCallData(id=call.tool_call_id, name=call.tool_name, arguments=arguments)
 
-    async def _admit(self, name: str) -> None:
+    async def _admit(self, call: ToolCallData) -> None:
+        """Let a call run once it is paid, and the tokens that it was written with."""
+        if self._is_free:
+            return
+        await self._read[call.id].wait()
         try:
-            await self._broker.admit_tool(name)
+            await self._broker.admit_tool(call.name)
         except AgentError as error:
             # Nobody pays for it: the run is over, and the model is not asked what it thinks of it.
             raise UPPError(error.message, code=ProviderErrorCode.CANCELLED) from error
 
     def _own_tools(self) -> list[Tool]:
         async def present(arguments: dict[str, Any]) -> str:
-            self._call()
+            await self._admit(self._call())
             return await self._finish(teamwork.present(self._broker, arguments))
 
         async def delegate(arguments: dict[str, Any]) -> str:
             call = self._call()
-            await self._admit(teamwork.DELEGATE)
+            await self._admit(call)
             return await self._finish(teamwork.delegate(self._broker, call, arguments))
 
         tools = []
@@ -326,6 +420,10 @@ class _Run:
         return teamwork.labelled(outcome.result, items)
 
 
+class _HandedOver(Exception):
+    """The client has calls to answer in another turn."""
+
+
 class _ToolFailedError(Exception):
     """A tool's own failure, in words that the model and users may read."""
 
@@ -359,6 +457,25 @@ def _server_tools(spec: AgentSpec) -> dict[str, ServerTool]:
             del tools[name]
         elif name in tools:
             tools[name] = replace(tools[name], needs_approval=True)
+    return tools
+
+
+def offered(spec: AgentSpec, request: RunRequest) -> list[tuple[str, str, Mapping[str, Any]]]:
+    """Return the tools that a model is told of: names, descriptions and parameters."""
+    served_here = _server_tools(spec)
+    tools: list[tuple[str, str, Mapping[str, Any]]] = [
+        (tool.name, tool.description, tool.parameters) for tool in served_here.values()
+    ]
+    tools += [
+        (tool.name, said.description or "", said.parameters or {})
+        for tool in _client_tools(request.tools, served_here).values()
+        if (said := tool.function) is not None
+    ]
+    if teamwork.PRESENT in spec.tools:
+        tools.append((teamwork.PRESENT, teamwork.PRESENT_DESCRIPTION, teamwork.PRESENT_SCHEMA))
+    if spec.delegates:
+        about = teamwork.delegate_description(spec.delegates)
+        tools.append((teamwork.DELEGATE, about, teamwork.delegate_schema(spec.delegates)))
     return tools
 
 

@@ -1,6 +1,6 @@
 """Scripts of the agents that need no model: what they answer to a conversation.
 
-The law: a script is a function of the agent and the request alone. Asked again after an
+A script is a function of the agent and the request alone. Asked again after an
 interruption, it goes on after what it has said already.
 """
 

@@ -1,6 +1,6 @@
 """Reads of agents: every other room gets an AgentSpec from here, never a row.
 
-The law: `get_agent` and `list_agents` ask who is looking; `get_spec` does not, because the id comes
+`get_agent` and `list_agents` ask who is looking; `get_spec` does not, because the id comes
 from a row to which access was checked before.
 """
 
@@ -15,7 +15,7 @@ from django.db.models.functions import Lower
 from django.db.models.signals import post_delete, post_save
 
 from agents_app.mcp_listing import SourceTool, resolved_names, wanted_tools
-from agents_app.models import NAME_PATTERN, Agent, ToolSource
+from agents_app.models import AGENT_ID, NAME_PATTERN, Agent, ToolSource
 from agents_app.pricing import FREE, Pricing, read_pricing
 
 SPEC_SECONDS = 5.0
@@ -66,17 +66,30 @@ _specs: dict[str, tuple[float, AgentSpec]] = {}
 
 
 def get_agent(name: str, *, viewer: Any) -> AgentSpec | None:
-    """Return the enabled agent of that name, whatever the case of its letters.
+    """Return the enabled agent of that id, or of that name, whatever the case of its letters.
 
     `viewer` is a user, a user's pk, an AnonymousUser or None. None when there is no agent that the
     viewer may use: whether it exists is not told.
     """
+    if AGENT_ID.fullmatch(name) and (agent := _visible(viewer).filter(pk=name).first()):
+        return _spec(agent)
     folded = unicodedata.normalize("NFKC", name).casefold()
     if not NAME_PATTERN.fullmatch(folded):
         return None
     named = _visible(viewer).annotate(folded_name=Lower("name"))
     agent = named.filter(folded_name=folded).first()
     return None if agent is None else _spec(agent)
+
+
+def agent_with_model(model: str, *, viewer: Any) -> AgentSpec | None:
+    """Return the first agent, by name, that answers with a model or lets a client choose it.
+
+    `viewer` is as for `get_agent`. The id of a model is written as its provider writes it.
+    """
+    for agent in _visible(viewer).exclude(provider=Agent.Provider.SCRIPTED).order_by(Lower("name")):
+        if model == agent.model or model in agent.options.get("models", ()):
+            return _spec(agent)
+    return None
 
 
 def list_agents(viewer: Any) -> list[AgentSpec]:

@@ -1,6 +1,6 @@
 """Server tools that run where their agent runs: a thread, a time limit, no progress.
 
-The law: a short tool has neither a chat nor contents; one that needs them is a long one (D6). Each
+A short tool has neither a chat nor contents; one that needs them is a long one. Each
 call has a thread of its own: one that hangs takes nobody's place, and no process waits for it.
 """
 

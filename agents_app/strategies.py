@@ -1,6 +1,6 @@
-"""How an agent's row says which way its model works: loop, react or plan (UAP §5, DESIGN D5).
+"""How an agent's row says which way its model works: loop, react or plan (UAP §5).
 
-The law: a strategy's options are checked where they are written and where they are used, by the
+A strategy's options are checked where they are written and where they are used, by the
 same types; an option that no strategy has is refused.
 """
 

@@ -1,6 +1,6 @@
 """From what an agent streams to what a response shows: uap and upp stream events to UAMP events.
 
-The law: a server tool's call and result are shown as deltas of the response; a client's tool is
+A server tool's call and result are shown as deltas of the response; a client's tool is
 asked for by the broker with `tool.call` and shows no delta, because clients fire their tool for
 either (UAMP §6.6, §6.10). A call is shown whole, when it is executed. What a model writes to think
 or to plan is shown as thinking, and not as the answer (UAMP §6.13).
@@ -196,12 +196,30 @@ def _listed(plan: Sequence[PlanStep]) -> str:
 
 
 def usage_stats(usage: TokenUsage) -> UsageStats:
-    """Return tokens as UAMP tells them; cached ones are reads and writes together (UAMP §8.7)."""
+    """Return tokens as UAMP tells them, none below 0 (UAMP §8.7).
+
+    Cached ones are reads and writes together.
+    """
     cached = usage.cache_read_tokens + usage.cache_write_tokens
     return UsageStats(
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        total_tokens=usage.total_tokens,
-        cached_tokens=cached or None,
-        cache_write_tokens=usage.cache_write_tokens or None,
+        input_tokens=max(usage.input_tokens, 0),
+        output_tokens=max(usage.output_tokens, 0),
+        total_tokens=max(usage.total_tokens, 0),
+        cached_tokens=max(cached, 0) or None,
+        cache_write_tokens=max(usage.cache_write_tokens, 0) or None,
+    )
+
+
+def added_usage(one: UsageStats, other: UsageStats) -> UsageStats:
+    """Return the sum of the tokens of two usages."""
+
+    def total(name: str) -> int | None:
+        return (getattr(one, name) or 0) + (getattr(other, name) or 0) or None
+
+    return UsageStats(
+        input_tokens=total("input_tokens"),
+        output_tokens=total("output_tokens"),
+        total_tokens=total("total_tokens"),
+        cached_tokens=total("cached_tokens"),
+        cache_write_tokens=total("cache_write_tokens"),
     )

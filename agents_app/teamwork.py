@@ -1,6 +1,6 @@
 """The tools that an agent has of its server itself: `present` and `delegate` (UAMP §8.5.4).
 
-The law: what passes between agents is named by content ids, and no text carries an address of a
+What passes between agents is named by content ids, and no text carries an address of a
 content. What a person sees of it, `present` decides.
 """
 
@@ -74,8 +74,17 @@ class Doors(Protocol):
     async def admit_step(self) -> None:
         """Let another step of the answer begin, once it is paid; raises AgentError."""
 
+    def inference_sent(self) -> None:
+        """Take note that an inference is sent: from now on its input is used."""
+
     async def admit_tool(self, name: str) -> None:
         """Let a call of a tool run, once it is paid; raises AgentError."""
+
+    async def wrote(self, chars: int) -> None:
+        """Count what the model writes into its calls, once it is paid; raises AgentError.
+
+        An agent without a price does not say it.
+        """
 
     async def present(self, content_ids: Sequence[str]) -> tuple[ContentItem, ...]:
         """Return the items of contents that may be shown in this chat; raises ToolError."""

@@ -1,6 +1,6 @@
-"""The contract of server tools, and the table of those that this server has (DESIGN D6).
+"""The contract of server tools, and the table of those that this server has.
 
-The law: a tool is a plain function of its arguments and a ToolContext. It knows neither the process
+A tool is a plain function of its arguments and a ToolContext. It knows neither the process
 that it runs in nor where content is kept, and what went wrong it says in words for a person.
 Arguments come from a model: a function that `tool` wraps sees only those that fit its annotations.
 """

@@ -1,16 +1,16 @@
-"""One question to an agent from the admin, without a chat (DESIGN D5).
+"""One question to an agent from the admin, without a chat.
 
-The law: a trial has the runtime of every answer, but no turn: it is not charged, and writes nothing
-but that it took place. An operator may read what a provider said; a key is never shown. What needs
-a chat, a worker or a client is refused in words.
+A trial has the runtime of every answer, but no turn. An agent with a price is paid by the
+operator who tries it, and nothing else is written but that it took place. An operator may read what
+a provider said; a key is never shown. What needs a chat, a worker or a client is refused in words.
 """
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from asgiref.sync import sync_to_async
@@ -33,7 +33,8 @@ from agents_app.selectors import AgentSpec, get_spec
 from agents_app.teamwork import Order
 from agents_app.tools import ServerTool, ToolError, ToolOutcome
 from uamp.content import ContentItem, Message, ToolCallData
-from uamp.events import UsageDelta
+from uamp.errors import ErrorCode
+from uamp.events import Event, UsageDelta
 from uamp.output import OutputBuilder
 from uamp.session import UsageStats
 from upp import UPPError
@@ -58,16 +59,95 @@ class Trial:
     error: str = ""
     code: str = ""
     detail: str = ""
+    cost: str = ""
 
 
-async def try_agent(spec: AgentSpec, prompt: str) -> Trial:
-    """Ask an agent once, for at most UAMP_TRIAL_SECONDS; what fails is in the Trial."""
+class Payment(Protocol):
+    """Reserves and settles what a trial costs; what is not reserved raises AgentError."""
+
+    async def open(self) -> None:
+        """Reserve the first step."""
+
+    async def admit_step(self) -> None:
+        """Reserve another step."""
+
+    async def admit_tool(self, name: str) -> None:
+        """Reserve the price of a tool."""
+
+    async def wrote(self, chars: int) -> None:
+        """Reserve what the model writes into its calls."""
+
+    def inference_sent(self) -> None:
+        """Count the input of an inference that is sent now."""
+
+    async def saw(self, event: Event) -> None:
+        """Reserve what an event says and costs."""
+
+    async def close(self, code: str | None) -> object:
+        """Take what was used, give the rest back and return what was taken.
+
+        `code` is the error with which the trial ended.
+        """
+
+
+class _NothingDue:
+    """The payment of an agent without a price, and the refusal of one that nobody pays."""
+
+    def __init__(self, *, is_free: bool) -> None:
+        self._is_free = is_free
+
+    async def open(self) -> None:
+        if not self._is_free:
+            raise AgentError("Nobody pays for this trial.", code=ErrorCode.PAYMENT_REQUIRED)
+
+    async def admit_step(self) -> None:
+        """Let it begin."""
+
+    async def admit_tool(self, name: str) -> None:
+        """Let it run."""
+
+    async def wrote(self, chars: int) -> None:
+        """Let it be written."""
+
+    def inference_sent(self) -> None:
+        """Let it be sent."""
+
+    async def saw(self, event: Event) -> None:
+        """Let it be shown."""
+
+    async def close(self, code: str | None) -> str:
+        del code
+        return ""
+
+
+_payment: Callable[[int, AgentSpec, RunRequest], Payment] | None = None
+
+
+def paid_by(payment: Callable[[int, AgentSpec, RunRequest], Payment]) -> None:
+    """Say what pays for trials: called with the operator's id, the agent and what it is asked."""
+    global _payment  # noqa: PLW0603 one for the process
+    _payment = payment
+
+
+def _payment_of(spec: AgentSpec, request: RunRequest, user_id: int | None) -> Payment:
+    if spec.pricing.is_free or _payment is None or user_id is None:
+        return _NothingDue(is_free=spec.pricing.is_free)
+    return _payment(user_id, spec, request)
+
+
+async def try_agent(spec: AgentSpec, prompt: str, *, user_id: int | None = None) -> Trial:
+    """Ask an agent once, for at most UAMP_TRIAL_SECONDS; what fails is in the Trial.
+
+    One that has a price is paid by `user_id`, and refused without.
+    """
     trial, builder, began = Trial(), OutputBuilder(), time.monotonic()
     request = RunRequest(
         response_id="trial", history=[Message(role="user", content=prompt)], params={}
     )
-    doors = _Doors()
+    payment = _payment_of(spec, request, user_id)
+    doors = _Doors(payment)
     try:
+        await payment.open()
         async with (
             asyncio.timeout(settings.UAMP_TRIAL_SECONDS),
             aclosing(run_agent(spec, request, broker=doors, media=doors)) as events,
@@ -75,7 +155,9 @@ async def try_agent(spec: AgentSpec, prompt: str) -> Trial:
             async for event in events:
                 if isinstance(event, RunFinished):
                     trial.usage, trial.model, trial.steps = event.usage, event.model, event.steps
-                elif isinstance(event, UsageDelta):
+                    continue
+                await payment.saw(event)
+                if isinstance(event, UsageDelta):
                     trial.usage = _added(trial.usage, event.delta)
                 else:
                     builder.add(event)
@@ -85,6 +167,8 @@ async def try_agent(spec: AgentSpec, prompt: str) -> Trial:
         trial.code, trial.error = str(error.code), error.message
         if isinstance(cause := error.__cause__, UPPError):
             trial.detail = f"{cause.provider}, {cause.code}: {cause.message}"
+    finally:
+        trial.cost = str(await payment.close(trial.code or None))
     trial.seconds = time.monotonic() - began
     trial.output = msgspec.to_builtins(builder.output)
     return trial
@@ -99,13 +183,26 @@ def _added(usage: UsageStats | None, more: UsageStats) -> UsageStats:
 
 
 class _Doors:
-    """What a run needs of a chat, where there is none: nobody pays, and nobody else works."""
+    """What a run needs of a chat, where there is none: the operator pays, and nobody else works."""
+
+    def __init__(self, payment: Payment) -> None:
+        self._payment = payment
 
     async def admit_step(self) -> None:
-        """Let it begin: a trial is not paid."""
+        """Let it begin once it is paid."""
+        await self._payment.admit_step()
 
     async def admit_tool(self, name: str) -> None:
-        """Let it run."""
+        """Let it run once it is paid."""
+        await self._payment.admit_tool(name)
+
+    async def wrote(self, chars: int) -> None:
+        """Count it once it is paid."""
+        await self._payment.wrote(chars)
+
+    def inference_sent(self) -> None:
+        """Have its input counted."""
+        self._payment.inference_sent()
 
     async def load(self, content_id: str) -> tuple[bytes, str]:
         """Refuse: a trial has no contents."""
@@ -118,6 +215,9 @@ class _Doors:
     async def delegate(self, call: ToolCallData, order: Order) -> ToolOutcome:
         """Refuse: it would be work in a chat."""
         return _refused(f"{call.name} is not run in a trial: {order.agent} was not asked.")
+
+    async def hand_over(self, call: ToolCallData) -> None:
+        """Do nothing: a trial declares no tools of a client."""
 
     async def client_tool(self, call: ToolCallData) -> ToolOutcome:
         """Refuse: there is no client."""
@@ -163,7 +263,7 @@ async def trial_view(request: HttpRequest, agent_id: str) -> HttpResponse:
     if form.is_valid():
         if await _is_admitted(user):
             spec = await sync_to_async(get_spec)(agent.pk)
-            trial = await try_agent(spec, form.cleaned_data["prompt"])
+            trial = await try_agent(spec, form.cleaned_data["prompt"], user_id=user.pk)
             await sync_to_async(_record)(user, agent, trial)
         else:
             status = 429
@@ -196,6 +296,8 @@ def _page(
         "title": f"Try {agent.name}",
         "form": form,
         "trial": trial,
+        "price": agent.pricing,
+        "currency": agent.pricing.get("currency", "USD"),
         "seconds": settings.UAMP_TRIAL_SECONDS,
     }
     return render(request, "admin/agents_app/agent/trial.html", context, status=status)

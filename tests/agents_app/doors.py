@@ -29,8 +29,14 @@ class Broker:
     async def admit_step(self) -> None:
         """Let it begin: nothing has a price."""
 
+    def inference_sent(self) -> None:
+        """Let it be sent."""
+
     async def admit_tool(self, name: str) -> None:
         """Let it run."""
+
+    async def wrote(self, chars: int) -> None:
+        """Let it be written."""
 
     async def present(self, content_ids: Sequence[str]) -> tuple[ContentItem, ...]:
         """Show what exists."""
@@ -49,6 +55,10 @@ class Broker:
         self.calls.append(call)
         assert self.answer is not None
         return self.answer(call)
+
+    async def hand_over(self, call: ToolCallData) -> None:
+        """Remember a call that ends the answer."""
+        self.calls.append(call)
 
     async def long_tool(self, tool: ServerTool, call: ToolCallData) -> ToolOutcome:
         """Answer a long tool."""

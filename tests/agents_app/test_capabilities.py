@@ -29,7 +29,9 @@ def test_an_agent_with_a_model_takes_media(provider: str) -> None:
     options = {"context_window": 128_000, "max_output_tokens": 4096}
     spec = AgentSpec(id="a", name="gpt", provider=provider, options=options)
     able = agent_capabilities(spec)
-    assert able.modalities == ("text", "image", "file")
+    assert able.modalities == (
+        ("text", "image", "audio", "file") if provider == "google" else ("text", "image", "file")
+    )
     assert able.image is not None
     assert able.file is not None
     assert able.file.supports_pdf

@@ -4,7 +4,14 @@ import base64
 from typing import Any
 
 from agents_app import history
-from agents_app.history import CONTINUE, attachments_of, output_messages, to_conversation
+from agents_app.history import (
+    CONTINUE,
+    NOTHING_NEW,
+    attachments_of,
+    open_ended,
+    output_messages,
+    to_conversation,
+)
 from tests.agents_app.doors import Media
 from uamp.content import (
     AudioContent,
@@ -27,6 +34,7 @@ from upp import (
     ImageBlock,
     ReasoningBlock,
     TextBlock,
+    ToolCall,
     ToolResultMessage,
     UserMessage,
 )
@@ -328,3 +336,22 @@ async def test_what_an_agent_attached_is_not_read() -> None:
     )
     await to_conversation([other], agent_name="bot", media=media)
     assert media.asked == []
+
+
+def test_a_conversation_that_a_vendor_gets_ends_in_no_words_of_the_agent() -> None:
+    hi, answer = UserMessage(content="hi"), AssistantMessage(content="hello")
+    again = open_ended([hi, answer], resumes=False, scripted=False)
+    rest = open_ended([hi, answer], resumes=True, scripted=False)
+    assert shape(again)[-2:] == [("assistant", ["hello"], []), ("user", [NOTHING_NEW])]
+    assert shape(rest)[-1] == ("user", [CONTINUE])
+
+    played = open_ended([hi, answer], resumes=False, scripted=True)
+    assert shape(played) == [("user", ["hi"]), ("assistant", ["hello"], [])]
+    assert played[-1].metadata == {"uap": {"unfinished": True}}
+
+
+def test_a_conversation_that_ends_in_a_question_or_a_call_stays_as_it_is() -> None:
+    waiting = ToolCall(tool_call_id="c", tool_name="t", arguments={})
+    for last in (UserMessage(content="hi"), AssistantMessage(content=(), tool_calls=[waiting])):
+        assert open_ended([last], resumes=False, scripted=False) == (last,)
+    assert open_ended([], resumes=False, scripted=False) == ()

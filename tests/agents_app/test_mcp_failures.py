@@ -4,7 +4,6 @@ import gzip
 import json
 import os
 import sys
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -20,6 +19,7 @@ from tests.agents_app import mcp_sources
 from tests.agents_app.doors import Context
 from tests.agents_app.mcp_sources import SECRET, lines
 from tests.agents_app.web_server import WebServer, web_server
+from tests.client import wait_until
 
 pytestmark = pytest.mark.usefixtures("database_threads")
 
@@ -124,8 +124,7 @@ def test_a_program_ends_with_its_session_and_so_does_what_it_started(
     assert tool.run(Context(), {}).result == "done"
     pids = [int(line.split()[1]) for line in lines(journal) if line.startswith(("child", "called"))]
     assert len(pids) == 3
-    time.sleep(0.2)
-    assert not [pid for pid in pids if is_alive(pid)]
+    wait_until(lambda: not any(map(is_alive, pids)))
 
 
 def test_a_line_without_an_end_is_not_kept(journal: Path, settings: Settings) -> None:

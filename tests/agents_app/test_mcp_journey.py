@@ -83,8 +83,8 @@ def test_a_cancelled_answer_cancels_the_call_at_the_server(
     client.until("progress")
     client.send("response.cancel")
     client.until("response.cancelled")
-    wait_until(lambda: "cancelled" in lines(journal))
-    wait_until(lambda: ToolCall.objects.get().finished_at is not None)
+    wait_until(lambda: "cancelled" in lines(journal), seconds=60)
+    wait_until(lambda: ToolCall.objects.get().finished_at is not None, seconds=30)
     assert ToolCall.objects.get().status == "cancelled"
     assert Response.objects.get().status == "cancelled"
 

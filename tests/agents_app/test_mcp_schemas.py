@@ -76,6 +76,29 @@ def test_a_schema_that_takes_for_ever_is_given_up(
         misfit(schema, value)
 
 
+@pytest.mark.parametrize(
+    ("schema", "is_cheap"),
+    [
+        ({"type": "object", "properties": {"pattern": {"enum": ["a", None]}}}, True),
+        ({"type": ["string", "null"], "required": ["a"], "maxLength": 3, "title": "t"}, True),
+        ({"items": {"type": "integer", "minimum": 0}, "additionalProperties": False}, True),
+        ({"uniqueItems": True}, False),
+        ({"items": {"properties": {"a": {"pattern": "a"}}}}, False),
+        ({"additionalProperties": {"$ref": "#"}}, False),
+        ({"enum": [[1]]}, False),
+        ({"required": ["a", 1]}, False),
+        ({"$schema": "http://json-schema.org/draft-03/schema#"}, False),
+        ({"not": {}}, False),
+        ({"title": "t" * 5_000}, False),
+    ],
+)
+def test_only_schemas_of_known_cost_are_checked_in_a_thread(
+    schema: dict[str, Any], is_cheap: object
+) -> None:
+    assert mcp_schemas.is_quick(schema, {"a": 1}) is is_cheap
+    assert not mcp_schemas.is_quick(schema, "x" * 200_000)
+
+
 # --- A source with such schemas ---
 
 

@@ -1,4 +1,4 @@
-"""What a model writes into its calls that nobody meant: the answer goes on (DESIGN §5)."""
+"""What a model writes into its calls that nobody meant: the answer goes on."""
 
 from __future__ import annotations
 

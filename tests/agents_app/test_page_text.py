@@ -120,10 +120,10 @@ HOSTILE = [
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_no_page_takes_long(piece: str) -> None:
     source = piece * (500_000 // len(piece))
-    began = time.perf_counter()
+    began = time.process_time()
     read_page(source, base=BASE, limit=10**9)
     # What grows with the square of the length needs minutes for it.
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 @given(

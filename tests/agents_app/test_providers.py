@@ -1,16 +1,20 @@
 """From an agent's row to its model."""
 
+from __future__ import annotations
+
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agents_app.providers import at_most, build_model, close_providers, vendor_params
 from agents_app.selectors import AgentSpec
-from uamp.session import ResponseFormat
 from upp import ErrorCode, UPPError
 from upp.providers.scripted import ScriptedModel
 from upp.providers.transport import HttpModel
+
+if TYPE_CHECKING:
+    from pytest_django import Settings
 
 
 def spec(**values: Any) -> AgentSpec:
@@ -61,6 +65,12 @@ async def test_the_environment_says_where_the_model_is(
     assert await server_of(agent) == ("m1", address, "key")
     monkeypatch.setenv(f"{prefix}_BASE_URL", "http://localhost:1/v1")
     assert await server_of(agent) == ("m1", "http://localhost:1/v1", "key")
+
+
+@pytest.fixture(autouse=True)
+def hosts_of_the_operator(settings: Settings) -> None:
+    """Allow the addresses of these tests."""
+    settings.UAMP_MODEL_ALLOW_HOSTS = ["other:80", "b:80", "c:80"]
 
 
 @pytest.mark.parametrize("provider", ["openai_compat", "anthropic", "google"])
@@ -201,21 +211,6 @@ def test_parameters_are_bounded_under_each_vendors_name(
 
 
 @pytest.mark.parametrize(
-    ("provider", "sent"),
-    [
-        ("openai_compat", {"response_format": {"type": "json_object"}}),
-        ("anthropic", {}),
-        ("google", {}),
-    ],
-)
-def test_a_response_format_is_a_parameter_of_openais_only(
-    provider: str, sent: dict[str, Any]
-) -> None:
-    wanted = ResponseFormat(type="json_object")
-    assert vendor_params(spec(provider=provider), {}, wanted) == sent
-
-
-@pytest.mark.parametrize(
     "options", [{"timeout": "x"}, {"models": 7}, {"params": []}, {"base_url": 7}, {"delay": None}]
 )
 def test_options_that_were_written_past_the_form_are_refused(options: dict[str, Any]) -> None:
@@ -235,3 +230,33 @@ def test_a_secret_of_the_server_is_never_sent_as_a_providers_key(
     agent = spec(provider="openai_compat", model="m1", options={"api_key_env": variable})
     with pytest.raises(UPPError, match="not the name of a key"):
         build_model(agent)
+
+
+@pytest.mark.parametrize(
+    ("provider", "extensions", "sent"),
+    [
+        ("anthropic", {"thinking": True}, {"thinking": {"type": "enabled", "budget_tokens": 4096}}),
+        ("anthropic", {"thinking": False}, {"thinking": {"type": "disabled"}}),
+        (
+            "anthropic",
+            {"thinking": True, "max_tokens": 2000},
+            {"thinking": {"type": "enabled", "budget_tokens": 1999}, "max_tokens": 2000},
+        ),
+        ("anthropic", {"thinking": True, "max_tokens": 500}, {"max_tokens": 500}),
+        (
+            "anthropic",
+            {"thinking": {"type": "adaptive"}, "max_tokens": 500},
+            {"thinking": {"type": "adaptive"}, "max_tokens": 500},
+        ),
+        ("google", {"topK": 5, "seed": 1}, {"generationConfig": {"topK": 5, "seed": 1}}),
+        ("google", {"model": "x"}, {}),
+        ("openai_compat", {"top_p": 0, "user": "eve"}, {"top_p": 0}),
+        ("openai_compat", {"top_p": "kept before it had bounds"}, {}),
+    ],
+)
+def test_options_by_vendor_have_the_vendors_names(
+    provider: str, extensions: dict[str, Any], sent: dict[str, Any]
+) -> None:
+    vendor = {"openai_compat": "openai"}.get(provider, provider)
+    asked = {"extensions": {vendor: extensions, "other": {"top_p": 1}}}
+    assert vendor_params(spec(provider=provider), asked) == sent

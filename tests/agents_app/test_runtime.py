@@ -365,38 +365,6 @@ async def test_instructions_are_the_agents_then_the_sessions_then_the_contexts(
     assert seen[1].params == {"temperature": 0.5}
 
 
-@pytest.mark.parametrize(
-    ("given", "structure"),
-    [
-        (None, None),
-        (ResponseFormat(type="text"), None),
-        (ResponseFormat(type="json_object"), {"type": "object"}),
-        (
-            ResponseFormat(
-                type="json_schema", json_schema=JsonSchemaFormat(name="n", schema={"type": "array"})
-            ),
-            {"type": "array"},
-        ),
-        (
-            ResponseFormat(type="json_schema", json_schema=JsonSchemaFormat(name="n")),
-            {"type": "object"},
-        ),
-    ],
-)
-async def test_a_response_format_reaches_the_provider(
-    play: Callable[[Play], AgentSpec], given: ResponseFormat | None, structure: Any
-) -> None:
-    seen: list[LLMRequest] = []
-
-    async def script(request: LLMRequest) -> AsyncIterator[Step]:
-        seen.append(request)
-        yield Text("{}")
-
-    await run(play(script), asked(response_format=given))
-    assert seen[0].structure == structure
-    assert ("response_format" in seen[0].params) is (structure is not None)
-
-
 async def test_a_run_goes_on_with_calls_that_had_no_result(
     play: Callable[[Play], AgentSpec],
 ) -> None:
@@ -623,6 +591,22 @@ async def test_an_agent_with_a_model_sends_its_media_and_streams_its_answer() ->
     assert [type(event) for event in events] == [Thinking, ResponseDelta, UsageDelta]
     assert end.usage.total_tokens == 7
     assert end.model == "m1"
+
+
+async def test_an_agent_that_is_asked_again_after_its_own_answer_is_told_so() -> None:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        await exchange.chunk(choices=[{"delta": {"content": "more"}, "finish_reason": "stop"}])
+        await exchange.finish()
+
+    said = [Message(role="user", content="hi"), Message(role="assistant", content="hello")]
+    async with serve(answer) as wire, aclosing_providers():
+        events, _ = await run(model_agent(wire.url), RunRequest(response_id="r1", history=said))
+    # Vendors refuse a conversation that ends in the model's own words.
+    assert [message["role"] for message in wire.exchanges[0].body["messages"]] == [
+        *("user", "assistant", "user"),
+    ]
+    assert output(events) == [TextContent(text="more")]
 
 
 async def test_an_anthropic_agent_answers_in_a_schema_and_counts_cached_tokens_apart() -> None:

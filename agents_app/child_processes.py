@@ -1,0 +1,175 @@
+"""Processes that do work of unknown length for strangers, so that it can be stopped.
+
+A thread cannot be ended, and one regular expression can hold the interpreter's lock for minutes:
+another process can be killed. Requests go to it over a pipe, each as a big-endian uint32 length
+and that many bytes; an answer comes back in the same form. A process that is killed is replaced
+with the next request. Its environment has none of the server's secrets.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import queue
+import select
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PROCESSES: Final = 2
+START_SECONDS: Final = 30.0
+# A process whose server was killed ends after so long, whatever it does.
+_ORPHAN_SECONDS: Final = 60
+_HEADER: Final = struct.Struct(">I")
+_ROOT: Final = Path(__file__).resolve().parent.parent
+_READY: Final = b"ready"
+
+
+class TooSlow(Exception):
+    """The request was not answered in time."""
+
+
+class NoneFree(TooSlow):
+    """No process was free for the request in time."""
+
+
+class ChildProcesses:
+    """Up to PROCESSES processes of one module, started when they are needed; thread-safe."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+        self._forget()
+        atexit.register(self.close)
+        # The pipes are the parent's: two processes must not read from one.
+        os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self) -> None:
+        self._free: queue.LifoQueue[_ChildProcess | None] = queue.LifoQueue()
+        for _ in range(PROCESSES):
+            self._free.put(None)
+        self._lock = threading.Lock()
+        self._all: set[_ChildProcess] = set()
+
+    def ask(self, request: bytes, *, seconds: float, wait: float | None = None) -> bytes:
+        """Return what a process answers to a request.
+
+        Raises TooSlow `seconds` after a process has it, and NoneFree when none was free for `wait`
+        seconds, which are `seconds` where they are not given.
+        """
+        try:
+            process = self._free.get(timeout=seconds if wait is None else wait)
+        except queue.Empty:
+            raise NoneFree from None
+        try:
+            if process is not None:
+                with suppress(OSError):
+                    # It may have ended since: then a new one gets the request.
+                    return process.ask(request, time.monotonic() + seconds)
+                self._end(process)
+            process = self._start()
+            return process.ask(request, time.monotonic() + seconds)
+        except (TooSlow, OSError):
+            if process is not None:
+                self._end(process)
+                process = None
+            raise TooSlow from None
+        finally:
+            self._free.put(process)
+
+    def _start(self) -> _ChildProcess:
+        process = _ChildProcess(self._module)
+        with self._lock:
+            self._all.add(process)
+        return process
+
+    def close(self) -> None:
+        """End the processes."""
+        for process in list(self._all):
+            self._end(process)
+
+    def _end(self, process: _ChildProcess) -> None:
+        with self._lock:
+            self._all.discard(process)
+        process.kill()
+
+
+class _ChildProcess:
+    """One process, and the pipes to it."""
+
+    def __init__(self, module: str) -> None:
+        self._process = subprocess.Popen(  # noqa: S603 our own interpreter and module
+            [sys.executable, "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=_ROOT,
+            env={"PATH": os.defpath, "PYTHONPATH": str(_ROOT)},
+        )
+        try:
+            self._read(time.monotonic() + START_SECONDS)  # _READY
+        except (TooSlow, OSError):
+            self.kill()
+            raise
+
+    def ask(self, request: bytes, deadline: float) -> bytes:
+        """Send a request and return the answer; raises TooSlow and OSError."""
+        stdin = self._process.stdin
+        if stdin is None:
+            raise OSError("the process has no input")
+        # It reads a request whole before it does anything, so that this waits for no work.
+        stdin.write(_HEADER.pack(len(request)) + request)
+        stdin.flush()
+        return self._read(deadline)
+
+    def kill(self) -> None:
+        """End the process and close its pipes."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+
+    def _read(self, deadline: float) -> bytes:
+        (size,) = _HEADER.unpack(self._bytes(_HEADER.size, deadline))
+        return self._bytes(size, deadline)
+
+    def _bytes(self, size: int, deadline: float) -> bytes:
+        stdout = self._process.stdout
+        if stdout is None:
+            raise OSError("the process has no output")
+        data = b""
+        while len(data) < size:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([stdout], [], [], left)[0]:
+                raise TooSlow
+            piece = os.read(stdout.fileno(), size - len(data))
+            if not piece:
+                raise OSError("the process ended")
+            data += piece
+        return data
+
+
+def serve(answer: Callable[[bytes], bytes], requests: BinaryIO, answers: BinaryIO) -> None:
+    """Answer requests until the pipe is closed, which the server's end does; for the process."""
+    _answer(answers, _READY)
+    while header := requests.read(_HEADER.size):
+        (size,) = _HEADER.unpack(header)
+        request = requests.read(size)
+        signal.alarm(_ORPHAN_SECONDS)
+        done = answer(request)
+        signal.alarm(0)
+        _answer(answers, done)
+
+
+def _answer(answers: BinaryIO, data: bytes) -> None:
+    answers.write(_HEADER.pack(len(data)) + data)
+    answers.flush()

@@ -1,0 +1,82 @@
+"""Which JSON Schemas cost so little to check that a thread of this process may do it.
+
+What a keyword costs is not bounded by its size: `uniqueItems` compares every pair, a pattern or a
+reference can take exponential time. A schema is cheap only when every keyword in it is known to be.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+# Together they bound a check to a fraction of a second.
+SCHEMA_BYTES = 4_000
+VALUE_BYTES = 100_000
+# Bytes of the schema times bytes of the value: each keyword may be looked at for each item.
+_EFFORT = 400_000
+_DEPTH = 20
+_DIALECTS = frozenset(
+    {
+        "http://json-schema.org/draft-07/schema",
+        "http://json-schema.org/draft-07/schema#",
+        "https://json-schema.org/draft/2020-12/schema",
+    }
+)
+# Their values are not looked at in a check.
+_ANNOTATIONS = frozenset(
+    {"$comment", "default", "deprecated", "description", "readOnly", "title", "writeOnly"}
+)
+
+
+def is_cheap(schema: Any, schema_bytes: int, value_bytes: int) -> bool:
+    """Return whether checking a value of so many bytes takes a fraction of a second at most."""
+    return (
+        schema_bytes <= SCHEMA_BYTES
+        and value_bytes <= VALUE_BYTES
+        and schema_bytes * value_bytes <= _EFFORT
+        and _is_plain(schema, _DEPTH)
+    )
+
+
+def _is_plain(schema: Any, depth: int) -> bool:
+    if isinstance(schema, bool):
+        return True
+    if not isinstance(schema, dict) or not depth:
+        return False
+    return all(_is_plain_keyword(key, said, depth - 1) for key, said in schema.items())
+
+
+def _is_plain_keyword(key: str, said: Any, depth: int) -> bool:
+    if key == "items":
+        return _is_plain(said, depth)
+    if key == "properties":
+        return isinstance(said, dict) and all(_is_plain(part, depth) for part in said.values())
+    return key in _ANNOTATIONS or (key in _PLAIN and _PLAIN[key](said))
+
+
+def _is_scalar(said: Any) -> bool:
+    return said is None or isinstance(said, bool | int | float | str)
+
+
+def _are_scalars(said: Any) -> bool:
+    return isinstance(said, list) and all(map(_is_scalar, said))
+
+
+def _are_names(said: Any) -> bool:
+    # What is not sortable would be compared pair by pair, since names are to be unique.
+    return isinstance(said, list) and all(isinstance(name, str) for name in said)
+
+
+_PLAIN: dict[str, Callable[[Any], bool]] = {
+    "$schema": lambda said: isinstance(said, str) and said in _DIALECTS,
+    "additionalProperties": lambda said: isinstance(said, bool),
+    "const": _is_scalar,
+    "enum": _are_scalars,
+    "required": _are_names,
+    "type": lambda said: isinstance(said, str) or _are_names(said),
+    **dict.fromkeys(
+        (
+            "exclusiveMaximum", "exclusiveMinimum", "maxItems", "maxLength", "maxProperties",
+            "maximum", "minItems", "minLength", "minProperties", "minimum",
+        ),
+        _is_scalar,
+    ),
+}  # fmt: skip
