@@ -1,1 +1,1 @@
-"""Money: one double-entry ledger for every route (DESIGN D7)."""
+"""Money: one double-entry ledger for every route."""

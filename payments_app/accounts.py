@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
 FEE_SHARDS: Final = 16
-"""Every settled turn pays a fee: one row would be a queue for all of them (notes §5)."""
+"""Every settled turn pays a fee: one row would be a queue for all of them."""
 
 
 def ensure_account(

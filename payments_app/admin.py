@@ -15,7 +15,14 @@ from django.http import Http404, StreamingHttpResponse
 from django.urls import path, reverse
 
 from payments_app import services
-from payments_app.ledger_admin import SCOPE, AmountForm, LedgerAdmin, ReadOnly, RefundForm
+from payments_app.ledger_admin import (
+    SCOPE,
+    AmountForm,
+    LedgerAdmin,
+    ReadOnly,
+    RefundForm,
+    newest_by,
+)
 from payments_app.models import (
     Account,
     Entry,
@@ -64,7 +71,7 @@ class AccountAdmin(LedgerAdmin):
     """Accounts with their balances; the statement is a file."""
 
     list_display = ("code", "kind", "owner", "available", "reserved", "asset")
-    list_filter = ("kind", "asset")
+    list_filter = (newest_by("kind"), newest_by("asset"))
     list_select_related = ("owner",)
     search_fields = ("code__exact", "owner__username__exact", "agent_id__exact")
     search_help_text = "A code, a person's name, or the id of an agent."
@@ -139,7 +146,7 @@ class TransferAdmin(LedgerAdmin):
     """Movements of money with their sides."""
 
     list_display = ("id", "kind", "sum", "asset", "memo", "response_id", "agent_id", "created_at")
-    list_filter = ("kind", "asset", "protocol", "created_at")
+    list_filter = (newest_by("kind"), newest_by("asset"), newest_by("protocol"))
     search_fields = ("id__exact", "response_id__exact", "chat_id__exact", "agent_id__exact")
     search_help_text = "The id of a transfer, a response, a chat or an agent."
     ordering = ("-created_at",)
@@ -182,7 +189,7 @@ class HoldAdmin(LedgerAdmin):
     list_display = (
         "id", "account", "sum", "taken", "state", "response_id", "expires_at", "created_at",
     )  # fmt: skip
-    list_filter = ("state", "expires_at")
+    list_filter = (newest_by("state"),)
     list_select_related = ("account",)
     search_fields = ("id__exact", "response_id__exact", "account__code__exact")
     search_help_text = "The id of a hold or a response, or the code of an account."
@@ -219,7 +226,7 @@ class ReceiptAdmin(LedgerAdmin):
     """What providers told, and the way out where one never told how a payment ended."""
 
     list_display = ("provider", "external_id", "state", "sum", "account", "created_at")
-    list_filter = ("state", "provider")
+    list_filter = (newest_by("state"), newest_by("provider"))
     list_select_related = ("account",)
     search_fields = ("external_id__exact", "account__code__exact")
     fields = (

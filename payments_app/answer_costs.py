@@ -1,6 +1,6 @@
-"""What answers cost, as their chat may know it: charged, given back, the server's share (D7).
+"""What answers cost, as their chat may know it: charged, given back, the server's share.
 
-The law: amounts only. Whose account paid is told as an id and a kind, never what is left in it.
+Amounts only. Whose account paid is told as an id and a kind, never what is left in it.
 """
 
 from __future__ import annotations

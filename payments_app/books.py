@@ -1,6 +1,6 @@
-"""What the whole ledger shows to whoever runs it: totals, revenue, cost by day and agent (D7).
+"""What the whole ledger shows to whoever runs it: totals, revenue, cost by day and agent.
 
-The law: these are sums over many rows. Nothing here is asked for with a request: `overview` is kept
+These are sums over many rows. Nothing here is asked for with a request: `overview` is kept
 for OVERVIEW_SECONDS, whoever asks.
 """
 

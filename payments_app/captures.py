@@ -1,6 +1,6 @@
-"""Capturing: a hold gives what was used, and the rest goes back (DESIGN D7).
+"""Capturing: a hold gives what was used, and the rest goes back.
 
-The law: holds of one response, and a hold with those that extend it, act as one: the oldest gives
+Holds of one response, and a hold with those that extend it, act as one: the oldest gives
 first. All that is asked for is claimed, then locked, then planned (`plans`), then written together.
 The state decides, not the clock: a hold past its time that the sweeper has not ended yet can
 still be captured, for the work was done.
@@ -21,7 +21,6 @@ from payments_app.outcomes import (
     About,
     AboutFields,
     CaptureOutcome,
-    ForFields,
     IdempotencyConflict,
     LedgerError,
     Split,
@@ -68,43 +67,12 @@ def capture(
     )
 
 
-def capture_response(
-    *,
-    key: str,
-    response_id: str,
-    amount: Money,
-    splits: Sequence[Split],
-    kind: str = "charge",
-    release: bool = False,
-    scope: str = "",
-    **about: Unpack[ForFields],
-) -> CaptureOutcome:
-    """Capture from all holds of a response, the oldest first; see capture."""
-    return _one(
-        Capture(
-            key=key,
-            response_id=response_id,
-            amount=amount,
-            splits=splits,
-            kind=kind,
-            release=release,
-            scope=scope,
-            about=About(**about),
-        )
-    )
-
-
 def void(*, key: str, hold_id: str, scope: str = "") -> CaptureOutcome:
     """Give back what is left of a hold and of those that extend it.
 
     Raises UnknownHold, HoldNotActive, IdempotencyConflict.
     """
     return _one(Capture(key=key, hold_id=hold_id, kind="void", scope=scope, release=True))
-
-
-def void_response(*, key: str, response_id: str, scope: str = "") -> CaptureOutcome:
-    """Give back what is left of all holds of a response; see void."""
-    return _one(Capture(key=key, response_id=response_id, kind="void", scope=scope, release=True))
 
 
 def _one(asked: Capture) -> CaptureOutcome:

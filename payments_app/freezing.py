@@ -1,4 +1,4 @@
-"""The freeze: after an audit that found a mismatch nothing is paid out (notes §5).
+"""The freeze: after an audit that found a mismatch nothing is paid out.
 
 What is held is still captured and released, and money still comes in: people are not stopped in
 the middle of an answer. Refunds, adjustments and transfers to the outside wait for an operator.

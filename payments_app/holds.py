@@ -1,6 +1,6 @@
-"""Reserving: a hold keeps money back before the work is done (DESIGN D7).
+"""Reserving: a hold keeps money back before the work is done.
 
-The law: a hold takes from what is available while its account is locked; so no two holds take the
+A hold takes from what is available while its account is locked; so no two holds take the
 same money. All accounts that a list of holds concerns, a guard's among them, are locked together,
 in the order of their ids. What becomes of a hold is in `captures`.
 """
@@ -43,48 +43,15 @@ class Guard(Protocol):
         """Count what is reserved in this list: the next one is judged after it."""
 
 
-def authorize(
-    *,
-    key: str,
-    account_id: int,
-    amount: Money,
-    purpose: str = "",
-    response_id: str = "",
-    agent_id: str = "",
-    expires_in: float = 900.0,
-    scope: str = "",
-) -> HoldOutcome:
-    """Reserve an amount of an account for `expires_in` seconds.
-
-    Another authorize with the same `response_id` adds a hold: so an answer is topped up. The
-    `agent_id` is who will get it: limits on one agent count it. Raises
-    InsufficientFunds (with what is available), UnknownAccount, AssetMismatch, InvalidAmount,
-    IdempotencyConflict.
-    """
-    asked = Authorization(
-        key=key,
-        account_id=account_id,
-        amount=amount,
-        purpose=purpose,
-        response_id=response_id,
-        agent_id=agent_id,
-        expires_in=expires_in,
-        scope=scope,
-    )
-    with transaction.atomic():
-        claimed = posting.claim(scope, key, _asked(asked))
-        if claimed.kept is not None:
-            return posting.replay(claimed.kept, HoldOutcome)
-        return posting.keep(claimed, _reserve(asked, extends=None))
-
-
 def authorize_many(
     asked: Sequence[Authorization], guard: Guard | None = None
 ) -> list[HoldOutcome | Refusal]:
     """Reserve for many in one transaction; the answers stand where the questions stood.
 
-    A refusal is returned in its place and takes nothing; the others are not touched by it. The
-    same key twice in one list is one hold.
+    A refusal (InsufficientFunds with what is available, UnknownAccount, AssetMismatch,
+    InvalidAmount, IdempotencyConflict) is returned in its place and takes nothing; the others are
+    not touched by it. The same key twice in one list is one hold. Another hold with the same
+    `response_id` adds to it: so an answer is topped up.
     """
     if not asked:
         return []
@@ -134,7 +101,7 @@ def extend(
 ) -> HoldOutcome:
     """Reserve more for a hold: a second hold that is captured and released with the first.
 
-    Raises what authorize raises, and UnknownHold and HoldNotActive.
+    Raises what is a refusal of `authorize_many`, and UnknownHold and HoldNotActive.
     """
     with transaction.atomic():
         claimed = posting.claim(scope, key, ("extend", hold_id, amount))
@@ -157,8 +124,6 @@ def extend(
             limits_of=limits_of,
         )
         extends = first[0].extends_id or hold_id
-        if guard is None:
-            return posting.keep(claimed, _reserve(asked, extends=extends))
         _lasting(asked)
         answer = _reserve_many({0: asked}, guard, extends=extends)[0]
         if isinstance(answer, Exception):
@@ -169,21 +134,6 @@ def extend(
 def _asked(one: Authorization) -> tuple[object, ...]:
     # How long it lasts is not part of the question: it may be computed anew for each try.
     return ("authorize", one.account_id, one.amount, one.purpose, one.response_id)
-
-
-def _reserve(asked: Authorization, *, extends: str | None) -> HoldOutcome:
-    """Take an amount out of what is available, in one statement that locks, judges and writes."""
-    _lasting(asked)
-    amount = posting.positive(asked.amount)
-    left = posting.rows(
-        "UPDATE payments_app_account SET held = held + %s"
-        " WHERE id = %s AND asset = %s AND (overdraft OR posted - held >= %s)"
-        " RETURNING posted - held",
-        [amount.amount, asked.account_id, amount.asset, amount.amount],
-    )
-    if not left:
-        _refuse(asked.account_id, amount)
-    return _write([(asked, extends, Money(left[0][0], amount.asset))])[0]
 
 
 def _reserve_many(
@@ -258,18 +208,6 @@ def _write(new: Sequence[tuple[Authorization, str | None, Money]]) -> list[HoldO
 def _lasting(asked: Authorization) -> None:
     if not asked.expires_in > 0:
         raise ValueError("A hold lasts for more than no time.")
-
-
-def _refuse(account_id: int, amount: Money) -> None:
-    """Say why nothing was reserved."""
-    found = posting.rows(
-        "SELECT asset, posted - held FROM payments_app_account WHERE id = %s", [account_id]
-    )
-    if not found:
-        raise _unknown(account_id)
-    asset, available = found[0]
-    _same_asset(amount, asset)
-    raise InsufficientFunds(Money(available, asset), amount)
 
 
 def _same_asset(amount: Money, asset: str) -> None:

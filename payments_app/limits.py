@@ -1,6 +1,6 @@
 """What a person may spend in a day, week or month, and what they let an agent take unasked.
 
-The law: a limit is judged by the ledger's own rows, what was captured in the period and what is
+A limit is judged by the ledger's own rows, what was captured in the period and what is
 held now, of all accounts of the person, their tokens' too. Periods are the calendar's, in UTC, by
 the database's clock. A limit is judged in the transaction that reserves, while the person's account
 is locked together with those that pay: two answers that begin at once do not both take the last of
@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Final
 from django.db import transaction
 from django.db.models import F, Q, Sum
 
+from agents_app.sponsorships import BudgetPeriod, budgets_of
 from payments_app import holds, posting
 from payments_app.accounts import account_of_user
 from payments_app.models import Approval, Entry, Hold, PaymentToken, SpendingLimit
-from payments_app.money import Money
+from payments_app.money import DEFAULT_ASSET, Money
 from payments_app.outcomes import Authorization, HoldOutcome, LimitReached
 
 if TYPE_CHECKING:
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PERIODS",
+    "SPONSOR",
     "Approved",
+    "BudgetState",
     "Guard",
     "Limit",
     "LimitReached",
@@ -40,6 +43,7 @@ __all__ = [
     "approved_up_to",
     "authorize",
     "authorize_many",
+    "budget_states",
     "check",
     "extend",
     "limits_of",
@@ -50,6 +54,8 @@ __all__ = [
 ]
 
 PERIODS: Final = ("day", "week", "month")
+SPONSOR: Final = "sponsor"
+"""The purpose of a hold that an agent's owner pays by their sponsorship of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +94,7 @@ class Approved:
 
 
 def authorize(asked: Authorization) -> HoldOutcome:
-    """Reserve as one of a list; raises LimitReached and what `holds.authorize` raises."""
+    """Reserve as the one of a list; raises LimitReached and the refusals of `authorize_many`."""
     with transaction.atomic():
         answer = authorize_many([asked])[0]
         if isinstance(answer, Exception):
@@ -101,7 +107,7 @@ def authorize_many(asked: Sequence[Authorization]) -> list[HoldOutcome | Refusal
 
     LimitReached is a refusal like the others. A limit counts what those before in the list took.
     """
-    limited = any(one.limits_of is not None for one in asked)
+    limited = any(one.limits_of is not None or one.purpose == SPONSOR for one in asked)
     return holds.authorize_many(asked, Guard() if limited else None)
 
 
@@ -135,6 +141,7 @@ class Guard:
         self._tokens: dict[int, set[str]] = {}
         self._left: dict[int, Money] = {}
         self._now: datetime | None = None
+        self._budgets = _Budgets()
 
     def accounts(self, asked: Collection[Authorization]) -> set[int]:
         """Return the accounts where people's answers wait for each other, whatever account pays."""
@@ -151,6 +158,7 @@ class Guard:
         """Raise LimitReached when a limit does not allow this."""
         if self._now is None:
             self._now = _now()
+        self._budgets.allow(asked, self._now)
         for row in self._of(asked):
             if row.pk not in self._left:
                 state = _state(row, self._now)
@@ -162,6 +170,7 @@ class Guard:
 
     def took(self, asked: Authorization) -> None:
         """Count what is reserved: the rows that say so are written after the last one is judged."""
+        self._budgets.took(asked)
         for row in self._of(asked):
             self._left[row.pk] -= asked.amount
 
@@ -176,7 +185,87 @@ class Guard:
         ]
 
 
-def check(user_id: int, agent_id: str, amount: Money, *, account_id: int = 0) -> None:
+class _Budgets:
+    """What sponsors allow their agents' answers, judged while the sponsors' accounts are locked.
+
+    A budget counts what was paid and is held as a sponsor, not what the same person asks for.
+    """
+
+    def __init__(self) -> None:
+        self._left: dict[tuple[str, str], tuple[Money, datetime | None]] = {}
+        self._known: set[str] = set()
+
+    def allow(self, asked: Authorization, now: datetime) -> None:
+        if asked.purpose != SPONSOR:
+            return
+        if asked.agent_id not in self._known:
+            self._known.add(asked.agent_id)
+            for state in _budget_states(asked.agent_id, asked.account_id, asked.amount.asset, now):
+                left = state.amount - state.spent - state.held
+                self._left[asked.agent_id, state.period] = (left, state.resets_at)
+        found = {p: left for (agent, p), left in self._left.items() if agent == asked.agent_id}
+        if not found:
+            raise LimitReached(SPONSOR, Money.zero(asked.amount.asset), None)
+        for period, (left, resets_at) in found.items():
+            if asked.amount > left:
+                raise LimitReached(period, max(left, Money.zero(left.asset)), resets_at)
+
+    def took(self, asked: Authorization) -> None:
+        if asked.purpose != SPONSOR:
+            return
+        for name, (left, resets_at) in self._left.items():
+            if name[0] == asked.agent_id:
+                self._left[name] = (left - asked.amount, resets_at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetState:
+    """A sponsor's budget of an agent, and how much of it is used."""
+
+    period: str
+    amount: Money
+    spent: Money
+    held: Money
+    resets_at: datetime | None
+
+
+def budget_states(agent_id: str, user_id: int, asset: str = DEFAULT_ASSET) -> list[BudgetState]:
+    """Return the budgets that a person gave their agent, and how far each is used."""
+    return _budget_states(agent_id, account_of_user(user_id, asset).id, asset, _now())
+
+
+def _budget_states(agent_id: str, account_id: int, asset: str, now: datetime) -> list[BudgetState]:
+    states = []
+    mine = {"account_id": account_id, "account__asset": asset}
+    held = Hold.objects.filter(
+        **mine, state=Hold.State.ACTIVE, purpose=SPONSOR, agent_id=agent_id
+    ).aggregate(total=Sum(F("amount") - F("captured"), default=0))["total"]
+    for period, amount in budgets_of(agent_id).items():
+        begins, ends = (None, None) if period == BudgetPeriod.TOTAL else period_of(period, now)
+        paid = Entry.objects.filter(
+            **mine,
+            transfer__hold__purpose=SPONSOR,
+            transfer__hold__account_id=account_id,
+            transfer__agent_id=agent_id,
+        )
+        if begins is not None:
+            paid = paid.filter(transfer__created_at__gte=begins)
+        spent = paid.aggregate(total=Sum("amount", default=0))["total"]
+        states.append(
+            BudgetState(
+                period=period,
+                amount=Money.parse(amount, asset),
+                spent=Money(-spent, asset),
+                held=Money(held, asset),
+                resets_at=ends,
+            )
+        )
+    return states
+
+
+def check(
+    user_id: int, agent_id: str, amount: Money, *, account_id: int = 0, purpose: str = ""
+) -> None:
     """Raise LimitReached when a person's limits do not allow this as things are; takes nothing.
 
     `account_id` is which one would pay, where that is a token's. What is reserved is judged by
@@ -184,7 +273,12 @@ def check(user_id: int, agent_id: str, amount: Money, *, account_id: int = 0) ->
     """
     guard = Guard()
     asked = Authorization(
-        key="", account_id=account_id, amount=amount, agent_id=agent_id, limits_of=user_id
+        key="",
+        account_id=account_id,
+        amount=amount,
+        purpose=purpose,
+        agent_id=agent_id,
+        limits_of=user_id,
     )
     posting.lock_accounts(guard.accounts([asked]))
     guard.allow(asked)

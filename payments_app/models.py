@@ -1,6 +1,6 @@
-"""The ledger's rows: accounts, transfers with their entries, holds, keys, receipts (DESIGN D7).
+"""The ledger's rows: accounts, transfers with their entries, holds, keys, receipts.
 
-The law: transfers and entries are written once; a hold is changed only while it is active; the
+Transfers and entries are written once; a hold is changed only while it is active; the
 entries of a transfer add up to zero. Triggers in the first migration keep that on both databases,
 against every writer. Amounts are smallest units of the account's asset (`money.ASSETS`). Times
 are the database's. Rows are written by the services alone: the balance of an account is a sum
@@ -120,6 +120,7 @@ class Hold(models.Model):
         ]
         indexes: ClassVar = [
             models.Index(fields=["expires_at"], condition=Q(state="active"), name="hold_expiry"),
+            models.Index(fields=["-created_at", "-id"], name="hold_listing"),
             models.Index(
                 fields=["response_id"], condition=~Q(response_id=""), name="hold_response"
             ),

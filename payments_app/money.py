@@ -1,6 +1,6 @@
-"""Amounts: integers in the smallest unit of an asset, decimal strings outside (DESIGN D7).
+"""Amounts: integers in the smallest unit of an asset, decimal strings outside.
 
-The law: no float, ever. A decimal string becomes an integer by shifting its digits, and an amount
+No float, ever. A decimal string becomes an integer by shifting its digits, and an amount
 that has more digits than its asset is refused instead of rounded. Amounts of two assets are never
 added or compared.
 """

@@ -1,6 +1,6 @@
 """What the ledger answers, and the reasons for which it refuses.
 
-The law: an answer is kept with its idempotency key and given again to whoever asks again; a
+An answer is kept with its idempotency key and given again to whoever asks again; a
 refusal is not kept, so the same key may be tried again when things have changed.
 """
 
@@ -177,7 +177,9 @@ class TransferOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Authorization:
-    """One hold of `authorize_many`; see `authorize`. `expires_in` is in seconds.
+    """One hold of `authorize_many`. `expires_in` is in seconds.
+
+    `agent_id` is who will get it: limits on one agent count it.
 
     `limits_of` is the person whose spending limits have to allow it, whatever account pays.
     """

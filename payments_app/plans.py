@@ -1,6 +1,6 @@
-"""What a capture will write, worked out before anything is written (DESIGN D7).
+"""What a capture will write, worked out before anything is written.
 
-The law: what a hold captures never exceeds it, and it ends once: settled, released or expired.
+What a hold captures never exceeds it, and it ends once: settled, released or expired.
 Nothing here asks the database: holds and accounts are what they are while their locks are held.
 """
 

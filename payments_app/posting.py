@@ -1,6 +1,6 @@
-"""Statements below every operation: claim a key, lock accounts, post a transfer (DESIGN D7).
+"""Statements below every operation: claim a key, lock accounts, post a transfer.
 
-The law: an operation is one transaction (the caller's, when there is one). Its first statement
+An operation is one transaction (the caller's, when there is one). Its first statement
 claims the key; then receipts and holds are locked, then accounts in the order of their ids: no two
 operations wait for each other in a circle. An account is judged after it is locked. The entries
 are written before their transfer, because SQLite checks their sum when the transfer arrives.

@@ -1,6 +1,6 @@
-"""What can be read from the ledger: balances, statements, what was spent on what (DESIGN D7).
+"""What can be read from the ledger: balances, statements, what was spent on what.
 
-The law: every figure comes from the ledger's own rows, so usage, cost and balance agree. Spent is
+Every figure comes from the ledger's own rows, so usage, cost and balance agree. Spent is
 what captures took, less what refunds of captures gave back.
 """
 
@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from django.db.models import Count, F, Q, Sum
 from django.db.models.functions import TruncDate
 
-from payments_app.accounts import fee_prefix
-from payments_app.models import Account, Entry, Hold, LedgerState, Receipt
-from payments_app.money import DEFAULT_ASSET, Money
+from payments_app.models import Account, Entry, Hold, LedgerState
+from payments_app.money import Money
 from payments_app.outcomes import UnknownAccount
 
 if TYPE_CHECKING:
@@ -105,23 +104,10 @@ def balance(account_id: int) -> Balance:
     return _balance(*found)
 
 
-def fees_balance(asset: str = DEFAULT_ASSET) -> Balance:
-    """Return what the platform's fee account has; its shards are shown as one."""
-    found = Account.objects.filter(code__startswith=fee_prefix(asset)).aggregate(
-        posted=Sum("posted", default=0), held=Sum("held", default=0)
-    )
-    return _balance(asset, found["posted"], found["held"])
-
-
 def _balance(asset: str, posted: int, held: int) -> Balance:
     return Balance(
         available=Money(posted - held, asset), held=Money(held, asset), posted=Money(posted, asset)
     )
-
-
-def hold(hold_id: str) -> HoldRow | None:
-    """Return a hold, or None."""
-    return next(iter(_holds(Q(pk=hold_id))), None)
 
 
 def balance_behind(response_id: str) -> Money | None:
@@ -158,15 +144,6 @@ def _holds(which: Q) -> list[HoldRow]:
     ]
 
 
-def receipt_state(provider: str, external_id: str) -> str | None:
-    """Return how far a provider's payment is, or None when nothing was told of it."""
-    return (
-        Receipt.objects.filter(provider=provider, external_id=external_id)
-        .values_list("state", flat=True)
-        .first()
-    )
-
-
 def statement(
     account_id: int, *, before: int | None = None, limit: int = PAGE
 ) -> list[StatementRow]:
@@ -198,21 +175,11 @@ def statement(
 # --- Spending ---
 
 
-def spend_by_day(account_id: int, since: datetime) -> list[tuple[date, Money]]:
-    """Return (day in UTC, what was spent on it), the oldest first; days of nothing are left out."""
-    rows = (
-        _spending(since)
-        .filter(account_id=account_id)
-        .annotate(day=TruncDate("transfer__created_at"))
-        .values("day", "transfer__asset")
-        .annotate(total=Sum("amount"))
-        .order_by("day")
-    )
-    return [(row["day"], Money(-row["total"], row["transfer__asset"])) for row in rows]
-
-
 def user_spend_by_day(user_id: int, asset: str, since: datetime) -> list[tuple[date, Money]]:
-    """Return what a person's accounts, their tokens' too, spent on each day; see spend_by_day."""
+    """Return (day in UTC, what a person's accounts spent on it, their tokens' too), oldest first.
+
+    Days of nothing are left out.
+    """
     rows = (
         _spending(since)
         .filter(account__owner_id=user_id, transfer__asset=asset)
@@ -222,11 +189,6 @@ def user_spend_by_day(user_id: int, asset: str, since: datetime) -> list[tuple[d
         .order_by("day")
     )
     return [(row["day"], Money(-row["total"], asset)) for row in rows]
-
-
-def spend_by_agent(account_id: int, since: datetime) -> list[Spent]:
-    """Return what an account spent on each agent, the most first."""
-    return usage_by("agent", since=since, account_id=account_id)
 
 
 def usage_by(
@@ -266,12 +228,6 @@ def usage_by(
         )
         for row in rows[:limit]
     ]
-
-
-def cost_of_response(response_id: str, asset: str = DEFAULT_ASSET) -> Money:
-    """Return what a response has cost so far (UAMP §8.7)."""
-    rows = usage_by("response", response_id=response_id, asset=asset)
-    return rows[0].amount if rows else Money.zero(asset)
 
 
 def _spending(since: datetime | None) -> QuerySet[Entry]:

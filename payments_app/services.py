@@ -1,4 +1,4 @@
-"""The door to the ledger: what other rooms may do with money (DESIGN D7, notes §5).
+"""The door to the ledger: what other rooms may do with money.
 
 Every operation is one transaction and joins the caller's. Each takes a `key`: the same key with
 the same request gives the first answer again, marked `replayed`, and with another request raises
@@ -10,20 +10,16 @@ refusal that transaction can go on.
 The server's keeper calls `sweep` every few seconds.
 """
 
-from payments_app.accounts import account_of_agent, account_of_user, ensure_account, find_account
-from payments_app.audit import audit, audit_if_due, audit_recent
+from payments_app.accounts import account_of_agent, account_of_user, ensure_account
+from payments_app.audit import audit
 from payments_app.captures import (
     Refusal,
     capture,
     capture_many,
-    capture_response,
     void,
-    void_response,
 )
-from payments_app.freezing import freeze, unfreeze
-from payments_app.holds import authorize, extend
-from payments_app.limits import authorize as authorize_within_limits
-from payments_app.limits import authorize_many
+from payments_app.freezing import unfreeze
+from payments_app.limits import authorize, authorize_many
 from payments_app.outcomes import (
     About,
     AboutFields,
@@ -51,7 +47,7 @@ from payments_app.outcomes import (
     UnknownTransfer,
 )
 from payments_app.plans import Capture
-from payments_app.sweeper import expire_holds, sweep
+from payments_app.sweeper import sweep
 from payments_app.transfers import adjust, record_receipt, refund, top_up, transfer
 
 __all__ = [
@@ -85,19 +81,11 @@ __all__ = [
     "account_of_user",
     "adjust",
     "audit",
-    "audit_if_due",
-    "audit_recent",
     "authorize",
     "authorize_many",
-    "authorize_within_limits",
     "capture",
     "capture_many",
-    "capture_response",
     "ensure_account",
-    "expire_holds",
-    "extend",
-    "find_account",
-    "freeze",
     "record_receipt",
     "refund",
     "sweep",
@@ -105,5 +93,4 @@ __all__ = [
     "transfer",
     "unfreeze",
     "void",
-    "void_response",
 ]

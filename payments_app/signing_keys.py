@@ -1,6 +1,6 @@
 """The keys with which this server signs payment tokens, and their public halves (RFC 7517).
 
-The law: a key has one algorithm, RS256 for RSA and EdDSA for Ed25519. The first key signs, all of
+A key has one algorithm, RS256 for RSA and EdDSA for Ed25519. The first key signs, all of
 them verify: rotation is a new key in front, and the old one goes when its tokens have expired.
 UAMP_SIGNING_KEYS names PEM files; without it a key is made in DATA_DIR/signing_keys on first use,
 where of several the one whose name sorts last signs.

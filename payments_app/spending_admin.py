@@ -1,6 +1,6 @@
 """Tokens, limits and top-ups in the admin: to be looked at; a request for a top-up is decided here.
 
-The law: as for the ledger (`ledger_admin`): nobody edits. A decision has a reason and a permission
+As for the ledger (`ledger_admin`): nobody edits. A decision has a reason and a permission
 of its own, and is recorded.
 """
 
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import admin
 
-from payments_app.ledger_admin import LedgerAdmin, OrderForm
+from payments_app.ledger_admin import LedgerAdmin, OrderForm, newest_by
 from payments_app.models import Approval, PaymentToken, SpendingLimit, TopUpRequest
 from payments_app.money import Money
 from payments_app.top_ups import requests as top_ups
@@ -29,7 +29,7 @@ class TopUpRequestAdmin(LedgerAdmin):
     """Requests for a top-up, and the decision about each."""
 
     list_display = ("id", "provider", "user", "sum", "state", "created_at", "decided_by")
-    list_filter = ("state", "provider", "created_at")
+    list_filter = (newest_by("state"), newest_by("provider"))
     list_select_related = ("user", "decided_by")
     search_fields = ("=id", "=reference", "=user__username")
     ordering: ClassVar[Any] = ("-created_at", "-pk")
@@ -56,7 +56,7 @@ class PaymentTokenAdmin(LedgerAdmin):
     """Tokens, without what opens them."""
 
     list_display = ("id", "owner", "name", "depth", "form", "expires_at", "revoked_at")
-    list_filter = ("form", "depth", "created_at")
+    list_filter = (newest_by("form"), newest_by("depth"))
     list_select_related = ("owner",)
     search_fields = ("=id", "=owner__username")
     exclude = ("salt", "sha256")
@@ -68,7 +68,7 @@ class SpendingLimitAdmin(LedgerAdmin):
     """What people may spend."""
 
     list_display = ("user", "period", "agent_id", "token", "amount", "asset")
-    list_filter = ("period", "asset")
+    list_filter = (newest_by("period"), newest_by("asset"))
     list_select_related = ("user",)
     search_fields = ("=user__username", "=agent_id", "=token_id")
 

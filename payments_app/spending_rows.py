@@ -1,6 +1,6 @@
-"""Rows of who may spend what: payment tokens, limits, approvals, requests for a top-up (DESIGN D7).
+"""Rows of who may spend what: payment tokens, limits, approvals, requests for a top-up.
 
-The law: none of these rows is money. A token's money is in its account, where the ledger guards it;
+None of these rows is money. A token's money is in its account, where the ledger guards it;
 a limit and an approval say what may be taken of an account that has more.
 """
 
@@ -54,6 +54,7 @@ class PaymentToken(models.Model):
             models.Index(
                 fields=["expires_at"], condition=Q(closed_at__isnull=True), name="token_to_close"
             ),
+            models.Index(fields=["-created_at", "-id"], name="token_listing"),
         ]
 
     def __str__(self) -> str:
@@ -166,7 +167,8 @@ class TopUpRequest(models.Model):
             models.CheckConstraint(condition=Q(amount__gt=0), name="top_up_is_of_something")
         ]
         indexes: ClassVar = [
-            models.Index(fields=["user", "-created_at"], name="top_ups_of_a_person")
+            models.Index(fields=["user", "-created_at"], name="top_ups_of_a_person"),
+            models.Index(fields=["-created_at", "-id"], name="top_up_listing"),
         ]
         permissions: ClassVar = [("grant_topup", "Can credit or refuse a request for a top-up")]
 

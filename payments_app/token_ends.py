@@ -1,6 +1,6 @@
-"""How tokens end, and what can be seen of them (DESIGN D7).
+"""How tokens end, and what can be seen of them.
 
-The law: a token ends with its parent. What is held of it stays held; what is available goes back,
+A token ends with its parent. What is held of it stays held; what is available goes back,
 at once for one that is revoked, by the sweep for one that expired or whose holds ended later.
 """
 

@@ -1,6 +1,6 @@
-"""The two forms of a payment token: `ptok_…`, and a JWT signed by this server (notes §5.1).
+"""The two forms of a payment token: `ptok_…`, and a JWT signed by this server.
 
-The law: a JWT is verified with the key that its `kid` names among ours and with that key's own
+A JWT is verified with the key that its `kid` names among ours and with that key's own
 algorithm; `alg`, `jwk`, `jku` and `x5u` of the token are not looked at. `iss` is this server's. The
 amount in it is what was there when it was signed: the account says what is there now.
 """
@@ -105,7 +105,7 @@ def token_id_of(secret: str) -> tuple[str, str]:
 
 
 def _decoded(secret: str) -> str:
-    """Return the JWT in a base64 text (notes §5.5)."""
+    """Return the JWT in a base64 text."""
     try:
         padded = secret + "=" * (-len(secret) % 4)
         text = base64.b64decode(padded, altchars=b"-_", validate=True).decode("ascii")

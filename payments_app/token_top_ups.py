@@ -1,4 +1,4 @@
-"""More money for a payment token: the same token, a higher balance (DESIGN D7)."""
+"""More money for a payment token: the same token, a higher balance."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Payment tokens: budgets that are handed on by a secret (DESIGN D7, notes §5.1).
+"""Payment tokens: budgets that are handed on by a secret.
 
-The law: a token is an account. To issue one moves money from its owner's account into the token's,
+A token is an account. To issue one moves money from its owner's account into the token's,
 to pass it on moves money from the parent's into the child's: what a token may spend is what it has,
 and the ledger guards it. A child may do no more than its parent: not for longer, not for others. A
 token that was revoked, is foreign, unknown or meant for somebody else is `token_invalid`, whichever

@@ -1,6 +1,6 @@
 """Money that moves at once: in from outside, between accounts, back, and by an operator's hand.
 
-The law: money from outside is credited once for each id of its provider, however often it is told
+Money from outside is credited once for each id of its provider, however often it is told
 of and under whatever key. A refund returns to who paid, from those who got, in their proportions,
 and all refunds of a transfer never exceed it. Refunds, adjustments and what leaves for the outside
 stop while the ledger is frozen.

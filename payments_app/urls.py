@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from payments_app.views import accounts, keys, locks, spending, tokens, top_ups
+from payments_app.views import accounts, keys, locks, spending, sponsoring, tokens, top_ups
 
 app_name = "payments_app"
 
@@ -17,6 +17,12 @@ urlpatterns = [
     path("api/payments/limits", spending.LimitsView.as_view(), name="limits"),
     path("api/payments/approvals", spending.ApprovalsView.as_view(), name="approvals"),
     path("api/payments/approvals/<str:agent>", spending.ApprovalView.as_view(), name="approval"),
+    path("api/payments/sponsorships", sponsoring.SponsorshipsView.as_view(), name="sponsorships"),
+    path(
+        "api/payments/sponsorships/<str:agent>",
+        sponsoring.SponsorshipView.as_view(),
+        name="sponsorship",
+    ),
     path("api/payments/verify", locks.VerifyView.as_view(), name="verify"),
     path("api/payments/lock", locks.LocksView.as_view(), name="locks"),
     re_path(

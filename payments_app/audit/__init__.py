@@ -1,6 +1,6 @@
-"""The audit: every minute what is new and all balances, every hour the whole ledger (notes §5).
+"""The audit: every minute what is new and all balances, every hour the whole ledger.
 
-The law: one statement sees one moment, so an audit under load finds no mismatch that is not there,
+One statement sees one moment, so an audit under load finds no mismatch that is not there,
 and no writer waits for it. An audit that finds nothing writes down up to where each account was
 seen; the next one goes on from there. Balances that somebody changed are found within a minute,
 rows that were seen before within WHOLE_SECONDS. A mismatch freezes payouts until an operator has

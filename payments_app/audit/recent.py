@@ -1,6 +1,6 @@
 """What came since the last sound audit, and every balance: the same sentences, of fewer rows.
 
-The law: an account's entries get their ids under its row lock, so those that are newer than the
+An account's entries get their ids under its row lock, so those that are newer than the
 last one that was seen are exactly those that nobody has checked. What was checked is taken from the
 point that was written down; that the rows below it are still what they were is for the whole audit.
 Each row is found by an index, whatever a planner believes: the work grows with the accounts and

@@ -1,4 +1,4 @@
-"""The whole ledger in nine sentences that are true of every row of it (notes §5)."""
+"""The whole ledger in nine sentences that are true of every row of it."""
 
 from __future__ import annotations
 

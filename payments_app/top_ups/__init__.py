@@ -1,1 +1,1 @@
-"""Money that people put into their accounts, through providers an operator chose (DESIGN D7)."""
+"""Money that people put into their accounts, through providers an operator chose."""

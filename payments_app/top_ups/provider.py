@@ -1,6 +1,6 @@
 """What a provider of top-ups is: it says where a person pays, and is told when they did.
 
-The law: a provider never credits. It returns what it was told, checked to be from whom it says, and
+A provider never credits. It returns what it was told, checked to be from whom it says, and
 `requests` credits that once.
 """
 

@@ -1,6 +1,6 @@
 """Top-ups by Stripe: a Checkout Session, and its signed webhook (requirements/stripe.txt).
 
-The law: a request is one Checkout Session, whose idempotency key is the request's id. The webhook's
+A request is one Checkout Session, whose idempotency key is the request's id. The webhook's
 signature is checked over the bytes that came; what it says is compared with the request.
 """
 

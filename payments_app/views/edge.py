@@ -1,6 +1,6 @@
 """What the REST views of payments share: exact numbers in, problems with `payment` out.
 
-The law: a number in a body is read as the digits that it was written with, never as a float. Every
+A number in a body is read as the digits that it was written with, never as a float. Every
 refusal of the ledger, a token or a limit has one problem, whatever route it comes from.
 """
 

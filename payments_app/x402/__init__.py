@@ -1,4 +1,4 @@
-"""x402: payment by HTTP headers, with tokens of this server or on a chain (DESIGN D7).
+"""x402: payment by HTTP headers, with tokens of this server or on a chain.
 
 `requirements` makes the body of a 402 and `required_headers` its headers; `accept` takes what came
 with the next try, before the work begins. All of it is synchronous: `accept` may ask a facilitator

@@ -1,19 +1,19 @@
-"""Takes a payment that came with a request, before the work begins (DESIGN D7).
+"""Takes a payment that came with a request, before the work begins.
 
-The law: what is not taken leaves nothing behind, but for a receipt that says so. A token is only
+What is not taken leaves nothing behind, but for a receipt that says so. A token is only
 looked at: the ledger takes from it what the answer costs.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from payments_app import tokens
 from payments_app.money import InvalidAmount
 from payments_app.services import ReceiptConflict
 from payments_app.x402 import exact, offers
-from payments_app.x402.headers import BadHeader, Offered, offered
+from payments_app.x402.headers import BadHeader, Offered, offered, token_beside
 from payments_app.x402.refusal import PaymentNotTaken
 
 if TYPE_CHECKING:
@@ -26,7 +26,10 @@ __all__ = ["Accepted", "PaymentNotTaken", "accept"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
-    """A payment that was taken: the token to spend, and the headers of the answer."""
+    """A payment that was taken: the token to spend, and the headers of the answer.
+
+    `secret` opens the token of a payment on a chain.
+    """
 
     scheme: str
     token_id: str
@@ -34,11 +37,20 @@ class Accepted:
     available: Money
     payer: str
     response_headers: Mapping[str, str]
+    secret: str = field(default="", repr=False)
 
 
-def accept(headers: Mapping[str, str], requirement: Mapping[str, Any]) -> Accepted | None:
+def accept(
+    headers: Mapping[str, str],
+    requirement: Mapping[str, Any],
+    *,
+    user_id: int | None = None,
+    secret: str = "",
+) -> Accepted | None:
     """Take the payment of a request for what `requirements` returned; None when it brings none.
 
+    `user_id` is the signed-in person who sends it. `secret` is that of an Accepted of the same
+    request, whose payment is taken once more; X-Payment-Token beside a payment has the same effect.
     Raises PaymentNotTaken. Called outside a transaction: `exact` asks the facilitator.
     """
     try:
@@ -52,7 +64,9 @@ def accept(headers: Mapping[str, str], requirement: Mapping[str, Any]) -> Accept
             return _token(offer, requirement)
         case "exact":
             try:
-                return _exact(offer, requirement)
+                shown = secret or token_beside(headers)
+                sender = exact.Sender(user_id=user_id, secret=shown)
+                return _exact(offer, requirement, sender)
             except tokens.TokenRefused as error:
                 raise PaymentNotTaken(error.code, str(error)) from error
             except (ReceiptConflict, InvalidAmount) as error:
@@ -98,19 +112,20 @@ def _token(offer: Offered, requirement: Mapping[str, Any]) -> Accepted:
     )
 
 
-def _exact(offer: Offered, requirement: Mapping[str, Any]) -> Accepted:
-    paid = exact.take(offer, requirement)
+def _exact(offer: Offered, requirement: Mapping[str, Any], sender: exact.Sender) -> Accepted:
+    paid = exact.take(offer, requirement, sender)
     token = tokens.by_id(paid.token_id, agent=requirement["agent"])
+    if token.available < offers.demanded(requirement):
+        raise PaymentNotTaken(exact.PAYMENT_USED, "This payment was used up. Sign a new one.")
     answer: dict[str, Any] = {
         "success": True,
         "payer": paid.payer,
         "transaction": paid.transaction,
         "network": paid.network,
         "amount": paid.atomic,
-    }
-    if paid.secret:
         # What the answer does not use can be spent with this.
-        answer["extra"] = {"token": paid.secret}
+        "extra": {"token": paid.secret},
+    }
     return Accepted(
         scheme="exact",
         token_id=token.id,
@@ -118,6 +133,7 @@ def _exact(offer: Offered, requirement: Mapping[str, Any]) -> Accepted:
         available=token.available,
         payer=paid.payer,
         response_headers=_headers(answer),
+        secret=paid.secret,
     )
 
 

@@ -1,30 +1,31 @@
-"""The scheme `exact`: a stablecoin moves on a chain, carried out by a facilitator (notes §5, x402).
+"""The scheme `exact`: a stablecoin moves on a chain, carried out by a facilitator (x402).
 
-The law: a payment is its payer's authorization, named by network, asset, payer and nonce: one
+A payment is its payer's authorization, named by network, asset, payer and nonce: one
 receipt, credited once, into a token made for it. The receipt is written after the payment was
 verified and before it is settled. An answer that is late, doubled, lost, or a 500 after the money
 moved leaves the receipt `submitted`; the same payment again asks again and finds what became of it.
-A payment that an answer was charged to is used up: on a chain everybody can read and repeat it.
-What that answer left over is spent with the token's secret, which only the first answer carries.
+A credited payment is taken once, because everybody can read it on the chain and repeat it. After
+that it is taken only from the person who sent it first, or together with the secret of its token,
+which the first answer carries.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
-from django.db import transaction
-from django.db.models import Q
+from django.db import IntegrityError, transaction
 from pydantic import ValidationError
 from x402.schemas.payments import PaymentPayload, PaymentRequirements
 from x402.schemas.v1 import PaymentPayloadV1, PaymentRequirementsV1
 
 from payments_app import services, tokens
-from payments_app.models import Hold, PaymentToken, Receipt
+from payments_app.models import PaymentToken, Receipt
 from payments_app.x402 import facilitator, offers
 from payments_app.x402.refusal import PaymentNotTaken
 
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PROVIDER: Final = "x402"
+PAYMENT_USED: Final = "payment_used"
+"""The code of a 402 for a payment on a chain that was taken before."""
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)
 _NONCE: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
 _INTEGER: Final = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
@@ -46,19 +49,27 @@ _INTEGER: Final = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paid:
-    """A payment that is credited; `secret` opens its token, in the first answer only."""
+    """A payment that is credited; `secret` opens its token."""
 
     token_id: str
     payer: str
     network: str
     transaction: str
     atomic: str
-    secret: str = ""
+    secret: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sender:
+    """Who sends a payment: a signed-in person, and the secret that came beside the payment."""
+
+    user_id: int | None = None
+    secret: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Payment:
-    """What was signed, and what it is held against."""
+    """What was signed, what it is held against, and who sent it."""
 
     payload: facilitator.Payload
     wanted: facilitator.Requirements
@@ -69,6 +80,7 @@ class _Payment:
     token_id: str
     amount: Money
     agent: str
+    sender: Sender
 
     @property
     def account_id(self) -> int:
@@ -76,26 +88,62 @@ class _Payment:
         return tokens.token_account(self.token_id, self.amount.asset, None)
 
 
-def take(offer: Offered, requirement: Mapping[str, Any]) -> Paid:
-    """Have a payment verified and settled, and credit it once; raises PaymentNotTaken."""
-    payment = _read(offer, requirement)
-    receipt = Receipt.objects.filter(provider=PROVIDER, external_id=payment.external_id).first()
-    if receipt is not None and receipt.payload.get("sha256") != payment.sha256:
-        # Known, but not with this signature: somebody repeats what they saw on the chain.
-        raise PaymentNotTaken("token_invalid", "This payment is known with another signature.")
-    if receipt is not None and receipt.state == Receipt.State.CONFIRMED:
-        return _again(payment, str(receipt.payload.get("transaction", "")))
+def take(offer: Offered, requirement: Mapping[str, Any], sender: Sender) -> Paid:
+    """Have a payment verified and settled, and credit it once.
+
+    Raises PaymentNotTaken: `payment_used` for one that was taken before, unless its sender is
+    the person who sent it first or shows the secret of its token.
+    """
+    payment = _read(offer, requirement, sender)
+    receipt = _receipt(payment)
     if receipt is None:
         # What is not good leaves no row: anybody may send it.
         _verify(payment)
         _note(payment)
+        # Another request may have noted it at the same time, for another person.
+        receipt = _receipt(payment)
+    if receipt is not None and receipt.state == Receipt.State.CONFIRMED:
+        return _again(payment, receipt)
     return _credit(payment, _settle(payment))
+
+
+def _receipt(payment: _Payment) -> Receipt | None:
+    """Return the receipt of a payment; raises PaymentNotTaken where it is another sender's."""
+    receipt = Receipt.objects.filter(provider=PROVIDER, external_id=payment.external_id).first()
+    if receipt is None:
+        return None
+    if receipt.payload.get("sha256") != payment.sha256:
+        # Known, but not with this signature: somebody repeats what they saw on the chain.
+        raise PaymentNotTaken("token_invalid", "This payment is known with another signature.")
+    if receipt.payload.get("user") is not None and not _is_senders(payment, receipt):
+        raise _used()
+    return receipt
+
+
+def _is_senders(payment: _Payment, receipt: Receipt) -> bool:
+    """Return whether a payment came with something that the chain does not show."""
+    sender = payment.sender
+    if sender.user_id is not None and receipt.payload.get("user") == sender.user_id:
+        return True
+    if not sender.secret:
+        return False
+    try:
+        return tokens.resolve(sender.secret).id == payment.token_id
+    except tokens.TokenRefused:
+        return False
+
+
+def _used() -> PaymentNotTaken:
+    return PaymentNotTaken(
+        PAYMENT_USED,
+        "This payment was used. Sign a new one, or show the token that its first answer carried.",
+    )
 
 
 # --- What was sent ---
 
 
-def _read(offer: Offered, requirement: Mapping[str, Any]) -> _Payment:
+def _read(offer: Offered, requirement: Mapping[str, Any], sender: Sender) -> _Payment:
     demanded = offers.demanded(requirement)
     ours = offers.exact_offer(demanded)
     if ours is None:
@@ -132,6 +180,7 @@ def _read(offer: Offered, requirement: Mapping[str, Any]) -> _Payment:
         token_id=token_id,
         amount=offers.from_chain(atomic, demanded.asset),
         agent=str(requirement["agent"]),
+        sender=sender,
     )
 
 
@@ -172,7 +221,11 @@ def _note(payment: _Payment) -> None:
         account_id=payment.account_id,
         amount=payment.amount,
         state="submitted",
-        payload={"sha256": payment.sha256, "payer": payment.payer},
+        payload={
+            "sha256": payment.sha256,
+            "payer": payment.payer,
+            "user": payment.sender.user_id,
+        },
     )
 
 
@@ -233,29 +286,29 @@ def _credit(payment: _Payment, answer: SettleResponse) -> Paid:
         )
         if not done.replayed:
             _make_token(payment)
-            Receipt.objects.filter(provider=PROVIDER, external_id=payment.external_id).update(
-                payload={
-                    "sha256": payment.sha256,
-                    "payer": payment.payer,
-                    "transaction": answer.transaction[:200],
-                }
-            )
+            receipt = Receipt.objects.get(provider=PROVIDER, external_id=payment.external_id)
+            receipt.payload["transaction"] = answer.transaction[:200]
+            receipt.save(update_fields=["payload"])
     if done.replayed:
-        return _again(payment, answer.transaction)
-    return _paid(payment, answer.transaction, secret=tokens.secret_of(payment.token_id))
+        return _again(
+            payment, Receipt.objects.get(provider=PROVIDER, external_id=payment.external_id)
+        )
+    return _paid(payment, answer.transaction)
 
 
-def _again(payment: _Payment, transaction_id: str) -> Paid:
-    """Return a payment that was credited before, while no answer was charged to it."""
-    used = Hold.objects.filter(
-        Q(captured__gt=0) | Q(state=Hold.State.ACTIVE), account_id=payment.account_id
-    )
-    if used.exists():
-        raise PaymentNotTaken("payment_failed", "This payment was used. Sign a new one.")
-    if not PaymentToken.objects.filter(pk=payment.token_id).exists():
-        # An operator credited it, who had looked on the chain: no answer of a facilitator came.
-        _make_token(payment)
-    return _paid(payment, transaction_id)
+def _again(payment: _Payment, receipt: Receipt) -> Paid:
+    """Return a payment that was credited before, to its sender; raises PaymentNotTaken."""
+    if not _is_senders(payment, receipt):
+        # An operator may have credited it, who had looked on the chain: then nobody took it yet.
+        try:
+            with transaction.atomic():
+                _make_token(payment)
+        except IntegrityError:
+            raise _used() from None
+    elif not PaymentToken.objects.filter(pk=payment.token_id).exists():
+        with contextlib.suppress(IntegrityError), transaction.atomic():
+            _make_token(payment)
+    return _paid(payment, str(receipt.payload.get("transaction", "")))
 
 
 def _make_token(payment: _Payment) -> None:
@@ -267,12 +320,12 @@ def _make_token(payment: _Payment) -> None:
     )
 
 
-def _paid(payment: _Payment, transaction_id: str, *, secret: str = "") -> Paid:
+def _paid(payment: _Payment, transaction_id: str) -> Paid:
     return Paid(
         token_id=payment.token_id,
         payer=payment.payer,
         network=settings.UAMP_X402_NETWORK,
         transaction=transaction_id,
         atomic=str(payment.atomic),
-        secret=secret,
+        secret=tokens.secret_of(payment.token_id),
     )

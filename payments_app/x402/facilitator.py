@@ -1,6 +1,6 @@
 """The facilitator: verifies and settles payments on a chain for us, over HTTP (x402 v1 and v2).
 
-The law: whatever does not come back as a whole answer, a refusal to talk, a timeout, a 500, is
+Whatever does not come back as a whole answer, a refusal to talk, a timeout, a 500, is
 NoAnswer. It does not say that nothing happened: the caller has to ask again.
 """
 

@@ -47,6 +47,13 @@ def offered(headers: Mapping[str, str]) -> Offered | None:
     return None
 
 
+def token_beside(headers: Mapping[str, str]) -> str:
+    """Return the token in X-Payment-Token that comes beside another payment, or ''."""
+    named = {name.lower(): value for name, value in headers.items()}
+    value = named.get("x-payment-token", "").strip()
+    return value if len(value) <= HEADER_CHARS else ""
+
+
 def _read(value: str, *, only_token: bool) -> Offered:
     if len(value) > HEADER_CHARS:
         raise BadHeader(f"A payment header has at most {HEADER_CHARS} characters.")

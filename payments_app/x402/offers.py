@@ -1,6 +1,6 @@
-"""What is demanded: the body and the headers of a 402 (notes/interop.md §5, webagents §5.4).
+"""What is demanded: the body and the headers of a 402.
 
-The law: one answer serves clients of x402 version 2 (the header), and those of the transports' text
+One answer serves clients of x402 version 2 (the header), and those of the transports' text
 (`error`, `status_code`, `context.accepts`). In `accepts` amounts are integers of the smallest unit,
 in `context.accepts` decimal strings. Money on a chain is taken at par: a USDC is a dollar.
 """
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from django.conf import settings
 
-from payments_app.money import ASSETS, Money
+from payments_app.money import ASSETS, InvalidAmount, Money
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,7 +46,12 @@ def requirements(
     response_id: str | None = None,
     error: str = "Payment required",
 ) -> dict[str, Any]:
-    """Return the body of a 402: what an answer of `agent` needs, and how it can be paid."""
+    """Return the body of a 402: what an answer of `agent` needs, and how it can be paid.
+
+    Raises InvalidAmount for a demand of nothing or less.
+    """
+    if amount.amount <= 0:
+        raise InvalidAmount("Nobody is asked to pay nothing.")
     accepts = [_by_token(amount, agent)]
     if exact := exact_offer(amount):
         accepts.append(exact)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 
 class PaymentNotTaken(Exception):
-    """A payment that was refused; `code` is one of UAMP §7.2, the message is for a person."""
+    """A payment that was refused; the message is for a person.
+
+    `code` is one of UAMP §7.2, or `payment_used` for a payment on a chain that was taken before.
+    """
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)

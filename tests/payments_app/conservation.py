@@ -17,7 +17,7 @@ from django.db import connection, transaction
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from payments_app import captures, holds, plans, posting, selectors, sweeper, transfers
+from payments_app import captures, holds, limits, plans, posting, selectors, sweeper, transfers
 from payments_app.audit import audit
 from payments_app.money import Money
 from payments_app.outcomes import (
@@ -32,7 +32,7 @@ from payments_app.outcomes import (
     Split,
     SplitMismatch,
 )
-from tests.payments_app.purses import purse
+from tests.payments_app.purses import fees_balance, purse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -152,7 +152,9 @@ class Conservation(RuleBasedStateMachine):
             amount = 1 + amount % self.available(who)
         refusals = (InsufficientFunds,) if amount > self.available(who) else ()
         outcome = self.do(
-            lambda: holds.authorize(key=key, account_id=self.accounts[who], amount=Money(amount)),
+            lambda: limits.authorize(
+                Authorization(key=key, account_id=self.accounts[who], amount=Money(amount))
+            ),
             *refusals,
         )
         if outcome:
@@ -373,7 +375,7 @@ class Conservation(RuleBasedStateMachine):
         if isinstance(name, int):
             return selectors.balance(self.accounts[name]).posted.amount
         if name == FEES:
-            return selectors.fees_balance().posted.amount
+            return fees_balance().amount
         return sum(
             row[0]
             for row in posting.rows(
@@ -411,7 +413,7 @@ class Mutant:
 
 MUTANTS = {
     "reserves more than there is": Mutant(
-        holds, "AND (overdraft OR posted - held >= %s)", "AND (overdraft OR %s > 0)"
+        holds, "if amount.amount > left[account.id] and", "if amount.amount < 0 and"
     ),
     "reserves the same money for many": Mutant(
         holds, "left[account.id] -= amount.amount", "left[account.id] -= 0"

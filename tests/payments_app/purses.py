@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 from payments_app import selectors, services
+from payments_app.accounts import fee_prefix
+from payments_app.models import Account
 from payments_app.money import Money
-from payments_app.services import AccountRef, Split
+from payments_app.services import (
+    About,
+    AccountRef,
+    Authorization,
+    Capture,
+    CaptureOutcome,
+    HoldOutcome,
+    Split,
+)
 
 
 def usd(text: str) -> Money:
@@ -43,9 +54,36 @@ def held(account: AccountRef) -> str:
     return str(selectors.balance(account.id).held)
 
 
+def authorize(**fields: Any) -> HoldOutcome:
+    """Reserve by the fields of an Authorization."""
+    return services.authorize(Authorization(**fields))
+
+
+def capture_response(**fields: Any) -> CaptureOutcome:
+    """Capture from all holds of a response, as the end of an answer does."""
+    about = {
+        name: fields.pop(name) for name in ("chat_id", "agent_id", "protocol") if name in fields
+    }
+    (done,) = services.capture_many([Capture(about=About(**about), **fields)])
+    if isinstance(done, Exception):
+        raise done
+    return done
+
+
+def void_response(*, key: str, response_id: str) -> CaptureOutcome:
+    """Give back what is left of all holds of a response."""
+    return capture_response(key=key, response_id=response_id, kind="void", release=True)
+
+
+def fees_balance(asset: str = "USD") -> Money:
+    """Return what the platform's fee accounts have, together."""
+    accounts = Account.objects.filter(code__startswith=fee_prefix(asset))
+    return Money(sum(accounts.values_list("posted", flat=True)), asset)
+
+
 def hold(account: AccountRef, amount: str, *, key: str = "", response_id: str = "") -> str:
     """Reserve an amount; return the hold's id."""
-    return services.authorize(
+    return authorize(
         key=key or new_key(), account_id=account.id, amount=usd(amount), response_id=response_id
     ).hold_id
 

@@ -22,7 +22,7 @@ from payments_app.ledger_admin import CappedPaginator
 from payments_app.models import Account, Hold, Idempotency, LedgerState, Transfer
 from payments_app.statement_csv import statement_pages
 from tests import factories
-from tests.payments_app.purses import available, fees, hold, purse, to, usd
+from tests.payments_app.purses import authorize, available, fees, hold, purse, to, usd
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -317,7 +317,7 @@ def test_a_long_statement_is_sent_while_it_is_read(monkeypatch: pytest.MonkeyPat
 
 def test_the_keys_of_forms_are_not_those_of_the_server(rows: dict[str, Any]) -> None:
     client = signed_in(factories.superuser())
-    services.authorize(key="k", account_id=rows["account"], amount=usd("1"))
+    authorize(key="k", account_id=rows["account"], amount=usd("1"))
 
     assert order(client, "account", rows["account"], amount="1").status_code == 302
     assert set(Idempotency.objects.filter(key="k").values_list("scope", flat=True)) == {"", "admin"}

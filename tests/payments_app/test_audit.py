@@ -16,6 +16,8 @@ from django.utils import timezone
 
 from payments_app import audit as audit_module
 from payments_app import selectors, services
+from payments_app.accounts import find_account
+from payments_app.audit import audit_if_due, audit_recent
 from payments_app.audit.sentences import Findings, read
 from payments_app.audit.whole import CHECKS
 from payments_app.models import Account, Entry, LedgerState, VerifiedAccount
@@ -47,7 +49,7 @@ def test_a_mismatch_is_found_and_freezes_payouts(
     paid = services.transfer(
         key="t", debit=other.id, credit=unsound.id, amount=usd("1")
     ).transfer_id
-    outside = services.find_account("external:test:USD")
+    outside = find_account("external:test:USD")
     assert outside is not None
 
     with caplog.at_level(logging.ERROR):
@@ -88,8 +90,8 @@ def test_only_an_operator_ends_the_freeze(unsound: services.AccountRef) -> None:
 
 
 def test_the_audit_is_due_once_a_minute() -> None:
-    assert services.audit_if_due() is not None
-    assert services.audit_if_due() is None
+    assert audit_if_due() is not None
+    assert audit_if_due() is None
     LedgerState.objects.update(checked_at=timezone.now() - timedelta(seconds=61))
 
     services.sweep()
@@ -171,7 +173,7 @@ def found(report: services.AuditReport) -> set[str]:
     return {one.check for one in report.mismatches}
 
 
-@pytest.mark.parametrize("audit", [services.audit, services.audit_recent])
+@pytest.mark.parametrize("audit", [services.audit, audit_recent])
 @pytest.mark.parametrize("check", TAMPERED)
 def test_both_audits_find_what_is_wrong_with_new_rows(
     check: str, audit: Callable[[], services.AuditReport]
@@ -186,13 +188,13 @@ def test_both_audits_find_what_is_wrong_with_new_rows(
 @pytest.mark.parametrize("check", TAMPERED)
 def test_what_was_verified_is_found_by_the_whole_audit_and_balances_at_once(check: str) -> None:
     some_rows()
-    assert services.audit_recent().clean
-    assert services.audit_recent().clean
+    assert audit_recent().clean
+    assert audit_recent().clean
     LedgerState.objects.update(verified_key=1_000_000)
 
     tamper(TAMPERED[check])
 
-    assert (check in found(services.audit_recent())) is (check in BALANCES)
+    assert (check in found(audit_recent())) is (check in BALANCES)
     assert check in found(services.audit())
 
 
@@ -203,14 +205,14 @@ def test_every_check_is_made_by_both_audits() -> None:
 
 def test_a_sound_audit_is_where_the_next_one_goes_on() -> None:
     one = some_rows()
-    assert services.audit_recent().clean
+    assert audit_recent().clean
     point = VerifiedAccount.objects.get(pk=one.id)
     assert point.posted == usd("3").amount
     assert point.entry_id == max(Entry.objects.filter(account=one.id).values_list("pk", flat=True))
 
     services.top_up(key="u", account=one.id, amount=usd("1"), provider="test", external_id="u")
 
-    assert services.audit_recent().clean
+    assert audit_recent().clean
     assert VerifiedAccount.objects.get(pk=one.id).posted == usd("4").amount
 
 
@@ -221,16 +223,16 @@ def test_a_mismatch_is_told_again_until_it_is_mended() -> None:
     services.top_up(key="u", account=one.id, amount=usd("1"), provider="test", external_id="u")
     tamper(TAMPERED["balances of an asset add up to zero"])
 
-    assert not services.audit_recent().clean
-    assert not services.audit_recent().clean
+    assert not audit_recent().clean
+    assert not audit_recent().clean
     assert list(VerifiedAccount.objects.order_by("pk").values()) == before
     Account.objects.filter(pk=one.id).update(posted=F("posted") - 1)
-    assert services.audit_recent().clean
+    assert audit_recent().clean
 
 
 def test_old_rows_are_read_when_the_whole_audit_is_due_and_stay_red_until_they_are_mended() -> None:
     some_rows()
-    assert services.audit_if_due() is not None
+    assert audit_if_due() is not None
     assert selectors.ledger_health().whole_at is not None
     tamper(TAMPERED["the entries of a transfer add up to zero"])
 
@@ -238,7 +240,7 @@ def test_old_rows_are_read_when_the_whole_audit_is_due_and_stay_red_until_they_a
         LedgerState.objects.update(checked_at=timezone.now() - timedelta(seconds=61))
         if whole:
             LedgerState.objects.update(whole_due_at=timezone.now() - timedelta(seconds=1))
-        return services.audit_if_due()
+        return audit_if_due()
 
     recent = due(whole=False)
     assert recent is not None
@@ -260,9 +262,9 @@ def test_a_verified_point_that_somebody_changed_is_mended_by_the_whole_audit() -
     services.audit()
     VerifiedAccount.objects.filter(pk=one.id).update(posted=1, entry_id=1)
 
-    assert not services.audit_recent().clean
+    assert not audit_recent().clean
     assert services.audit().clean
-    assert services.audit_recent().clean
+    assert audit_recent().clean
 
 
 def test_the_whole_audit_is_made_on_command() -> None:
@@ -300,7 +302,7 @@ def test_nobody_who_writes_waits_for_an_audit(
         return read(*args)
 
     monkeypatch.setattr(audit_module, "read", read_beside_a_writer)
-    for audit in (services.audit, services.audit_recent):
+    for audit in (services.audit, audit_recent):
         written.clear()
         assert audit().clean
         assert written.is_set()
@@ -326,12 +328,12 @@ def test_what_is_committed_after_later_entries_is_verified_too(
     payer.start()
     begun.wait(10)
     services.transfer(key="q", debit=quick.id, credit=purse("other").id, amount=usd("1"))
-    assert services.audit_recent().clean
+    assert audit_recent().clean
     may_commit.set()
     payer.join(10)
 
-    assert services.audit_recent().clean
+    assert audit_recent().clean
     points = dict(VerifiedAccount.objects.values_list("account__code", "entry_id"))
     assert points["user:slow:USD"] < points["user:quick:USD"]
     tamper("UPDATE payments_app_account SET posted = posted + 1 WHERE code = 'user:slow:USD'")
-    assert "posted is the sum of the entries" in found(services.audit_recent())
+    assert "posted is the sum of the entries" in found(audit_recent())

@@ -13,7 +13,7 @@ from payments_app.limits import Limit, LimitReached
 from payments_app.money import Money
 from payments_app.outcomes import Authorization, HoldOutcome
 from tests import factories
-from tests.payments_app.purses import available, fees, new_key, usd
+from tests.payments_app.purses import authorize, available, fees, new_key, usd
 from tests.payments_app.test_tokens import delegate, issue, race, rich
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def limit(person: User, amount: str, *, period: str = "day", agent_id: str = "")
 
 
 def hold(person: User, amount: str, agent_id: str = "", account_id: int | None = None) -> str:
-    return services.authorize(
+    return authorize(
         key=new_key(),
         account_id=account_id or services.account_of_user(person.pk).id,
         amount=usd(amount),
@@ -117,9 +117,9 @@ def test_a_refused_reservation_leaves_its_key() -> None:
     ada = rich()
     limit(ada, "1")
     with pytest.raises(LimitReached):
-        services.authorize_within_limits(within(ada, "2", key="k"))
+        services.authorize(within(ada, "2", key="k"))
     limit(ada, "2")
-    assert services.authorize_within_limits(within(ada, "2", key="k")).amount == usd("2")
+    assert services.authorize(within(ada, "2", key="k")).amount == usd("2")
 
 
 def test_what_is_released_or_refunded_is_not_spent() -> None:
@@ -311,7 +311,7 @@ def test_two_answers_at_once_do_not_both_take_the_last_of_a_limit(
 
     def answer() -> None:
         with suppress(LimitReached):
-            services.authorize_within_limits(within(ada, "1"))
+            services.authorize(within(ada, "1"))
 
     assert race(django_db_blocker, *[answer] * 4) == [None] * 4
     assert available(services.account_of_user(ada.pk)) == "9"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from payments_app import charging, limits, posting, services, tokens
+from payments_app import charging, limits, posting, services, sweeper, tokens
 from payments_app.charging import Charge, Payee
 from payments_app.limits import Limit
 from tests import factories
@@ -91,7 +91,7 @@ def test_a_lock_that_grows_and_the_expiry_never_wait_in_a_circle() -> None:
             done = charging.extend(payee, key=new_key(), lock_id=lock_id, amount=usd("0.01"))
             return str(done["amount"])
 
-        grown, _ = together(grow, services.expire_holds)
+        grown, _ = together(grow, sweeper.expire_holds)
 
         assert grown == "0.02" or isinstance(grown, services.HoldNotActive)
-        services.expire_holds()
+        sweeper.expire_holds()

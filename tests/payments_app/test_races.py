@@ -13,7 +13,7 @@ import pytest
 from django.conf import settings
 from django.db import connection, connections
 
-from payments_app import posting, selectors, services
+from payments_app import posting, selectors, services, sweeper
 from payments_app.money import Money
 from tests.payments_app.purses import available, fees, held, hold, new_key, purse, to, usd
 
@@ -62,16 +62,17 @@ def test_eight_processes_take_no_more_than_there_is() -> None:
         "DATA_DIR": str(settings.DATA_DIR),
         "DATABASE_URL": os.environ.get("TEST_DATABASE_URL", ""),
     }
-    command = [sys.executable, "-m", "tests.faults.ledger_debits"]
-    arguments = [str(payer.id), str(shop.id), str(DEBITS)]
-    running = [
-        subprocess.Popen(  # noqa: S603 our own interpreter
-            [*command, *arguments, f"p{number}"], env=environment, stdout=subprocess.PIPE
-        )
-        for number in range(PROCESSES)
-    ]
-    done = [int(process.communicate(timeout=100)[0]) for process in running]
+    arguments = [str(number) for number in (payer.id, shop.id, DEBITS, PROCESSES)]
+    told = subprocess.run(  # noqa: S603 our own interpreter
+        [sys.executable, "-m", "tests.faults.ledger_debits", *arguments],
+        env=environment,
+        stdout=subprocess.PIPE,
+        timeout=100,
+        check=True,
+    )
+    done = [int(number) for number in told.stdout.split()]
 
+    assert len(done) == PROCESSES
     assert sum(done) == UNITS
     assert selectors.balance(shop.id).posted == Money(UNITS)
     assert available(payer) == "0"
@@ -116,7 +117,7 @@ def test_a_settle_and_the_expiry_end_a_hold_once() -> None:
                 release=True,
             )
 
-        settled, swept = together(settle, services.expire_holds)
+        settled, swept = together(settle, sweeper.expire_holds)
 
         captured += isinstance(settled, services.CaptureOutcome)
         assert isinstance(settled, services.CaptureOutcome) is (swept == 0)

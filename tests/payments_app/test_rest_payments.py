@@ -14,7 +14,7 @@ from payments_app.limits import Limit
 from payments_app.models import Hold, Idempotency, Transfer
 from sessions_app.auth import create_api_key
 from tests import factories
-from tests.payments_app.purses import available, new_key, usd
+from tests.payments_app.purses import authorize, available, new_key, usd
 from tests.payments_app.test_tokens import delegate, expire, issue, rich, wallet
 
 if TYPE_CHECKING:
@@ -545,7 +545,7 @@ def test_a_token_that_is_not_good_is_not_delegated(ada: Caller, smith: Caller) -
 
 def test_the_balance_says_what_is_held_too(ada: Caller) -> None:
     account = services.account_of_user(ada.person.pk)
-    services.authorize(key=new_key(), account_id=account.id, amount=usd("1"))
+    authorize(key=new_key(), account_id=account.id, amount=usd("1"))
     found = ada.get("balance")
     assert (found["available"], found["held"], found["posted"]) == ("9", "1", "10")
     assert (found["balance"], found["balanceDollars"], found["currency"]) == ("9", "9", "USD")
@@ -574,7 +574,7 @@ def test_spending_is_told_by_day_and_agent_with_tokens(ada: Caller, smith: Calle
     made = lock(smith, token_of(ada))
     smith.post("settle", {"lockId": made["lockId"], "amount": "0.5"})
     account = services.account_of_user(ada.person.pk)
-    hold = services.authorize(key=new_key(), account_id=account.id, amount=usd("1"))
+    hold = authorize(key=new_key(), account_id=account.id, amount=usd("1"))
     services.capture(
         key=new_key(),
         hold_id=hold.hold_id,

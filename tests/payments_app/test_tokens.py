@@ -29,7 +29,7 @@ from payments_app.models import PaymentToken
 from payments_app.services import InsufficientFunds
 from payments_app.tokens import IssuedToken, TokenRefused
 from tests import factories
-from tests.payments_app.purses import available, fees, new_key, usd
+from tests.payments_app.purses import authorize, available, fees, new_key, usd
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -412,9 +412,7 @@ def test_a_token_is_topped_up_by_its_owner_only_and_while_it_lasts() -> None:
 
 
 def hold(token: IssuedToken, amount: str) -> str:
-    return services.authorize(
-        key=new_key(), account_id=token.account_id, amount=usd(amount)
-    ).hold_id
+    return authorize(key=new_key(), account_id=token.account_id, amount=usd(amount)).hold_id
 
 
 def test_revoking_gives_back_what_is_not_held_and_ends_the_children() -> None:
@@ -456,9 +454,7 @@ def test_the_sweep_gives_back_what_expired_once() -> None:
 def test_the_servers_keeper_gives_back_what_expired() -> None:
     ada = rich()
     made = issue(ada, "2")
-    held = services.authorize(
-        key="h", account_id=made.account_id, amount=usd("0.5"), expires_in=0.001
-    )
+    held = authorize(key="h", account_id=made.account_id, amount=usd("0.5"), expires_in=0.001)
     expire(made)
     time.sleep(0.003)
     services.sweep()

@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from payments_app import services
+from payments_app.accounts import find_account
 from payments_app.models import Receipt, TopUpRequest
 from payments_app.services import IdempotencyConflict
 from payments_app.top_ups import requests as top_ups
@@ -87,7 +88,7 @@ def test_a_person_asks_and_an_operator_grants(ada: Caller) -> None:
     assert wallet(ada.person) == "5"
     shown = ada.get(f"topups/{made['id']}")
     assert (shown["state"], shown["reason"]) == ("credited", "cash")
-    row = services.find_account(f"user:{ada.person.pk}:USD")
+    row = find_account(f"user:{ada.person.pk}:USD")
     assert row is not None
     statement = ada.get("statement")["data"]
     assert [(one["kind"], one["memo"]) for one in statement] == [("top_up", "cash")]

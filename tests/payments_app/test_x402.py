@@ -28,7 +28,7 @@ from payments_app.services import Split
 from payments_app.x402 import PaymentNotTaken, offers
 from tests import factories
 from tests.payments_app import facilitator
-from tests.payments_app.purses import available, new_key, usd
+from tests.payments_app.purses import authorize, available, new_key, usd
 from tests.payments_app.test_tokens import issue, race, rich
 
 if TYPE_CHECKING:
@@ -283,12 +283,12 @@ def test_what_an_answer_leaves_over_is_spent_with_the_secret_of_the_first_answer
     charge(done.account_id, "0.004")
     assert str(taken({"X-PAYMENT": secret}, "0.006").available) == "0.006"
     again = refusal(headers)
-    assert again.code == "payment_failed"
+    assert again.code == "payment_used"
     assert "used" in str(again)
 
 
 def charge(account_id: int, amount: str) -> None:
-    hold = services.authorize(key=new_key(), account_id=account_id, amount=usd(amount))
+    hold = authorize(key=new_key(), account_id=account_id, amount=usd(amount))
     agent = services.account_of_agent("agent_1")
     services.capture(
         key=new_key(),
@@ -299,14 +299,42 @@ def charge(account_id: int, amount: str) -> None:
     )
 
 
-def test_the_same_payment_again_is_found_and_moves_nothing(chain: Facilitator) -> None:
+@pytest.mark.parametrize("way", ["person", "secret"])
+def test_the_same_payment_again_is_its_senders_alone_and_moves_nothing(
+    chain: Facilitator, way: str
+) -> None:
     headers = signed(demand())
-    first, second = taken(headers), taken(headers)
+    user_id = 7 if way == "person" else None
+    first = ours.accept(headers, demand(), user_id=user_id)
+    assert first is not None
+    for other in (None, 8):
+        with pytest.raises(PaymentNotTaken) as caught:
+            ours.accept(headers, demand(), user_id=other)
+        assert caught.value.code == "payment_used"
+    assert refusal({**headers, "X-Payment-Token": "ptok_nobody"}).code == "payment_used"
+    shown = {"X-Payment-Token": first.secret} if way == "secret" else {}
+    second = ours.accept({**headers, **shown}, demand(), user_id=user_id)
+    assert second is not None
     assert (first.token_id, str(second.available)) == (second.token_id, PRICE)
     assert chain.asked["settle"] == 1
     answer = decode_payment_response_header(second.response_headers["PAYMENT-RESPONSE"])
     assert answer.transaction in chain.settled.values()
-    assert answer.extra is None, "who repeats what is on the chain does not get the secret"
+    assert answer.extra == {"token": first.secret}
+
+
+def test_a_payment_that_a_person_sent_is_not_another_ones_before_it_is_credited(
+    chain: Facilitator,
+) -> None:
+    headers = signed(demand())
+    chain.mode = "500 after settling"
+    with pytest.raises(PaymentNotTaken, match="Send the same payment again"):
+        ours.accept(headers, demand(), user_id=7)
+    chain.mode = "ok"
+    assert refusal(headers).code == "payment_used"
+    assert Receipt.objects.get().state == "submitted"
+    done = ours.accept(headers, demand(), user_id=7)
+    assert done is not None
+    assert str(done.available) == PRICE
 
 
 def test_a_known_authorization_with_another_signature_is_refused(chain: Facilitator) -> None:
@@ -353,8 +381,8 @@ def test_an_authorization_that_is_not_whole_is_refused_before_anybody_is_asked(
 
 def test_a_payment_that_nobody_used_yet_is_still_for_one_agent(chain: Facilitator) -> None:
     headers = signed(demand())
-    taken(headers)
-    assert refusal(headers, demand(agent="other")).code == "token_invalid"
+    shown = {"X-Payment-Token": taken(headers).secret}
+    assert refusal({**headers, **shown}, demand(agent="other")).code == "token_invalid"
 
 
 def test_a_payment_that_is_known_with_another_amount_is_refused(chain: Facilitator) -> None:
@@ -453,8 +481,9 @@ def test_an_answer_that_is_lost_is_found_by_the_same_payment_again(
         assert "Send the same payment again" in str(refusal(headers))
         assert Receipt.objects.get().state == "submitted"
     chain.mode = "ok"
-    assert str(taken(headers).available) == PRICE
-    assert str(taken(headers).available) == PRICE
+    done = taken(headers)
+    assert str(done.available) == PRICE
+    assert str(taken({**headers, "X-Payment-Token": done.secret}).available) == PRICE
     assert chain.received[PAY_TO] == 10_000
     assert chain.asked["verify"] == 1, "what was submitted is not verified anew: its nonce is used"
     assert services.audit().clean
@@ -497,8 +526,9 @@ def test_what_a_facilitator_forgot_is_credited_by_an_operator_and_spent_by_its_p
     done = taken(headers)
     assert str(done.available) == PRICE
     answer = decode_payment_response_header(done.response_headers["PAYMENT-RESPONSE"])
-    assert answer.extra is None
-    assert str(taken(headers).available) == PRICE
+    assert answer.extra == {"token": done.secret}
+    assert refusal(headers).code == "payment_used"
+    assert str(taken({**headers, "X-Payment-Token": done.secret}).available) == PRICE
     charge(done.account_id, PRICE)
     assert "used" in str(refusal(headers))
     assert services.audit().clean
@@ -531,7 +561,9 @@ def test_the_same_payment_four_times_at_once_is_credited_once(
 ) -> None:
     headers = signed(demand())
     found = race(django_db_blocker, *[lambda: taken(headers).token_id] * 4)
-    (token_id,) = {one for one in found if isinstance(one, str)}
+    (token_id,) = [one for one in found if isinstance(one, str)]
+    refused = [one for one in found if isinstance(one, PaymentNotTaken)]
+    assert {one.code for one in refused} == {"payment_used"}
     account = PaymentToken.objects.get(pk=token_id).account_id
     assert available(account) == PRICE
     assert chain.received[PAY_TO] == 10_000

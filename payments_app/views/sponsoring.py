@@ -1,0 +1,138 @@
+"""REST: the caller's agents whose answers to others they pay for, each with its budget."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.http import Http404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import PermissionDenied, ValidationError
+from rest_framework.response import Response
+
+from agents_app import sponsorships
+from agents_app.sponsorships import BudgetPeriod
+from payments_app import limits
+from payments_app.money import Money
+from payments_app.views.accounts import agent_id_of, name_of
+from payments_app.views.edge import AmountField, PaymentView, caller, checked, money, refusals
+from payments_app.views.spending import StrictSerializer
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+
+class BudgetSerializer(serializers.Serializer[Any]):
+    """What answers to others may cost the agent's owner in a period, or in all."""
+
+    period = serializers.ChoiceField(choices=BudgetPeriod.values)
+    amount = AmountField()
+
+
+class NewSponsorshipSerializer(StrictSerializer):
+    """The body of PUT /api/payments/sponsorships/{agent}: all budgets, at least one."""
+
+    budgets = BudgetSerializer(many=True)
+
+    def validate_budgets(self, value: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Refuse none, and two of one period."""
+        if not value:
+            raise ValidationError("Name a budget; to end it, use DELETE.")
+        if len({one["period"] for one in value}) < len(value):
+            raise ValidationError("One budget for each period.")
+        return value
+
+
+class BudgetStateSerializer(BudgetSerializer):
+    """A budget and how far it is used."""
+
+    spent = serializers.CharField()
+    held = serializers.CharField()
+    left = serializers.CharField()
+    resets_at = serializers.DateTimeField(allow_null=True)
+
+
+class SponsorshipSerializer(serializers.Serializer[Any]):
+    """An agent that the caller sponsors."""
+
+    agent = serializers.CharField()
+    agent_id = serializers.CharField()
+    currency = serializers.CharField()
+    budgets = BudgetStateSerializer(many=True)
+
+
+class SponsorshipListSerializer(serializers.Serializer[Any]):
+    """All that the caller sponsors."""
+
+    sponsorships = SponsorshipSerializer(many=True)
+
+
+class SponsorshipsView(PaymentView):
+    """The agents that the caller sponsors."""
+
+    @extend_schema(
+        operation_id="list_sponsorships", responses={200: SponsorshipListSerializer, **refusals()}
+    )
+    def get(self, request: Request) -> Response:
+        """Return them with how far each budget is used."""
+        user_id = caller(request).pk
+        mine = sponsorships.sponsored_by(user_id)
+        return Response({"sponsorships": [_shown(agent.pk, user_id) for agent in mine]})
+
+
+class SponsorshipView(PaymentView):
+    """Whether the caller pays for what an agent of theirs answers to others."""
+
+    @extend_schema(
+        operation_id="sponsor_agent",
+        request=NewSponsorshipSerializer,
+        responses={200: SponsorshipSerializer, **refusals(400, 403)},
+    )
+    def put(self, request: Request, agent: str) -> Response:
+        """Pay for it in chats whose payer is the sponsor, as far as these budgets go."""
+        budgets = {
+            one["period"]: _positive(one)
+            for one in checked(request, NewSponsorshipSerializer)["budgets"]
+        }
+        agent_id = agent_id_of(request, agent)
+        try:
+            sponsorships.sponsor(agent_id, caller(request), budgets)
+        except sponsorships.NotTheOwner as error:
+            raise PermissionDenied("Only the owner of an agent may sponsor it.") from error
+        return Response(_shown(agent_id, caller(request).pk))
+
+    @extend_schema(operation_id="end_sponsorship", responses={204: None, **refusals(400, 403, 404)})
+    def delete(self, request: Request, agent: str) -> Response:
+        """Pay for nothing from now on; the agent may be named by its id too."""
+        for mine in sponsorships.sponsored_by(caller(request).pk):
+            if agent in {mine.pk, mine.name}:
+                sponsorships.sponsor(mine.pk, caller(request), {})
+                return Response(status=204)
+        raise Http404
+
+
+def _positive(one: dict[str, Any]) -> str:
+    amount = money(one)
+    if not amount:
+        raise ValidationError({"budgets": "A budget is more than nothing."})
+    return str(amount)
+
+
+def _shown(agent_id: str, user_id: int) -> dict[str, Any]:
+    states = limits.budget_states(agent_id, user_id)
+    return {
+        "agent": name_of(agent_id),
+        "agent_id": agent_id,
+        "currency": "USD",
+        "budgets": [
+            {
+                "period": one.period,
+                "amount": str(one.amount),
+                "spent": str(one.spent),
+                "held": str(one.held),
+                "left": str(max(one.amount - one.spent - one.held, Money.zero(one.amount.asset))),
+                "resets_at": one.resets_at,
+            }
+            for one in states
+        ],
+    }
