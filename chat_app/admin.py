@@ -1,6 +1,6 @@
 """The chat domain in the admin: operators look at history here and change none of it.
 
-The law (notes/ux.md §4.3): what is part of a log has no add, change or delete, a list costs the
+What is part of a log has no add, change or delete, a list costs the
 same number of queries whatever it shows, and search asks indexed columns only.
 """
 
@@ -11,7 +11,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
+from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.core.paginator import Paginator
 from django.db.models import OuterRef
 from django.http import Http404
@@ -46,13 +48,17 @@ if TYPE_CHECKING:
     _Admin = admin.ModelAdmin[Any]
     _Inline = admin.TabularInline[Any, Any]
     _Paginator = Paginator[Any]
+    _UserAdmin = UserAdmin[User]
 else:
     _Admin = admin.ModelAdmin
     _Inline = admin.TabularInline
     _Paginator = Paginator
+    _UserAdmin = UserAdmin
 
 TRANSCRIPT_EVENTS: Final = 100
 COUNTED_ROWS: Final = 10_000
+FILTERED_ROWS: Final = 500
+"""Rows that a filter or a search without an index looks at."""
 
 
 class CappedPaginator(_Paginator):
@@ -62,7 +68,7 @@ class CappedPaginator(_Paginator):
     def count(self) -> int:
         """Return the number of rows, counted up to the cap."""
         rows: Any = self.object_list
-        counted: int = rows[:COUNTED_ROWS].count()
+        counted: int = rows.order_by().values("pk")[:COUNTED_ROWS].count()
         return counted
 
 
@@ -83,12 +89,43 @@ class ReadOnly:
 
 
 class HistoryAdmin(ReadOnly, _Admin):
-    """A list of rows that are never changed, the newest first."""
+    """A list of rows that are never changed, the newest first.
+
+    What a search looks for is asked of one column after another: together, and in other tables, no
+    index would serve them.
+    """
 
     list_per_page = 50
     show_full_result_count = False
     paginator = CappedPaginator
     ordering: ClassVar[Any] = ("-pk",)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Return the rows that one of `search_fields` finds, at most COUNTED_ROWS of each."""
+        if not search_term:
+            return queryset, False
+        found: set[Any] = set()
+        for field in self.get_search_fields(request):
+            rows: QuerySet[Any] = queryset.model.objects.order_by()
+            lookup = field
+            if not field.endswith("__exact"):
+                # A part of a text is looked for in the newest rows.
+                rows = rows.filter(pk__in=newest_keys(queryset.model, self.ordering))
+                lookup = f"{field}__icontains"
+            try:
+                found.update(
+                    rows.filter(**{lookup: search_term}).values_list("pk", flat=True)[:COUNTED_ROWS]
+                )
+            except (ValidationError, ValueError):
+                continue  # a column of numbers or UUIDs has no such value
+        return queryset.filter(pk__in=found), False
+
+
+def newest_keys(model: Any, ordering: Sequence[str]) -> list[Any]:
+    """Return the keys of the first rows of a list, as values: a subquery would be a full scan."""
+    return list(model.objects.order_by(*ordering).values_list("pk", flat=True)[:FILTERED_ROWS])
 
 
 def pretty(value: Any) -> SafeString:
@@ -98,32 +135,48 @@ def pretty(value: Any) -> SafeString:
 
 
 class ValueFilter(admin.SimpleListFilter):
-    """A filter by known values: asking the table which ones it has would read all of it."""
+    """A filter by known values among the newest rows.
+
+    Asking the table which values it has would read all of it, and so would a rare one of a column
+    that no index orders.
+    """
 
     values: ClassVar[Sequence[str]]
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 the interface's
         """Return the values."""
+        self.ordering = model_admin.ordering
         return [(value, value) for value in self.values]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002 the interface's
         """Return the rows that have the chosen value."""
         value = self.value()
-        return queryset.filter(**{str(self.parameter_name): value}) if value else queryset
+        if not value:
+            return queryset
+        newest = newest_keys(queryset.model, self.ordering)
+        return queryset.filter(pk__in=newest, **{str(self.parameter_name): value})
 
 
 class RoleFilter(ValueFilter):
     """Who speaks (UAMP §8.5)."""
 
-    title = "role"
+    title = "role, of the newest"
     parameter_name = "role"
     values = ("user", "assistant", "system", "tool")
 
 
-class EventTypeFilter(ValueFilter):
-    """What is kept in a log (DESIGN D2)."""
+class MessageStatusFilter(ValueFilter):
+    """How a text came to its end."""
 
-    title = "type"
+    title = "status, of the newest"
+    parameter_name = "status"
+    values = tuple(Message.Status.values)
+
+
+class EventTypeFilter(ValueFilter):
+    """What is kept in a log."""
+
+    title = "type, of the newest"
     parameter_name = "type"
     values = (
         "message.created",
@@ -290,7 +343,7 @@ class MessageAdmin(HistoryAdmin):
 
     list_display = ("seq", "chat", "name", "role", "beginning", "status", "created_at")
     list_display_links = ("seq", "beginning")
-    list_filter = (RoleFilter, "status")
+    list_filter = (RoleFilter, MessageStatusFilter)
     list_select_related = ("chat",)
     search_fields = ("id__exact", "chat__id__exact", "response_id__exact")
     search_help_text = "The id of a message, a chat or a response."
@@ -390,6 +443,17 @@ class ReadReceiptAdmin(HistoryAdmin):
     search_fields = ("chat__id__exact", "user__username__exact")
     search_help_text = "The id of a chat, or a person's name."
     fields = ("chat", "user", "seq", "message", "read_at")
+
+
+admin.site.unregister(User)
+
+
+@admin.register(User)
+class PersonAdmin(_UserAdmin):
+    """People, as Django shows them, without counting all of them."""
+
+    show_full_result_count = False
+    paginator = CappedPaginator
 
 
 @admin.register(Presence)

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.core.files.base import ContentFile
 from django.core.signing import BadSignature, TimestampSigner
 from django.db import transaction
+from django.db.models import Case, Count, Exists, OuterRef, Q, Sum, When
 from django.utils import timezone
 
 import uamp
@@ -28,11 +30,15 @@ from chat_app.media_types import DEFAULT_MIME, IMAGE_FORMATS, InvalidMedia, form
 from chat_app.models import Content, ContentUse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime
+
+    from django.db.models import QuerySet
 
 SIGNATURE_SECONDS: Final = 15 * 60
 FILENAME_BYTES: Final = 255
+# How the key of a visitor begins (sessions_app.auth.anonymous).
+VISITOR_KEYS: Final = "anonymous:"
 
 _AUDIO_FORMATS: Final = {
     "mp3": "audio/mpeg",
@@ -43,6 +49,10 @@ _AUDIO_FORMATS: Final = {
 }
 # These formats have no header that could be looked at.
 _HEADERLESS: Final = {"pcm16", "g711_ulaw", "g711_alaw", "aac"}
+
+
+class QuotaExceeded(InvalidMedia):
+    """The owner stores as much as is allowed."""
 
 
 class ContentNotFound(LookupError):
@@ -87,7 +97,6 @@ def clean_filename(name: str) -> str:
     return kept
 
 
-@transaction.atomic
 def store(
     data: bytes,
     *,
@@ -95,10 +104,14 @@ def store(
     filename: str,
     owner: Owner,
     content_id: str | None = None,
+    handle: str | None = None,
 ) -> Content:
-    """Store a blob; with a `content_id` that this owner used for the same bytes, return that one.
+    """Store a blob; with an id that this owner used for the same bytes, return that one.
 
-    Raises InvalidMedia for an empty or too large blob, a type that is not true, or an id in use.
+    `content_id` is the server's own choice of the id, `handle` is what a client chose: what others
+    use a handle for makes no difference. Raises InvalidMedia for an empty or too large blob, a type
+    that is not true, or an id that this owner used for other bytes; QuotaExceeded; OSError where
+    there is no space. Then nothing was stored.
     """
     if not data:
         raise InvalidMedia("The file is empty.")
@@ -107,18 +120,15 @@ def store(
     filename = clean_filename(filename)
     mime_type = sniff(data, declared=mime_type, filename=filename)
     sha256 = hashlib.sha256(data).hexdigest()
-    if content_id is not None:
-        existing = Content.objects.filter(pk=content_id).first()
+    if (known_as := content_id or handle) is not None:
+        existing = owned(known_as, owner=owner)
         if existing is not None:
-            if (existing.owner_id, existing.owner_key, existing.sha256) == (
-                owner.user_id,
-                owner.key,
-                sha256,
-            ):
+            if existing.sha256 == sha256:
                 return existing
-            raise InvalidMedia("This content_id is in use for something else.")
+            raise InvalidMedia("You used this content_id for something else.")
     content = Content(
         id=content_id or uuid.uuid4(),
+        handle=handle,
         sha256=sha256,
         mime_type=mime_type,
         filename=filename,
@@ -126,10 +136,39 @@ def store(
         owner_id=owner.user_id,
         owner_key=owner.key,
     )
-    # The stored name is the id: what a client calls its file never reaches the file system.
-    content.blob.save(str(content.id), ContentFile(data), save=False)
-    content.save(force_insert=True)
+    try:
+        with transaction.atomic():
+            _check_quota(owner, len(data))
+            # The stored name is the id: what a client calls its file never reaches the file system.
+            content.blob.save(str(content.id), ContentFile(data), save=False)
+            content.save(force_insert=True)
+    except BaseException:
+        # A full disk keeps a part of the file, a row that was refused the whole.
+        blob = content.blob
+        blob.storage.delete(blob.field.generate_filename(content, str(content.id)))
+        raise
     return content
+
+
+def _check_quota(owner: Owner, size: int) -> None:
+    """Raise QuotaExceeded where an owner may not store so many bytes more."""
+    if owner.user_id is not None:
+        # Two uploads at once are counted one after the other.
+        get_user_model().objects.select_for_update(no_key=True).filter(pk=owner.user_id).first()
+        theirs = Content.objects.filter(owner_id=owner.user_id)
+    else:
+        theirs = Content.objects.filter(owner_id=None, owner_key=owner.key)
+    most_bytes, most = settings.UAMP_STORED_BYTES_PER_USER, settings.UAMP_STORED_FILES_PER_USER
+    if owner.user_id is None and owner.key.startswith(VISITOR_KEYS):
+        # Every session of a visitor has another key: they have one quota together.
+        theirs = Content.objects.filter(owner_id=None, owner_key__startswith=VISITOR_KEYS)
+        most_bytes = settings.UAMP_ANONYMOUS_STORED_BYTES
+        most = settings.UAMP_ANONYMOUS_STORED_FILES
+    stored = theirs.aggregate(bytes=Sum("size_bytes"), files=Count("pk"))
+    if (stored["bytes"] or 0) + size > most_bytes:
+        raise QuotaExceeded(f"At most {most_bytes} bytes are stored for you.")
+    if stored["files"] >= most:
+        raise QuotaExceeded(f"At most {most} files are stored for you.")
 
 
 def read(content: Content) -> bytes:
@@ -143,7 +182,7 @@ def item_of(content: Content) -> uamp.ContentItem:
     """Return the content item that refers to a stored content (UAMP §8.4.2)."""
     url = uamp.MediaUrl(url=content_url(content.id))
     kind, _, subtype = content.mime_type.partition("/")
-    content_id = str(content.id)
+    content_id = content.content_id
     if content.mime_type in IMAGE_FORMATS.values():
         return uamp.ImageContent(image=url, format=subtype, content_id=content_id)
     if kind == "audio":
@@ -173,26 +212,31 @@ def media_of(item: uamp.ContentItem) -> uamp.MediaUrl | str | None:
     return None
 
 
-def ingest(items: Sequence[uamp.ContentItem], *, owner: Owner) -> list[uamp.ContentItem]:
+def ingest(
+    items: Sequence[uamp.ContentItem], *, owner: Owner, new_ids: Collection[str] = ()
+) -> list[uamp.ContentItem]:
     """Store the base64 media of a message and return its items with references instead.
 
     References to our own content are checked for access; other URLs are kept and never fetched.
-    What a tool result carries is treated alike. Raises InvalidMedia and ContentNotFound; then
-    nothing is kept of the message.
+    What a tool result carries is treated alike. A content_id among `new_ids` was chosen by the
+    server and is the id of the stored content; another one is its owner's handle. Raises
+    InvalidMedia and ContentNotFound; then nothing is kept of the message.
     """
     began = timezone.now()
     ingested: list[uamp.ContentItem] = []
     try:
-        ingested.extend(_ingest_item(item, owner) for item in items)
+        ingested.extend(_ingest_item(item, owner, new_ids) for item in items)
     except (InvalidMedia, ContentNotFound):
         discard(content_ids(ingested), since=began)
         raise
     return ingested
 
 
-def _ingest_item(item: uamp.ContentItem, owner: Owner) -> uamp.ContentItem:
+def _ingest_item(
+    item: uamp.ContentItem, owner: Owner, new_ids: Collection[str]
+) -> uamp.ContentItem:
     if isinstance(item, uamp.ToolResultContent) and item.tool_result.content_items:
-        inner = tuple(ingest(item.tool_result.content_items, owner=owner))
+        inner = tuple(ingest(item.tool_result.content_items, owner=owner, new_ids=new_ids))
         result = msgspec.structs.replace(item.tool_result, content_items=inner)
         return msgspec.structs.replace(item, tool_result=result)
     medium = media_of(item)
@@ -200,23 +244,44 @@ def _ingest_item(item: uamp.ContentItem, owner: Owner) -> uamp.ContentItem:
         return item
     if isinstance(medium, uamp.MediaUrl):
         if (content_id := uamp.content_id_of(medium.url)) is not None:
-            readable(content_id, owner=owner)
-        elif not re.match(r"https?://[^\s/]", medium.url):
+            known = readable(content_id, owner=owner)
+            return _sized(_referring(item, known, content_id), known)
+        if not re.match(r"https?://[^\s/]", medium.url):
             raise InvalidMedia("A medium is base64 data, an http(s) URL or /api/content/<uuid>.")
         return item
     if (content_id := uamp.content_id_of(medium)) is not None:
-        readable(content_id, owner=owner)
-        return _with_medium(item, uamp.MediaUrl(url=medium), content_id)
+        known = readable(content_id, owner=owner)
+        return _sized(
+            _with_medium(item, uamp.MediaUrl(url=content_url(known.pk)), content_id), known
+        )
     data = _decode(medium)
     mime_type, filename = _declared(item, data)
+    chosen = getattr(item, "content_id", None)
     content = store(
         data,
         mime_type=mime_type,
         filename=filename,
         owner=owner,
-        content_id=_as_uuid(getattr(item, "content_id", None)),
+        content_id=chosen if chosen in new_ids else None,
+        handle=None if chosen in new_ids else _as_uuid(chosen),
     )
-    return _with_medium(item, uamp.MediaUrl(url=content_url(content.id)), str(content.id))
+    url = uamp.MediaUrl(url=content_url(content.id))
+    return _sized(_with_medium(item, url, content.content_id), content)
+
+
+def _sized(item: uamp.ContentItem, content: Content) -> uamp.ContentItem:
+    """Return an item with the size that was stored, whatever its client said."""
+    if not isinstance(item, uamp.FileContent) or item.size_bytes == content.size_bytes:
+        return item
+    return msgspec.structs.replace(item, size_bytes=content.size_bytes)
+
+
+def _referring(item: uamp.ContentItem, content: Content, content_id: str) -> uamp.ContentItem:
+    """Return an item whose address is the content's own, also where it was named by its handle."""
+    if str(content.pk) == content_id.lower():
+        return item
+    url = uamp.MediaUrl(url=content_url(content.pk))
+    return _with_medium(item, url, getattr(item, "content_id", None) or content_id)
 
 
 def _as_uuid(value: str | None) -> str | None:
@@ -266,40 +331,43 @@ def _with_medium(
 
 
 def readable(content_id: str, *, owner: Owner) -> Content:
-    """Return a content that an owner may read; raises ContentNotFound."""
-    content = Content.objects.filter(pk=content_id).first()
-    if content is None or not may_read(content, reader=owner):
+    """Return a content that an owner may read, by its id or handle; raises ContentNotFound.
+
+    One query answers it, the same for what is not there and for what is not theirs.
+    """
+    allowed = Q(owner_key=owner.key) if owner.key else Q(pk__isnull=True)
+    if owner.user_id is not None:
+        in_chats = ContentUse.objects.filter(
+            content=OuterRef("pk"),
+            chat__participants__user_id=owner.user_id,
+            chat__participants__left_at__isnull=True,
+        )
+        allowed |= Q(owner_id=owner.user_id) | Q(Exists(in_chats))
+    content = _named(content_id).filter(allowed).first()
+    if content is None:
         raise ContentNotFound
     return content
 
 
-def may_read(content: Content, *, reader: Owner) -> bool:
-    """Return whether a person, or the session or chat that owns it, may read a content."""
-    if reader.key and content.owner_key == reader.key:
-        return True
-    if reader.user_id is None:
-        return False
-    return (
-        content.owner_id == reader.user_id
-        or ContentUse.objects.filter(
-            content=content,
-            chat__participants__user_id=reader.user_id,
-            chat__participants__left_at__isnull=True,
-        ).exists()
+def _named(content_id: str) -> QuerySet[Content]:
+    """Return what an id may mean: the content that has it before those that have it as a handle."""
+    by_id = Case(When(pk=content_id, then=0), default=1)
+    return Content.objects.filter(Q(pk=content_id) | Q(handle=content_id)).order_by(
+        by_id, "created_at", "pk"
     )
 
 
 def owned(content_id: str, *, owner: Owner) -> Content | None:
-    """Return a content if it is this owner's own."""
-    rows = Content.objects.filter(pk=content_id)
+    """Return a content if it is this owner's own, by its id or handle."""
+    rows = _named(content_id)
     if owner.user_id is None:
         return rows.filter(owner_key=owner.key).first() if owner.key else None
     return rows.filter(owner_id=owner.user_id).first()
 
 
 def in_chat(content_id: str, chat_id: str) -> Content:
-    """Return a content that appears in a chat; raises ContentNotFound."""
-    content = Content.objects.filter(pk=content_id, uses__chat_id=chat_id).first()
+    """Return a content that appears in a chat, by its id or handle; raises ContentNotFound."""
+    content = _named(content_id).filter(uses__chat_id=chat_id).first()
     if content is None:
         raise ContentNotFound
     return content

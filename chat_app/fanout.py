@@ -1,4 +1,4 @@
-"""Delivery to the members of a chat. The layer is a doorbell, the log is the truth (D2, F2).
+"""Delivery to the members of a chat. The layer is a doorbell, the log is the truth.
 
 Every layer message carries what its event says, encoded once, so that nobody queries to deliver it.
 Whoever misses one finds out by `seq` or `offset` and reads the log. Sending is time-boxed: a layer
@@ -9,23 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import threading
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from django.db import transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Sequence
 
 logger = logging.getLogger(__name__)
 
 SEND_TIMEOUT_SECONDS: Final = 0.5
 # Every process listens here for what concerns its running responses.
 PROCESSES_GROUP: Final = "processes"
-
-_home: asyncio.AbstractEventLoop | None = None
 
 
 def chat_group(chat_id: str) -> str:
@@ -124,20 +123,48 @@ def publish_on_commit(chat_id: str, messages: Sequence[dict[str, Any]]) -> None:
 
 
 def publish_from_thread(chat_id: str, messages: Sequence[dict[str, Any]]) -> None:
-    """Send layer messages from synchronous code: on the server's loop where there is one.
+    """Send layer messages to a chat's group from synchronous code, in order; returns when sent."""
+    _threads.run(publish, chat_id, messages)
 
-    A loop of its own for each call would mean a connection of its own to Redis.
+
+def send_from_thread(group: str, message: dict[str, Any]) -> None:
+    """Send one layer message to a group from synchronous code; returns when sent."""
+    _threads.run(send, group, message)
+
+
+class _ThreadSender:
+    """The one loop on which all threads of a process send.
+
+    A loop for each call would open a connection to Redis for each call: connections belong to a
+    loop. A forked child has no threads of its parent, and makes a loop of its own.
     """
-    if _home is not None and _home.is_running():
-        asyncio.run_coroutine_threadsafe(publish(chat_id, messages), _home)
-    else:
-        async_to_sync(publish)(chat_id, messages)
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        os.register_at_fork(after_in_child=self._forget)
+
+    def run(self, function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
+        """Run a coroutine function to its end; raises RuntimeError on the thread of a loop."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            asyncio.run_coroutine_threadsafe(function(*arguments), self._running_loop()).result()
+        else:
+            raise RuntimeError("Code on a loop awaits fanout.publish; it must not wait for it.")
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=self._loop.run_forever, name="fanout", daemon=True).start()
+            return self._loop
+
+    def _forget(self) -> None:
+        self._lock, self._loop = threading.Lock(), None
 
 
-def set_home(loop: asyncio.AbstractEventLoop) -> None:
-    """Name the loop of this server process."""
-    global _home  # noqa: PLW0603 a process has one server loop
-    _home = loop
+_threads: Final = _ThreadSender()
 
 
 def frame_of(payload: dict[str, Any], seq: int) -> str:

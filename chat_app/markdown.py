@@ -1,6 +1,6 @@
-"""Markdown of messages as HTML that is safe to insert into the page (DESIGN D12).
+"""Markdown of messages as HTML that is safe to insert into the page.
 
-The law: nothing that a person, an agent or a tool writes can run, restyle the page or make the
+Nothing that a person, an agent or a tool writes can run, restyle the page or make the
 browser fetch anything from elsewhere. Raw HTML is text, and what the renderer makes is cleaned
 once more against an allow-list. Pictures from other hosts become placeholders that the page turns
 into links; only content of this server is shown inline (UAMP §8.4.1).
@@ -9,7 +9,9 @@ into links; only content of this server is shown inline (UAMP §8.4.1).
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
+import sys
 from collections import OrderedDict
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
@@ -24,6 +26,8 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import STANDARD_TYPES
 from pygments.util import ClassNotFound
 
+from agents_app.child_processes import ChildProcesses, NoneFree, TooSlow, serve
+
 if TYPE_CHECKING:
     from collections.abc import MutableMapping, Sequence
 
@@ -33,12 +37,29 @@ if TYPE_CHECKING:
 
     _Env = MutableMapping[str, Any]
 
+logger = logging.getLogger(__name__)
+
 CACHED_TEXTS: Final = 512
 """How many rendered texts one process keeps."""
 CACHED_CHARS: Final = 32_000
 """HTML longer than this is not kept."""
-HIGHLIGHT_CHARS: Final = 30_000
-"""A code block longer than this is shown without colours: a lexer may need seconds for it."""
+RENDER_SECONDS: Final = 2.0
+"""A text that takes longer is shown as it was written."""
+HIGHLIGHT_CHARS: Final = 4_000
+"""A code block longer than this is shown without colours: some lexers take quadratic time."""
+# fmt: off
+LEXERS: Final = frozenset((
+    "bash", "c", "c#", "c++", "console", "cpp", "cs", "csharp", "css", "diff", "docker",
+    "dockerfile", "elixir", "erlang", "go", "graphql", "haskell", "html", "http", "ini", "java",
+    "javascript", "js", "json", "json5", "jsonc", "jsx", "julia", "kotlin", "kt", "latex", "less",
+    "lua", "make", "makefile", "md", "markdown", "nginx", "objc", "objective-c", "perl", "php",
+    "pl", "postgres", "postgresql", "powershell", "ps1", "protobuf", "proto", "py", "py3",
+    "pycon", "python", "python3", "r", "rb", "rs", "ruby", "rust", "scala", "scss", "sh", "shell",
+    "sql", "svg", "swift", "tex", "toml", "ts", "tsx", "typescript", "vim", "xml", "yaml", "yml",
+    "zsh",
+))
+# fmt: on
+"""The languages that are coloured; others are named and shown without colours."""
 BARE_LINKS: Final = 300
 """A text with more "://" gets no links for bare addresses: finding them takes quadratic time."""
 
@@ -94,7 +115,7 @@ def _code_block(code: str, info: str) -> str:
     match = _LANGUAGE.match(info.strip())
     language = match.group() if match else ""
     body = escapeHtml(code)
-    if language and len(code) <= HIGHLIGHT_CHARS:
+    if language.lower() in LEXERS and len(code) <= HIGHLIGHT_CHARS:
         try:
             lexer = get_lexer_by_name(language, stripnl=False)
         except ClassNotFound:
@@ -184,8 +205,9 @@ def _make_parser(*, linkify: bool) -> MarkdownIt:
 _FORMATTER = HtmlFormatter(nowrap=True)
 _PARSER = _make_parser(linkify=True)
 _PARSER_WITHOUT_LINKIFY = _make_parser(linkify=False)
-_LOCK = Lock()  # linkify-it keeps the text that it reads on itself: one render at a time
+_LOCK = Lock()
 _rendered: OrderedDict[bytes, str] = OrderedDict()
+_processes = ChildProcesses("chat_app.markdown")
 
 
 def render(text: str) -> str:
@@ -194,7 +216,9 @@ def render(text: str) -> str:
     The result holds no script, style, form, frame or handler; links open in a new tab without
     referrer; an image of another host is `<span class="remote-image" data-src data-alt>`; code
     is `<div class="code-block" data-language><pre><code>` with Pygments classes. Any text is
-    accepted. The HTML of recent texts is kept, so rendering a page of history twice is cheap.
+    accepted. It is rendered in another process, which is killed after RENDER_SECONDS: the text is
+    then shown as it was written. The HTML of recent texts is kept, so rendering a page of history
+    twice is cheap.
     """
     encoded = text.encode("utf-8", "replace")  # a lone surrogate cannot be sent: it becomes "?"
     digest = hashlib.blake2b(encoded, digest_size=16).digest()
@@ -202,11 +226,31 @@ def render(text: str) -> str:
         if (known := _rendered.get(digest)) is not None:
             _rendered.move_to_end(digest)
             return known
-        crowded = encoded.count(b"://") > BARE_LINKS
-        parser = _PARSER_WITHOUT_LINKIFY if crowded else _PARSER
-        html = _CLEANER.clean(parser.render(encoded.decode())).strip()
-        if len(html) <= CACHED_CHARS:
+    try:
+        html = _processes.ask(encoded, seconds=RENDER_SECONDS).decode()
+    except NoneFree:
+        return _as_written(encoded)
+    except TooSlow:
+        logger.warning("a text of %d bytes takes too long to render", len(encoded))
+        html = _as_written(encoded)
+    if len(html) <= CACHED_CHARS:
+        with _LOCK:
             _rendered[digest] = html
-        if len(_rendered) > CACHED_TEXTS:
-            _rendered.popitem(last=False)
-        return html
+            if len(_rendered) > CACHED_TEXTS:
+                _rendered.popitem(last=False)
+    return html
+
+
+def _as_written(encoded: bytes) -> str:
+    return f"<p>{escapeHtml(encoded.decode())}</p>".replace("\n", "<br>\n")
+
+
+def render_here(encoded: bytes) -> bytes:
+    """Return a text as sanitised HTML; not thread-safe, since linkify-it keeps what it reads."""
+    crowded = encoded.count(b"://") > BARE_LINKS
+    parser = _PARSER_WITHOUT_LINKIFY if crowded else _PARSER
+    return _CLEANER.clean(parser.render(encoded.decode())).strip().encode()
+
+
+if __name__ == "__main__":
+    serve(render_here, sys.stdin.buffer, sys.stdout.buffer)

@@ -1,4 +1,4 @@
-"""The chat domain: one ordered log per chat, and what can be read from it (DESIGN D2).
+"""The chat domain: one ordered log per chat, and what can be read from it.
 
 `ChatEvent` is the truth. `seq` is gapless per chat: it is taken from `Chat.last_seq` under the
 chat's row lock, in the transaction that writes the fact. Messages, receipts and membership are
@@ -52,19 +52,31 @@ class Chat(models.Model):
     title = models.CharField(max_length=200, blank=True)
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.GROUP)
     payer = models.CharField(max_length=10, choices=Payer, default=Payer.ASKER)
+    # The owner who said that they pay: nobody else can say it for them, and it ends when they go.
+    payer_user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
     epoch = models.CharField(max_length=8, default=new_epoch)
     last_seq = models.BigIntegerField(default=0)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )
     created_at = models.DateTimeField(default=timezone.now)
-    latest_at = models.DateTimeField(default=timezone.now, db_index=True)
+    latest_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
         """Constraints named after the sentence that they keep true."""
 
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(last_seq__gte=0), name="chat_seq_is_not_negative")
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["-latest_at", "-id"], name="chat_listing"),
+            models.Index(fields=["kind", "-latest_at", "-id"], name="chat_kinds"),
+            # Chats of visitors, for the sweep that deletes them.
+            models.Index(
+                fields=["latest_at"], condition=Q(created_by__isnull=True), name="chat_visits"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -88,7 +100,7 @@ class Participant(models.Model):
         NEVER = "never"
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
-    chat = models.ForeignKey(Chat, models.CASCADE, related_name="participants")
+    chat = models.ForeignKey(Chat, models.CASCADE, related_name="participants", db_index=False)
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.CASCADE,
@@ -132,7 +144,7 @@ class Message(models.Model):
         FAILED = "failed"
 
     id = models.CharField(primary_key=True, max_length=40, default=new_message_id)
-    chat = models.ForeignKey(Chat, models.CASCADE, related_name="messages")
+    chat = models.ForeignKey(Chat, models.CASCADE, related_name="messages", db_index=False)
     seq = models.BigIntegerField()
     role = models.CharField(max_length=10)
     sender_user = models.ForeignKey(
@@ -165,7 +177,7 @@ class ChatEvent(models.Model):
     TERMINAL: ClassVar = ("response.done", "response.error", "response.cancelled")
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
-    chat = models.ForeignKey(Chat, models.CASCADE, related_name="events")
+    chat = models.ForeignKey(Chat, models.CASCADE, related_name="events", db_index=False)
     seq = models.BigIntegerField()
     type = models.CharField(max_length=40)
     response_id = models.CharField(max_length=40, blank=True)
@@ -173,7 +185,7 @@ class ChatEvent(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        """Gapless order per chat; one end per response (DESIGN D2, D3)."""
+        """Gapless order per chat; one end per response."""
 
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["chat", "seq"], name="event_has_its_own_seq"),
@@ -189,9 +201,14 @@ class ChatEvent(models.Model):
 
 
 class Content(models.Model):
-    """A stored blob. Its id is the `content_id` of UAMP §8.5.4 and ends `/api/content/<uuid>`."""
+    """A stored blob. Its id ends `/api/content/<uuid>`; it is the `content_id` of UAMP §8.5.4, too.
+
+    A client may choose a `content_id` of its own, which is kept as `handle`: it means something to
+    its owner and in the chats in which the content appears, and nothing to others.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+    handle = models.UUIDField(null=True, blank=True, db_index=True)
     sha256 = models.CharField(max_length=64, db_index=True)
     mime_type = models.CharField(max_length=127)
     filename = models.CharField(max_length=255, blank=True)
@@ -204,15 +221,33 @@ class Content(models.Model):
     owner_key = models.CharField(max_length=80, blank=True, db_index=True)
     created_at = models.DateTimeField(default=timezone.now)
 
+    class Meta:
+        """A handle is one content of its owner."""
+
+        indexes: ClassVar = [models.Index(fields=["-created_at", "-id"], name="content_listing")]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["owner", "handle"], name="a_person_uses_a_handle_once"),
+            models.UniqueConstraint(
+                fields=["owner_key", "handle"],
+                condition=models.Q(owner__isnull=True),
+                name="a_visitor_uses_a_handle_once",
+            ),
+        ]
+
     def __str__(self) -> str:
         return self.filename or str(self.id)
+
+    @property
+    def content_id(self) -> str:
+        """Its `content_id` on the wire."""
+        return str(self.handle or self.id)
 
 
 class ContentUse(models.Model):
     """A chat in which a content appears: its members may read it."""
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
-    content = models.ForeignKey(Content, models.CASCADE, related_name="uses")
+    content = models.ForeignKey(Content, models.CASCADE, related_name="uses", db_index=False)
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="content_uses")
 
     class Meta:
@@ -230,7 +265,7 @@ class ReadReceipt(models.Model):
     """How far a member has read: up to this `seq`. It only moves forward."""
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
-    chat = models.ForeignKey(Chat, models.CASCADE, related_name="receipts")
+    chat = models.ForeignKey(Chat, models.CASCADE, related_name="receipts", db_index=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="receipts")
     message = models.ForeignKey(Message, models.CASCADE, related_name="receipts")
     seq = models.BigIntegerField()
@@ -261,7 +296,10 @@ class Presence(models.Model):
     class Meta:
         """Presence is asked by person and by freshness."""
 
-        indexes: ClassVar = [models.Index(fields=["user", "seen_at"], name="presence_freshness")]
+        indexes: ClassVar = [
+            models.Index(fields=["user", "seen_at"], name="presence_freshness"),
+            models.Index(fields=["-seen_at", "-id"], name="presence_listing"),
+        ]
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=Q(seen_at__gte=F("connected_at")), name="seen_not_before_connected"

@@ -1,30 +1,31 @@
 """What a list of chats shows of each: unread messages, the last message, and who is there.
 
-The law: the number of queries does not depend on the number of chats, and unread is derived from
-the marker, never counted up and down (notes/ux.md §2.6).
+The number of queries does not depend on the number of chats, nor the cost of a chat on its length.
+Unread is derived from the marker, never counted up and down: a counter that missed one message
+would be wrong for ever.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
-from django.db.models import IntegerField, OuterRef, Subquery, Value
-from django.db.models.functions import Coalesce, Substr
+from django.db import connection
+from django.db.models import IntegerField, Subquery
+from django.db.models.functions import Substr
 
 from agents_app.pricing import read_pricing
-from chat_app.models import Message, Participant, ReadReceipt
+from chat_app.models import Message, Participant
 from chat_app.selectors import online_user_ids
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from django.db.models import QuerySet
-
     from agents_app.pricing import Pricing
     from chat_app.models import Chat
 
 UNREAD_MAX: Final = 100
+UNREAD_WINDOW: Final = 1000
 PREVIEW_CHARS: Final = 200
 
 
@@ -35,27 +36,56 @@ class CountOf(Subquery):
     output_field = IntegerField()
 
 
-def with_unread(chats: QuerySet[Chat], user_id: int) -> QuerySet[Chat]:
-    """Annotate chats with `unread`: messages of others behind the marker, at most UNREAD_MAX.
+class _News(NamedTuple):
+    """What a person has not read of a chat, and the message that the chat ends with."""
 
-    A person without a marker has read nothing.
+    unread: int = 0
+    newest_id: str | None = None
+
+
+# The marker is read once for each chat and bounds the range of the index; what one chat costs is
+# bounded by the two limits, however long it is and however far behind its reader.
+_NEWS: Final = """
+SELECT chat.id, (
+    SELECT COUNT(*) FROM (
+        SELECT 1 FROM (
+            SELECT message.sender_user_id FROM chat_app_message message
+            WHERE message.chat_id = chat.id AND message.seq > COALESCE((
+                SELECT receipt.seq FROM chat_app_readreceipt receipt
+                WHERE receipt.chat_id = chat.id AND receipt.user_id = %s
+            ), 0)
+            ORDER BY message.seq DESC LIMIT %s
+        ) newest
+        WHERE newest.sender_user_id IS NULL OR newest.sender_user_id <> %s
+        LIMIT %s
+    ) counted
+), (
+    SELECT message.id FROM chat_app_message message
+    WHERE message.chat_id = chat.id ORDER BY message.seq DESC LIMIT 1
+)
+FROM chat_app_chat chat WHERE chat.id IN ({marks})"""
+
+
+def _news(chat_ids: list[str], user_id: int) -> dict[str, _News]:
+    """Return what each chat has that a person did not read; without a marker that is everything."""
+    if not chat_ids:
+        return {}
+    statement = _NEWS.format(marks=", ".join(["%s"] * len(chat_ids)))
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [user_id, UNREAD_WINDOW, user_id, UNREAD_MAX, *chat_ids])
+        return {chat_id: _News(unread, newest_id) for chat_id, unread, newest_id in cursor}
+
+
+def chats_data(chats: Sequence[Chat], user_id: int) -> list[dict[str, Any]]:
+    """Return chats as ChatSerializer describes them to a person.
+
+    `unread` counts the messages of others among the UNREAD_WINDOW newest behind the marker, up to
+    UNREAD_MAX.
     """
-    marker = ReadReceipt.objects.filter(chat=OuterRef("chat_id"), user_id=user_id).values("seq")
-    unread = (
-        Message.objects.filter(chat=OuterRef("pk"))
-        .exclude(sender_user_id=user_id)
-        .filter(seq__gt=Coalesce(Subquery(marker), Value(0)))
-        .order_by()
-        .values("pk")[:UNREAD_MAX]
-    )
-    newest = Message.objects.filter(chat=OuterRef("pk")).order_by("-seq").values("pk")[:1]
-    return chats.annotate(unread=CountOf(unread), newest_id=Subquery(newest))
-
-
-def chats_data(chats: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return chats, annotated by `with_unread`, as ChatSerializer describes them."""
-    members = _members([chat.pk for chat in chats])
-    previews = _previews([chat.newest_id for chat in chats if chat.newest_id])
+    chat_ids = [chat.pk for chat in chats]
+    news = _news(chat_ids, user_id)
+    members = _members(chat_ids)
+    previews = _previews([new.newest_id for new in news.values() if new.newest_id])
     return [
         {
             "id": chat.pk,
@@ -66,8 +96,8 @@ def chats_data(chats: Sequence[Any]) -> list[dict[str, Any]]:
             "latest_at": chat.latest_at,
             "last_seq": chat.last_seq,
             "epoch": chat.epoch,
-            "unread": chat.unread,
-            "preview": previews.get(chat.newest_id),
+            "unread": news[chat.pk].unread,
+            "preview": previews.get(news[chat.pk].newest_id or ""),
             "participants": members.get(chat.pk, []),
         }
         for chat in chats

@@ -1,6 +1,6 @@
 """Pages of REST lists: by key, never by offset or count, so that a page costs the same anywhere.
 
-The law: a list is ordered by something unique (`seq` in a chat; a time and the id elsewhere), and a
+A list is ordered by something unique (`seq` in a chat; a time and the id elsewhere), and a
 cursor is signed and belongs to one path with one set of filters.
 """
 

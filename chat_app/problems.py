@@ -1,20 +1,23 @@
-"""Problems: what went wrong over REST, as RFC 9457 documents (DESIGN §5).
+"""Problems: what went wrong over REST, as RFC 9457 documents.
 
-The law: every refusal of a JSON route has one of the codes below, and nothing of what happened
+Every refusal of a JSON route has one of the codes below, and nothing of what happened
 inside is shown. A program branches on `code`; `title` and `detail` are for people.
 """
 
 from __future__ import annotations
 
+import errno
 import logging
 import math
 import re
 import uuid
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import msgspec
 from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
-from django.http import Http404
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpResponse
 from rest_framework import exceptions, serializers
 from rest_framework.response import Response
 
@@ -27,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 MEDIA_TYPE: Final = "application/problem+json"
 TYPE_PREFIX: Final = "/docs/problems#"
+UNAVAILABLE_SECONDS: Final = 30
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -82,6 +86,9 @@ PROBLEMS: Final[Mapping[str, ProblemKind]] = {
     ),
     "hold_ended": ProblemKind(409, "The lock has ended.", "Lock anew."),
     "content_too_large": ProblemKind(413, "The body is too large.", "Send less at once."),
+    "quota_exceeded": ProblemKind(
+        413, "There is no more storage for you.", "Delete files, or ask the operator for more."
+    ),
     "unsupported_media_type": ProblemKind(
         415, "The body's type is not supported.", "Send JSON, or multipart for an upload."
     ),
@@ -91,10 +98,58 @@ PROBLEMS: Final[Mapping[str, ProblemKind]] = {
     "rate_limit_exceeded": ProblemKind(
         429, "Too many requests.", "Wait for `retry_after` seconds."
     ),
+    "unavailable": ProblemKind(
+        503, "The server cannot do this now.", "Send it again after `retry_after` seconds."
+    ),
     "internal_error": ProblemKind(
         500, "The server failed.", "Try again; tell the operator the `request_id`."
     ),
 }
+
+
+def document(
+    code: str, *, detail: str, instance: str, kind: ProblemKind | None = None, **members: Any
+) -> dict[str, Any]:
+    """Return a problem document (RFC 9457): the one shape of every refusal over HTTP.
+
+    `kind` is that of PROBLEMS unless the code belongs to another table.
+    """
+    kind = kind or PROBLEMS[code]
+    return {
+        "type": f"{TYPE_PREFIX}{code}",
+        "title": kind.title,
+        "status": kind.status,
+        "detail": detail or kind.remedy,
+        "instance": instance,
+        "code": code,
+        **members,
+    }
+
+
+def refusal(
+    code: str,
+    *,
+    instance: str,
+    detail: str = "",
+    kind: ProblemKind | None = None,
+    retry_after: int | None = None,
+    **members: Any,
+) -> HttpResponse:
+    """Return a problem as a response, for what is not a view of Django REST Framework."""
+    if retry_after is not None:
+        members["retry_after"] = retry_after
+    members.setdefault("request_id", uuid.uuid4().hex)
+    body = document(code, detail=detail, instance=instance, kind=kind, **members)
+    response = HttpResponse(
+        msgspec.json.encode(body), status=body["status"], content_type=MEDIA_TYPE
+    )
+    response["Cache-Control"] = "no-store"
+    response["X-Request-ID"] = body["request_id"]
+    if retry_after is not None:
+        response["Retry-After"] = str(retry_after)
+    if body["status"] == 401:  # noqa: PLR2004 its number is its name
+        response["WWW-Authenticate"] = "Bearer"
+    return response
 
 
 class Problem(exceptions.APIException):
@@ -150,30 +205,32 @@ def problem_handler(error: Exception, context: Mapping[str, Any]) -> Response:
     request_id = _request_id(request)
     code = _code(error)
     kind = PROBLEMS[code]
-    status = getattr(error, "problem_status", kind.status)
+    kind = kind._replace(status=getattr(error, "problem_status", kind.status))
+    wait = getattr(error, "wait", None)
+    if code == "unavailable":
+        logger.error("request %s of %s found no storage", request_id, request.path, exc_info=error)
+        wait = UNAVAILABLE_SECONDS
     if code == "internal_error":
         logger.error("request %s of %s failed", request_id, request.path, exc_info=error)
-    document: dict[str, Any] = {
-        "type": f"{TYPE_PREFIX}{code}",
-        "title": kind.title,
-        "status": status,
-        "detail": _detail(error, code),
-        "instance": request.path,
-        "code": code,
-        "request_id": request_id,
+    body = document(
+        code,
+        kind=kind,
+        detail=_detail(error, code),
+        instance=request.path,
+        request_id=request_id,
         **getattr(error, "problem_members", {}),
-    }
+    )
     headers = {"X-Request-ID": request_id, "Cache-Control": "no-store"}
     if errors := _errors(error):
-        document["errors"] = errors
+        body["errors"] = errors
     if challenge := getattr(error, "auth_header", None):
         headers["WWW-Authenticate"] = challenge
     if isinstance(error, exceptions.MethodNotAllowed):
         headers["Allow"] = ", ".join(context["view"].allowed_methods)
-    if (wait := getattr(error, "wait", None)) is not None:
-        document["retry_after"] = math.ceil(wait)
+    if wait is not None:
+        body["retry_after"] = math.ceil(wait)
         headers["Retry-After"] = str(math.ceil(wait))
-    return Response(document, status=status, headers=headers, content_type=MEDIA_TYPE)
+    return Response(body, status=kind.status, headers=headers, content_type=MEDIA_TYPE)
 
 
 def _request_id(request: Request) -> str:
@@ -190,7 +247,14 @@ def _code(error: Exception) -> str:
         return str(error.problem_code)
     if isinstance(error, exceptions.AuthenticationFailed) and error.get_codes() == "token_expired":
         return "token_expired"
+    if is_out_of_space(error):
+        return "unavailable"
     return next((code for kind, code in _CODES if isinstance(error, kind)), "internal_error")
+
+
+def is_out_of_space(error: Exception) -> bool:
+    """Return whether a write failed because the disk is full or takes no writes."""
+    return isinstance(error, OSError) and error.errno in _NO_SPACE
 
 
 def _detail(error: Exception, code: str) -> str:
@@ -214,9 +278,19 @@ _CODES: Final[Sequence[tuple[type[Exception], str]]] = (
     (DjangoPermissionDenied, "forbidden"),
     (RequestDataTooBig, "content_too_large"),
     (SuspiciousOperation, "malformed_body"),
+    # The database is away, or full.
+    (OperationalError, "unavailable"),
+    (InterfaceError, "unavailable"),
 )
+_NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 # Which of "not there" and "not yours" it was is not told; the others say it in `errors` or headers.
-_OWN_WORDS: Final = {"invalid", "not_found", "rate_limit_exceeded", "internal_error"}
+_OWN_WORDS: Final = {
+    "invalid",
+    "not_found",
+    "rate_limit_exceeded",
+    "unavailable",
+    "internal_error",
+}
 
 
 def _errors(error: Exception) -> list[Mapping[str, str]]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import reduce
-from operator import or_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import msgspec
 from django.db import connection
-from django.db.models import Q
+from django.db.models import BooleanField
+from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 import uamp
@@ -20,15 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from django.db.models import QuerySet
-
-
-class ChatHead(msgspec.Struct, frozen=True):
-    """Where a chat's log stands."""
-
-    id: str
-    kind: str
-    epoch: str
-    last_seq: int
 
 
 class AgentMember(msgspec.Struct, frozen=True):
@@ -52,7 +42,7 @@ class LoggedEvent:
 class HistoryMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A message as an agent is shown it."""
 
-    role: str
+    role: uamp.Role
     content: str
     content_items: tuple[uamp.ContentItem, ...]
     name: str
@@ -81,14 +71,6 @@ def chats_of(user_id: int) -> QuerySet[Chat]:
     )
 
 
-def chat_head(chat_id: str, *, user_id: int | None) -> ChatHead | None:
-    """Return the head of a chat that the person is in, or None."""
-    if user_id is None:
-        return None
-    row = chats_of(user_id).filter(pk=chat_id).values_list("id", "kind", "epoch", "last_seq")
-    return next((ChatHead(*r) for r in row), None)
-
-
 def chat_heads(chat_ids: Iterable[str]) -> dict[str, int]:
     """Return the last `seq` of each chat."""
     return dict(Chat.objects.filter(pk__in=list(chat_ids)).values_list("id", "last_seq"))
@@ -104,12 +86,18 @@ def events_after(chat_id: str, after: int, *, limit: int = 256) -> list[LoggedEv
     return [LoggedEvent(*row) for row in rows]
 
 
+# SQLite uses the index of these rows only where it sees their types in the statement.
+_ENDS: Final = RawSQL(  # noqa: S611 constants
+    "type IN ({})".format(", ".join(f"'{name}'" for name in ChatEvent.TERMINAL)),
+    (),
+    output_field=BooleanField(),
+)
+
+
 def ends_of_responses(chat_id: str, response_ids: Iterable[str]) -> list[LoggedEvent]:
     """Return the terminal events of responses that have ended."""
     rows = (
-        ChatEvent.objects.filter(
-            chat_id=chat_id, response_id__in=list(response_ids), type__in=ChatEvent.TERMINAL
-        )
+        ChatEvent.objects.filter(_ENDS, chat_id=chat_id, response_id__in=list(response_ids))
         .order_by("seq")
         .values_list("seq", "type", "response_id", "payload")
     )
@@ -126,7 +114,7 @@ def history(chat_id: str, *, limit: int, before: int | None = None) -> list[Hist
     )[:limit]
     return [
         HistoryMessage(
-            role=role,
+            role=cast("uamp.Role", role),
             content=content,
             content_items=msgspec.convert(items, tuple[uamp.ContentItem, ...]),
             name=name,
@@ -142,18 +130,6 @@ def history_until(chat_id: str, *, message_id: str | None, limit: int) -> list[H
     if message_id is not None:
         seq = Message.objects.filter(pk=message_id).values_list("seq", flat=True).first()
     return history(chat_id, limit=limit, before=None if seq is None else seq + 1)
-
-
-def search_messages(
-    chat_id: str, words: Iterable[str], *, limit: int, without: str | None = None
-) -> list[Message]:
-    """Return the newest messages of a chat that have every one of the words, in any case."""
-    rows = Message.objects.filter(chat_id=chat_id).exclude(pk=without)
-    for word in words:
-        # SQLite's LIKE knows the case of ASCII only: "ärger" would not find "Ärger".
-        cases = {word} if word.isascii() else {word, word.lower(), word.upper(), word.capitalize()}
-        rows = rows.filter(reduce(or_, (Q(content__icontains=case) for case in cases)))
-    return list(rows.order_by("-seq")[:limit])
 
 
 def agent_members(chat_id: str) -> list[AgentMember]:
@@ -180,39 +156,42 @@ def is_owner(chat_id: str, user_id: int | None) -> bool:
     )
 
 
-def owner_id(chat_id: str) -> int | None:
-    """Return who has owned a chat for the longest time and is still in it."""
-    return (
-        Participant.objects.filter(
-            chat_id=chat_id,
-            user__isnull=False,
-            role=Participant.Role.OWNER,
-            left_at__isnull=True,
-        )
-        .order_by("joined_at", "id")
-        .values_list("user_id", flat=True)
-        .first()
-    )
-
-
 def titles_of(chat_ids: Collection[str]) -> dict[str, str]:
     """Return the titles of those of these chats that have one."""
     rows = Chat.objects.filter(pk__in=chat_ids).exclude(title="")
     return dict(rows.values_list("pk", "title"))
 
 
-def payers_of(chat_ids: Collection[str]) -> dict[str, str]:
-    """Return who pays in chats now: asker, owner, pool or sponsor; LookupError without a chat."""
+class ChatPayer(NamedTuple):
+    """Who pays in a chat: asker, owner, pool or sponsor; with `owner` the owner who said so."""
+
+    rule: str
+    owner_id: int | None
+
+
+def payers_of(chat_ids: Collection[str]) -> dict[str, ChatPayer]:
+    """Return who pays in chats now; LookupError without a chat.
+
+    An owner pays who chose it and is an owner still; else it is who asks.
+    """
     if not chat_ids:
         return {}
     # Every turn of an agent with a price asks this: SQL costs a quarter of what the ORM does.
     marks = ", ".join(["%s"] * len(chat_ids))
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT id, payer FROM chat_app_chat WHERE id IN ({marks})",  # noqa: S608 marks only
+            "SELECT chat.id, chat.payer, member.user_id FROM chat_app_chat chat"  # noqa: S608 marks only
+            " LEFT JOIN chat_app_participant member ON chat.payer = 'owner'"
+            " AND member.chat_id = chat.id AND member.user_id = chat.payer_user_id"
+            " AND member.role = 'owner' AND member.left_at IS NULL"
+            " AND EXISTS (SELECT 1 FROM auth_user WHERE id = member.user_id AND is_active)"
+            f" WHERE chat.id IN ({marks})",
             list(chat_ids),
         )
-        found = {str(pk): str(payer) for pk, payer in cursor.fetchall()}
+        found = {
+            str(pk): ChatPayer("asker" if payer == "owner" and owner is None else payer, owner)
+            for pk, payer, owner in cursor.fetchall()
+        }
     if missing := set(chat_ids) - set(found):
         raise LookupError(min(missing))
     return found

@@ -60,6 +60,10 @@ class PricingSerializer(serializers.Serializer[Any]):
     cache_read_per_1k = serializers.CharField(allow_null=True)
     cache_write_per_1k = serializers.CharField(allow_null=True)
     tools = serializers.DictField(child=serializers.CharField())
+    unfinished = serializers.CharField(
+        help_text="What of per_answer a stopped answer costs: whole, or share of expected_tokens."
+    )
+    expected_tokens = serializers.IntegerField(allow_null=True)
 
 
 class AgentSerializer(serializers.Serializer[Any]):

@@ -15,6 +15,7 @@ from django.db import transaction
 from django.utils import timezone
 
 import uamp
+from agents_app.sponsorships import sponsors_of
 from chat_app import fanout
 from chat_app.models import (
     Chat,
@@ -23,7 +24,7 @@ from chat_app.models import (
     Participant,
     ReadReceipt,
 )
-from chat_app.selectors import is_owner
+from chat_app.selectors import ends_of_responses, is_owner, payers_of
 from uamp import events as ev
 
 if TYPE_CHECKING:
@@ -37,6 +38,10 @@ class NotAnOwner(Exception):
     """A member of the chat who does not own it."""
 
 
+class NoSponsor(Exception):
+    """No agent of the chat has an owner who pays for its answers."""
+
+
 class NotAMember(Exception):
     """The person is not in the chat, or there is no such chat: the answer is the same."""
 
@@ -46,7 +51,7 @@ class NewMessage:
     """A message to be written; ids and times come from the caller."""
 
     id: str
-    role: str
+    role: uamp.Role
     at: datetime
     name: str = ""
     content: str = ""
@@ -64,7 +69,7 @@ class NewMessage:
         return "agent" if self.sender_agent_id else "user"
 
     def event(self, chat_id: str) -> ev.MessageCreated:
-        """Return the event that tells of it (DESIGN D14)."""
+        """Return the event that tells of it."""
         sender = self.sender_agent_id or (
             str(self.sender_user_id) if self.sender_user_id is not None else "anonymous"
         )
@@ -167,10 +172,8 @@ def append_many(appends: Sequence[Append]) -> list[int]:
 
 def seq_of_event(chat_id: str, response_id: str, event_id: str) -> int | None:
     """Return the place of a response's terminal event if it is this very one."""
-    row = ChatEvent.objects.filter(
-        chat_id=chat_id, response_id=response_id, type__in=ChatEvent.TERMINAL
-    ).first()
-    return row.seq if row is not None and row.payload["event_id"] == event_id else None
+    ends = ends_of_responses(chat_id, [response_id])
+    return next((end.seq for end in ends if end.payload["event_id"] == event_id), None)
 
 
 def _message_row(chat: Chat, seq: int, new: NewMessage) -> Message:
@@ -245,7 +248,8 @@ def update_chat(
 ) -> None:
     """Change a chat's title, or who pays in it; tells the members.
 
-    Raises NotAMember to strangers, NotAnOwner to members who do not own it.
+    Who says that the owner pays says it for themselves. Raises NotAMember to strangers, NotAnOwner
+    to members who do not own it, NoSponsor where no agent of the chat is sponsored.
     """
     with transaction.atomic():
         chat = Chat.objects.select_for_update().filter(pk=chat_id).first()
@@ -253,22 +257,42 @@ def update_chat(
             raise NotAMember
         if not is_owner(chat_id, changed_by.pk):
             raise NotAnOwner
-        before = (chat.title, chat.payer)
+        before = (chat.title, chat.payer, chat.payer_user_id)
         chat.title = chat.title if title is None else title
-        chat.payer = chat.payer if payer is None else Chat.Payer(payer)
-        if (chat.title, chat.payer) == before:
+        if payer is not None:
+            _set_payer(chat, Chat.Payer(payer), changed_by)
+        if (chat.title, chat.payer, chat.payer_user_id) == before:
             return
-        chat.save(update_fields=["title", "payer"])
-        now = timezone.now()
-        payload = {
-            "type": "chat.updated",
-            "event_id": str(uuid.uuid4()),
-            "timestamp": milliseconds(now),
-            "chat_id": chat_id,
-            "title": chat.title,
-            "payer": str(chat.payer),
-        }
-        append(chat_id, [NewEvent(type="chat.updated", payload=payload)], at=now)
+        chat.save(update_fields=["title", "payer", "payer_user"])
+        _append_change(chat)
+
+
+def _set_payer(chat: Chat, payer: Chat.Payer, by: User) -> None:
+    chosen = payers_of([chat.pk])[chat.pk]
+    if payer == chosen.rule == Chat.Payer.OWNER:
+        # One of the owners pays already: another one does not take it over by saving a form.
+        return
+    if payer == Chat.Payer.SPONSOR != chat.payer:
+        members = Participant.objects.filter(
+            chat=chat, agent__isnull=False, left_at__isnull=True
+        ).values_list("agent_id", flat=True)
+        if not sponsors_of([agent_id for agent_id in members if agent_id]):
+            raise NoSponsor
+    chat.payer = payer
+    chat.payer_user = by if payer == Chat.Payer.OWNER else None
+
+
+def _append_change(chat: Chat) -> None:
+    now = timezone.now()
+    payload = {
+        "type": "chat.updated",
+        "event_id": str(uuid.uuid4()),
+        "timestamp": milliseconds(now),
+        "chat_id": chat.pk,
+        "title": chat.title,
+        "payer": str(chat.payer),
+    }
+    append(chat.pk, [NewEvent(type="chat.updated", payload=payload)], at=now)
 
 
 def add_participant(
@@ -281,20 +305,26 @@ def add_participant(
 ) -> Participant:
     """Add a person or an agent to a chat, or take them back; tells the members.
 
-    Raises NotAMember unless `added_by` is in the chat.
+    Who comes back comes as a member, whatever they were. Where the owner or the pool pays, an
+    agent is added by an owner, because its answers are paid from then on. Raises NotAMember unless
+    `added_by` is in the chat, NotAnOwner for an agent that another member adds there.
     """
     with transaction.atomic():
         chat = Chat.objects.select_for_update().filter(pk=chat_id).first()
         if chat is None or not is_member(chat_id, added_by.pk):
             raise NotAMember
+        is_paid_by_chat = chat.payer in {Chat.Payer.OWNER, Chat.Payer.POOL}
+        if agent_id is not None and is_paid_by_chat and not is_owner(chat_id, added_by.pk):
+            raise NotAnOwner
         participant, created = Participant.objects.get_or_create(
             chat=chat, user=user, agent_id=agent_id, defaults={"trigger": trigger}
         )
         if not created and participant.left_at is None:
             return participant
         participant.left_at = None
+        participant.role = Participant.Role.MEMBER
         participant.trigger = trigger
-        participant.save(update_fields=["left_at", "trigger"])
+        participant.save(update_fields=["left_at", "role", "trigger"])
         _append_membership(participant, "participant.joined")
     return participant
 
@@ -302,27 +332,46 @@ def add_participant(
 def remove_participant(*, chat_id: str, removed_by: User, participant_id: int) -> None:
     """Let a member leave: oneself, or anybody when an owner says so.
 
-    Raises NotAMember when the caller may not, or the participant is not in the chat.
+    An owner who leaves pays for nothing any more. When the last owner leaves, who has been there
+    the longest owns the chat. Raises NotAMember when the caller may not, or the participant is not
+    in the chat.
     """
     with transaction.atomic():
-        Chat.objects.select_for_update().filter(pk=chat_id).first()
+        chat = Chat.objects.select_for_update().filter(pk=chat_id).first()
         caller = Participant.objects.filter(
             chat_id=chat_id, user=removed_by, left_at__isnull=True
         ).first()
         participant = Participant.objects.filter(
             chat_id=chat_id, pk=participant_id, left_at__isnull=True
         ).first()
-        if caller is None or participant is None:
+        if chat is None or caller is None or participant is None:
             raise NotAMember
         if caller != participant and caller.role != Participant.Role.OWNER:
             raise NotAMember
         participant.left_at = timezone.now()
         participant.save(update_fields=["left_at"])
         _append_membership(participant, "participant.left")
+        if participant.role == Participant.Role.OWNER:
+            _without_owner(chat, participant)
+
+
+def _without_owner(chat: Chat, left: Participant) -> None:
+    """Have a chat owned by somebody, and nobody pay for it who has left."""
+    people = Participant.objects.filter(chat=chat, user__isnull=False, left_at__isnull=True)
+    if not people.filter(role=Participant.Role.OWNER).exists():
+        longest = people.order_by("joined_at", "id").first()
+        if longest is not None:
+            longest.role = Participant.Role.OWNER
+            longest.save(update_fields=["role"])
+    if chat.payer == Chat.Payer.OWNER and chat.payer_user_id == left.user_id:
+        chat.refresh_from_db()
+        chat.payer, chat.payer_user = Chat.Payer.ASKER, None
+        chat.save(update_fields=["payer", "payer_user"])
+        _append_change(chat)
 
 
 def _append_membership(participant: Participant, event_type: str) -> None:
-    """Membership is part of the log (D2); the event type is ours, unknown to older clients."""
+    """Membership is part of the log; the event type is ours, unknown to older clients."""
     member = participant.user or participant.agent
     name = participant.user.get_username() if participant.user else str(participant.agent)
     now = timezone.now()

@@ -1,6 +1,6 @@
 """Content over HTTP: files come in as multipart, and go out so that they cannot act as a page.
 
-The law (UAMP §8.4.1, notes/reliability.md §3.4): whoever may not read a content learns nothing of
+UAMP §8.4.1: whoever may not read a content learns nothing of
 it, and no stored byte is interpreted by a browser as a page or a script of this site.
 """
 
@@ -90,6 +90,7 @@ class ContentsView(RestView):
     """The files that the caller stores."""
 
     parser_classes = (MultiPartParser,)
+    throttle_scope = "uploads"
 
     @extend_schema(
         operation_id="create_content",
@@ -113,6 +114,8 @@ class ContentsView(RestView):
                 filename=upload.name or "",
                 owner=contents.Owner(user_id=caller(request).pk),
             )
+        except contents.QuotaExceeded as error:
+            raise Problem("quota_exceeded", str(error)) from error
         except media_types.InvalidMedia as error:
             raise Problem(
                 "invalid_media", str(error), errors=[{"pointer": "/file", "detail": str(error)}]
@@ -189,6 +192,8 @@ def _blob_response(content: Content, request: Request) -> HttpResponse | Streami
         status = 206
         last = part.start + part.size - 1
         headers["Content-Range"] = f"bytes {part.start}-{last}/{content.size_bytes}"
+    if request.method == "HEAD":
+        return HttpResponse(status=status, headers={**headers, "Content-Length": str(part.size)})
     return BlobResponse(content.blob, part, status=status, headers=headers)
 
 

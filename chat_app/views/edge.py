@@ -1,7 +1,7 @@
 """What every REST view shares: JSON in and out, limits, and problems for refusals.
 
-The law: a view knows its caller through `request.user`, asks a selector or a service that is told
-who that is, and answers. A stranger is answered as if nothing were there (DESIGN D8).
+A view knows its caller through `request.user`, asks a selector or a service that is told
+who that is, and answers. A stranger is answered as if nothing were there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""REST history: a chat's messages and its log, in the order of `seq` (DESIGN D2)."""
+"""REST history: a chat's messages and its log, in the order of `seq`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The pages of the browser chat: a shell that the components fill (DESIGN D12).
+"""The pages of the browser chat: a shell that the components fill.
 
-The law: a page carries no message. It says who is signed in and which chat to open; everything
+A page carries no message. It says who is signed in and which chat to open; everything
 else comes over REST and the socket, where the rules of membership are kept.
 """
 

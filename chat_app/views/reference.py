@@ -9,12 +9,15 @@ from django.http import JsonResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from drf_spectacular.settings import spectacular_settings
+from drf_spectacular.views import SpectacularSwaggerSplitView
+from rest_framework.renderers import BaseRenderer, JSONRenderer
 
 import uamp
 from chat_app.problems import PROBLEMS
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
+    from rest_framework.request import Request
 
 
 @lru_cache(maxsize=1)
@@ -22,6 +25,29 @@ def _schema() -> dict[str, Any]:
     generator: Any = spectacular_settings.DEFAULT_GENERATOR_CLASS()
     document: dict[str, Any] = generator.get_schema(request=None, public=True)
     return document
+
+
+class ApiDocsView(SpectacularSwaggerSplitView):
+    """The page that reads the OpenAPI document; it answers GET and HEAD only."""
+
+    url_name = "schema"
+    template_name = "chat_app/api_docs.html"
+    http_method_names = ["get", "head"]  # noqa: RUF012 the base class has it so
+    # A refusal is a problem in JSON, as everywhere below /api.
+    renderer_classes = [  # noqa: RUF012 as above
+        *SpectacularSwaggerSplitView.renderer_classes,
+        JSONRenderer,
+    ]
+
+    def perform_content_negotiation(
+        self,
+        request: Request,
+        force: bool = False,  # noqa: ARG002, FBT001, FBT002 the interface's
+    ) -> tuple[BaseRenderer, str]:
+        """Answer a reader with the page and everything else in JSON."""
+        if request.method in {"GET", "HEAD"}:
+            return super().perform_content_negotiation(request, force=True)
+        return JSONRenderer(), JSONRenderer.media_type
 
 
 @require_safe

@@ -109,9 +109,9 @@ class ChatsView(RestView):
         chats = chats_of(user.pk)
         if query["kind"] != "all":
             chats = chats.filter(kind=query["kind"])
-        chats = overview.with_unread(chats, user.pk)
         page = time_page(chats, request, query, field="latest_at")
-        return list_response(request, overview.chats_data(page.rows), next_cursor=page.next_cursor)
+        data = overview.chats_data(page.rows, user.pk)
+        return list_response(request, data, next_cursor=page.next_cursor)
 
     @extend_schema(
         operation_id="create_chat",
@@ -164,6 +164,10 @@ class ChatView(RestView):
             raise Http404 from error
         except services.NotAnOwner as error:
             raise PermissionDenied("Only an owner of the chat may change it.") from error
+        except services.NoSponsor as error:
+            raise ValidationError(
+                {"payer": "No agent of this chat has an owner who pays for its answers."}
+            ) from error
         return Response(_chat_data(request, chat_id))
 
 
@@ -206,6 +210,10 @@ class ParticipantsView(RestView):
                 )
         except services.NotAMember as error:
             raise Http404 from error
+        except services.NotAnOwner as error:
+            raise PermissionDenied(
+                "The owner or the pool pays in this chat: ask an owner to add the agent."
+            ) from error
         online = online_user_ids([row.user_id] if row.user_id is not None else [])
         return Response(overview.participant_data(row, online=online), status=201)
 
@@ -246,6 +254,8 @@ class ReceiptsView(RestView):
 class RenderView(RestView):
     """Markdown as the chat shows it."""
 
+    throttle_scope = "renders"
+
     @extend_schema(
         operation_id="render_text",
         request=RenderSerializer,
@@ -260,10 +270,10 @@ class RenderView(RestView):
 
 def _chat_data(request: Request, chat_id: str) -> dict[str, Any]:
     """Return a chat as the caller sees it; raises Http404 for strangers."""
-    rows = list(overview.with_unread(chats_for(request, chat_id), caller(request).pk))
+    rows = list(chats_for(request, chat_id))
     if not rows:
         raise Http404
-    return overview.chats_data(rows)[0]
+    return overview.chats_data(rows, caller(request).pk)[0]
 
 
 def _user_ids(usernames: list[str], pointer: str = "/users") -> list[int]:

@@ -9,9 +9,9 @@ import { wallet } from "./wallet.js";
 
 const EXPLAINED = {
   asker: "Each person pays for what they ask, and is asked first.",
-  owner: "You pay for everybody’s answers, without being asked.",
+  owner: "You pay for everybody’s answers, without being asked, as long as you own the chat.",
   pool: "The pool pays for everybody’s answers, as far as it goes.",
-  sponsor: "Whoever owns an agent pays for its answers.",
+  sponsor: "The owner of an agent pays for its answers, where they sponsor it, as far as their budget goes. You pay for other agents.",
 };
 
 class PayerDialog extends HTMLElement {

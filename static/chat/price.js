@@ -11,6 +11,8 @@ import { h } from "./dom.js";
  * @property {string} input_per_1k
  * @property {string} output_per_1k
  * @property {Record<string, string>} tools
+ * @property {"whole"|"share"} unfinished what of an answer's price is due when it is stopped
+ * @property {number|null} expected_tokens
  */
 
 const isSomething = (price) => Boolean(price) && units(price) > 0n;
@@ -32,8 +34,14 @@ function priceParts(pricing) {
   return parts;
 }
 
-/** "$0.02 an answer + $0.10 per 1,000 tokens", or "" for an agent that is free. */
-export const priceText = (pricing) => priceParts(pricing).join(" + ");
+/** What an answer costs that is stopped once it has begun; "" where only tokens and tools cost. */
+function stoppedText(pricing) {
+  if (!pricing || !isSomething(pricing.per_answer)) return "";
+  return pricing.unfinished === "share" ? ", by share if stopped" : ", in full even if stopped";
+}
+
+/** "$0.02 an answer + $0.10 per 1,000 tokens, by share if stopped", or "" for an agent that is free. */
+export const priceText = (pricing) => priceParts(pricing).join(" + ") + stoppedText(pricing);
 
 /** Whether one owns a chat. */
 export const ownsChat = (chat) =>

@@ -26,6 +26,12 @@ const AT_ONCE = 100;
 
 const PAID_BY = { you: "You", somebody: "Somebody else", pool: "The chat’s pool" };
 
+const UNFINISHED = {
+  whole: "the whole price of an answer",
+  share: "a share of the price of an answer",
+  none: "without the price of an answer",
+};
+
 function detailRows(receipt) {
   const { currency } = receipt;
   const rows = [
@@ -33,6 +39,7 @@ function detailRows(receipt) {
     ["Tokens read", receipt.input_tokens],
     ["Tokens written", receipt.output_tokens],
     ["Tools called", receipt.tools || null],
+    ["Stopped or failed", UNFINISHED[receipt.unfinished] || null],
     ["Of it to this server", units(receipt.fee) ? shown(receipt.fee, currency) : null],
     ["Given back", units(receipt.refunded) ? shown(receipt.refunded, currency) : null],
     ["When", fullTime(Date.parse(receipt.paid_at))],

@@ -629,7 +629,7 @@ def test_sessions_are_the_callers_own() -> None:
     assert (one["id"], one["agent"], one["status"], one["closed_at"]) == (
         mine.pk,
         "echo",
-        "active",
+        "idle",
         None,
     )
 
@@ -723,6 +723,10 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
         "get_spend": "/api/payments/spend",
         "get_spending_limits": "/api/payments/limits",
         "set_spending_limits": "/api/payments/limits",
+        "list_sponsorships": "/api/payments/sponsorships",
+        "sponsor_agent": "/api/payments/sponsorships/{agent}",
+        "end_sponsorship": "/api/payments/sponsorships/{agent}",
+        "create_ticket": "/api/v1/tickets",
         "list_approvals": "/api/payments/approvals",
         "approve_agent": "/api/payments/approvals/{agent}",
         "withdraw_approval": "/api/payments/approvals/{agent}",
@@ -788,6 +792,8 @@ def test_agents_tell_their_prices_and_chats_who_pays() -> None:
         "cache_read_per_1k": None,
         "cache_write_per_1k": None,
         "tools": {"look": "0.1"},
+        "unfinished": "whole",
+        "expected_tokens": None,
     }
     shown = client.get(f"/api/v1/chats/{chat.pk}").json()
     assert shown["payer"] == "asker"
@@ -824,3 +830,11 @@ def test_a_change_that_cannot_be_is_refused(body: dict[str, Any]) -> None:
     ada = factories.user("ada")
     chat = factories.chat(ada)
     check_problem(patch(signed_in(ada), f"/api/v1/chats/{chat.pk}", body), 400, "invalid")
+
+
+@pytest.mark.parametrize("method", ["options", "post", "put", "patch", "delete"])
+@pytest.mark.parametrize("accept", ["text/html", "*/*", "application/json"])
+def test_the_reference_page_refuses_other_methods_by_name(method: str, accept: str) -> None:
+    answer = getattr(Client(headers={"Accept": accept}), method)("/api/docs")
+    check_problem(answer, 405, "method_not_allowed")
+    assert answer.headers["Allow"] == "GET, HEAD"

@@ -1,0 +1,135 @@
+"""Searching the messages of a chat for words: what a person or an agent in it may ask.
+
+A word is found anywhere in the first `search_index.CHARS` characters of a text, in any case. Words
+of three letters or digits in a row are looked up in the index (`chat_app.search_index`). Shorter
+ones can only be read for, as can all words where a database has no index: then the newest WINDOW
+messages of the chat are searched.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import connection
+
+from chat_app import search_index
+from chat_app.models import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+WINDOW: Final = 10_000
+"""Messages that are read where the index cannot help."""
+RECENT: Final = 1_000
+"""Messages that PostgreSQL reads before the index, which knows no order: often they suffice."""
+GRAM: Final = 3
+GRAMS: Final = 24
+"""Trigrams of a word that are looked up; the text itself decides."""
+BATCH: Final = 200
+
+_INDEXED: Final = re.compile(r"[^\W_]{3}")
+_SPECIAL: Final = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
+
+
+def search_messages(
+    chat_id: str, words: Iterable[str], *, limit: int, without: str | None = None
+) -> list[Message]:
+    """Return the newest messages of a chat that have every one of the words, newest first.
+
+    `without` is the id of a message that is left out. No words find nothing.
+    """
+    wanted = [word.replace("\0", "").lower() for word in words]
+    wanted = [word for word in wanted if word]
+    found: list[Message] = []
+    if not wanted:
+        return found
+    for message in _candidates(chat_id, wanted, limit=limit + 1):
+        text = message.content[: search_index.CHARS].lower()
+        if message.pk != without and all(word in text for word in wanted):
+            found.append(message)
+            if len(found) == limit:
+                break
+    return found
+
+
+def _candidates(chat_id: str, words: Sequence[str], *, limit: int) -> Iterator[Message]:
+    """Yield messages that may have the words, newest first."""
+    indexed = [word for word in words if _INDEXED.search(word)]
+    if not indexed or not search_index.is_kept(str(connection.settings_dict["NAME"])):
+        yield from _newest(chat_id, words, window=WINDOW, limit=limit)
+    elif connection.vendor == "postgresql":
+        yield from _of_postgresql(chat_id, words, limit=limit)
+    else:
+        yield from _of_sqlite(chat_id, [word for word in words if len(word) >= GRAM])
+
+
+def _newest(chat_id: str, words: Sequence[str], *, window: int, limit: int) -> Iterator[Message]:
+    """Read the newest messages of a chat, and no more than a window of them."""
+    newest = Message.objects.filter(chat_id=chat_id).order_by("-seq")[:window]
+    if connection.vendor == "postgresql":
+        ids = _matching(
+            "SELECT * FROM chat_app_message WHERE chat_id = %s ORDER BY seq DESC LIMIT %s",
+            [chat_id, window],
+            words,
+            limit=limit,
+        )
+        newest = Message.objects.filter(pk__in=ids).order_by("-seq")
+    # SQLite knows the case of ASCII only: there every text is read.
+    yield from newest.iterator(chunk_size=BATCH)
+
+
+def _matching(rows: str, parameters: list[Any], words: Sequence[str], *, limit: int) -> list[str]:
+    """Return the ids of the newest of some rows that have the words (PostgreSQL)."""
+    likes = " AND ".join([f"{search_index.TEXT} LIKE upper(%s)"] * len(words))
+    patterns = [f"%{word.translate(_SPECIAL)}%" for word in words]
+    # Materialised, or the planner might read the chat backwards and wait for the last hit.
+    statement = f"""
+WITH found AS MATERIALIZED (SELECT id, seq FROM ({rows}) message WHERE {likes})
+SELECT id FROM found ORDER BY seq DESC LIMIT %s"""  # noqa: S608 marks only
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [*parameters, *patterns, limit])
+        return [pk for (pk,) in cursor.fetchall()]
+
+
+def _of_postgresql(chat_id: str, words: Sequence[str], *, limit: int) -> Iterator[Message]:
+    """Read the newest, then what the index has: a word that is frequent now needs no index."""
+    recent = list(_newest(chat_id, words, window=RECENT, limit=limit))
+    yield from recent
+    if len(recent) == limit:
+        return
+    rows = "SELECT id, seq, content FROM chat_app_message WHERE chat_id = %s"
+    ids = _matching(rows, [chat_id], words, limit=limit)
+    known = {message.pk for message in recent}
+    yield from Message.objects.filter(pk__in=set(ids) - known).order_by("-seq")
+
+
+def _of_sqlite(chat_id: str, words: Sequence[str]) -> Iterator[Message]:
+    """Read what the index has, from the end of the chat backwards."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT number FROM chat_app_search_chat WHERE chat_id = %s", [chat_id])
+        row = cursor.fetchone()
+    if row is None:
+        return
+    first = row[0] << search_index.SEQ_BITS
+    grams = dict.fromkeys(gram for word in words for gram in _grams(word))
+    match = " AND ".join('"{}"'.format(gram.replace('"', '""')) for gram in grams)
+    before = first + (1 << search_index.SEQ_BITS)
+    # A frequent word beside one that is too short for the index has many candidates.
+    for _ in range(WINDOW // BATCH):
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT rowid FROM chat_app_search WHERE chat_app_search MATCH %s"
+                " AND rowid > %s AND rowid < %s ORDER BY rowid DESC LIMIT %s",
+                [match, first, before, BATCH],
+            )
+            rows = [rowid for (rowid,) in cursor.fetchall()]
+        if not rows:
+            return
+        seqs = [rowid - first for rowid in rows]
+        yield from Message.objects.filter(chat_id=chat_id, seq__in=seqs).order_by("-seq")
+        before = rows[-1]
+
+
+def _grams(word: str) -> list[str]:
+    return [word[at : at + GRAM] for at in range(min(len(word) - GRAM + 1, GRAMS))]

@@ -1,0 +1,150 @@
+"""The index of words in messages, which the database itself keeps with every write.
+
+PostgreSQL: a GIN index on the chat and the trigrams of the text (extensions pg_trgm and btree_gin,
+which the owner of a database may create). SQLite: a table of FTS5 with the trigrams of each text,
+written by triggers. Its row of a message is numbered by the chat and the place in the chat's log,
+so that a search reads its own chat only, newest first.
+
+Indexed are the first CHARS characters of a text: the index is written in the transaction of the
+message, and its cost grows with the text. Searches look at the same characters.
+
+`prepare` runs after each `migrate`: it makes what is missing and reads in what was written before.
+Where a database has neither, searching reads a bounded number of messages (`chat_app.search`).
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, connections, transaction
+
+if TYPE_CHECKING:
+    from django.db.backends.base.base import BaseDatabaseWrapper
+
+logger = logging.getLogger(__name__)
+
+CHARS: Final = 16_384
+"""Characters of a text that are indexed. Another number needs other names below: see FORMER."""
+INDEX: Final = "chat_app_message_search_start"
+FORMER: Final = "chat_app_message_search"
+"""The index of whole texts, which `prepare` replaces; on SQLite so are its triggers."""
+TEXT: Final = f"upper(left(content, {CHARS}))"
+"""What PostgreSQL indexes. A query uses the index only with the same expression."""
+EXTENSIONS: Final = ("pg_trgm", "btree_gin")
+SEQ_BITS: Final = 32
+"""The number of a row is the chat's number, shifted by so many bits, and the `seq`."""
+
+_TABLES: Final = (
+    """
+CREATE TABLE chat_app_search_chat (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, chat_id TEXT NOT NULL UNIQUE)""",
+    """
+CREATE VIRTUAL TABLE chat_app_search USING fts5(
+    content, content='', columnsize=0, detail='none', tokenize='trigram')""",
+)
+_ADD: Final = f"""
+    INSERT OR IGNORE INTO chat_app_search_chat (chat_id) VALUES (NEW.chat_id);
+    INSERT INTO chat_app_search (rowid, content)
+        SELECT (number << {SEQ_BITS}) | NEW.seq, substr(NEW.content, 1, {CHARS})
+        FROM chat_app_search_chat WHERE chat_id = NEW.chat_id;"""  # noqa: S608 constants
+_REMOVE: Final = f"""
+    INSERT INTO chat_app_search (chat_app_search, rowid, content)
+        SELECT 'delete', (number << {SEQ_BITS}) | OLD.seq, substr(OLD.content, 1, {CHARS})
+        FROM chat_app_search_chat WHERE chat_id = OLD.chat_id;"""  # noqa: S608 constants
+_TRIGGERS: Final = {
+    "chat_app_search_start_added": f"AFTER INSERT ON chat_app_message BEGIN {_ADD} END",
+    "chat_app_search_start_removed": f"AFTER DELETE ON chat_app_message BEGIN {_REMOVE} END",
+    "chat_app_search_start_changed": (
+        f"AFTER UPDATE OF content, chat_id, seq ON chat_app_message BEGIN {_REMOVE} {_ADD} END"
+    ),
+}
+_FORMER_TRIGGERS: Final = tuple(name.replace("_start_", "_") for name in _TRIGGERS)
+_BACKFILL: Final = (
+    "INSERT INTO chat_app_search_chat (chat_id) SELECT DISTINCT chat_id FROM chat_app_message",
+    f"""
+INSERT INTO chat_app_search (rowid, content)
+    SELECT (number << {SEQ_BITS}) | seq, substr(content, 1, {CHARS})
+    FROM chat_app_message JOIN chat_app_search_chat USING (chat_id)
+    ORDER BY number, seq""",  # noqa: S608 constants
+)
+
+
+def prepare(*, using: str = DEFAULT_DB_ALIAS, **_signal: Any) -> None:
+    """Make the index and fill it, where it is missing, lost with a table, or of a former form.
+
+    A receiver of post_migrate.
+    """
+    database = connections[using]
+    if "chat_app_message" not in database.introspection.table_names():
+        return
+    is_kept.cache_clear()
+    if _exists(database):
+        return
+    try:
+        if database.vendor == "postgresql":
+            _prepare_postgresql(database)
+        else:
+            _prepare_sqlite(using)
+    except DatabaseError:
+        # The rest of the product works without; the operator reads what is missing.
+        logger.warning(
+            "messages have no search index: searches read the newest of a chat only", exc_info=True
+        )
+    is_kept.cache_clear()
+
+
+@lru_cache(maxsize=8)
+def is_kept(name: str) -> bool:
+    """Return whether the database of this name has the index."""
+    del name
+    return _exists(connection)
+
+
+def _exists(database: BaseDatabaseWrapper) -> bool:
+    with database.cursor() as cursor:
+        if database.vendor == "postgresql":
+            cursor.execute(
+                "SELECT count(*) FROM pg_index WHERE indexrelid = to_regclass(%s) AND indisvalid",
+                [INDEX],
+            )
+            return bool(cursor.fetchone()[0])
+        cursor.execute(
+            "SELECT count(*) FROM sqlite_master WHERE name IN (%s, %s, %s)", list(_TRIGGERS)
+        )
+        return bool(cursor.fetchone()[0] == len(_TRIGGERS))
+
+
+def _prepare_postgresql(database: BaseDatabaseWrapper) -> None:
+    # Building must not stop the servers that write meanwhile, which a transaction would.
+    concurrently = "" if database.in_atomic_block else "CONCURRENTLY"
+    with database.cursor() as cursor:
+        cursor.execute("SHOW statement_timeout")
+        (timeout,) = cursor.fetchone()
+        cursor.execute("SET statement_timeout = 0")
+        try:
+            for extension in EXTENSIONS:
+                cursor.execute(f"CREATE EXTENSION IF NOT EXISTS {extension}")
+            cursor.execute(f"DROP INDEX IF EXISTS {INDEX}, {FORMER}")
+            cursor.execute(
+                f"CREATE INDEX {concurrently} {INDEX} ON chat_app_message"
+                f" USING gin (chat_id, {TEXT} gin_trgm_ops)"
+                " WITH (gin_pending_list_limit = 1024)"
+            )
+        finally:
+            cursor.execute("SELECT set_config('statement_timeout', %s, false)", [timeout])
+
+
+def _prepare_sqlite(using: str) -> None:
+    with transaction.atomic(using=using), connections[using].cursor() as cursor:
+        for name in (*_FORMER_TRIGGERS, *_TRIGGERS):
+            cursor.execute(f"DROP TRIGGER IF EXISTS {name}")
+        for table in ("chat_app_search", "chat_app_search_chat"):
+            cursor.execute(f"DROP TABLE IF EXISTS {table}")
+        for statement in _TABLES:
+            cursor.execute(statement)
+        for name, body in _TRIGGERS.items():
+            cursor.execute(f"CREATE TRIGGER {name} {body}")
+        for statement in _BACKFILL:
+            cursor.execute(statement)
