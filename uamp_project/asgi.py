@@ -19,6 +19,7 @@ from django.urls import re_path  # noqa: E402
 
 from sessions_app import runner  # noqa: E402
 from sessions_app.routing import websocket_urlpatterns  # noqa: E402
+from uamp_project.edge import Edge  # noqa: E402
 
 
 async def lifespan(
@@ -26,7 +27,7 @@ async def lifespan(
     receive: Callable[[], Awaitable[dict[str, Any]]],
     send: Callable[[dict[str, Any]], Awaitable[None]],
 ) -> None:
-    """Set the runner going with the server and let it finish with it (DESIGN D3)."""
+    """Set the runner going with the server and let it finish with it."""
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
@@ -51,10 +52,12 @@ async def _refuse(
 not_found: Any = _refuse  # an ASGI application where Django's types expect a view
 
 
-application = ProtocolTypeRouter(
-    {
-        "http": http_application,
-        "websocket": URLRouter([*websocket_urlpatterns, re_path("", not_found)]),
-        "lifespan": lifespan,
-    }
+application = Edge(
+    ProtocolTypeRouter(
+        {
+            "http": http_application,
+            "websocket": URLRouter([*websocket_urlpatterns, re_path("", not_found)]),
+            "lifespan": lifespan,
+        }
+    )
 )

@@ -1,11 +1,27 @@
-"""The Celery application: a doorbell for work whose truth is in rows (DESIGN D6)."""
+"""The Celery application: a doorbell for work whose truth is in rows."""
 
+import logging.config
 import os
+from typing import Any
 
 from celery import Celery
+from celery.signals import setup_logging
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "uamp_project.settings")
 
 app = Celery("uamp_project")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+
+@setup_logging.connect
+def configure_logging(loglevel: int | str | None = None, **_: Any) -> None:
+    """Give the worker the server's own logging: Celery would add handlers that redact nothing.
+
+    `loglevel` is the worker's `--loglevel`; it is the level of the root logger, as Celery has it.
+    """
+    from django.conf import settings  # noqa: PLC0415 the signal comes when the settings are there
+
+    logging.config.dictConfig(settings.LOGGING)
+    if loglevel:
+        logging.getLogger().setLevel(loglevel)

@@ -1,4 +1,4 @@
-"""System checks: the options without which the promised guarantees do not hold (DESIGN D9).
+"""System checks: the options without which the promised guarantees do not hold.
 
 They read settings only, so `manage.py check` needs no database.
 """
@@ -12,7 +12,7 @@ from django.core import checks
 from django.core.checks import CheckMessage, Error
 
 CELERY_OPTIONS = {
-    "CELERY_TASK_ACKS_LATE": (True, "a task whose worker dies is lost (notes F7)"),
+    "CELERY_TASK_ACKS_LATE": (True, "a task whose worker dies is lost"),
     "CELERY_TASK_REJECT_ON_WORKER_LOST": (True, "a task whose child is killed is lost"),
     "CELERY_WORKER_PREFETCH_MULTIPLIER": (1, "tasks wait behind a long one on a busy worker"),
 }
@@ -22,6 +22,20 @@ CELERY_OPTIONS = {
 def check_database_options(**_: Any) -> list[CheckMessage]:
     """Return what is wrong with the options of the default database."""
     return database_messages(settings.DATABASES["default"])
+
+
+@checks.register
+def check_data_dir(**_: Any) -> list[CheckMessage]:
+    """Return a warning where others than the server's user can reach DATA_DIR."""
+    if not settings.DATA_DIR.stat().st_mode & 0o077:
+        return []
+    return [
+        checks.Warning(
+            f"{settings.DATA_DIR} is open to other users, and this one cannot change that.",
+            hint="Run `chmod 700` as its owner.",
+            id="uamp.W011",
+        )
+    ]
 
 
 @checks.register
@@ -50,7 +64,7 @@ def _sqlite_messages(options: Mapping[str, Any]) -> list[CheckMessage]:
         found.append(
             Error(
                 "SQLite needs transaction_mode IMMEDIATE.",
-                hint="With DEFERRED, writers fail with 'database is locked' (notes F8).",
+                hint="With DEFERRED, writers fail with 'database is locked'.",
                 id="uamp.E002",
             )
         )
@@ -74,7 +88,7 @@ def _postgresql_messages(options: Mapping[str, Any]) -> list[CheckMessage]:
         found.append(
             Error(
                 "PostgreSQL needs tcp_user_timeout.",
-                hint="Without it a vanished server holds a connection for ever (notes F12).",
+                hint="Without it a vanished server holds a connection for ever.",
                 id="uamp.E005",
             )
         )
@@ -87,7 +101,7 @@ def _postgresql_messages(options: Mapping[str, Any]) -> list[CheckMessage]:
         found.append(
             Error(
                 "PostgreSQL needs synchronous_commit on.",
-                hint="Off, a crash loses acknowledged messages (notes F10).",
+                hint="Off, a crash loses acknowledged messages.",
                 id="uamp.E007",
             )
         )

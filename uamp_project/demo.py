@@ -4,10 +4,12 @@ What was generated is kept in DATA_DIR/demo.json (0600): a second preparation gi
 People are known as ours by their address; somebody else's account of the same name is left alone.
 """
 
+import fcntl
 import json
 import os
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +75,19 @@ def prepare(*, is_starting: bool = False) -> dict[str, Any]:
 
     Raises NameIsTakenError if an account of a demo name belongs to somebody else.
     """
+    with _alone():
+        return _prepare(is_starting=is_starting)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Let one process after the other prepare the demo: the second finds what the first kept."""
+    with (Path(settings.DATA_DIR) / "demo.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _prepare(*, is_starting: bool) -> dict[str, Any]:
     kept = {user["username"]: user for user in read_users()}
     users = [kept.get(name) or _new_user(name) for name in PEOPLE]
     if password := os.environ.get("DEMO_PASSWORD"):
@@ -103,13 +118,19 @@ def _new_user(name: str) -> dict[str, str]:
 def _prepare_user(user: dict[str, str]) -> None:
     name = user["username"]
     email = f"{name}@demo.invalid"
-    row, _ = User.objects.get_or_create(username=name, defaults={"email": email})
+    row, created = User.objects.get_or_create(username=name, defaults={"email": email})
     if row.email != email:
         raise NameIsTakenError(f"the account {name!r} is not the demo's")
-    if not row.check_password(user["password"]):
-        row.set_password(user["password"])
-    row.is_staff = row.is_superuser = name == "admin"
-    row.save()
+    if created:
+        user["password"] = user["password"] or secrets.token_urlsafe(9)
+        row.is_staff = row.is_superuser = name == "admin"
+    if created or "DEMO_PASSWORD" in os.environ:
+        if not row.check_password(user["password"]):
+            row.set_password(user["password"])
+        row.save()
+    elif not row.check_password(user["password"]):
+        # The person chose another password, which the demo neither knows nor takes back.
+        user["password"] = ""
     # The key makes it the same credit however often the demo is prepared.
     ledger.top_up(
         key=f"demo:{row.pk}",
@@ -119,10 +140,18 @@ def _prepare_user(user: dict[str, str]) -> None:
         external_id=f"demo:{row.pk}",
         memo="to try the demo with",
     )
+    if _is_revoked(user["api_key"]):
+        # Its owner's password was changed: the demo keeps a key that works.
+        user["api_key"] = ApiKey.make_secret()
     prefix, sha256 = ApiKey.split_secret(user["api_key"])
     ApiKey.objects.get_or_create(
         prefix=prefix, defaults={"user": row, "sha256": sha256, "name": "demo"}
     )
+
+
+def _is_revoked(secret: str) -> bool:
+    prefix, _ = ApiKey.split_secret(secret)
+    return ApiKey.objects.filter(prefix=prefix, revoked_at__isnull=False).exists()
 
 
 def _prepare_group(name: str, rights: Iterable[str]) -> None:

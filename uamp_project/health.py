@@ -1,16 +1,23 @@
-"""What a proxy or orchestrator asks: does the process live, and should it get traffic (notes G12).
+"""What a proxy or orchestrator asks: does the process live, and should it get traffic.
 
-`/healthz` touches nothing but the process. `/readyz` says 503 and why while the database, its
-migrations or the channel layer are missing, and while the process drains.
+`/healthz` touches nothing but the process. `/readyz` says 503 and why while the database or the
+files take no writes, migrations or the channel layer are missing, and while the process drains.
 """
 
 import asyncio
 import logging
+import os
+import tempfile
+import weakref
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from channels.layers import get_channel_layer
+from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.recorder import MigrationRecorder
+from django.db.models import F
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -21,6 +28,13 @@ from sessions_app import database, runner
 logger = logging.getLogger(__name__)
 
 PROBE_SECONDS = 3
+PROBE_BYTES = 256 * 1024
+WRITE_SECONDS = 1.0
+
+_Written = dict[Callable[[], None], tuple[asyncio.Lock, float]]
+_written: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Written] = (
+    weakref.WeakKeyDictionary()
+)
 
 
 @require_safe
@@ -33,8 +47,8 @@ async def healthz(_: HttpRequest) -> JsonResponse:
 @require_safe
 @never_cache
 async def readyz(_: HttpRequest) -> JsonResponse:
-    """Answer 200, or 503 with `reasons`: of `draining`, `database`, `migrations`, `layer`."""
-    found = await asyncio.gather(_ask(_database), _ask(_layer))
+    """Answer 200, or 503 with `reasons`: `draining`, `database`, `migrations`, `files`, `layer`."""
+    found = await asyncio.gather(_ask(_database), _ask(_files), _ask(_layer))
     reasons = [reason for reason in ("" if runner.is_ready() else "draining", *found) if reason]
     if reasons:
         return JsonResponse({"status": "unready", "reasons": reasons}, status=503)
@@ -59,7 +73,43 @@ async def _ask(probe: Callable[[], Awaitable[str]]) -> str:
 
 
 async def _database() -> str:
-    return "migrations" if await database.run(missing_migrations) else ""
+    if await database.run(missing_migrations):
+        return "migrations"
+    return await _now_and_then(_write_a_row)
+
+
+async def _files() -> str:
+    return await _now_and_then(_write_a_file)
+
+
+def _write_a_row() -> None:
+    """Write a row that is always there: a full disk fails here, not in reading."""
+    rows = MigrationRecorder.Migration.objects
+    rows.filter(pk=rows.values("pk").order_by("-pk")[:1]).update(applied=F("applied"))
+
+
+def _write_a_file() -> None:
+    """Write where contents are stored."""
+    folder = Path(settings.MEDIA_ROOT)
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(bytes(PROBE_BYTES))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+async def _now_and_then(write: Callable[[], None]) -> str:
+    """Write, unless that succeeded within WRITE_SECONDS: anybody may ask whether this is ready."""
+    loop = asyncio.get_running_loop()
+    written = _written.setdefault(loop, {})
+    lock, at = written.get(write, (asyncio.Lock(), -WRITE_SECONDS))
+    written[write] = (lock, at)
+    async with lock:
+        _, at = written[write]
+        if loop.time() - at >= WRITE_SECONDS:
+            await database.run(write)
+            written[write] = (lock, loop.time())
+    return ""
 
 
 async def _layer() -> str:

@@ -1,11 +1,13 @@
-"""Settings: one module for both ways to run (DESIGN D9), chosen by the environment.
+"""Settings: one module for both ways to run, chosen by the environment.
 
 Every variable that is read here is described in docs/settings.md.
 """
 
+import contextlib
 import json
 import os
 import secrets
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,18 @@ from csp.constants import NONE, SELF
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(os.environ.get("DATA_DIR", BASE_DIR / "var")).resolve()
+# What the server writes is its user's alone, from the first byte on: the database and its journals,
+# contents, keys, sockets. A folder that was there before is closed to others, too.
+os.umask(0o077)
 DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
+if DATA_DIR.stat().st_mode & 0o077:
+    # The folder of another user cannot be changed: the system check W011 says so.
+    with contextlib.suppress(PermissionError):
+        DATA_DIR.chmod(0o700)
 
 DEBUG = os.environ.get("DEBUG", "") == "1"
 REDIS_URL = os.environ.get("REDIS_URL", "")
+REDIS_PREFIX = os.environ.get("REDIS_PREFIX", "uamp")
 DATABASE_URL = os.environ.get("DATABASE_URL", "")
 
 
@@ -57,6 +67,7 @@ INSTALLED_APPS = [
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
+    "axes",
     "agents_app",
     "chat_app",
     "payments_app",
@@ -74,6 +85,8 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "uamp_project.sign_in.device_middleware",
+    "axes.middleware.AxesMiddleware",
 ]
 
 ROOT_URLCONF = "uamp_project.urls"
@@ -102,7 +115,7 @@ DB_THREADS = int(os.environ.get("DB_THREADS", "8"))
 
 
 def _database() -> dict[str, Any]:
-    """Return the one database, with the options that the guarantees need (DESIGN D9)."""
+    """Return the one database, with the options that the guarantees need."""
     if not DATABASE_URL:
         synchronous = os.environ.get("SQLITE_SYNCHRONOUS", "FULL")
         return {
@@ -121,6 +134,8 @@ def _database() -> dict[str, Any]:
             },
         }
     config: dict[str, Any] = dict(dj_database_url.parse(DATABASE_URL, conn_max_age=0))
+    if config["ENGINE"] == "django.db.backends.postgresql":
+        config["ENGINE"] = "uamp_project.postgresql"
     config["OPTIONS"] = {
         **config.get("OPTIONS", {}),
         "connect_timeout": 5,
@@ -146,14 +161,14 @@ if REDIS_URL:
     CHANNEL_LAYERS: dict[str, Any] = {
         "default": {
             "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-            "CONFIG": {"hosts": [REDIS_URL], "prefix": os.environ.get("REDIS_PREFIX", "uamp")},
+            "CONFIG": {"hosts": [REDIS_URL], "prefix": REDIS_PREFIX},
         }
     }
     CACHES = {
         "default": {
             "BACKEND": "django.core.cache.backends.redis.RedisCache",
             "LOCATION": REDIS_URL,
-            "KEY_PREFIX": os.environ.get("REDIS_PREFIX", "uamp"),
+            "KEY_PREFIX": REDIS_PREFIX,
         }
     }
     CELERY_BROKER_URL = REDIS_URL
@@ -165,7 +180,7 @@ if REDIS_URL:
         "socket_timeout": 5,
         "unacked_restore_interval": 1,
         "unacked_restore_throttle": 1,
-        "global_keyprefix": os.environ.get("REDIS_PREFIX", "uamp") + ".",
+        "global_keyprefix": REDIS_PREFIX + ".",
     }
 else:
     CHANNEL_LAYERS = {
@@ -183,7 +198,7 @@ else:
         "polling_interval": 0.1,
     }
 
-# The row is the queue, the Celery message only the doorbell (DESIGN D6).
+# The row is the queue, the Celery message only the doorbell.
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
@@ -203,24 +218,55 @@ STATIC_ROOT.mkdir(exist_ok=True)
 STATICFILES_DIRS = [BASE_DIR / "static"]
 SERVESTATIC_USE_FINDERS = True
 MEDIA_ROOT = DATA_DIR / "content"
+FILE_UPLOAD_PERMISSIONS = 0o600
+FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 # Content is never served from MEDIA_URL: /api/content/<uuid> checks who asks.
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 
-# A batch of events may carry media as base64 (uamp.Limits.frame_bytes).
-DATA_UPLOAD_MAX_MEMORY_SIZE = 12 * 1024 * 1024
+# The body of a request; a batch of events may carry media as base64 (uamp.Limits.frame_bytes).
+UAMP_BODY_BYTES = int(os.environ.get("UAMP_BODY_BYTES", str(12 * 1024 * 1024)))
+DATA_UPLOAD_MAX_MEMORY_SIZE = UAMP_BODY_BYTES
+# The bodies of all requests of one address that a process holds at once.
+UAMP_BODY_BYTES_PER_ADDRESS = int(
+    os.environ.get("UAMP_BODY_BYTES_PER_ADDRESS", str(256 * 1024 * 1024))
+)
 
 # --- Who may --------------------------------------------------------------------------------------
 
+# sessions_app.auth reads these rows to end the sockets of sessions that ended.
+SESSION_ENGINE = "django.contrib.sessions.backends.db"
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "login"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "sessions_app.passwords.KeysEndWithThePassword"},
 ]
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+# Wrong passwords before signing in is paused: of one account from one address, of an account from
+# everywhere, of one address for all accounts.
+UAMP_SIGN_IN_FAILURES = int(os.environ.get("UAMP_SIGN_IN_FAILURES", "5"))
+UAMP_SIGN_IN_FAILURES_PER_ACCOUNT = int(os.environ.get("UAMP_SIGN_IN_FAILURES_PER_ACCOUNT", "20"))
+UAMP_SIGN_IN_FAILURES_PER_ADDRESS = int(os.environ.get("UAMP_SIGN_IN_FAILURES_PER_ADDRESS", "20"))
+UAMP_SIGN_IN_PAUSE_MINUTES = int(os.environ.get("UAMP_SIGN_IN_PAUSE_MINUTES", "15"))
+AXES_HANDLER = "uamp_project.sign_in.SignInHandler"
+AXES_LOCKOUT_CALLABLE = "uamp_project.sign_in.locked_response"
+AXES_CLIENT_IP_CALLABLE = "uamp_project.sign_in.client_address"
+AXES_FAILURE_LIMIT = UAMP_SIGN_IN_FAILURES
+AXES_COOLOFF_TIME = timedelta(minutes=UAMP_SIGN_IN_PAUSE_MINUTES)
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+# Who goes on trying does not make the pause longer, and nothing is kept of those who sign in.
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_DISABLE_ACCESS_LOG = True
+AXES_VERBOSE = False
 HTTPS = os.environ.get("HTTPS", "") == "1"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_NAME = "__Host-sessionid" if HTTPS else "sessionid"
@@ -261,6 +307,7 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_THROTTLE_CLASSES": ["sessions_app.throttles.RateThrottle"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "chat_app.problems.problem_handler",
 }
@@ -271,6 +318,10 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "ENUM_NAME_OVERRIDES": {
+        "PeriodEnum": ["day", "week", "month"],
+        "BudgetPeriodEnum": ["day", "week", "month", "total"],
+    },
 }
 
 # --- The server -----------------------------------------------------------------------------------
@@ -319,16 +370,18 @@ UAMP_FETCH_BYTES = int(os.environ.get("UAMP_FETCH_BYTES", str(5 * 1024 * 1024)))
 UAMP_MCP_COMMANDS = [c for c in os.environ.get("UAMP_MCP_COMMANDS", "").split(",") if c]
 # Where tool sources may be besides the public internet: "host:port", also http and private.
 UAMP_MCP_PRIVATE_HOSTS = [h for h in os.environ.get("UAMP_MCP_PRIVATE_HOSTS", "").split(",") if h]
+# Where models may be besides the public internet, and which get any key: "host:port".
+UAMP_MODEL_ALLOW_HOSTS = [h for h in os.environ.get("UAMP_MODEL_ALLOW_HOSTS", "").split(",") if h]
 # What one answer of a tool source may have.
 UAMP_MCP_RESULT_BYTES = int(os.environ.get("UAMP_MCP_RESULT_BYTES", str(16 * 1024 * 1024)))
 # On a socket with several sessions an input.text that no response.create follows within
 # this time starts its response (UAMP §10.4 prints no response.create); 0 turns it off.
 UAMP_AUTO_RESPOND_MS = int(os.environ.get("UAMP_AUTO_RESPOND_MS", "1000"))
-# Deltas for members other than the asker are collected this long (DESIGN D4).
+# Deltas for members other than the asker are collected this long.
 UAMP_COALESCE_MS = int(os.environ.get("UAMP_COALESCE_MS", "25"))
-# The text so far of a running response is stored this often (DESIGN D2).
+# The text so far of a running response is stored this often.
 UAMP_FLUSH_MS = int(os.environ.get("UAMP_FLUSH_MS", "250"))
-# A response or tool call whose process is silent this long belongs to the sweeper (DESIGN D3).
+# A response or tool call whose process is silent this long belongs to the sweeper.
 UAMP_LEASE_SECONDS = float(os.environ.get("UAMP_LEASE_SECONDS", "15"))
 UAMP_SWEEP_SECONDS = float(os.environ.get("UAMP_SWEEP_SECONDS", "3"))
 # How long a run waits for a tool.result of its client.
@@ -341,6 +394,8 @@ UAMP_HOLD_SECONDS = float(os.environ.get("UAMP_HOLD_SECONDS", "172800"))
 # Output tokens that are reserved for a step when nobody said max_tokens.
 UAMP_RESERVE_TOKENS = int(os.environ.get("UAMP_RESERVE_TOKENS", "512"))
 # What is due for an answer that failed or was stopped: usage, none or full.
+# Output tokens that are reserved besides where a model reasons and nothing says how much.
+UAMP_RESERVE_REASONING_TOKENS = int(os.environ.get("UAMP_RESERVE_REASONING_TOKENS", "4096"))
 UAMP_CHARGE_UNFINISHED = os.environ.get("UAMP_CHARGE_UNFINISHED", "usage")
 # The server's share of what agents earn, in hundredths of a percent.
 UAMP_FEE_BASIS_POINTS = int(os.environ.get("UAMP_FEE_BASIS_POINTS", "0"))
@@ -363,25 +418,70 @@ UAMP_RESPONSE_SECONDS = float(os.environ.get("UAMP_RESPONSE_SECONDS", "1800"))
 UAMP_GRACE_SECONDS = float(os.environ.get("UAMP_GRACE_SECONDS", "20"))
 # A session that no connection holds for this long is closed and cannot be resumed.
 UAMP_SESSION_IDLE_HOURS = float(os.environ.get("UAMP_SESSION_IDLE_HOURS", "24"))
+# A client event that is repeated within this time has no second effect; then it is forgotten.
+UAMP_REPEAT_DAYS = float(os.environ.get("UAMP_REPEAT_DAYS", "7"))
+# A visitor's private chat whose sessions are closed is deleted after this time; 0 keeps it.
+UAMP_VISITOR_DAYS = float(os.environ.get("UAMP_VISITOR_DAYS", "30"))
 # Messages of the chat that an agent is shown.
 UAMP_HISTORY_MESSAGES = int(os.environ.get("UAMP_HISTORY_MESSAGES", "50"))
 # Open sockets and event streams in one process, for a person and for an address of visitors.
 UAMP_CONNECTIONS_PER_USER = int(os.environ.get("UAMP_CONNECTIONS_PER_USER", "20"))
 UAMP_CONNECTIONS_PER_ADDRESS = int(os.environ.get("UAMP_CONNECTIONS_PER_ADDRESS", "50"))
+# Text of one message: the inputs of a turn together, without media, in bytes.
+UAMP_MESSAGE_BYTES = int(os.environ.get("UAMP_MESSAGE_BYTES", str(256 * 1024)))
+# Inputs that wait for response.create, in bytes: on a connection, and of a person.
+UAMP_PENDING_BYTES_PER_CONNECTION = int(
+    os.environ.get("UAMP_PENDING_BYTES_PER_CONNECTION", str(32 * 1024 * 1024))
+)
+UAMP_PENDING_BYTES_PER_USER = int(
+    os.environ.get("UAMP_PENDING_BYTES_PER_USER", str(64 * 1024 * 1024))
+)
+# What waits for one client, in bytes: events beyond it are read again from the log when it reads.
+UAMP_OWED_BYTES = int(os.environ.get("UAMP_OWED_BYTES", str(4 * 1024 * 1024)))
+# A client that takes nothing of what is sent to it, or stops in a request body, is disconnected.
+UAMP_STALL_SECONDS = float(os.environ.get("UAMP_STALL_SECONDS", "25"))
 # Client events per socket: beyond the burst a socket is read at this pace.
 UAMP_EVENTS_PER_MINUTE = int(os.environ.get("UAMP_EVENTS_PER_MINUTE", "1200"))
 UAMP_EVENTS_BURST = int(os.environ.get("UAMP_EVENTS_BURST", "120"))
+# Requests in any minute, over all transports: of a person, or of the visitors of an address.
+UAMP_REQUESTS_PER_MINUTE = int(os.environ.get("UAMP_REQUESTS_PER_MINUTE", "12000"))
+UAMP_READS_PER_MINUTE = int(os.environ.get("UAMP_READS_PER_MINUTE", "3000"))
+UAMP_WRITES_PER_MINUTE = int(os.environ.get("UAMP_WRITES_PER_MINUTE", "600"))
+UAMP_UPLOADS_PER_MINUTE = int(os.environ.get("UAMP_UPLOADS_PER_MINUTE", "120"))
+UAMP_RENDERS_PER_MINUTE = int(os.environ.get("UAMP_RENDERS_PER_MINUTE", "600"))
+UAMP_DISCOVERY_PER_MINUTE = int(os.environ.get("UAMP_DISCOVERY_PER_MINUTE", "600"))
+UAMP_HTTP_EVENTS_PER_MINUTE = int(os.environ.get("UAMP_HTTP_EVENTS_PER_MINUTE", "1200"))
+UAMP_ANONYMOUS_HTTP_EVENTS_PER_MINUTE = int(
+    os.environ.get("UAMP_ANONYMOUS_HTTP_EVENTS_PER_MINUTE", "300")
+)
+UAMP_SESSIONS_PER_MINUTE = int(os.environ.get("UAMP_SESSIONS_PER_MINUTE", "240"))
+UAMP_ANONYMOUS_SESSIONS_PER_MINUTE = int(os.environ.get("UAMP_ANONYMOUS_SESSIONS_PER_MINUTE", "60"))
 UAMP_RESPONSES_PER_MINUTE = int(os.environ.get("UAMP_RESPONSES_PER_MINUTE", "60"))
+UAMP_RESPONSES_PER_SESSION = int(os.environ.get("UAMP_RESPONSES_PER_SESSION", "8"))
+# Answers that one message starts, and that one person, or the visitors of one address, have at once
+# in a process, also those that wait; one more is refused with 'queue_full'.
+UAMP_RESPONSES_PER_TURN = int(os.environ.get("UAMP_RESPONSES_PER_TURN", "20"))
+UAMP_RESPONSES_PER_PERSON = int(os.environ.get("UAMP_RESPONSES_PER_PERSON", "100"))
+UAMP_PAYMENTS_PER_MINUTE = int(os.environ.get("UAMP_PAYMENTS_PER_MINUTE", "60"))
+UAMP_ANONYMOUS_PAYMENTS_PER_MINUTE = int(os.environ.get("UAMP_ANONYMOUS_PAYMENTS_PER_MINUTE", "20"))
 UAMP_ANONYMOUS_RESPONSES_PER_MINUTE = int(
     os.environ.get("UAMP_ANONYMOUS_RESPONSES_PER_MINUTE", "20")
 )
+# Proxies whose X-Forwarded-For is believed: addresses or networks, or 'unix' for a local socket.
+UAMP_TRUSTED_PROXIES = [p for p in os.environ.get("UAMP_TRUSTED_PROXIES", "").split(",") if p]
+# What is stored for one person, for one chat by agents, and for all visitors together.
+UAMP_STORED_BYTES_PER_USER = int(os.environ.get("UAMP_STORED_BYTES_PER_USER", str(1024**3)))
+UAMP_STORED_FILES_PER_USER = int(os.environ.get("UAMP_STORED_FILES_PER_USER", "10000"))
+UAMP_ANONYMOUS_STORED_BYTES = int(os.environ.get("UAMP_ANONYMOUS_STORED_BYTES", str(1024**3)))
+UAMP_ANONYMOUS_STORED_FILES = int(os.environ.get("UAMP_ANONYMOUS_STORED_FILES", "20000"))
 UAMP_UPLOAD_BYTES = int(os.environ.get("UAMP_UPLOAD_BYTES", str(25 * 1024 * 1024)))
 # 'direct' writes each turn by itself, 'group' commits overlapping turns together.
 UAMP_TURN_STORE = os.environ.get("UAMP_TURN_STORE", "group")
 # 'sql' writes turns with statements of their own, 'orm' with the readable functions that specify
 # them.
 UAMP_TURN_BODIES = os.environ.get("UAMP_TURN_BODIES", "sql")
-# How many runs one process carries at once; one more is answered with 'busy'.
+# How many runs work in one process at once; one more is answered with 'busy'. Those that wait for
+# a person, a client or another agent do not count.
 UAMP_RUNS_PER_PROCESS = int(os.environ.get("UAMP_RUNS_PER_PROCESS", "2000"))
 
 USE_TZ = True
@@ -389,13 +489,28 @@ TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 USE_I18N = True
 
+# The formatter takes credentials out of every line. The loggers of the servers and of Django's own
+# request log have handlers of their own elsewhere: here they hand on to the root's.
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
+    "formatters": {
+        "line": {
+            "()": "uamp_project.redaction.RedactingFormatter",
+            "format": "{asctime} {levelname} {name} {message}",
+            "style": "{",
+        }
+    },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": os.environ.get("LOG_LEVEL", "INFO")},
     "loggers": {
+        **{
+            name: {"handlers": [], "propagate": True}
+            for name in (
+                "celery", "celery.task", "celery.redirected", "django", "django.server",
+                "uvicorn", "uvicorn.access", "uvicorn.asgi", "uvicorn.error",
+            )
+        },
         "django.channels.server": {"level": "WARNING"},
         "daphne": {"level": "WARNING"},
         "httpx": {"level": "WARNING"},
@@ -404,4 +519,4 @@ LOGGING = {
         "client": {"level": "CRITICAL"},
         "mcp": {"level": "CRITICAL"},
     },
-}
+}  # fmt: skip

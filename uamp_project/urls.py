@@ -2,7 +2,6 @@
 
 from django.contrib import admin
 from django.urls import include, path, re_path
-from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from chat_app.views import pages, reference
 from chat_app.views.edge import UnknownPathView
@@ -23,9 +22,7 @@ urlpatterns = [
     path("api/schema", reference.schema, name="schema"),
     path(
         "api/docs",
-        SpectacularSwaggerSplitView.as_view(
-            url_name="schema", template_name="chat_app/api_docs.html"
-        ),
+        reference.ApiDocsView.as_view(),
         name="api-docs",
     ),
     re_path(r"^api/", UnknownPathView.as_view()),

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth import authenticate
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import CommandError
@@ -18,6 +17,12 @@ from sessions_app.auth import verify_token
 from uamp_project import demo
 
 pytestmark = pytest.mark.django_db
+
+
+def account(username: str, password: str) -> User | None:
+    """Return the account that a name and a password open."""
+    person = User.objects.get(username=username)
+    return person if person.check_password(password) else None
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +52,7 @@ def test_the_demo_has_people_agents_and_a_chat_that_they_share() -> None:
 
 def test_the_printed_passwords_and_keys_are_good() -> None:
     for user in prepare()["users"]:
-        signed_in = authenticate(username=user["username"], password=user["password"])
+        signed_in = account(user["username"], user["password"])
         assert isinstance(signed_in, User)
         assert signed_in.is_superuser == (user["username"] == "admin")
         assert verify_token(user["api_key"]).user_id == signed_in.pk
@@ -66,6 +71,22 @@ def test_a_new_database_gets_the_same_people() -> None:
     assert verify_token(first["users"][0]["api_key"]).username == "alice"
 
 
+def test_a_password_that_was_changed_and_rights_that_were_taken_stay_so() -> None:
+    prepare()
+    admin = User.objects.get(username="admin")
+    admin.set_password("a password of my own")
+    admin.is_superuser = False
+    admin.save()
+
+    again = {user["username"]: user["password"] for user in prepare()["users"]}
+    assert again["admin"] == ""
+    assert account("admin", "a password of my own") is not None
+    assert not User.objects.get(username="admin").is_superuser
+    # A new database has people with passwords again.
+    User.objects.all().delete()
+    assert all(user["password"] for user in prepare()["users"])
+
+
 def test_the_kept_file_is_private() -> None:
     prepare()
 
@@ -78,7 +99,7 @@ def test_the_password_can_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEMO_PASSWORD", "let-me-see-it")
 
     assert {user["password"] for user in prepare()["users"]} == {"let-me-see-it"}
-    assert authenticate(username="bob", password="let-me-see-it") is not None
+    assert account("bob", "let-me-see-it") is not None
 
 
 def test_an_account_that_is_not_the_demos_is_left_alone() -> None:
@@ -86,5 +107,5 @@ def test_an_account_that_is_not_the_demos_is_left_alone() -> None:
     with pytest.raises(CommandError, match="'alice' is not the demo's"):
         prepare()
 
-    assert authenticate(username="alice", password="her own password") is not None
+    assert account("alice", "her own password") is not None
     assert User.objects.count() == 1

@@ -7,6 +7,8 @@ import httpx
 import pytest
 from channels.layers import channel_layers, get_channel_layer
 from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+from pytest_django import Settings
 
 from sessions_app import runner
 from tests.conftest import ServerAddress
@@ -30,19 +32,14 @@ def test_a_probe_leaves_no_channel_behind(server: ServerAddress) -> None:
 
 
 def test_a_missing_migration_is_said(server: ServerAddress) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "DELETE FROM django_migrations WHERE app = 'sessions_app' AND name = '0001_initial'"
-        )
+    last = MigrationRecorder.Migration.objects.filter(app="sessions_app").latest("name")
+    name, applied = last.name, last.applied
+    last.delete()
     try:
         ready = httpx.get(f"{server.http}/readyz")
         alive = httpx.get(f"{server.http}/healthz")
     finally:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "INSERT INTO django_migrations (app, name, applied)"
-                " VALUES ('sessions_app', '0001_initial', CURRENT_TIMESTAMP)"
-            )
+        MigrationRecorder.Migration.objects.create(app="sessions_app", name=name, applied=applied)
 
     assert (ready.status_code, ready.json()["reasons"]) == (503, ["migrations"])
     assert alive.status_code == 200
@@ -64,6 +61,44 @@ def test_a_layer_that_does_not_answer_is_said(
         channel_layers.set("default", kept)
 
     assert (ready.status_code, ready.json()["reasons"]) == (503, ["layer"])
+
+
+def test_files_that_cannot_be_written_are_said(
+    server: ServerAddress, settings: Settings, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    settings.MEDIA_ROOT = tmp_path / "file" / "folder"
+    ready = httpx.get(f"{server.http}/readyz")
+
+    assert (ready.status_code, ready.json()["reasons"]) == (503, ["files"])
+
+
+def test_a_database_that_takes_no_writes_is_said(server: ServerAddress) -> None:
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            cursor.execute(
+                "CREATE TRIGGER full_disk BEFORE UPDATE ON django_migrations"
+                " BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
+            )
+        else:
+            cursor.execute(
+                "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS"
+                " $$ BEGIN RAISE EXCEPTION 'could not extend file'; END $$"
+            )
+            cursor.execute(
+                "CREATE TRIGGER full_disk BEFORE UPDATE ON django_migrations"
+                " FOR EACH ROW EXECUTE FUNCTION full_disk()"
+            )
+    try:
+        ready = httpx.get(f"{server.http}/readyz")
+    finally:
+        with connection.cursor() as cursor:
+            if connection.vendor == "sqlite":
+                cursor.execute("DROP TRIGGER full_disk")
+            else:
+                cursor.execute("DROP FUNCTION full_disk CASCADE")
+
+    assert (ready.status_code, ready.json()["reasons"]) == (503, ["database"])
 
 
 @pytest.mark.django_db(transaction=True)

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,9 +15,10 @@ import psutil
 import pytest
 
 from tests import services
+from tests.journeys.product import Product
 
 ROOT = Path(__file__).parent.parent.parent
-START_SECONDS = 40
+START_SECONDS = 60
 
 
 def environment(data_dir: Path) -> dict[str, str]:
@@ -42,9 +44,7 @@ def manage(*arguments: str, data_dir: Path) -> subprocess.CompletedProcess[str]:
 def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give a DATA_DIR with a migrated database and a demo."""
     path = tmp_path_factory.mktemp("serve")
-    for command in ("migrate", "demo"):
-        done = manage(command, data_dir=path)
-        assert done.returncode == 0, done.stderr
+    Product(path, 0).prepare()
     return path
 
 
@@ -128,7 +128,7 @@ def test_it_greets_serves_and_takes_its_worker_along_when_it_ends(
 
 @pytest.mark.redis
 def test_it_serves_with_redis_as_well(data_dir: Path, redis_url: str) -> None:
-    serving = Serving(data_dir, REDIS_URL=redis_url, REDIS_PREFIX="uamp-test-serve")
+    serving = Serving(data_dir, REDIS_URL=redis_url, REDIS_PREFIX=f"test-{uuid.uuid4().hex}")
     try:
         ready = httpx.get(f"http://127.0.0.1:{serving.port}/readyz")
         assert (ready.status_code, ready.json()) == (200, {"status": "ready"})

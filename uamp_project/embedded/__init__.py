@@ -1,1 +1,1 @@
-"""The embedded run (DESIGN D9): what replaces Redis and a proxy when there is one machine."""
+"""The embedded run: what replaces Redis and a proxy when there is one machine."""

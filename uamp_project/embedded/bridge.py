@@ -3,7 +3,7 @@
 A frame is a big-endian uint32 length and that many bytes of msgpack: `[kind, name, message]`,
 kind `group` or `channel`. The socket has no authentication; its folder is private (0700). A frame
 that no hub takes is dropped and counted: the channel layer is a doorbell, and what the frame
-would have said can be read from the database (DESIGN D2, D6).
+would have said can be read from the database.
 """
 
 import hashlib

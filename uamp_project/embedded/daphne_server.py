@@ -1,10 +1,10 @@
-"""Daphne with backpressure both ways and an orderly end (notes F2-F5, G10, G12).
+"""Daphne with backpressure both ways and an orderly end.
 
 Daphne takes whatever the application sends into memory, and whatever the client sends into an
 unbounded queue. Here `send` waits while the transport's write buffer is full, reading pauses
-while the application lags, and a client that takes nothing for `SEND_STALL_SECONDS` is closed
-(WebSocket 1013). On SIGTERM or SIGINT the server stops accepting, lets the application drain and
-closes the sockets that are left with 1012; a second signal ends the wait.
+while the application lags, and a client that takes nothing for `send_stall_seconds` is
+disconnected. On SIGTERM or SIGINT the server stops accepting, lets the application drain and
+closes the sockets that are left with 1012; Ctrl-C a second later ends the wait.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -40,14 +41,20 @@ FRAME_BYTES_MAX = 8 * 1024 * 1024
 UNREAD_BYTES_MAX = 1024 * 1024
 UNREAD_MESSAGES_MAX = 256
 SEND_STALL_SECONDS = 30.0
-PING_SECONDS = 20
+PING_SECONDS = 15
 # How long a peer may take to answer a close frame, and applications to end after their sockets.
 CLOSE_SECONDS = 5.0
 
+# What a client may go on sending of a body that was refused.
+DISCARD_BYTES_MAX = 64 * 1024 * 1024
+
+# A Ctrl-C that comes so long after the first signal ends the wait for running answers.
+HURRY_AFTER_SECONDS = 1.0
+
 CLOSE_SERVICE_RESTART = 1012
-CLOSE_TRY_AGAIN_LATER = 1013
 
 Message = dict[str, Any]
+Refusal = tuple[list[tuple[bytes, bytes]], bytes]
 # Its interface classes describe methods without `self`, which mypy cannot call.
 reactor: Any = installed_reactor
 
@@ -156,8 +163,8 @@ class BackpressureWebSocket(WebSocketProtocol):
         super().onClose(wasClean, code, reason)
 
     def give_up(self) -> None:
-        """Close a socket whose peer takes nothing: 1013, then drop what waits."""
-        self.serverClose(CLOSE_TRY_AGAIN_LATER)
+        """Drop a socket whose peer takes nothing: a close frame would wait as well."""
+        self.dropConnection(abort=True)
 
     def leave(self) -> None:
         """Close because the server ends: 1012, or refuse a handshake that is not done."""
@@ -178,6 +185,7 @@ class BackpressureRequest(WebRequest):
         self.gate = WriteGate()
         self._body_bytes = 0
         self._refused = False
+        self._closing: Any = None
 
     def gotLength(self, length: int | None) -> None:  # noqa: N802 Twisted's name
         """Refuse a body by its declared length."""
@@ -188,15 +196,26 @@ class BackpressureRequest(WebRequest):
         self._body_bytes += len(data)
         if not self._is_too_large(self._body_bytes):
             super().handleContentChunk(data)
+        elif self._body_bytes > self.server.body_bytes_max + DISCARD_BYTES_MAX:
+            self.channel.forceAbortClient()
 
     def process(self) -> Any:
-        """Hand the request to the application, unless it was refused."""
-        return None if self._refused else super().process()
+        """Hand the request to the application; one that was refused has come to its end."""
+        if not self._refused:
+            return super().process()
+        self.channel.loseConnection()
+        return None
 
     def handle_reply(self, message: Message) -> None:
-        """Register the gate for the time of the response."""
+        """Register the gate for the time of the response, which has no body after HEAD.
+
+        Daphne writes every piece; on a connection that stays open, the bytes of a second piece
+        would be read as the next response.
+        """
         if message["type"] == "http.response.start" and not self.finished:
             self.registerProducer(self.gate, streaming=True)
+        elif message["type"] == "http.response.body" and self.method == b"HEAD":
+            message = {**message, "body": b""}
         super().handle_reply(message)
 
     def finish(self) -> None:
@@ -209,6 +228,8 @@ class BackpressureRequest(WebRequest):
     def connectionLost(self, reason: Any) -> None:  # noqa: N802 Twisted's name
         """Let a waiting send go."""
         self.gate.stopProducing()
+        if self._closing is not None and self._closing.active():
+            self._closing.cancel()
         super().connectionLost(reason)
 
     def give_up(self) -> None:
@@ -217,14 +238,20 @@ class BackpressureRequest(WebRequest):
             self.channel.forceAbortClient()
 
     def _is_too_large(self, size: int) -> bool:
-        """Answer 413 once for a body above the limit: Daphne keeps it whole before Django asks."""
+        """Answer 413 once for a body above the limit: Daphne keeps it whole before Django asks.
+
+        The connection is closed when the body has come, or soon: a client that is still sending
+        gets to read the answer first.
+        """
         if size > self.server.body_bytes_max and not self._refused:
             self._refused = True
-            transport: Any = self.channel.transport
-            transport.write(
-                b"HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-            )
-            self.channel.loseConnection()
+            channel: Any = self.channel
+            path = channel._path.partition(b"?")[0]  # noqa: SLF001 not yet the request's own
+            headers, body = self.server.refuse_body(path.decode("latin-1"))
+            lines = [b"HTTP/1.1 413 Content Too Large", b"Connection: close"]
+            lines += [name + b": " + value for name, value in headers]
+            channel.transport.write(b"\r\n".join([*lines, b"", body]))
+            self._closing = reactor.callLater(CLOSE_SECONDS, channel.loseConnection)
         return self._refused
 
 
@@ -247,7 +274,8 @@ class BackpressureHTTPFactory(HTTPFactory):
 class BackpressureServer(Server):
     """Serves an ASGI application on one address until a signal comes.
 
-    A request body above `body_bytes_max` is answered with 413 before it is stored.
+    A request body above `body_bytes_max` is answered with 413 before it is stored; `refuse_body`
+    makes headers and body of that answer for a path.
     `drain` is awaited after the listeners are closed and before the sockets are.
     """
 
@@ -260,6 +288,7 @@ class BackpressureServer(Server):
         drain: Callable[[], Awaitable[None]],
         ready: Callable[[int], None],
         body_bytes_max: int,
+        refuse_body: Callable[[str], Refusal] = lambda _: ([(b"Content-Length", b"0")], b""),
         send_stall_seconds: float = SEND_STALL_SECONDS,
     ) -> None:
         escaped = host.replace(":", "\\:")
@@ -275,11 +304,13 @@ class BackpressureServer(Server):
             server_name="uamp",
         )
         self.body_bytes_max = body_bytes_max
+        self.refuse_body = refuse_body
         self._drain = drain
         self._ready = ready
         self._send_stall_seconds = send_stall_seconds
         self._ports: list[Any] = []
         self._ending = False
+        self._may_hurry_at = 0.0
         self._hurry = asyncio.Event()
         self.failure: str | None = None
 
@@ -300,7 +331,7 @@ class BackpressureServer(Server):
         )
         asyncio.set_event_loop(twisted_loop)
         for signum in (signal.SIGTERM, signal.SIGINT):
-            twisted_loop.add_signal_handler(signum, self._signalled)
+            twisted_loop.add_signal_handler(signum, self._signalled, signum)
         globalLogBeginner.beginLoggingTo([_silence], redirectStandardIO=False, discardBuffer=True)
         reactor.callLater(1, self.application_checker)
         reactor.callLater(2, self.timeout_checker)
@@ -336,7 +367,7 @@ class BackpressureServer(Server):
         if message["type"] in {"websocket.send", "http.response.body"}:
             passed = await protocol.gate.passed(within=self._send_stall_seconds)
             if not passed:
-                logger.warning("%r takes nothing; closing", protocol)
+                logger.info("%r takes nothing; disconnected", protocol)
                 protocol.give_up()
                 return
         await super().handle_reply(protocol, message)
@@ -360,12 +391,18 @@ class BackpressureServer(Server):
         self._ports.append(port)
         self._ready(port.getHost().port)
 
-    def _signalled(self) -> None:
-        if self._ending:
-            self._hurry.set()
-        else:
+    def _signalled(self, signum: int) -> None:
+        """End in order; only a later Ctrl-C ends the wait.
+
+        A signal to a process group comes twice where a parent passes it on, as make does with
+        SIGTERM: that is one wish, and no hurry.
+        """
+        if not self._ending:
             self._ending = True
+            self._may_hurry_at = time.monotonic() + HURRY_AFTER_SECONDS
             self.stop()
+        elif signum == signal.SIGINT and time.monotonic() >= self._may_hurry_at:
+            self._hurry.set()
 
     async def _shut_down(self) -> None:
         for port in self._ports:

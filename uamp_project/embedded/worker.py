@@ -1,8 +1,8 @@
-"""The supervised Celery worker: one child process, started again when it dies (DESIGN D9).
+"""The supervised Celery worker: one child process, started again when it dies.
 
 The child never outlives its parent: its standard input is a pipe that only the parent holds
 open, and on Linux the kernel kills it with the thread that started it. A tool that was running
-is no loss: its row has a lease, and the next worker takes over (DESIGN D6).
+is no loss: its row has a lease, and the next worker takes over.
 """
 
 import ctypes

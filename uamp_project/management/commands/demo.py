@@ -37,7 +37,9 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(prepared, indent=2))
             return
         for user in prepared["users"]:
-            self.stdout.write(f"{user['username']:8} password {user['password']}")
+            self.stdout.write(
+                f"{user['username']:8} password {user['password'] or '(chosen since)'}"
+            )
             self.stdout.write(f"{'':8} API key  {user['api_key']}")
         for agent in prepared["agents"]:
             self.stdout.write(f"@{agent['name']:10} {agent['description']}")

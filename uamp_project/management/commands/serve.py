@@ -1,4 +1,4 @@
-"""`manage.py serve`: the whole server in one command (DESIGN D9)."""
+"""`manage.py serve`: the whole server in one command."""
 
 import asyncio
 import os
@@ -16,9 +16,6 @@ from uamp_project.embedded.bridge import HubIsRunningError
 from uamp_project.embedded.layer import EmbeddedChannelLayer
 from uamp_project.embedded.worker import WorkerSupervisor
 
-# What a form may add to the file that it carries.
-FORM_BYTES_MAX = 1024 * 1024
-
 
 class Command(BaseCommand):
     """Serves HTTP and WebSocket with Daphne, and supervises a Celery worker."""
@@ -32,7 +29,7 @@ class Command(BaseCommand):
         parser.add_argument("--no-worker", action="store_true", help="start no Celery worker")
 
     def handle(self, *_: Any, **options: Any) -> None:
-        """Serve until SIGTERM or Ctrl-C; a second one does not wait for running answers."""
+        """Serve until SIGTERM or Ctrl-C; another Ctrl-C does not wait for running answers."""
         self._require_migrations()
         self._prepare_private_folders()
         os.environ["UAMP_LAYER_ROLE"] = "hub"
@@ -56,6 +53,7 @@ class Command(BaseCommand):
         # Importing it makes its event loop the process's; other commands have no use for that.
         from sessions_app import runner  # noqa: PLC0415 as above
         from uamp_project.asgi import application  # noqa: PLC0415 as above
+        from uamp_project.edge import bodies  # noqa: PLC0415 as above
         from uamp_project.embedded.daphne_server import (  # noqa: PLC0415 as above
             BackpressureServer,
         )
@@ -70,7 +68,9 @@ class Command(BaseCommand):
             port=port,
             drain=runner.drain,
             ready=ready,
-            body_bytes_max=settings.UAMP_UPLOAD_BYTES + FORM_BYTES_MAX,
+            body_bytes_max=bodies.largest_body(),
+            refuse_body=bodies.refuse_body,
+            send_stall_seconds=settings.UAMP_STALL_SECONDS,
         )
         server.run()
         if server.failure:
@@ -96,6 +96,7 @@ class Command(BaseCommand):
         shown = "localhost" if host in {"0.0.0.0", "::"} else host  # noqa: S104 only compared
         self.stdout.write(f"\nUAMP server: http://{shown}:{port}\n")
         for user in demo.read_users():
-            self.stdout.write(f"  sign in as {user['username']:6} {user['password']}\n")
+            password = user["password"] or "(with the password that you chose)"
+            self.stdout.write(f"  sign in as {user['username']:6} {password}\n")
         self.stdout.write("Ctrl-C stops it.\n")
         self.stdout.flush()

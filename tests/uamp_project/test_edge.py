@@ -1,0 +1,265 @@
+"""The edge on both servers, as they run: `manage.py serve` (Daphne) and uvicorn with wsproto."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import shutil
+import socket
+import struct
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import psutil
+import pytest
+from websockets.exceptions import InvalidStatus
+
+from tests import services
+from tests.client import UampClient, new_event
+from tests.journeys.product import Product
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+KIB = 1024
+MIB = 1024 * KIB
+BODY_BYTES = MIB
+UPLOAD_BYTES = 2 * MIB
+SERVERS = ("serve", "uvicorn")
+SETTINGS = {
+    "UAMP_BODY_BYTES": str(BODY_BYTES),
+    "UAMP_UPLOAD_BYTES": str(UPLOAD_BYTES),
+    "UAMP_BODY_BYTES_PER_ADDRESS": str(5 * MIB),
+    "UAMP_STALL_SECONDS": "2",
+    "UAMP_OWED_BYTES": str(MIB),
+    "UAMP_CONNECTIONS_PER_USER": "1",
+    "UAMP_RESPONSES_PER_MINUTE": "100000",
+    "UAMP_EVENTS_PER_MINUTE": "1000000",
+    "UAMP_EVENTS_BURST": "1000000",
+    "LOG_LEVEL": "WARNING",
+}
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Product:
+    """Make a database with a demo, to be copied."""
+    product = Product(tmp_path_factory.mktemp("prepared"), 0)
+    product.prepare()
+    return product
+
+
+@pytest.fixture(scope="module", params=SERVERS)
+def product(
+    request: pytest.FixtureRequest, prepared: Product, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Product]:
+    """Run one of the servers."""
+    data_dir: Path = tmp_path_factory.mktemp(request.param) / "data"
+    shutil.copytree(prepared.data_dir, data_dir)
+    running = Product(
+        data_dir, services.free_port(), SETTINGS, prepared.people, server=request.param
+    )
+    running.start()
+    yield running
+    running.stop()
+
+
+def check_refusal(answer: httpx.Response, status: int, code: str, *, with_event: bool) -> None:
+    """Check that an answer is a problem of this kind."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    problem = answer.json()
+    assert (problem["status"], problem["code"]) == (status, code)
+    assert ("event" in problem) is with_event
+    if with_event:
+        assert problem["event"]["type"] == "session.error"
+        assert problem["event"]["error"]["code"] == code
+
+
+# --- Bodies ---
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+@pytest.mark.parametrize(
+    ("path", "limit", "code"),
+    [
+        ("/events", BODY_BYTES, "frame_too_large"),
+        ("/agents/echo/uamp/stream", BODY_BYTES, "frame_too_large"),
+        ("/api/v1/chats", BODY_BYTES, "content_too_large"),
+        ("/admin/login/", BODY_BYTES, "content_too_large"),
+        ("/no/such/path", BODY_BYTES, "content_too_large"),
+        ("/api/v1/contents", UPLOAD_BYTES + 64 * KIB, "content_too_large"),
+    ],
+)
+def test_a_body_above_the_limit_of_its_path_is_refused_in_its_words(
+    product: Product, path: str, limit: int, code: str, *, is_streamed: bool
+) -> None:
+    def pieces(size: int) -> Iterator[bytes]:
+        while size:
+            yield b" " * min(size, 64 * KIB)
+            size -= min(size, 64 * KIB)
+
+    with product.api("alice") as web:
+        for size in (limit, limit + 1, limit + 4 * MIB):
+            body: Any = pieces(size) if is_streamed else b" " * size
+            answer = web.post(path, content=body, headers={"Content-Type": "application/json"})
+            if size == limit:
+                assert answer.status_code != httpx.codes.REQUEST_ENTITY_TOO_LARGE
+            else:
+                check_refusal(answer, 413, code, with_event=code == "frame_too_large")
+
+
+def test_a_body_without_end_is_cut(product: Product) -> None:
+    head = b"POST /login HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    piece = b"10000\r\n" + bytes(64 * KIB) + b"\r\n"
+    sent = 0
+    with socket.create_connection(("127.0.0.1", product.port), timeout=20) as raw:
+        raw.sendall(head)
+        with suppress(ConnectionError):
+            while sent < 1024 * MIB:
+                raw.sendall(piece)
+                sent += 64 * KIB
+
+    assert sent < 512 * MIB
+
+
+def answer_of(raw: socket.socket) -> bytes:
+    """Return what a server says before it closes or cuts a connection."""
+    with raw, suppress(ConnectionError):
+        return raw.recv(4096)
+    return b""
+
+
+# Daphne hands a body over when it is whole, and has it at once.
+@pytest.mark.parametrize("product", ["uvicorn"], indirect=True)
+def test_an_address_holds_few_bodies_at_once(product: Product) -> None:
+    head = f"POST /api/v1/contents HTTP/1.1\r\nHost: a\r\nContent-Length: {UPLOAD_BYTES}\r\n\r\n"
+    sockets = [socket.create_connection(("127.0.0.1", product.port), timeout=20) for _ in range(3)]
+    for raw in sockets:
+        raw.sendall(head.encode())
+        raw.sendall(bytes(UPLOAD_BYTES - MIB // 8))
+    # The last one is refused; those that then send nothing more do not keep their places.
+    answers = sorted(answer_of(raw) for raw in sockets)
+    assert answers[:2] == [b"", b""]
+    assert answers[2].startswith(b"HTTP/1.1 429")
+    with product.api("alice") as web:
+        files = {"file": ("a.bin", bytes(UPLOAD_BYTES - 1), "application/octet-stream")}
+        assert web.post("/api/v1/contents", files=files).status_code == httpx.codes.CREATED
+
+
+def test_a_batch_at_the_limit_is_taken(product: Product) -> None:
+    event = new_event("ping")
+    body = f"[{httpx.Request('POST', 'http://a', json=event).content.decode()}]".encode()
+    with product.api("alice") as web:
+        answer = web.post("/uamp", content=body.ljust(BODY_BYTES))
+    assert answer.status_code == httpx.codes.OK
+
+
+# --- Clients that take nothing ---
+
+
+def masked(event: dict[str, Any]) -> bytes:
+    """Return an event as a frame of a WebSocket client, long enough for 8 bytes of length."""
+    text = json.dumps(event).encode().ljust(64 * KIB)
+    return b"\x81\xff" + struct.pack(">Q", len(text)) + bytes(4) + text
+
+
+def reading_nothing(product: Product, head: str) -> socket.socket:
+    """Connect as bob with a request of these first lines, for a client that only sends."""
+    key = product.people["bob"]["api_key"]
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        raw = socket.socket()
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        raw.settimeout(20)
+        raw.connect(("127.0.0.1", product.port))
+        raw.sendall(f"{head}\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\r\n".encode())
+        if raw.recv(12)[9:] in {b"101", b"200"}:
+            return raw
+        raw.close()  # bob's last connection is still counted
+    raise AssertionError("bob cannot connect")
+
+
+def connects(product: Product) -> bool:
+    """Return whether bob, who may have one connection, can open one."""
+    try:
+        with UampClient(
+            f"ws://127.0.0.1:{product.port}/uamp",
+            headers={"Authorization": f"Bearer {product.people['bob']['api_key']}"},
+        ) as client:
+            client.create_session(agent="echo")
+    except InvalidStatus:
+        return False
+    return True
+
+
+def until_bob_connects(product: Product) -> None:
+    """Wait until bob's connection that takes nothing is gone; what is gone left no memory."""
+    deadline = time.monotonic() + 30
+    while not connects(product):
+        assert time.monotonic() < deadline, "the client that takes nothing is still there"
+        time.sleep(0.2)
+
+
+def test_a_socket_that_is_not_read_is_let_go(product: Product) -> None:
+    assert product.process is not None
+    memory = psutil.Process(product.process.pid).memory_info
+    until_bob_connects(product)
+    before = memory().rss
+    upgrade = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13"
+    key = "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=="
+    sent = 0
+    with reading_nothing(product, f"GET /uamp HTTP/1.1\r\n{upgrade}\r\n{key}") as raw:
+        raw.sendall(masked(new_event("session.create", session={}, agent="echo")))
+        with suppress(ConnectionError):
+            while sent < 1000:
+                raw.sendall(masked(new_event("input.text", text="x" * 100_000)))
+                raw.sendall(masked(new_event("response.create")))
+                sent += 1
+        grown = memory().rss - before
+        until_bob_connects(product)
+
+    # It was cut while it sent: before, it was not read any more.
+    assert sent < 1000
+    assert grown < 60 * MIB
+
+
+def test_a_stream_that_is_not_read_is_let_go(product: Product) -> None:
+    until_bob_connects(product)
+    with product.api("bob") as web:
+        created = web.post("/events", json=new_event("session.create", session={}, agent="echo"))
+        session = {"X-Session-ID": created.headers["X-Session-ID"]}
+        head = f"GET /events/stream HTTP/1.1\r\nX-Session-ID: {session['X-Session-ID']}"
+        with reading_nothing(product, head):
+            assert not connects(product)
+            deadline = time.monotonic() + 30
+            while not connects(product):
+                assert time.monotonic() < deadline
+                web.post(
+                    "/events", json=new_event("input.text", text="x" * 200_000), headers=session
+                )
+                web.post("/events", json=new_event("response.create"), headers=session)
+
+
+# --- HEAD ---
+
+
+def test_head_has_no_body_and_the_connection_goes_on(product: Product) -> None:
+    data = bytes(1500 * KIB)
+    with product.api("alice") as web:
+        files = {"file": ("a.bin", data, "application/octet-stream")}
+        stored = web.post("/api/v1/contents", files=files).json()
+    connection = http.client.HTTPConnection("127.0.0.1", product.port, timeout=20)
+    for path in (stored["signed_url"], "/static/chat/app.css", "/api/schema", "/login"):
+        connection.request("GET", path)
+        whole = connection.getresponse()
+        size = len(whole.read())
+        connection.request("HEAD", path)
+        head = connection.getresponse()
+        assert (head.status, head.read()) == (whole.status, b""), path
+        assert int(head.headers["Content-Length"]) == size, path
+        connection.request("GET", "/healthz")
+        assert connection.getresponse().read() == b'{"status": "alive"}', path
+    connection.close()

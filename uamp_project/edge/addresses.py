@@ -1,0 +1,76 @@
+"""The address that a connection is counted under.
+
+X-Forwarded-For can be written by anybody: it counts only when the connection comes from a proxy in
+UAMP_TRUSTED_PROXIES, and then the last address in it that is not such a proxy. What the server
+itself made of the header (uvicorn believes it from 127.0.0.1) is replaced.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+
+if TYPE_CHECKING:
+    from uamp_project.edge.transports import Scope, Transport
+
+_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def client_address(scope: Scope, transport: Transport) -> str:
+    """Return the client's address, and put it into the scope."""
+    client = scope.get("client") or ("", 0)
+    peer = transport.peer()
+    address = str(client[0]) if peer is None else peer
+    trusted = tuple(settings.UAMP_TRUSTED_PROXIES)
+    if trusted and _is_trusted(address, trusted):
+        address = _forwarded(scope, trusted) or address
+    if address != client[0]:
+        scope["client"] = (address, 0)
+    return address
+
+
+def _forwarded(scope: Scope, trusted: tuple[str, ...]) -> str:
+    values = [value for name, value in scope["headers"] if name.lower() == b"x-forwarded-for"]
+    found = ""
+    for item in reversed(b",".join(values).decode("latin-1").split(",")):
+        address = _address(item.strip())
+        if not address:
+            break
+        found = address
+        if not _is_trusted(address, trusted):
+            break
+    return found
+
+
+def _address(text: str) -> str:
+    """Return an address without its port; '' for anything else."""
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        return ""
+
+
+def _is_trusted(address: str, trusted: tuple[str, ...]) -> bool:
+    if not address:
+        return "unix" in trusted
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return any(parsed in network for network in _networks(trusted))
+
+
+@lru_cache(maxsize=8)
+def _networks(trusted: tuple[str, ...]) -> tuple[_Network, ...]:
+    return tuple(
+        ipaddress.ip_network(item.strip(), strict=False)
+        for item in trusted
+        if item.strip() != "unix"
+    )

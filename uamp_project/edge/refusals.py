@@ -1,0 +1,76 @@
+"""What the edge answers in place of a route: a problem, on the routes of UAMP with its event."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from chat_app.problems import UNAVAILABLE_SECONDS, refusal
+from sessions_app.admission import rate_limited
+from sessions_app.views.line import problem
+from uamp import ErrorCode, RemoteProtocolError
+
+if TYPE_CHECKING:
+    from django.http import HttpResponse
+
+    from sessions_app.rates import Quota
+    from uamp_project.edge.transports import Message
+
+_PROTOCOL: Final = re.compile(r"/(?:agents/[^/]+/)?(?:events|uamp)(?:/stream)?/?")
+
+
+def is_protocol(path: str) -> bool:
+    """Return whether a path is a transport of UAMP over HTTP."""
+    return _PROTOCOL.fullmatch(path) is not None
+
+
+def body_too_large(path: str, limit: int) -> HttpResponse:
+    """Return 413 for a body above `limit` bytes."""
+    message = f"The body of this request has at most {limit} bytes."
+    if is_protocol(path):
+        return problem(RemoteProtocolError(ErrorCode.FRAME_TOO_LARGE, message), instance=path)
+    return refusal("content_too_large", detail=message, instance=path)
+
+
+def too_many_requests(path: str, quota: Quota) -> HttpResponse:
+    """Return 429 for an address that sends too many requests."""
+    if is_protocol(path):
+        return problem(rate_limited(quota), instance=path)
+    return refusal("rate_limit_exceeded", instance=path, retry_after=quota.retry_after)
+
+
+def too_many_bytes(path: str) -> HttpResponse:
+    """Return 429 for an address whose bodies together are too large."""
+    message = "The requests of your address carry too much at once. Send them one after another."
+    if is_protocol(path):
+        error = RemoteProtocolError(
+            ErrorCode.RATE_LIMITED, message, details={"retry_after": UNAVAILABLE_SECONDS}
+        )
+        return problem(error, instance=path)
+    return refusal(
+        "rate_limit_exceeded", detail=message, instance=path, retry_after=UNAVAILABLE_SECONDS
+    )
+
+
+def no_space(path: str) -> HttpResponse:
+    """Return 503 for a request that found no space on the disk."""
+    if is_protocol(path):
+        error = RemoteProtocolError(
+            ErrorCode.UNAVAILABLE,
+            "The server cannot store this now.",
+            details={"retry_after": UNAVAILABLE_SECONDS},
+        )
+        return problem(error, instance=path)
+    return refusal("unavailable", instance=path, retry_after=UNAVAILABLE_SECONDS)
+
+
+def messages(response: HttpResponse, headers: list[tuple[bytes, bytes]]) -> tuple[Message, Message]:
+    """Return the two ASGI messages of a response, with more headers."""
+    told = [(k.lower().encode("latin-1"), v.encode("latin-1")) for k, v in response.items()]
+    told.append((b"content-length", str(len(response.content)).encode()))
+    start = {
+        "type": "http.response.start",
+        "status": response.status_code,
+        "headers": [*told, *headers],
+    }
+    return start, {"type": "http.response.body", "body": response.content}

@@ -1,0 +1,115 @@
+"""The connection below an ASGI scope: who is at the other end, and how it is cut.
+
+ASGI has no message that drops a connection whose client takes nothing: every `send`, also that of a
+close frame, waits for the client. uvicorn passes its protocol's bound method as `send`, and the
+protocol has the transport. Daphne's connections are watched by `embedded.daphne_server`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Final, TypeAlias
+
+from django.conf import settings
+
+logger = logging.getLogger(__name__)
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class Transport:
+    """A server's transport, or nothing where the server does not show it."""
+
+    def __init__(self, transport: asyncio.Transport | None) -> None:
+        self._transport = transport
+
+    @classmethod
+    def of(cls, send: Send) -> Transport:
+        """Find the transport behind a server's `send`."""
+        found = getattr(getattr(send, "__self__", None), "transport", None)
+        return cls(found if hasattr(found, "abort") else None)
+
+    def peer(self) -> str | None:
+        """Return the address at the other end, '' for a local socket, None where unknown."""
+        if self._transport is None:
+            return None
+        name = self._transport.get_extra_info("peername")
+        return str(name[0]) if isinstance(name, tuple) else ""
+
+    def watched(self, send: Send) -> Send:
+        """Return a `send` that drops a client which takes nothing for UAMP_STALL_SECONDS.
+
+        The server then reports the disconnect to the application, and its `send` returns.
+        """
+        transport = self._transport
+        if transport is None:
+            return send
+        watch = _Watch(transport, self.drop)
+
+        async def send_watched(message: Message) -> None:
+            if transport.get_write_buffer_size():
+                watch.begin()
+            await send(message)
+            watch.sent(message)
+
+        return send_watched
+
+    def drop(self) -> None:
+        """Cut the connection without waiting for what is still to be sent."""
+        if self._transport is not None:
+            logger.info("%s takes or sends nothing; disconnected", self.peer())
+            self._transport.abort()
+
+
+class _Watch:
+    """Looks whether a client takes anything, while something waits in its transport's buffer.
+
+    What it took is what was sent less what waits. The watch goes on after the last `send`: also
+    `transport.close()` waits for the client.
+    """
+
+    TICKS: Final = 5
+
+    def __init__(self, transport: asyncio.Transport, drop: Callable[[], None]) -> None:
+        self._transport = transport
+        self._drop = drop
+        self._sent = 0
+        self._taken = 0
+        self._ticks = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def sent(self, message: Message) -> None:
+        """Count a message that the transport has."""
+        self._sent += len(message.get("text") or message.get("bytes") or message.get("body") or "")
+        if self._timer is None and self._transport.get_write_buffer_size():
+            self.begin()
+
+    def begin(self) -> None:
+        """Look from now on, until nothing waits."""
+        if self._timer is None:
+            self._taken = self._sent - self._transport.get_write_buffer_size()
+            self._ticks = 0
+            self._wait()
+
+    def _wait(self) -> None:
+        pause = settings.UAMP_STALL_SECONDS / self.TICKS
+        self._timer = asyncio.get_running_loop().call_later(pause, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        waiting = self._transport.get_write_buffer_size()
+        if not waiting:
+            return
+        taken = self._sent - waiting
+        self._ticks = 0 if taken > self._taken else self._ticks + 1
+        self._taken = max(taken, self._taken)
+        if self._ticks >= self.TICKS:
+            self._drop()
+        else:
+            self._wait()

@@ -1,0 +1,1 @@
+"""Django's PostgreSQL backend with indexes that this server uses, and no others."""

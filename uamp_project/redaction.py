@@ -1,0 +1,92 @@
+"""Logs without credentials: what a line names as a secret, or looks like one, is not written.
+
+The formatter works on the finished line, so that it covers the request line of an access log, the
+arguments of a message and the traceback of an exception alike. Values are found by the name before
+them (`token=…`, `Authorization: …`, `"password": "…"`), in a URL also under a percent-encoded
+name, and by their shape (keys and tickets of this server, payment tokens, JWTs, keys of model
+vendors and of Stripe, the user information of a URL, PEM private keys).
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote_plus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+REDACTED: Final = "[redacted]"
+
+# A name is read from its beginning and has at most this much before the word that matters: the
+# search stays linear in the length of a line.
+_NAME: Final = (
+    r"(?<![\w-])[\w-]{0,40}?"
+    r"(?:token|secret|passw(?:or)?d|api[_-]?key|private[_-]?key|ticket|signature|credentials?"
+    r"|authorization|cookie|session[_-]?id|csrf\w{0,20}|x-payment|jws|assertion)"
+)
+_SECRET_NAME: Final = re.compile(rf"{_NAME}|sig|key|code", re.IGNORECASE)
+_SHAPES: Final = re.compile(
+    r"""
+    \b(?:uak|utk|ptok)_[\w-]{8,}            # keys and tickets of this server, payment tokens
+    | \beyJ[\w-]{5,}\.[\w-]{5,}(?:\.[\w-]*)?  # JSON Web Tokens
+    | \b(?:sk|rk|pk|gsk|xai|whsec|ghp|gho|glpat|hf|AIza)[_-]?[\w-]{16,}  # keys of vendors
+    """,
+    re.VERBOSE,
+)
+_PARAMETER: Final = re.compile(r"(?<=[?&;])([^\s=&;?\"'<>]{1,120})=([^\s&;#\"'<>]+)")
+_SCHEME: Final = re.compile(
+    r"\b(bearer|basic|digest|negotiate)(\s+)[\w.~+/=%:-]{6,}", re.IGNORECASE
+)
+_COOKIE: Final = re.compile(
+    r"(?<![\w-])((?:set-)?cookie\b[\"']?\s*[:=,]\s*(?:b(?=[\"']))?[\"']?)[^\"'\r\n]+", re.IGNORECASE
+)
+_HEADER: Final = re.compile(
+    r"(?<![\w-])((?:proxy-)?authorization\b[\"']?\s*[:=,]\s*(?:b(?=[\"']))?[\"']?)[^\"'\r\n,&]+",
+    re.IGNORECASE,
+)
+_QUOTED: Final = re.compile(
+    rf"({_NAME}[\"']\s*[:=,]\s*(?:b(?=[\"']))?)([\"'])(?:\\.|(?!\2).)+", re.IGNORECASE
+)
+_NAMED: Final = re.compile(
+    rf"({_NAME}\s*[:=]\s*(?:b(?=[\"']))?)([\"']?)(?!\[redacted\])[^\s\"',;&)}}\]<>]+", re.IGNORECASE
+)
+_USER_INFORMATION: Final = re.compile(r"(?<=://)[^\s/@\"'<>]{1,400}@")
+_PEM: Final = re.compile(
+    r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|\Z)",
+    re.DOTALL,
+)
+
+
+def _parameter(match: re.Match[str]) -> str:
+    name = unquote_plus(match[1])
+    return f"{match[1]}={REDACTED}" if _SECRET_NAME.fullmatch(name) else match[0]
+
+
+_STEPS: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]] = (
+    (_PEM, REDACTED),
+    (_USER_INFORMATION, f"{REDACTED}@"),
+    (_PARAMETER, _parameter),
+    (_COOKIE, rf"\1{REDACTED}"),
+    (_HEADER, rf"\1{REDACTED}"),
+    (_SCHEME, rf"\1\2{REDACTED}"),
+    (_QUOTED, rf"\1\2{REDACTED}"),
+    (_NAMED, rf"\1\2{REDACTED}"),
+    (_SHAPES, REDACTED),
+)
+
+
+def redact(text: str) -> str:
+    """Return a text of a log without the credentials in it."""
+    for pattern, replacement in _STEPS:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+class RedactingFormatter(logging.Formatter):
+    """Formats a record as its base does, then takes the credentials out of the whole text."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line, traceback and stack included."""
+        return redact(super().format(record))

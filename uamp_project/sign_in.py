@@ -1,0 +1,153 @@
+"""Wrong passwords are counted, on the login page and in the admin alike (docs/adr/0013).
+
+django-axes keeps the counts in rows, so that all processes share them. Three of them can refuse a
+sign-in for UAMP_SIGN_IN_PAUSE_MINUTES: of an account from one address, of an account from
+everywhere, and of an address. A browser in which the person signed in before has a cookie that says
+so and a count of its own: others cannot lock the person out of it. The answer is the same whether
+the account exists or not.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from asgiref.sync import iscoroutinefunction
+from axes.handlers.database import AxesDatabaseHandler
+from axes.helpers import get_client_username
+from axes.models import AccessAttempt
+from django.conf import settings
+from django.contrib.auth.signals import user_logged_in
+from django.core import signing
+from django.db.models import Q, Sum
+from django.dispatch import receiver
+from django.shortcuts import render
+from django.utils import timezone
+from django.utils.decorators import sync_and_async_middleware
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.contrib.auth.models import User
+    from django.http import HttpRequest, HttpResponse
+
+DEVICE_COOKIE: Final = "known_device"
+DEVICE_SECONDS: Final = 365 * 24 * 3600
+_SALT: Final = "known device"
+# What stands in a row's `user_agent`: a browser that is known, or what any other says of itself.
+_KNOWN: Final = "device "
+_UNKNOWN: Final = "agent "
+_AGENT_CHARS: Final = 200
+
+
+def client_address(request: HttpRequest) -> str | None:
+    """Return the address of a request, which uamp_project.edge found out; None without one."""
+    try:
+        return str(ipaddress.ip_address(str(request.META.get("REMOTE_ADDR", ""))))
+    except ValueError:
+        return None
+
+
+def known_device(request: HttpRequest, username: str | None) -> str:
+    """Return the id of the browser if this account signed in there before, else ''."""
+    try:
+        kept = signing.loads(
+            request.COOKIES.get(DEVICE_COOKIE, ""), salt=_SALT, max_age=DEVICE_SECONDS
+        )
+    except signing.BadSignature:
+        return ""
+    return str(kept["id"]) if kept["username"] == username else ""
+
+
+class SignInHandler(AxesDatabaseHandler):
+    """Says when an account, an address or both have failed too often."""
+
+    def user_login_failed(
+        self,
+        sender: Any,
+        credentials: dict[str, Any],
+        request: HttpRequest | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Count a failure under the browser that is known, or with all the others."""
+        if request is not None:
+            device = known_device(request, get_client_username(request, credentials))
+            agent = str(request.META.get("HTTP_USER_AGENT", ""))[:_AGENT_CHARS]
+            request.axes_user_agent = _KNOWN + device if device else _UNKNOWN + agent  # type: ignore[attr-defined]  # axes put it there
+        super().user_login_failed(sender, credentials, request, **kwargs)
+
+    def get_failures(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> int:
+        """Return AXES_FAILURE_LIMIT when one of the limits is reached, else 0."""
+        username, address = get_client_username(request, credentials), client_address(request)
+        since = timezone.now() - timedelta(minutes=settings.UAMP_SIGN_IN_PAUSE_MINUTES)
+        rows = AccessAttempt.objects.filter(attempt_time__gte=since)
+        of_account, from_address = Q(username=username), Q(ip_address=address)
+        if device := known_device(request, username):
+            counted = {"own": of_account & Q(user_agent=_KNOWN + device)}
+        else:
+            rows = rows.exclude(user_agent__startswith=_KNOWN)
+            counted = {
+                "own": of_account & from_address,
+                "account": of_account,
+                "address": from_address,
+            }
+        found = rows.filter(of_account | from_address).aggregate(
+            **{name: Sum("failures_since_start", filter=which) for name, which in counted.items()}
+        )
+        limits = {
+            "own": settings.UAMP_SIGN_IN_FAILURES,
+            "account": settings.UAMP_SIGN_IN_FAILURES_PER_ACCOUNT,
+            "address": settings.UAMP_SIGN_IN_FAILURES_PER_ADDRESS,
+        }
+        is_reached = any((count or 0) >= limits[name] for name, count in found.items())
+        return int(settings.AXES_FAILURE_LIMIT) if is_reached else 0
+
+
+def locked_response(*_: object) -> HttpResponse:
+    """Return the page that says how long to wait and what else can be done (429)."""
+    minutes = settings.UAMP_SIGN_IN_PAUSE_MINUTES
+    response = render(None, "registration/locked.html", {"minutes": minutes}, status=429)
+    response["Retry-After"] = str(minutes * 60)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@receiver(user_logged_in)
+def remember_device(request: HttpRequest | None, user: User, **_: Any) -> None:
+    """Have the browser know itself again: `device_middleware` sends the cookie."""
+    if request is not None:
+        device = known_device(request, user.get_username()) or secrets.token_urlsafe(16)
+        request.signed_in_device = signing.dumps(  # type: ignore[attr-defined]  # read below
+            {"username": user.get_username(), "id": device}, salt=_SALT
+        )
+
+
+def _with_cookie(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    if (device := getattr(request, "signed_in_device", None)) is not None:
+        response.set_cookie(
+            DEVICE_COOKIE,
+            device,
+            max_age=DEVICE_SECONDS,
+            secure=settings.SESSION_COOKIE_SECURE,
+            httponly=True,
+            samesite="Lax",
+        )
+    return response
+
+
+@sync_and_async_middleware
+def device_middleware(get_response: Callable[..., Any]) -> Callable[..., Any]:
+    """Send a browser in which somebody signed in the cookie that says so."""
+    if iscoroutinefunction(get_response):
+
+        async def answer_async(request: HttpRequest) -> HttpResponse:
+            return _with_cookie(request, await get_response(request))
+
+        return answer_async
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        return _with_cookie(request, get_response(request))
+
+    return answer
