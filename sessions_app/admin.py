@@ -1,6 +1,6 @@
 """Sessions, responses, tool calls and keys in the admin.
 
-The law: what happened is shown and not changed; what an operator may do (end a session, cancel a
+What happened is shown and not changed; what an operator may do (end a session, cancel a
 response, make and revoke a key) goes through the same services as everybody's.
 """
 
@@ -14,8 +14,16 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 
 from chat_app.admin import HistoryAdmin, ReadOnly, pretty
-from sessions_app import services
-from sessions_app.models import ApiKey, InboundEvent, PendingInput, Response, Session, ToolCall
+from sessions_app import services, session_states
+from sessions_app.models import (
+    ApiKey,
+    InboundEvent,
+    PendingInput,
+    Response,
+    Session,
+    Ticket,
+    ToolCall,
+)
 from sessions_app.money_admin import PaymentRequestInline, cost_line, ledger_link, sees_money
 
 if TYPE_CHECKING:
@@ -40,12 +48,19 @@ class SessionAdmin(HistoryAdmin):
     list_display = ("id", "user", "agent", "chat", "transport", "status", "created_at", "closed_at")
     list_filter = ("status", "transport", "agent")
     list_select_related = ("user", "agent", "chat")
-    search_fields = ("id__exact", "user__username__exact", "principal__exact", "chat__id__exact")
+    search_fields = (
+        "id__exact",
+        "client_id__exact",
+        "user__username__exact",
+        "principal__exact",
+        "chat__id__exact",
+    )
     search_help_text = "The id of a session or chat, a person's name, or a principal."
     ordering = ("-created_at",)
     fields = (
-        "id", "user", "principal", "api_key", "agent", "chat", "chat_scoped", "status", "transport",
-        "uamp_version", "configuration", "capabilities", "created_at", "closed_at", "close_reason",
+        "id", "client_id", "user", "principal", "api_key", "agent", "chat", "chat_scoped", "status",
+        "transport", "uamp_version", "configuration", "capabilities", "created_at", "closed_at",
+        "close_reason",
     )  # fmt: skip
     readonly_fields = ("configuration", "capabilities", "money")
     actions = ("end_sessions",)
@@ -77,9 +92,12 @@ class SessionAdmin(HistoryAdmin):
     @admin.action(description="End the selected sessions", permissions=["end_session"])
     def end_sessions(self, request: HttpRequest, sessions: QuerySet[Session]) -> None:
         """End sessions that are open; what they asked for goes on."""
-        ended = list(sessions.filter(status=Session.Status.ACTIVE))
+        ended = [
+            session
+            for session in sessions.filter(status__in=Session.OPEN)
+            if session_states.close_session(session.pk, reason=END_REASON)
+        ]
         for session in ended:
-            services.close_session(session.pk, reason=END_REASON)
             self.log_change(request, session, "Ended the session.")
         self.message_user(request, f"Ended {len(ended)} sessions.", messages.SUCCESS)
 
@@ -199,6 +217,18 @@ class InboundEventAdmin(HistoryAdmin):
     list_select_related = ("session",)
     search_fields = ("session__id__exact",)
     search_help_text = "The id of a session."
+
+
+@admin.register(Ticket)
+class TicketAdmin(HistoryAdmin):
+    """One-time tickets that wait to be used."""
+
+    list_display = ("user", "api_key", "expires_at")
+    list_select_related = ("user", "api_key")
+    fields = ("user", "api_key", "expires_at")
+    search_fields = ("user__username__exact",)
+    search_help_text = "The owner's name."
+    ordering = ("-expires_at",)
 
 
 class ApiKeyForm(_Form):

@@ -9,3 +9,10 @@ class SessionsAppConfig(AppConfig):
     name = "sessions_app"
     verbose_name = "Sessions"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Have trials of agents paid: the room of agents knows no money."""
+        from agents_app import trial  # noqa: PLC0415 models are not loaded before
+        from sessions_app.trial_payments import TrialPayment  # noqa: PLC0415 as above
+
+        trial.paid_by(TrialPayment)

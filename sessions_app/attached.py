@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
     from sessions_app.feed import Feed
     from sessions_app.peer import Peer
+    from sessions_app.pending_inputs import PendingInputs
     from sessions_app.runner.run import Run
     from sessions_app.selectors import OpenSession
-    from uamp.events import InputEvent
 
 TOLD_REMEMBERED: Final = 256
 
@@ -35,8 +35,9 @@ class SessionListener:
         return response_id in self._told
 
     def hear(self, run: Run) -> None:
-        """Keep a run that this session listens to, until it ends."""
-        self.runs[run.response_id] = run
+        """Listen to a run until it ends; one that is over has left its end in the log."""
+        if run.listen(self):
+            self.runs[run.response_id] = run
 
     def text(self, response_id: str, offset: int, text: str, frame: str) -> None:
         """See runner.Listener. Most text joins on and needs no turn in the queue."""
@@ -73,7 +74,7 @@ class Attached:
     session: OpenSession
     feed: Feed
     listener: SessionListener
-    inputs: list[InputEvent] = field(default_factory=list)
+    inputs: PendingInputs
     pending_input_ids: list[int] = field(default_factory=list)
     auto_respond: asyncio.TimerHandle | None = None
     # The responses that began without a response.create, for the one that may still come.

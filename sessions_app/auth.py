@@ -1,13 +1,13 @@
-"""Who is there: cookie and Origin for browsers, keys for programs, nobody for public agents (D8).
+"""Who is there: cookie and Origin for browsers, keys for programs, nobody for public agents.
 
-The Origin rule (notes/reliability.md §3.1): a handshake with an Origin must come from this site or
+The Origin rule: a handshake with an Origin must come from this site or
 a trusted one, scheme, host and port alike; without an Origin the cookie does not count.
 """
 
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from http.cookies import SimpleCookie
 from importlib import import_module
@@ -15,18 +15,20 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs
 
 from django.conf import settings
-from django.contrib.auth import get_user
+from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY, get_user
 from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session as WebSession
 from django.http import HttpRequest
 from django.http.request import split_domain_port, validate_host
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.exceptions import AuthenticationFailed
 
+from sessions_app import rates, tickets
 from sessions_app.models import ApiKey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from rest_framework.request import Request
 
@@ -35,7 +37,10 @@ KEY_USED_RESOLUTION: Final = timedelta(minutes=5)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Principal:
-    """Who acts: a person (through a browser or a key), or an anonymous visitor."""
+    """Who acts: a person (through a browser or a key), or an anonymous visitor.
+
+    `web_session` is the key of the Django session in which a person signed in; it is a credential.
+    """
 
     key: str
     user_id: int | None = None
@@ -43,11 +48,19 @@ class Principal:
     api_key_id: int | None = None
     expires_at: datetime | None = None
     address: str = ""
+    web_session: str = field(default="", repr=False)
 
     @property
     def is_anonymous(self) -> bool:
         """Whether nobody signed in."""
         return self.user_id is None
+
+    @property
+    def counted_as(self) -> str:
+        """The name under which limits count what they do: a person's, or their address's."""
+        if self.user_id is None:
+            return rates.visitors(self.address)
+        return rates.person(self.user_id)
 
     @property
     def is_expired(self) -> bool:
@@ -106,6 +119,16 @@ class Handshake:
                 return value
         return self.headers.get("x-api-key", "")
 
+    @property
+    def ticket(self) -> str:
+        """The one-time ticket of `?ticket=` (sessions_app.tickets)."""
+        return self.query.get("ticket", "")
+
+    @property
+    def payment_token(self) -> str:
+        """The payment token of a program: X-Payment-Token, or `?payment_token=`."""
+        return self.headers.get("x-payment-token", "") or self.query.get("payment_token", "")
+
     def check_host(self) -> None:
         """Raise OriginError for a Host that is not ours: the Origin is compared with it."""
         domain, _ = split_domain_port(self.headers.get("host", ""))
@@ -128,21 +151,29 @@ class Handshake:
 def identify(handshake: Handshake) -> Principal:
     """Return who opens a connection (synchronous, reads the database).
 
-    A good token wins over the cookie; a bad one is an error and never falls back to the cookie.
+    A good token or ticket wins over the cookie; a bad one is an error and never falls back to the
+    cookie.
     Raises OriginError and AuthenticationError.
     """
     cookie_counts = handshake.origin_is_ours()
     if token := handshake.token:
         return replace(verify_token(token), address=handshake.address)
-    if cookie_counts and (user := _user_of_cookie(handshake.headers.get("cookie", ""))):
-        return of_user(user, address=handshake.address)
+    if ticket := handshake.ticket:
+        return replace(_principal_of_ticket(ticket), address=handshake.address)
+    if cookie_counts:
+        principal = _principal_of_cookie(handshake.headers.get("cookie", ""))
+        if principal is not None:
+            return replace(principal, address=handshake.address)
     return anonymous(address=handshake.address)
 
 
-def of_user(user: User, *, address: str = "") -> Principal:
+def of_user(user: User, *, web_session: str = "") -> Principal:
     """Return the principal of a person who signed in."""
     return Principal(
-        key=f"user:{user.pk}", user_id=user.pk, username=user.get_username(), address=address
+        key=f"user:{user.pk}",
+        user_id=user.pk,
+        username=user.get_username(),
+        web_session=web_session,
     )
 
 
@@ -151,7 +182,7 @@ def anonymous(*, address: str = "") -> Principal:
     return Principal(key=f"anonymous:{secrets.token_hex(16)}", address=address)
 
 
-def _user_of_cookie(cookie: str) -> User | None:
+def _principal_of_cookie(cookie: str) -> Principal | None:
     morsel = SimpleCookie(cookie).get(settings.SESSION_COOKIE_NAME)
     if morsel is None:
         return None
@@ -159,7 +190,23 @@ def _user_of_cookie(cookie: str) -> User | None:
     request = HttpRequest()
     request.session = engine.SessionStore(morsel.value)
     user = get_user(request)
-    return user if isinstance(user, User) and user.is_active else None
+    if not isinstance(user, User) or not user.is_active:
+        return None
+    return of_user(user, web_session=request.session.session_key or "")
+
+
+def _principal_of_ticket(ticket: str) -> Principal:
+    row = tickets.use(ticket)
+    if row is not None:
+        principal = of_user(row.user, web_session=row.web_session)
+        if row.api_key is not None:
+            expires_at = row.api_key.expires_at
+            principal = replace(principal, api_key_id=row.api_key.pk, expires_at=expires_at)
+        if not principal.is_expired and not unwelcome([principal]):
+            return principal
+    raise AuthenticationError(
+        f"The ticket is not good here. It works once, within {tickets.TICKET_SECONDS} seconds."
+    )
 
 
 def verify_token(token: str) -> Principal:
@@ -186,24 +233,43 @@ def verify_token(token: str) -> Principal:
 
 
 def unwelcome(principals: Iterable[Principal]) -> list[Principal]:
-    """Return who of these would not be let in any more: key revoked, person deactivated."""
+    """Return who of these would not be let in any more.
+
+    That is: who was deactivated or deleted, whose key was revoked, whose Django session ended (by
+    a logout, by a change of the password, by its deletion or its age). It is read from the
+    database, so that it holds whichever process made the change.
+    """
     people = [principal for principal in principals if principal.user_id is not None]
-    users = set(
-        User.objects.filter(pk__in={p.user_id for p in people}, is_active=True).values_list(
-            "pk", flat=True
-        )
-    )
+    users = User.objects.filter(is_active=True).in_bulk({p.user_id for p in people})
     keys = set(
         ApiKey.objects.filter(
             pk__in={p.api_key_id for p in people if p.api_key_id is not None},
             revoked_at__isnull=True,
         ).values_list("pk", flat=True)
     )
+    signed_in = _signed_in({p.web_session for p in people if p.web_session}, users)
     return [
         p
         for p in people
-        if p.user_id not in users or (p.api_key_id is not None and p.api_key_id not in keys)
+        if p.user_id not in users
+        or (p.api_key_id is not None and p.api_key_id not in keys)
+        or (p.web_session and signed_in.get(p.web_session) != p.user_id)
     ]
+
+
+def _signed_in(web_sessions: Collection[str], users: Mapping[int, User]) -> dict[str, int]:
+    """Return who is signed in in each of these Django sessions that stand."""
+    if not web_sessions:
+        return {}
+    found: dict[str, int] = {}
+    hashes = {str(pk): (pk, user.get_session_auth_hash()) for pk, user in users.items()}
+    rows = WebSession.objects.filter(session_key__in=web_sessions, expire_date__gt=timezone.now())
+    for row in rows:
+        kept = row.get_decoded()
+        pk, expected = hashes.get(str(kept.get(SESSION_KEY)), (0, ""))
+        if pk and secrets.compare_digest(str(kept.get(HASH_SESSION_KEY, "")), expected):
+            found[row.session_key] = pk
+    return found
 
 
 def create_api_key(user: User, *, name: str, scopes: Iterable[str] = ()) -> str:

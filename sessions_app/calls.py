@@ -1,4 +1,4 @@
-"""Tool calls as rows: opened before anybody hears of them, answered once (DESIGN D6, notes G5, G6).
+"""Tool calls as rows: opened before anybody hears of them, answered once.
 
 A wait is a row with a deadline: for the session's client (UAMP §5.14), for a person who has to
 allow the call, for a worker, or for another agent. Everything here is synchronous.
@@ -20,7 +20,9 @@ from chat_app import contents
 from chat_app import selectors as chats
 from sessions_app.models import Response, Session, ToolCall
 from sessions_app.services import take_media
-from uamp import ErrorCode, RemoteProtocolError
+from sessions_app.states import ToolCallTrigger
+from sessions_app.transitions import end_call, move, move_row
+from uamp import ErrorCode, RemoteProtocolError, ResponseTrigger
 from uamp import events as ev
 
 if TYPE_CHECKING:
@@ -72,10 +74,11 @@ def open_call(
     """
     seconds = settings.UAMP_APPROVAL_SECONDS if needs_approval else settings.UAMP_TOOL_WAIT_SECONDS
     with transaction.atomic():
-        held = Response.objects.filter(
-            pk=response_id, fence=fence, status__in=Response.LIVE
-        ).update(
-            status=Response.Status.WAITING, text=text, output=msgspec.to_builtins(tuple(output))
+        held = move(
+            Response.objects.filter(pk=response_id, fence=fence),
+            ResponseTrigger.WAIT,
+            text=text,
+            output=msgspec.to_builtins(tuple(output)),
         )
         if not held:
             return None
@@ -121,7 +124,7 @@ def record_tool_result(session: OpenSession, result: ev.ToolResult) -> tuple[str
             .first()
         )
         if row is not None and row.status == ToolCall.Status.WAITING:
-            row.status = ToolCall.Status.FAILED if result.is_error else ToolCall.Status.DONE
+            move_row(row, ToolCallTrigger.FAIL if result.is_error else ToolCallTrigger.FINISH)
             row.result, row.is_error = result.result, result.is_error
             items = take_media(result.content_items or (), session.principal)
             row.content_items = msgspec.to_builtins(items)
@@ -165,10 +168,11 @@ def decide_call(session: OpenSession, answer: ev.ToolApprove) -> ToolCall | None
             raise _unknown_call(answer.call_id)
         row.decided_by_id, row.decided_at = session.principal.user_id, now
         if answer.approved:
-            row.status = ToolCall.Status.QUEUED
+            move_row(row, ToolCallTrigger.ALLOW)
             row.deadline = now + timedelta(seconds=settings.UAMP_TOOL_WAIT_SECONDS)
         else:
-            row.status, row.is_error, row.finished_at = ToolCall.Status.FAILED, True, now
+            move_row(row, ToolCallTrigger.FAIL)
+            row.is_error, row.finished_at = True, now
             row.result = _refusal(session.principal.username, answer.reason)
         row.save()
     return row
@@ -203,7 +207,10 @@ def _was_decided(session: OpenSession, answer: ev.ToolApprove) -> bool:
 def asking_calls(chat_id: str) -> list[ev.ToolApprovalRequired]:
     """Return what somebody in a chat is asked to allow, the oldest first."""
     rows = ToolCall.objects.filter(
-        asked_in=chat_id, status=ToolCall.Status.ASKING, response__status__in=Response.LIVE
+        asked_in=chat_id,
+        status=ToolCall.Status.ASKING,
+        finished_at__isnull=True,
+        response__finished_at__isnull=True,
     )
     return [
         ev.ToolApprovalRequired(
@@ -279,8 +286,9 @@ def answer_call(pk: int, answer: CallAnswer, *, at: datetime) -> None:
 
     What the other agent made may then be read, passed on and shown where it was asked for.
     """
-    answered = ToolCall.objects.filter(pk=pk, status=ToolCall.Status.WAITING).update(
-        status=ToolCall.Status.FAILED if answer.is_error else ToolCall.Status.DONE,
+    answered = end_call(
+        ToolCall.objects.filter(pk=pk, status=ToolCall.Status.WAITING),
+        ToolCall.Status.FAILED if answer.is_error else ToolCall.Status.DONE,
         result=answer.result,
         is_error=answer.is_error,
         content_items=msgspec.to_builtins(answer.content_items),
@@ -295,7 +303,7 @@ def live_children(response_id: str) -> list[str]:
     """Return the responses that other agents still make for a response."""
     return list(
         Response.objects.filter(
-            session__parent_call__response_id=response_id, status__in=Response.LIVE
+            session__parent_call__response_id=response_id, finished_at__isnull=True
         ).values_list("pk", flat=True)
     )
 
@@ -306,7 +314,10 @@ def work_under_way(chat_id: str) -> list[ev.Event]:
     Each is a `tool_call` delta with whole arguments, and its last progress if it told any.
     """
     rows = ToolCall.objects.filter(
-        response__chat_id=chat_id, response__status__in=Response.LIVE, status__in=ToolCall.OPEN
+        response__chat_id=chat_id,
+        response__finished_at__isnull=True,
+        status__in=ToolCall.OPEN,
+        finished_at__isnull=True,
     ).exclude(kind=ToolCall.Kind.CLIENT)
     told: list[ev.Event] = []
     for row in rows.order_by("id"):
@@ -324,7 +335,11 @@ def _last_progress(row: ToolCall) -> ev.Progress | None:
     if row.progress is not None:
         return msgspec.convert(row.progress, ev.Progress)
     inner = (
-        ToolCall.objects.filter(response__session__parent_call=row, status__in=ToolCall.OPEN)
+        ToolCall.objects.filter(
+            response__session__parent_call=row,
+            status__in=ToolCall.OPEN,
+            finished_at__isnull=True,
+        )
         .select_related("response__agent")
         .last()
     )
@@ -350,18 +365,19 @@ def expire_calls() -> list[ToolCall]:
     }
     # Another agent has its own time, and may have to wait for a person.
     at_work = Session.objects.filter(
-        parent_call=OuterRef("pk"), responses__status__in=Response.LIVE
+        parent_call=OuterRef("pk"), responses__finished_at__isnull=True
     )
     late = list(
-        ToolCall.objects.filter(status__in=unheard, deadline__lt=now).exclude(
-            Q(kind=ToolCall.Kind.AGENT) & Exists(at_work)
-        )
+        ToolCall.objects.filter(
+            status__in=unheard, finished_at__isnull=True, deadline__lt=now
+        ).exclude(Q(kind=ToolCall.Kind.AGENT) & Exists(at_work))
     )
     ended = []
     for row in late:
         status = ToolCall.Status(row.status)
-        if ToolCall.objects.filter(pk=row.pk, status=status, deadline=row.deadline).update(
-            status=ToolCall.Status.FAILED,
+        if move(
+            ToolCall.objects.filter(pk=row.pk, status=status, deadline=row.deadline),
+            ToolCallTrigger.FAIL,
             is_error=True,
             result=unheard[status],
             finished_at=now,

@@ -6,9 +6,11 @@ A session speaks in its own chat only, and only co-members hear it.
 from __future__ import annotations
 
 import time
+import uuid
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+from django.core.cache import cache
 
 from chat_app import fanout
 from chat_app import selectors as chats
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
     from sessions_app.auth import Principal
     from sessions_app.peer import Peer
 
-TYPING_SECONDS: Final = 3.0
+# So long a call is known to clients that name none.
+CALL_SECONDS: Final = 12 * 3600
 
 
 def _chat_of(attached: Attached, chat_id: str | None) -> str:
@@ -35,11 +38,11 @@ def _chat_of(attached: Attached, chat_id: str | None) -> str:
 
 
 async def take_typing(peer: Peer, event: ev.InputTyping) -> None:
-    """Tell the others that somebody types; kept by nobody, at most every TYPING_SECONDS."""
+    """Send on that a member types, at most once in `typing_interval_seconds`; no row is written."""
     attached = peer.attached_to(event)
     chat_id = _chat_of(attached, event.chat_id)
     now = time.monotonic()
-    if event.is_typing and now - attached.typed_at < TYPING_SECONDS:
+    if event.is_typing and now - attached.typed_at < peer.limits.typing_interval_seconds:
         return
     attached.typed_at = now if event.is_typing else 0.0
     principal = attached.session.principal
@@ -90,10 +93,19 @@ async def mark_read(peer: Peer, event: ev.MessageRead) -> None:
 async def relay_voice(
     peer: Peer, event: ev.VoiceInvite | ev.VoiceAccept | ev.VoiceDecline | ev.VoiceEnd
 ) -> None:
-    """Pass a call event to the chat, or to the one member it names (UAMP §7.3, DESIGN D14)."""
+    """Pass a call event to the chat, or to the one member it names (UAMP §7.3).
+
+    The client that begins a call without a `call_id` is told the one that the server gave it, by
+    its own `voice.invite`. No agent takes calls: in a chat of a client and its agent the answer is
+    `voice.decline`.
+    """
     attached = peer.attached_to(event)
     principal = attached.session.principal
     chat_id = _chat_of(attached, event.chat_id)
+    if isinstance(event, ev.VoiceInvite) and not attached.session.is_shared:
+        declined = ev.VoiceDecline(call_id=event.call_id, chat_id=chat_id, reason="unsupported")
+        peer.reply(declined, session_id=attached.session.wire_id, in_reply_to=event.event_id)
+        return
     members = await database.run(chats.member_ids, chat_id)
     to_user_id = None
     if event.to is not None:
@@ -102,8 +114,10 @@ async def relay_voice(
         raise RemoteProtocolError(
             ErrorCode.CHAT_NOT_FOUND, "Calls go to members of the session's chat."
         )
+    call_id = await database.run(_call_of, event, chat_id)
     relayed = msgspec.structs.replace(
         event,
+        call_id=call_id,
         event_id=None,
         timestamp=None,
         session_id=None,
@@ -111,3 +125,26 @@ async def relay_voice(
         chat_id=chat_id,
     )
     await _signal(principal, chat_id, relayed, to_user_id=to_user_id)
+    if isinstance(event, ev.VoiceInvite) and event.call_id is None:
+        peer.reply(relayed, session_id=attached.session.wire_id, in_reply_to=event.event_id)
+
+
+def _call_of(
+    event: ev.VoiceInvite | ev.VoiceAccept | ev.VoiceDecline | ev.VoiceEnd, chat_id: str
+) -> str:
+    """Return the call that an event is about: the one it names, a new one, or the chat's last one.
+
+    The cache is common to all processes. Synchronous.
+    """
+    key = f"call:{chat_id}"
+    call_id = event.call_id
+    if call_id is None:
+        call_id = f"call_{uuid.uuid4().hex}" if isinstance(event, ev.VoiceInvite) else None
+        call_id = call_id or cache.get(key)
+    if call_id is None:
+        raise RemoteProtocolError(
+            ErrorCode.INVALID_EVENT, "No call is under way in this chat. Name one in call_id."
+        )
+    if not isinstance(event, ev.VoiceEnd | ev.VoiceDecline):
+        cache.set(key, call_id, CALL_SECONDS)
+    return str(call_id)

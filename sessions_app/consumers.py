@@ -1,7 +1,7 @@
 """UAMP over WebSocket (§13.1): one event per text frame, sessions multiplexed (§10).
 
 The consumer is a shell: frames in go to `handlers.receive`, frames out come from the peer's pump.
-`dispatch` does no thread hop (notes/stack.md §4.1); whatever touches the database goes through
+`dispatch` does no thread hop; whatever touches the database goes through
 `database.run`.
 """
 
@@ -20,8 +20,8 @@ from django.db import DatabaseError, InterfaceError
 
 from chat_app import fanout
 from sessions_app import auth, database, handlers, presence, runner
+from sessions_app.pacing import Pace
 from sessions_app.peer import CLOSE_UNAUTHORIZED, Defaults, Peer
-from sessions_app.rates import Bucket
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +32,6 @@ CLOSE_FORBIDDEN: Final = 4403
 CLOSE_TOO_MANY: Final = 4429
 CLOSE_UNRESPONSIVE: Final = 1013
 CLOSE_RESTART: Final = 1012
-SEND_SECONDS: Final = 30.0
 
 
 class UampConsumer(AsyncWebsocketConsumer):
@@ -75,16 +74,18 @@ class UampConsumer(AsyncWebsocketConsumer):
             source=process,
             origin=self.channel_name,
             follow=self._follow,
+            release=self._release,
             defaults=Defaults(
                 agent=url.get("agent") or handshake.headers.get("x-agent-id"),
                 chat=url.get("chat_id") or handshake.headers.get("x-chat-id"),
+                payment_token=handshake.payment_token or None,
             ),
         )
-        self._bucket = Bucket(
-            settings.UAMP_EVENTS_PER_MINUTE,
-            float(settings.UAMP_EVENTS_BURST),
-            time.monotonic(),
-            capacity=settings.UAMP_EVENTS_BURST,
+        self._pace = Pace(
+            per_minute=settings.UAMP_EVENTS_PER_MINUTE,
+            burst=settings.UAMP_EVENTS_BURST,
+            left=settings.UAMP_EVENTS_BURST,
+            at=time.monotonic(),
         )
         await self.accept()
         process.followers.add(self.peer)
@@ -96,21 +97,24 @@ class UampConsumer(AsyncWebsocketConsumer):
             logger.warning("nobody was told that %s is online", principal.key, exc_info=True)
 
     async def websocket_receive(self, message: Mapping[str, Any]) -> None:
-        """Take one frame. A flooding client is read more slowly, not buffered (notes G11)."""
-        if not self._bucket.take(time.monotonic()):
-            await asyncio.sleep(self._bucket.seconds_until_next)
+        """Take one frame. A client that sends too fast is read more slowly, not buffered."""
+        if pause := self._pace.wait(time.monotonic()):
+            await asyncio.sleep(pause)
+        await self.peer.room()
         text = message.get("text")
         await handlers.receive(self.peer, message["bytes"] if text is None else text)
 
     async def websocket_disconnect(self, message: Mapping[str, Any]) -> None:
-        """Let go of the socket; its sessions can be resumed and its responses go on (D3)."""
+        """Let go of the socket; its sessions can be resumed and its responses go on."""
         logger.debug("socket closed with %s", message.get("code"))
         if self._pump is not None:
             self._pump.cancel()
             await asyncio.wait([self._pump])
-            for session_id in list(self.peer.sessions):
+            held = self.peer.session_ids
+            for session_id in held:
                 self.peer.detach(session_id)
             self.process.followers.discard(self.peer)
+            await self.process.release_sessions(held, held_by=self.channel_name)
         try:
             for group in self._groups:
                 await self.channel_layer.group_discard(group, self.channel_name)
@@ -122,19 +126,22 @@ class UampConsumer(AsyncWebsocketConsumer):
     async def _send_frames(self) -> None:
         try:
             while (batch := await self.peer.batch()) is not None:
-                async with asyncio.timeout(SEND_SECONDS):
-                    for outgoing in batch:
-                        await self.base_send({"type": "websocket.send", "text": outgoing.text})
+                for outgoing in batch:
+                    # A client that stopped reading is disconnected below (UAMP_STALL_SECONDS):
+                    # what it missed it can resume.
+                    await self.base_send({"type": "websocket.send", "text": outgoing.text})
             await self.close(self.peer.closed_with)
-        except TimeoutError:
-            # A reader that stopped: what it misses it can resume (notes G10).
-            with contextlib.suppress(Exception):
-                await self.close(CLOSE_UNRESPONSIVE)
         except Exception:
-            # The socket may have gone in the middle of a send; resuming covers both.
+            # The socket may have gone in the middle of a send.
             logger.debug("the socket went while frames were sent", exc_info=True)
             with contextlib.suppress(Exception):
                 await self.close(CLOSE_UNRESPONSIVE)
+        finally:
+            self.peer.abandon()
+
+    def _release(self, session_id: str) -> None:
+        released = self.process.release_sessions([session_id], held_by=self.channel_name)
+        self.process.spawn(released, name="release")
 
     async def _follow(self, chat_id: str) -> None:
         group = fanout.chat_group(chat_id)

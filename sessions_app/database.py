@@ -1,4 +1,4 @@
-"""The bounded executor on which sockets and runs reach the database (DESIGN D9, notes F6).
+"""The bounded executor on which sockets and runs reach the database.
 
 Channels would run every socket of a process on one shared thread; one slow query would stop all.
 """

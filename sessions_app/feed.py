@@ -2,7 +2,7 @@
 
 Live messages are only hints. The feed knows how far it is (`cursor`, and per running response how
 many code points were sent); what does not join on is fetched from the log and the response rows,
-so that a lost layer message, a new socket and a slow one are all the same case (D2, notes G3).
+so that a lost layer message, a new socket and a slow one are all the same case.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class Feed:
 
     `emit` takes a frame without `session_id`, and the `seq` of a durable event or None. That the
     person of the session leaves the chat is the last that it says; `on_left` is called then. With
-    `later` a long log is read a page at a time: it takes what goes on when the page was sent.
+    `later` a long log is read a page at a time, and less of it when `is_full` says that enough
+    waits: it takes what goes on when that was sent.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Feed:
         user_id: int | None = None,
         on_left: Callable[[], None] | None = None,
         later: Callable[[Callable[[], Reading]], None] | None = None,
+        is_full: Callable[[], bool] = lambda: False,
     ) -> None:
         self.chat_id = chat_id
         self.cursor = cursor
@@ -80,6 +82,7 @@ class Feed:
         self._user_id = user_id
         self._on_left = on_left
         self._later = later
+        self._is_full = is_full
         # Running responses, and how many code points of each were sent.
         self._sent: dict[str, int] = {}
 
@@ -114,7 +117,7 @@ class Feed:
     def replace(self, response_id: str, text: str) -> None:
         """Take the text of a response that another process goes on with, from its checkpoint.
 
-        What was sent beyond that is not said again: offset 0 replaces all text (D2).
+        What was sent beyond that is not said again: offset 0 replaces all text.
         """
         if response_id in self._sent:
             self._emit_text(response_id, 0, text)
@@ -149,6 +152,10 @@ class Feed:
             for entry in page:
                 text = fanout.frame_of(entry.payload, entry.seq)
                 self._deliver(entry.seq, entry.type, entry.response_id, text, replay=replay)
+                if self._later is not None and self._is_full():
+                    # The rest of the page is read again when this was sent.
+                    self._later(partial(self.catch_up, replay=replay))
+                    return
             if len(page) < PAGE:
                 return
             if self._later is not None:
@@ -156,7 +163,7 @@ class Feed:
                 return
 
     async def catch_up_running(self) -> None:
-        """Send the state of what runs now: the thought, then all text so far at offset 0 (D2)."""
+        """Send the state of what runs now: the thought, then all text so far at offset 0."""
         for running in await self._source.running(self.chat_id):
             if running.response_id not in self._sent:
                 # Its beginning is further back in the log than this session began to read.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
-from random import getrandbits
+from random import Random
 from typing import TYPE_CHECKING, Final
 
 import uamp
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 # A UUID of version 4 has 122 free bits; these are the others.
 _FREE_BITS: Final = 0xFFFFFFFF_FFFF_0FFF_3FFF_FFFFFFFFFFFF
 _VERSION_4: Final = 0x00000000_0000_4000_8000_000000000000
+# A generator of its own: a tool or a library that calls random.seed() would repeat ids, and so
+# would a worker that was forked with the state of its parent.
+_random: Final = Random()  # noqa: S311 an id is no secret
+os.register_at_fork(after_in_child=_random.seed)
 
 
 def new_event_id() -> str:
@@ -22,7 +27,7 @@ def new_event_id() -> str:
 
     There is one in each of the many frames of an answer: no system call for it.
     """
-    digits = f"{getrandbits(128) & _FREE_BITS | _VERSION_4:032x}"
+    digits = f"{_random.getrandbits(128) & _FREE_BITS | _VERSION_4:032x}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 

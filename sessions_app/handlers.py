@@ -1,4 +1,4 @@
-"""What each client event does: decode, one service, answer (DESIGN §3). `HANDLERS` is the table.
+"""What each client event does: decode, one service, answer. `HANDLERS` is the table.
 
 A handler never waits for an agent: responses run by themselves and are heard through the peer.
 """
@@ -9,6 +9,7 @@ import asyncio
 import hashlib
 import logging
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
@@ -18,9 +19,12 @@ from django.db import DatabaseError, InterfaceError
 import uamp
 from chat_app import fanout
 from chat_app import selectors as chats
-from sessions_app import calls, database, payment_requests, runner, selectors, services
+from chat_app.problems import is_out_of_space
+from sessions_app import calls, database, payers, payment_requests, runner, selectors, services
+from sessions_app.admission import check_rate
 from sessions_app.chat_events import mark_read, relay_voice, take_typing
 from sessions_app.frames import new_event_id
+from sessions_app.http_status import close_code
 from sessions_app.opening import (
     create_session,
     end_session,
@@ -28,6 +32,7 @@ from sessions_app.opening import (
     take_payment_token,
     update_session,
 )
+from sessions_app.pending_inputs import size_of
 from sessions_app.runner import TurnRequest
 from sessions_app.tasks import ring
 from uamp import ErrorCode, RemoteProtocolError
@@ -38,19 +43,23 @@ if TYPE_CHECKING:
 
     from sessions_app.attached import Attached
     from sessions_app.peer import Peer
-    from sessions_app.rates import Bucket
 
 logger = logging.getLogger(__name__)
 
 Handler: TypeAlias = "Callable[[Peer, Any], Awaitable[None]]"
 
-RATE_LIMIT_WARNING: Final = 5
-# What a session may still do when its token has expired (notes/reliability.md §3.1).
+# What a session may still do when its token has expired.
 _WITHOUT_TOKEN: Final = (ev.SessionUpdate, ev.SessionEnd, ev.SessionCreate, ev.Ping)
 
 
 async def receive(peer: Peer, raw: str | bytes) -> None:
-    """Take one frame of a client and do what it says; every failure has its answer."""
+    """Take one frame of a client and do what it says; every failure has its answer.
+
+    A connection that is being closed takes nothing: its client may not act any more.
+    """
+    if peer.closed_with is not None:
+        return
+    peer.spoke()
     try:
         events = (
             peer.connection.receive(raw, now=time.monotonic())
@@ -61,6 +70,8 @@ async def receive(peer: Peer, raw: str | bytes) -> None:
         refuse(peer, error)
         return
     for event in events:
+        asked = event.event if isinstance(event, uamp.Repeated) else event
+        peer.asks_itself = peer.asks_itself or isinstance(asked, ev.ResponseCreate)
         await handle(peer, event)
 
 
@@ -87,23 +98,28 @@ async def handle(peer: Peer, event: uamp.Event) -> None:
     except (DatabaseError, InterfaceError):
         logger.exception("the database did not take %s", uamp.type_of(event))
         refuse(peer, _internal(event, ErrorCode.UNAVAILABLE, "The server cannot store this now."))
-    except Exception:
-        # The socket lives on, and its client is told (DESIGN §5).
+    except Exception as error:
+        if is_out_of_space(error):
+            logger.exception("there is no space for %s", uamp.type_of(event))
+            refuse(
+                peer, _internal(event, ErrorCode.UNAVAILABLE, "The server cannot store this now.")
+            )
+            return
+        # The socket lives on, and its client is told.
         logger.exception("%s failed", uamp.type_of(event))
         refuse(peer, _internal(event, ErrorCode.INTERNAL_ERROR, "The server has a defect."))
 
 
 def _internal(event: uamp.Event, code: ErrorCode, message: str) -> RemoteProtocolError:
-    return RemoteProtocolError(
-        code,
-        message,
-        event_id=event.event_id,
-        session_id=event.session_id,
-        details={"retry_after": 5} if code == ErrorCode.UNAVAILABLE else None,
+    error = RemoteProtocolError(
+        code, message, details={"retry_after": 5} if code == ErrorCode.UNAVAILABLE else None
     )
+    _name(error, event)
+    return error
 
 
 def _name(error: RemoteProtocolError, event: uamp.Event) -> None:
+    error.event_type = uamp.type_of(event)
     error.event_id = error.event_id or event.event_id
     error.session_id = error.session_id or event.session_id
 
@@ -115,6 +131,8 @@ def refuse(peer: Peer, error: RemoteProtocolError) -> None:
     peer.reply(error.to_event(), session_id=error.session_id, in_reply_to=error.event_id)
     if error.fatal:
         peer.close(error.close_code or 1008)
+    elif error.event_type == "session.create":
+        peer.close_if_silent(close_code(error.code))
 
 
 def _check_token(peer: Peer, event: uamp.Event) -> None:
@@ -133,32 +151,37 @@ def _check_token(peer: Peer, event: uamp.Event) -> None:
 async def take_input(peer: Peer, event: ev.InputEvent) -> None:
     """Keep an input until its response.create (UAMP §8.5.1)."""
     attached = peer.attached_to(event)
-    limit = peer.limits.pending_inputs
     if peer.transport == "sse":
         # Two HTTP requests may meet two processes: between them the input is a row.
         event_id = event.event_id or new_event_id()
         await database.run(
-            services.keep_input, attached.session.id, event_id, uamp.to_dict(event), limit=limit
+            services.keep_input,
+            attached.session.id,
+            event_id,
+            uamp.to_dict(event),
+            size=size_of(event),
+            most=peer.limits.pending_inputs,
         )
         return
-    if len(attached.inputs) >= limit:
-        raise RemoteProtocolError(
-            ErrorCode.TOO_MANY_INPUTS, "Too many inputs wait. Send response.create."
-        )
-    attached.inputs.append(event)
+    attached.inputs.add(event, attached.session.principal.counted_as)
     attached.auto_started = ()
-    if len(peer.sessions) > 1 and settings.UAMP_AUTO_RESPOND_MS:
+    is_text = isinstance(event, ev.InputText)
+    if attached.auto_respond is not None:
+        # More comes: the turn is not complete.
+        attached.auto_respond.cancel()
+        attached.auto_respond = None
+    if is_text and len(peer.sessions) > 1 and not peer.asks_itself:
         _respond_later(peer, attached)
 
 
 def _respond_later(peer: Peer, attached: Attached) -> None:
     """UAMP §10.4 prints an answer to an input.text that no response.create follows."""
-    if attached.auto_respond is not None:
-        attached.auto_respond.cancel()
+    if not settings.UAMP_AUTO_RESPOND_MS:
+        return
 
     def respond() -> None:
         attached.auto_respond = None
-        create = ev.ResponseCreate(event_id=new_event_id(), session_id=attached.session.id)
+        create = ev.ResponseCreate(event_id=new_event_id(), session_id=attached.session.wire_id)
         runner.current().spawn(_auto_respond(peer, attached, create), name="auto_respond")
 
     attached.auto_respond = asyncio.get_running_loop().call_later(
@@ -167,7 +190,10 @@ def _respond_later(peer: Peer, attached: Attached) -> None:
 
 
 async def _auto_respond(peer: Peer, attached: Attached, create: ev.ResponseCreate) -> None:
-    if attached.inputs and attached.session.id in peer.sessions:
+    if peer.asks_itself or await database.run(payers.may_cost, attached.session):
+        # Nobody pays for what they did not ask for.
+        return
+    if attached.inputs and attached.session.wire_id in peer.sessions:
         await handle(peer, create)
         attached.auto_started = tuple(attached.listener.runs)
 
@@ -183,12 +209,14 @@ async def create_response(peer: Peer, event: ev.ResponseCreate) -> None:
         _tell_created(peer, event, attached.auto_started)
         attached.auto_started = ()
         return
-    inputs, attached.inputs = attached.inputs, []
+    inputs = attached.inputs.take()
     try:
-        _check_rate(peer, attached)
+        # A turn counts as one answer also where it starts none; `_admit` counts the others.
+        await check_rate(peer, attached.session.principal, "responses", attached.session.wire_id)
         await _start(peer, event, attached, inputs)
-    except RemoteProtocolError:
-        # The turn did not happen: all of it can be sent again, under the same ids.
+    except (RemoteProtocolError, DatabaseError, InterfaceError):
+        # All of it can be sent again, under the same ids: if the turn was written after all, its
+        # client is told what it led to.
         for given in inputs:
             peer.connection.forget(given)
         raise
@@ -219,17 +247,32 @@ async def _start(
         pending_input_ids=attached.pending_input_ids,
         origin=peer.origin,
         pay=peer.pay,
+        admit=partial(_admit, peer, attached),
     )
     for given in inputs:
         if isinstance(given, ev.InputText) and given.payment_token:
-            await take_payment_token(peer, attached.session, given.payment_token)
+            await take_payment_token(attached.session, given.payment_token)
     listener = None if peer.transport == "sse" else attached.listener
-    started = await runner.start_response(request, listener)
+    try:
+        started = await runner.start_response(request, listener)
+    except RemoteProtocolError as refusal:
+        if refusal.code == ErrorCode.EVENT_TOO_LARGE and attached.pending_input_ids:
+            # Kept, they would make every later turn of the session too large as well.
+            await database.run(services.discard_inputs, attached.pending_input_ids)
+        raise
+    peer.has_begun = peer.has_begun or bool(started.response_ids)
     if started.repeated:
         await _tell_again(peer, event, attached, started.response_ids)
     elif listener is not None:
         for run in started.runs:
             listener.hear(run)
+
+
+async def _admit(peer: Peer, attached: Attached, answers: int) -> None:
+    """Count the answers of a turn but the first, all of them or none."""
+    session = attached.session
+    if answers > 1:
+        await check_rate(peer, session.principal, "responses", session.wire_id, cost=answers - 1)
 
 
 def _digest(event: ev.ResponseCreate) -> str:
@@ -252,32 +295,8 @@ async def _tell_again(
     )
     for entry in entries:
         text = fanout.frame_of(entry.payload, entry.seq)
-        peer.send_frame(uamp.stamp_session(text, attached.session.id), attached.session.id)
-
-
-def _check_rate(peer: Peer, attached: Attached) -> None:
-    principal = attached.session.principal
-    if principal.is_anonymous:
-        limit, name = settings.UAMP_ANONYMOUS_RESPONSES_PER_MINUTE, f"ip:{principal.address}"
-    else:
-        limit, name = settings.UAMP_RESPONSES_PER_MINUTE, principal.key
-    bucket = runner.current().rates.bucket(name, limit, time.monotonic())
-    allowed = bucket.take(time.monotonic())
-    if not allowed or bucket.remaining < RATE_LIMIT_WARNING:
-        peer.reply(_rate_limit(bucket), session_id=attached.session.id)
-    if not allowed:
-        raise RemoteProtocolError(
-            ErrorCode.RATE_LIMITED,
-            f"At most {limit} responses a minute. Wait a moment, then send it again.",
-            details={"retry_after": round(bucket.seconds_until_next, 1)},
-        )
-
-
-def _rate_limit(bucket: Bucket) -> ev.RateLimit:
-    missing = (bucket.limit - bucket.tokens) * 60 / bucket.limit if bucket.limit else 60.0
-    return ev.RateLimit(
-        limit=bucket.limit, remaining=bucket.remaining, reset_at=int(time.time() + missing)
-    )
+        wire_id = attached.session.wire_id
+        peer.send_frame(uamp.stamp_session(text, wire_id), wire_id)
 
 
 async def cancel_response(peer: Peer, event: ev.ResponseCancel) -> None:
@@ -319,6 +338,7 @@ async def take_approval(peer: Peer, event: ev.ToolApprove) -> None:
     await runner.tell_decision(session.chat_id, done)
     if event.approved:
         await database.run(ring, row.pk)
+        await runner.current().call_decided(row.response_id, row.pk)
     else:
         await runner.current().settle_call(row.response_id, row.pk)
 
@@ -339,6 +359,8 @@ async def take_payment(peer: Peer, event: ev.PaymentSubmit) -> None:
     """Take a payment that a response waits for (UAMP §5.15); what is not due is refused."""
     attached = peer.attached_to(event)
     session = attached.session
+    # Each payment reads tokens and locks accounts, also one that is refused.
+    await check_rate(peer, session.principal, "payments", session.wire_id)
     try:
         row, _ = await database.run(payment_requests.submit, session, event)
     except LookupError:
@@ -346,7 +368,7 @@ async def take_payment(peer: Peer, event: ev.PaymentSubmit) -> None:
             ErrorCode.PAYMENT_NOT_DUE, "No payment is due in this session; nothing was charged."
         ) from None
     except payment_requests.PaymentRefused as refused:
-        peer.reply(refused.event, session_id=session.id, in_reply_to=event.event_id)
+        peer.reply(refused.event, session_id=session.wire_id, in_reply_to=event.event_id)
         return
     if row.token_id and row.response.session_id == session.id:
         # The next answers of the session are paid with it too, as with session.update.

@@ -1,4 +1,4 @@
-"""UAMP sessions, responses and tool calls as rows, and the keys that open them (DESIGN D3, D6, D8).
+"""UAMP sessions, responses and tool calls as rows, and the keys that open them.
 
 A row in a running state carries a lease and a fence: who holds the fence number writes, and a
 sweeper takes over what nobody renewed.
@@ -16,6 +16,19 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from sessions_app.states import (
+    TOOL_CALL_TRANSITIONS,
+    PaymentState,
+    ToolCallState,
+)
+from uamp import (
+    RESPONSE_TRANSITIONS,
+    SESSION_TRANSITIONS,
+    ResponseState,
+    SessionState,
+    unfinished,
+)
+
 
 def new_session_id() -> str:
     """Return a session id: `sess_` and 128 random bits in hex."""
@@ -31,10 +44,11 @@ class Session(models.Model):
     """A UAMP session (§8.8): who talks, to which agent, in which chat, with what configuration."""
 
     class Status(models.TextChoices):
-        """UAMP §8.8."""
+        """The states of `uamp.state.SESSION_TRANSITIONS`."""
 
-        ACTIVE = "active"
-        CLOSED = "closed"
+        IDLE = SessionState.IDLE.value, "idle: no connection holds it"
+        ACTIVE = SessionState.ACTIVE.value, "active: a connection holds it"
+        CLOSED = SessionState.CLOSED.value
 
     class Transport(models.TextChoices):
         """How the session was opened."""
@@ -44,7 +58,12 @@ class Session(models.Model):
         BATCH = "batch"
         DELEGATE = "delegate", "another agent"
 
+    # The states of a session that can be used and resumed.
+    OPEN: ClassVar = tuple(state.value for state in unfinished(SESSION_TRANSITIONS))
+
     id = models.CharField(primary_key=True, max_length=64, default=new_session_id)
+    # The id that a client chose: the session's name on the wire, unique among its principal's own.
+    client_id = models.CharField(max_length=64, blank=True)
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.CASCADE, null=True, blank=True, related_name="+"
     )
@@ -54,14 +73,21 @@ class Session(models.Model):
         "sessions_app.ApiKey", models.SET_NULL, null=True, blank=True, related_name="sessions"
     )
     agent = models.ForeignKey(
-        "agents_app.Agent", models.SET_NULL, null=True, blank=True, related_name="+"
+        "agents_app.Agent",
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_index=False,
     )
     chat = models.ForeignKey("chat_app.Chat", models.CASCADE, related_name="sessions")
     # True when the client named the chat: it then hears the whole chat, not only its own turns.
     chat_scoped = models.BooleanField(default=False)
     # Where the chat's log stood: a stream without Last-Event-ID begins there.
     opened_seq = models.BigIntegerField(default=0)
-    status = models.CharField(max_length=10, choices=Status, default=Status.ACTIVE)
+    status = models.CharField(max_length=10, choices=Status, default=Status.IDLE)
+    # The connection that took it last: an older one that ends later does not make it idle.
+    held_by = models.CharField(max_length=120, blank=True)
     transport = models.CharField(max_length=10, choices=Transport)
     uamp_version = models.CharField(max_length=10)
     config = models.JSONField(default=dict)
@@ -83,12 +109,31 @@ class Session(models.Model):
 
         permissions: ClassVar = [("end_session", "Can end sessions")]
         indexes: ClassVar = [
-            models.Index(fields=["status", "created_at"], name="session_listing"),
-            models.Index(fields=["seen_at"], condition=Q(status="active"), name="idle_sessions"),
+            models.Index(fields=["-created_at", "-id"], name="session_listing"),
+            models.Index(fields=["status", "-created_at", "-id"], name="session_states"),
+            models.Index(fields=["transport", "-created_at", "-id"], name="session_transports"),
+            models.Index(fields=["agent", "-created_at", "-id"], name="sessions_of_an_agent"),
+            models.Index(fields=["status", "seen_at"], name="sessions_seen"),
+        ]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(status__in=[state.value for state in SessionState]),
+                name="session_state_is_known",
+            ),
+            models.UniqueConstraint(
+                fields=["principal", "client_id"],
+                condition=~Q(client_id=""),
+                name="client_id_is_unique_to_its_principal",
+            ),
         ]
 
     def __str__(self) -> str:
         return self.id
+
+    @property
+    def wire_id(self) -> str:
+        """Its id on the wire."""
+        return self.client_id or self.id
 
 
 class PendingInput(models.Model):
@@ -98,9 +143,12 @@ class PendingInput(models.Model):
     """
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
-    session = models.ForeignKey(Session, models.CASCADE, related_name="pending_inputs")
+    session = models.ForeignKey(
+        Session, models.CASCADE, related_name="pending_inputs", db_index=False
+    )
     event_id = models.CharField(max_length=128)
     payload = models.JSONField()
+    size_bytes = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -115,10 +163,12 @@ class PendingInput(models.Model):
 
 
 class InboundEvent(models.Model):
-    """What a client event led to, so that sending it again has no second effect (notes G2)."""
+    """What a client event led to, so that sending it again has no second effect."""
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
-    session = models.ForeignKey(Session, models.CASCADE, related_name="inbound_events")
+    session = models.ForeignKey(
+        Session, models.CASCADE, related_name="inbound_events", db_index=False
+    )
     event_id = models.CharField(max_length=128)
     sha256 = models.CharField(max_length=64)
     # {"message_id", "response_ids", "first_seq"} of what it started.
@@ -142,20 +192,23 @@ class Response(models.Model):
     class Status(models.TextChoices):
         """The states of `uamp.state.RESPONSE_TRANSITIONS`."""
 
-        IN_PROGRESS = "in_progress"
-        WAITING = "waiting", "waiting for a tool result"
-        COMPLETED = "completed"
-        CANCELLED = "cancelled"
-        FAILED = "failed"
+        QUEUED = ResponseState.QUEUED.value, "queued: no process runs it"
+        IN_PROGRESS = ResponseState.IN_PROGRESS.value, "in progress"
+        WAITING = ResponseState.WAITING.value, "waiting for a tool, a person or a payment"
+        COMPLETED = ResponseState.COMPLETED.value
+        CANCELLED = ResponseState.CANCELLED.value
+        FAILED = ResponseState.FAILED.value
 
-    LIVE: ClassVar = ("in_progress", "waiting")
+    LIVE: ClassVar = tuple(state.value for state in unfinished(RESPONSE_TRANSITIONS))
 
     id = models.CharField(primary_key=True, max_length=40, default=new_response_id)
     chat = models.ForeignKey("chat_app.Chat", models.CASCADE, related_name="responses")
     session = models.ForeignKey(
         Session, models.SET_NULL, null=True, blank=True, related_name="responses"
     )
-    agent = models.ForeignKey("agents_app.Agent", models.CASCADE, related_name="responses")
+    agent = models.ForeignKey(
+        "agents_app.Agent", models.CASCADE, related_name="responses", db_index=False
+    )
     # The message that is answered; None when an answer is made again from the conversation.
     message = models.ForeignKey(
         "chat_app.Message", models.SET_NULL, null=True, blank=True, related_name="+"
@@ -163,7 +216,7 @@ class Response(models.Model):
     status = models.CharField(max_length=12, choices=Status, default=Status.IN_PROGRESS)
     # What this response overrides of its session: instructions, tools, format, model, context.
     request = models.JSONField(default=dict)
-    # The answer so far while it runs, flushed a few times a second (DESIGN D2).
+    # The answer so far while it runs, flushed a few times a second.
     text = models.TextField(blank=True)
     output = models.JSONField(default=list)
     usage = models.JSONField(null=True, blank=True)
@@ -176,23 +229,34 @@ class Response(models.Model):
     finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        """A response that ended has no lease; the sweeper asks for expired ones."""
+        """Live responses are those without `finished_at`; ended ones are listed newest first."""
 
         indexes: ClassVar = [
+            # SQLite does not see that `status IN (?, ?)` implies a condition on the status.
             models.Index(
                 fields=["lease_until"],
-                condition=Q(status__in=("in_progress", "waiting")),
+                condition=Q(finished_at__isnull=True),
                 name="live_response_lease",
             ),
             models.Index(
                 fields=["chat"],
-                condition=Q(status__in=("in_progress", "waiting")),
+                condition=Q(finished_at__isnull=True),
                 name="live_response_of_chat",
             ),
+            models.Index(
+                fields=["session"],
+                condition=Q(finished_at__isnull=True),
+                name="live_response_of_session",
+            ),
+            models.Index(fields=["-created_at", "-id"], name="response_listing"),
+            models.Index(fields=["status", "-created_at", "-id"], name="response_states"),
+            models.Index(fields=["agent", "-created_at", "-id"], name="responses_of_an_agent"),
         ]
         constraints: ClassVar = [
             models.CheckConstraint(
-                condition=Q(status__in=("in_progress", "waiting"), finished_at__isnull=True)
+                condition=Q(
+                    status__in=("queued", "in_progress", "waiting"), finished_at__isnull=True
+                )
                 | Q(status__in=("completed", "cancelled", "failed"), finished_at__isnull=False),
                 name="an_ended_response_says_when",
             )
@@ -203,7 +267,7 @@ class Response(models.Model):
 
 
 class ToolCall(models.Model):
-    """One tool call of a response. For a long tool the row is the queue (DESIGN D6)."""
+    """One tool call of a response. For a long tool the row is the queue."""
 
     class Kind(models.TextChoices):
         """Who executes it."""
@@ -213,26 +277,24 @@ class ToolCall(models.Model):
         AGENT = "agent", "another agent"
 
     class Status(models.TextChoices):
-        """What an open call waits for; the rest are ends.
+        """The states of `sessions_app.states.TOOL_CALL_TRANSITIONS`."""
 
-        `asking`: for a person to allow it; `waiting`: for the client or another agent; `queued`,
-        `running`: for a worker.
-        """
+        ASKING = ToolCallState.ASKING.value, "waiting for approval"
+        WAITING = ToolCallState.WAITING.value
+        QUEUED = ToolCallState.QUEUED.value
+        RUNNING = ToolCallState.RUNNING.value
+        DONE = ToolCallState.DONE.value
+        FAILED = ToolCallState.FAILED.value
+        CANCELLED = ToolCallState.CANCELLED.value
+        UNKNOWN = ToolCallState.UNKNOWN.value, "outcome unknown"
 
-        ASKING = "asking", "waiting for approval"
-        WAITING = "waiting"
-        QUEUED = "queued"
-        RUNNING = "running"
-        DONE = "done"
-        FAILED = "failed"
-        CANCELLED = "cancelled"
-        UNKNOWN = "unknown", "outcome unknown"
-
-    OPEN: ClassVar = ("asking", "waiting", "queued", "running")
+    OPEN: ClassVar = tuple(state.value for state in unfinished(TOOL_CALL_TRANSITIONS))
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     call_id = models.CharField(max_length=128)
-    response = models.ForeignKey(Response, models.CASCADE, related_name="tool_calls")
+    response = models.ForeignKey(
+        Response, models.CASCADE, related_name="tool_calls", db_index=False
+    )
     kind = models.CharField(max_length=10, choices=Kind)
     name = models.CharField(max_length=128)
     arguments = models.TextField(default="{}")
@@ -256,20 +318,29 @@ class ToolCall(models.Model):
     finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        """A call id is used once per response; open calls are what sweepers ask for."""
+        """A call id is used once per response; open calls are those without `finished_at`."""
 
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["response", "call_id"], name="call_id_is_used_once")
+            models.UniqueConstraint(fields=["response", "call_id"], name="call_id_is_used_once"),
+            models.CheckConstraint(
+                condition=Q(status__in=[state.value for state in ToolCallState]),
+                name="tool_call_state_is_known",
+            ),
         ]
         indexes: ClassVar = [
             models.Index(
                 fields=["kind", "status", "lease_until"],
-                condition=Q(status__in=("asking", "waiting", "queued", "running")),
+                condition=Q(finished_at__isnull=True),
                 name="open_tool_calls",
             ),
             models.Index(
-                fields=["asked_in"], condition=~Q(asked_in=""), name="tool_calls_asked_for"
+                fields=["asked_in"],
+                condition=Q(finished_at__isnull=True),
+                name="open_tool_calls_asked_for",
             ),
+            models.Index(fields=["call_id"], name="tool_call_ids"),
+            models.Index(fields=["status", "-id"], name="tool_call_states"),
+            models.Index(fields=["kind", "-id"], name="tool_call_kinds"),
         ]
 
     def __str__(self) -> str:
@@ -283,15 +354,17 @@ class PaymentRequest(models.Model):
     """
 
     class Status(models.TextChoices):
-        """`withdrawn`: the response ended while it waited."""
+        """The states of `sessions_app.states.PAYMENT_TRANSITIONS`."""
 
-        WAITING = "waiting"
-        PAID = "paid"
-        EXPIRED = "expired"
-        WITHDRAWN = "withdrawn"
+        WAITING = PaymentState.WAITING.value
+        PAID = PaymentState.PAID.value
+        EXPIRED = PaymentState.EXPIRED.value
+        WITHDRAWN = PaymentState.WITHDRAWN.value
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
-    response = models.ForeignKey(Response, models.CASCADE, related_name="payment_requests")
+    response = models.ForeignKey(
+        Response, models.CASCADE, related_name="payment_requests", db_index=False
+    )
     number = models.PositiveIntegerField()
     # Who is asked: a person, or with none the visitor whose session it is.
     payer = models.ForeignKey(
@@ -311,18 +384,26 @@ class PaymentRequest(models.Model):
     decided_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        """A response asks once under a number; what waits is found by its chat."""
+        """A response asks once under a number; those without `decided_at` wait."""
 
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["response", "number"], name="payment_is_asked_for_once"
             ),
             models.CheckConstraint(condition=Q(amount__gt=0), name="payment_is_of_something"),
+            models.CheckConstraint(
+                condition=Q(status__in=[state.value for state in PaymentState]),
+                name="payment_state_is_known",
+            ),
         ]
         indexes: ClassVar = [
             models.Index(
-                fields=["asked_in"], condition=Q(status="waiting"), name="waiting_payments"
-            )
+                fields=["asked_in"], condition=Q(decided_at__isnull=True), name="waiting_payments"
+            ),
+            models.Index(
+                fields=["deadline"], condition=Q(decided_at__isnull=True), name="payment_deadlines"
+            ),
+            models.Index(fields=["status", "-id"], name="payment_states"),
         ]
 
     def __str__(self) -> str:
@@ -360,3 +441,17 @@ class ApiKey(models.Model):
     def split_secret(secret: str) -> tuple[str, str]:
         """Return the prefix that names the row and the hash that proves the rest."""
         return secret[:12], hashlib.sha256(secret.encode()).hexdigest()
+
+
+class Ticket(models.Model):
+    """A one-time ticket that waits to be used (sessions_app.tickets); its secret is not kept."""
+
+    sha256 = models.CharField(primary_key=True, max_length=64)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    # What the person showed when they asked for it: a key, or the Django session of a cookie.
+    api_key = models.ForeignKey(ApiKey, models.CASCADE, null=True, blank=True, related_name="+")
+    web_session = models.CharField(max_length=40, blank=True)
+    expires_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"of {self.user_id} until {self.expires_at}"

@@ -1,6 +1,6 @@
-"""Money in the admin beside the ledger: payments that answers wait for, the dashboard (D7).
+"""Money in the admin beside the ledger: payments that answers wait for, the dashboard.
 
-The law: whoever may not see the ledger sees no amount of it here. Figures of the dashboard are
+Whoever may not see the ledger sees no amount of it here. Figures of the dashboard are
 sums that are kept for a minute (`payments_app.books`).
 """
 
@@ -101,7 +101,7 @@ class PaymentRequestAdmin(HistoryAdmin):
     """Payments that answers wait for or waited for; and the dashboard of money."""
 
     list_display = ("response", "number", "payer", "sum", "status", "created_at", "decided_at")
-    list_filter = ("status", "reason", "action")
+    list_filter = ("status",)
     list_select_related = ("response", "payer")
     search_fields = ("response__id__exact", "asked_in__exact", "payer__username__exact")
     search_help_text = "The id of a response or a chat, or the payer's name."
@@ -125,7 +125,9 @@ class PaymentRequestAdmin(HistoryAdmin):
         if not sees_money(request):
             raise PermissionDenied
         found = books.overview()
-        waiting = PaymentRequest.objects.filter(status=PaymentRequest.Status.WAITING)
+        waiting = PaymentRequest.objects.filter(
+            status=PaymentRequest.Status.WAITING, decided_at__isnull=True
+        )
         return TemplateResponse(
             request,
             "admin/sessions_app/paymentrequest/dashboard.html",

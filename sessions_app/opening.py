@@ -1,26 +1,41 @@
 """The life of sessions on a connection: create, resume, update, end, and capabilities.
 
-UAMP §5.1-5.4, §9.1, §10; resume is DESIGN D2. `session.created` is always the first answer.
+UAMP §5.1-5.4, §9.1, §10. `session.created` is always the first answer.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 from django.conf import settings
 
 import uamp
 from agents_app import selectors as agents
 from agents_app.capabilities import agent_capabilities, server_capabilities
+from agents_app.vendor_extensions import problem_of_extensions
 from payments_app import tokens
-from sessions_app import auth, calls, database, payment_requests, runner, selectors, services
+from sessions_app import (
+    auth,
+    calls,
+    database,
+    payment_requests,
+    runner,
+    selectors,
+    services,
+    session_states,
+)
+from sessions_app.admission import check_rate
 from sessions_app.frames import frame
+from sessions_app.transitions import TransitionRefused
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sessions_app.attached import Attached
     from sessions_app.auth import Principal
     from sessions_app.models import ToolCall
@@ -30,12 +45,19 @@ if TYPE_CHECKING:
 
 async def create_session(peer: Peer, event: ev.SessionCreate) -> None:
     """Open a session, or go on with one that lost its connection (UAMP §5.1)."""
+    _check_extensions(event.session.extensions)
     principal = await _principal_of(peer, event.token)
     if event.resume is not None and event.resume.session_id is not None:
         session = await _resumed_session(principal, event)
         if session is not None:
+            await hold_session(peer, session.id)
             await attach_session(peer, session, event)
             return
+    if event.session.id in peer.sessions and not principal.is_anonymous:
+        raise RemoteProtocolError(
+            ErrorCode.SESSION_EXISTS, "This connection has a session of this id. Leave it out."
+        )
+    await check_rate(peer, principal, "sessions")
     agent_name = event.agent or peer.defaults.agent
     session = await database.run(
         services.open_session,
@@ -44,8 +66,15 @@ async def create_session(peer: Peer, event: ev.SessionCreate) -> None:
         create=event,
         agent_name=agent_name,
         chat_id=event.chat or peer.defaults.chat,
+        held_by=peer.held_by,
     )
     await attach_session(peer, session, event, asked_agent=agent_name)
+
+
+def _check_extensions(extensions: Mapping[str, Any]) -> None:
+    problem = problem_of_extensions(extensions)
+    if problem is not None:
+        raise RemoteProtocolError(ErrorCode.INVALID_EVENT, problem)
 
 
 async def _principal_of(peer: Peer, token: str | None) -> Principal:
@@ -104,6 +133,21 @@ async def find_session(session_id: str, principal: Principal) -> OpenSession | N
     return session if member else None
 
 
+async def hold_session(peer: Peer, session_id: str) -> None:
+    """Make a session active, where its connection stays with it.
+
+    Raises RemoteProtocolError unknown_session for one that was closed a moment ago.
+    """
+    if not peer.held_by:
+        return
+    try:
+        await database.run(session_states.hold_session, session_id, held_by=peer.held_by)
+    except TransitionRefused:
+        raise RemoteProtocolError(
+            ErrorCode.UNKNOWN_SESSION, "The session has ended. Create a new one."
+        ) from None
+
+
 async def attach_session(
     peer: Peer, session: OpenSession, event: ev.SessionCreate, *, asked_agent: str | None = None
 ) -> None:
@@ -124,12 +168,12 @@ async def attach_session(
     name = asked_agent or session.agent_name
     peer.reply(
         session_created(session, agent=name, resumed=goes_on if resume is not None else None),
-        session_id=session.id,
+        session_id=session.wire_id,
         in_reply_to=event.event_id,
     )
     peer.reply(
         ev.CapabilitiesAnnounced(capabilities=await _capabilities_of(session)),
-        session_id=session.id,
+        session_id=session.wire_id,
         in_reply_to=event.event_id,
     )
     if resume is not None and not goes_on:
@@ -138,12 +182,13 @@ async def attach_session(
                 ErrorCode.RESYNC,
                 "The log cannot be continued from there. Read the chat again by REST.",
                 event_id=event.event_id,
-                session_id=session.id,
+                session_id=session.wire_id,
             ).to_event(),
-            session_id=session.id,
+            session_id=session.wire_id,
         )
-    if event.payment_token is not None:
-        await take_payment_token(peer, session, event.payment_token)
+    payment_token = event.payment_token or peer.defaults.payment_token
+    if payment_token:
+        await take_payment_token(session, payment_token)
     if resume is not None or session.is_shared:
         await _catch_up(peer, attached)
 
@@ -155,14 +200,14 @@ def session_created(
     return ev.SessionCreated(
         uamp_version=uamp.VERSION,
         session=uamp.Session(
-            id=session.id,
+            id=session.wire_id,
             created_at=int(session.created_at.timestamp()),
             config=session.config,
             status="active",
             agent=agent,
             agent_id=session.agent_id,
         ),
-        session_id=session.id,
+        session_id=session.wire_id,
         chat=session.chat_id,
         agent=agent,
         epoch=session.epoch,
@@ -177,13 +222,20 @@ async def _catch_up(peer: Peer, attached: Attached) -> None:
     peer.put(feed.catch_up_running)
     for shown in await database.run(calls.work_under_way, session.chat_id):
         peer.put(partial(feed.direct, frame(shown)))
-    for call in await database.run(selectors.waiting_calls, session.id):
-        peer.put(partial(feed.direct, _call_frame(call)))
-    for approval in await database.run(calls.asking_calls, session.chat_id):
-        peer.put(partial(feed.direct, frame(approval)))
-    for row in await database.run(payment_requests.waiting_payments, session):
-        asked = runner.payment_required(row, row.response.agent.name)
-        peer.put(partial(feed.direct, frame(asked)))
+    for asked in await waiting_frames(session):
+        peer.put(partial(feed.direct, asked))
+
+
+async def waiting_frames(session: OpenSession) -> list[str]:
+    """Return what a session's client is asked for now: tool results, permissions, payments."""
+    waiting = await database.run(selectors.waiting_calls, session.id)
+    asking = await database.run(calls.asking_calls, session.chat_id)
+    unpaid = await database.run(payment_requests.waiting_payments, session)
+    return [
+        *(_call_frame(call) for call in waiting),
+        *(frame(approval) for approval in asking),
+        *(frame(runner.payment_required(row, row.response.agent.name)) for row in unpaid),
+    ]
 
 
 def _call_frame(call: ToolCall) -> str:
@@ -204,12 +256,23 @@ async def _capabilities_of(session: OpenSession) -> uamp.Capabilities:
     return agent_capabilities(spec)
 
 
+def _capabilities_by_name(name: str, viewer: int | None) -> uamp.Capabilities | None:
+    """Return the capabilities of an agent, or those of a model under the model's own name."""
+    if (spec := agents.get_agent(name, viewer=viewer)) is not None:
+        return agent_capabilities(spec)
+    if (spec := agents.agent_with_model(name, viewer=viewer)) is not None:
+        return msgspec.structs.replace(agent_capabilities(spec), id=name, model_id=name)
+    return None
+
+
 async def update_session(peer: Peer, event: ev.SessionUpdate) -> None:
     """Refresh tokens or change the configuration (UAMP §5.2, §10.3).
 
     Without a session_id it concerns every session of the connection. A token of somebody else is
     refused, and the old one stays.
     """
+    if event.session is not None:
+        _check_extensions(event.session.extensions or {})
     targets = (
         list(peer.sessions.values())
         if event.session_id is None
@@ -232,8 +295,8 @@ async def update_session(peer: Peer, event: ev.SessionUpdate) -> None:
             session.config = event.session.apply_to(session.config)
             await database.run(services.update_session, session.id, config=session.config)
         if event.payment_token is not None:
-            await take_payment_token(peer, session, event.payment_token)
-        peer.reply(ev.SessionUpdated(), session_id=session.id, in_reply_to=event.event_id)
+            await take_payment_token(session, event.payment_token)
+        peer.reply(ev.SessionUpdated(), session_id=session.wire_id, in_reply_to=event.event_id)
         if event.payment_token is not None:
             await _pay_what_waits(peer, session, event.payment_token)
 
@@ -249,20 +312,25 @@ async def _pay_what_waits(peer: Peer, session: OpenSession, secret: str) -> None
         except LookupError:
             continue
         except payment_requests.PaymentRefused as refused:
-            peer.reply(refused.event, session_id=session.id)
+            peer.reply(refused.event, session_id=session.wire_id)
             return
         await runner.current().settle_payment(row.response_id, row.pk)
 
 
-async def take_payment_token(peer: Peer, session: OpenSession, secret: str) -> None:
-    """Keep the token that a session's answers are paid with; a bad one is answered (UAMP §7.2)."""
+async def take_payment_token(session: OpenSession, secret: str) -> None:
+    """Keep the token that a session's answers are paid with.
+
+    A token that is not taken is no error yet: clients present what they have to free agents too.
+    It is said with `payment.required`, when an answer has to be paid (UAMP §7.2).
+    """
     try:
         token = await database.run(tokens.resolve, secret)
     except tokens.TokenRefused as error:
-        refused = ev.PaymentError(code=error.code, message=str(error), can_retry=True)
-        peer.reply(refused, session_id=session.id)
+        session.payment_refused = ev.PaymentError(
+            code=error.code, message=str(error), can_retry=True
+        )
         return
-    session.payment_token_id = token.id
+    session.payment_token_id, session.payment_refused = token.id, None
     await database.run(services.keep_payment_token, session.id, token.id)
 
 
@@ -272,30 +340,36 @@ async def end_session(peer: Peer, event: ev.SessionEnd) -> None:
     if attached is None:
         raise RemoteProtocolError(ErrorCode.UNKNOWN_SESSION, "no such session here")
     reason = event.reason or "user_left"
-    await database.run(services.close_session, attached.session.id, reason=reason)
-    peer.send_frame(
-        frame(ev.SessionEnd(session_id=attached.session.id, reason=reason)), attached.session.id
-    )
+    await database.run(session_states.close_session, attached.session.id, reason=reason)
+    wire_id = attached.session.wire_id
+    peer.send_frame(frame(ev.SessionEnd(session_id=wire_id, reason=reason)), wire_id)
 
 
 async def query_capabilities(peer: Peer, event: ev.CapabilitiesQuery) -> None:
-    """Say what an agent, by name, or this server can do (UAMP §5.4, §9.1)."""
+    """Say what a model, an agent or this server can do (UAMP §5.4, §9.1).
+
+    `model` is the name or id of an agent, or a model that an agent answers with. Where nothing that
+    the caller may use has it, a session is told of what answers in it, whose `id` says so; without
+    a session that is agent_not_found.
+    """
     session_id = event.session_id
     if session_id is None and len(peer.sessions) == 1:
         session_id = next(iter(peer.sessions))
     attached = peer.sessions.get(session_id or "")
     if session_id is not None and attached is None:
         raise RemoteProtocolError(ErrorCode.UNKNOWN_SESSION, "no such session here")
+    principal = attached.session.principal if attached else peer.principal
+    capabilities = None
     if event.model is not None:
-        principal = attached.session.principal if attached else peer.principal
-        spec = await database.run(services.agent_by_name, event.model, principal)
-        capabilities = agent_capabilities(spec)
-    elif attached is not None:
+        capabilities = await database.run(_capabilities_by_name, event.model, principal.user_id)
+    if capabilities is None and attached is not None:
         capabilities = await _capabilities_of(attached.session)
-    else:
-        capabilities = server_capabilities()
+    elif capabilities is None and event.model is not None:
+        raise RemoteProtocolError(
+            ErrorCode.AGENT_NOT_FOUND, "No agent that you may use has this name, id or model."
+        )
     peer.reply(
-        ev.CapabilitiesAnnounced(capabilities=capabilities),
+        ev.CapabilitiesAnnounced(capabilities=capabilities or server_capabilities()),
         session_id=session_id,
         in_reply_to=event.event_id,
     )

@@ -1,6 +1,6 @@
-"""Who pays for an answer: what was said beforehand, read in the transaction that reserves (D7).
+"""Who pays for an answer: what was said beforehand, read in the transaction that reserves.
 
-The law: a payer is found for all answers of a group of turns together, and nobody is asked whose
+A payer is found for all answers of a group of turns together, and nobody is asked whose
 money may be taken. Everything here is synchronous and joins the caller's transaction.
 """
 
@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from django.db import transaction
 
+from agents_app import sponsorships as agents
+from agents_app.selectors import get_spec
 from chat_app import selectors as chats
 from payments_app import limits, tokens
 from payments_app import services as ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from agents_app.selectors import AgentSpec
@@ -37,7 +39,7 @@ class Source:
     """What pays without asking: an account, and what may be taken of it for one answer.
 
     `user_id` is whose spending limits count, unless it is known that there are none; `expires_at`
-    is when a token ends.
+    is when a token ends; `purpose` is limits.SPONSOR where a sponsor's budget has to allow it.
     """
 
     account_id: int
@@ -46,6 +48,7 @@ class Source:
     up_to: Money | None = None
     has_limits: bool = True
     expires_at: datetime | None = None
+    purpose: str = "answer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +59,6 @@ class Purchase:
     agent_id: str
     agent: str
     asset: str
-    sponsor_id: int | None
     asker_id: int | None
     token_id: str = ""
 
@@ -72,6 +74,7 @@ class Payment:
 
     source: Source | None
     payer_id: int | None
+    is_sponsored: bool = False
     first: HoldOutcome | None = None
 
 
@@ -82,7 +85,6 @@ def purchase_of(session: OpenSession, spec: AgentSpec) -> Purchase:
         agent_id=spec.id,
         agent=spec.name,
         asset=spec.pricing.currency,
-        sponsor_id=spec.owner_id,
         asker_id=session.principal.user_id,
         token_id=session.payment_token_id,
     )
@@ -92,43 +94,60 @@ def who_pays(purchases: Iterable[Purchase]) -> dict[Purchase, Payment]:
     """Return what pays for answers without asking, and who is asked otherwise."""
     wanted = set(purchases)
     # Read anew: an owner may have changed it while a session is open.
-    rules = chats.payers_of({one.chat_id for one in wanted})
-    spenders = {one: _spender(one, rules[one.chat_id]) for one in wanted}
+    chosen = chats.payers_of({one.chat_id for one in wanted})
+    asked_of = {one.agent_id for one in wanted if chosen[one.chat_id].rule == "sponsor"}
+    sponsors = agents.sponsors_of(asked_of) if asked_of else {}
+    payers = {one: _payer(one, chosen[one.chat_id], sponsors) for one in wanted}
     said = limits.standing(
-        {(spender, one.agent_id) for one, spender in spenders.items() if spender is not None}
+        {(user, one.agent_id) for one, (_, user) in payers.items() if user is not None}
     )
     purses: dict[Purchase, Purse] = {}
-    for one, spender in spenders.items():
-        rule = rules[one.chat_id]
+    for one, (rule, user) in payers.items():
         if rule == "pool":
             purses[one] = ("pool", one.chat_id, one.asset)
-        elif spender is not None and (rule != "asker" or _allows(said[spender, one.agent_id], one)):
-            purses[one] = ("user", str(spender), one.asset)
+        elif user is not None and (rule != "asker" or _allows(said[user, one.agent_id], one)):
+            purses[one] = ("user", str(user), one.asset)
     ids = account_ids(purses.values())
     payments = {}
-    for one, spender in spenders.items():
-        rule = rules[one.chat_id]
+    for one, (rule, user) in payers.items():
         source = by_token(one.token_id, one.agent) if rule == "asker" and one.token_id else None
         if source is None and one in purses:
-            source = Source(account_id=ids[purses[one]], user_id=spender)
-            if spender is not None:
-                known = said[spender, one.agent_id]
+            source = Source(account_id=ids[purses[one]], user_id=user)
+            if user is not None:
+                known = said[user, one.agent_id]
                 up_to = known.up_to if rule == "asker" else None
                 source = replace(source, up_to=up_to, has_limits=known.has_limits)
-        payments[one] = Payment(source=source, payer_id=None if rule == "sponsor" else spender)
+        if rule == "sponsor" and source is not None:
+            source = replace(source, purpose=limits.SPONSOR)
+            payments[one] = Payment(source=source, payer_id=one.asker_id, is_sponsored=True)
+        else:
+            payments[one] = Payment(source=source, payer_id=user)
     return payments
 
 
-def _spender(one: Purchase, rule: str) -> int | None:
-    """Return whose money it is by a chat's rule; a pool is nobody's."""
-    match rule:
-        case "asker":
-            return one.asker_id
+def may_cost(session: OpenSession) -> bool:
+    """Return whether an agent that may answer in a session has a price."""
+    ids = [session.agent_id]
+    if session.agent_id is None:
+        ids = [member.agent_id for member in chats.agent_members(session.chat_id)]
+    return any(not get_spec(agent_id).pricing.is_free for agent_id in ids if agent_id)
+
+
+def _payer(
+    one: Purchase, chosen: chats.ChatPayer, sponsors: Mapping[str, int]
+) -> tuple[str, int | None]:
+    """Return the rule that holds and whose money it is; a pool is nobody's.
+
+    Who asks pays where the sponsor of the chat's rule has not agreed to.
+    """
+    match chosen.rule:
         case "owner":
-            return chats.owner_id(one.chat_id)
-        case "sponsor":
-            return one.sponsor_id
-    return None
+            return "owner", chosen.owner_id
+        case "pool":
+            return "pool", None
+        case "sponsor" if one.agent_id in sponsors:
+            return "sponsor", sponsors[one.agent_id]
+    return "asker", one.asker_id
 
 
 def _allows(said: limits.Standing, one: Purchase) -> bool:

@@ -1,6 +1,6 @@
-"""How an answer is paid: reserved before the model is called, settled with its end (D7).
+"""How an answer is paid: reserved before the model is called, settled with its end.
 
-The law: money moves in the ledger only, under keys made of the response's id, so that no retry
+Money moves in the ledger only, under keys made of the response's id, so that no retry
 moves it twice. A payment that waits for a person is a row (UAMP §7.2). Everything here is
 synchronous and joins the caller's transaction.
 """
@@ -37,12 +37,17 @@ class Reservation:
     """What a response needs before its model is called.
 
     `source` is what its transport had it paid with; else what pays is found when it is reserved.
+    The amount is nothing where only the agent's tools have a price. Raises InvalidAmount for less.
     """
 
     response_id: str
     purchase: Purchase
     amount: Money
     source: Source | None = None
+
+    def __post_init__(self) -> None:
+        if self.amount.amount < 0:
+            raise InvalidAmount("Less than nothing cannot be reserved.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +59,10 @@ class Charge:
     agent_id: str
     amount: Money
     protocol: str
+
+    def __post_init__(self) -> None:
+        if self.amount.amount < 0:
+            raise InvalidAmount("An answer does not cost less than nothing.")
 
 
 class BeyondApproval(Exception):
@@ -88,7 +97,7 @@ def reserve(
             before = held_for(response_id, amount.asset) if held is None else held
             if before + amount > source.up_to:
                 raise BeyondApproval(f"{before + amount} would be held, {source.up_to} allowed")
-        return ledger.authorize_within_limits(
+        return ledger.authorize(
             _authorization(
                 source, key=key, amount=amount, response_id=response_id, agent_id=agent_id
             )
@@ -136,7 +145,8 @@ def payment_now(wanted: Reservation) -> Payment:
 def _could_pay(source: Source, wanted: Reservation) -> bool:
     if not _allowed(wanted, source):
         return False
-    if source.user_id is not None and source.has_limits:
+    limited = source.has_limits or source.purpose == limits.SPONSOR
+    if source.user_id is not None and limited:
         try:
             with transaction.atomic():
                 limits.check(
@@ -144,6 +154,7 @@ def _could_pay(source: Source, wanted: Reservation) -> bool:
                     wanted.purchase.agent_id,
                     wanted.amount,
                     account_id=source.account_id,
+                    purpose=source.purpose,
                 )
         except ledger.LimitReached:
             return False
@@ -154,7 +165,7 @@ def reserve_all(wanted: Sequence[Reservation]) -> dict[str, Payment]:
     """Reserve for the responses of many turns; returns by response what is known of its payment.
 
     Who is refused has nothing reserved, and is asked later. Called with every chat of the
-    transaction locked; accounts follow in one order (notes §5).
+    transaction locked; accounts follow in one order.
     """
     found = who_pays(one.purchase for one in wanted if one.source is None)
     payments = {
@@ -166,7 +177,9 @@ def reserve_all(wanted: Sequence[Reservation]) -> dict[str, Payment]:
     asked = [
         _first(one, source)
         for one in wanted
-        if (source := payments[one.response_id].source) is not None and _allowed(one, source)
+        if one.amount
+        and (source := payments[one.response_id].source) is not None
+        and _allowed(one, source)
     ]
     paid = {}
     for question, answer in zip(asked, ledger.authorize_many(asked), strict=True):
@@ -197,7 +210,7 @@ def _authorization(
         key=key,
         account_id=source.account_id,
         amount=amount,
-        purpose="answer",
+        purpose=source.purpose,
         response_id=response_id,
         agent_id=agent_id,
         expires_in=settings.UAMP_HOLD_SECONDS,
@@ -221,7 +234,7 @@ def _refused(response_id: str, error: Exception) -> None:
 
 
 def settle_all(charges: Sequence[Charge]) -> dict[str, Money]:
-    """Take what responses used of what is reserved for them, and give the rest back (DESIGN D7).
+    """Take what responses used of what is reserved for them, and give the rest back.
 
     Returns what the payer of each has left, by response. What goes beyond a reservation is not
     taken: an answer stops before that.

@@ -1,6 +1,6 @@
 """Payments that a response waits for: asked of a person, and taken once (UAMP §5.15, §7.2).
 
-The law: a wait is a row with a deadline, and what is not due, late or too little moves nothing.
+A wait is a row with a deadline, and what is not due, late or too little moves nothing.
 Everything here is synchronous.
 """
 
@@ -21,7 +21,9 @@ from sessions_app.calls import root_chat
 from sessions_app.models import PaymentRequest, Response
 from sessions_app.payers import Source, of_token
 from sessions_app.paying import REFUSALS, held_for, reserve
-from uamp import PaymentErrorCode
+from sessions_app.states import PaymentTrigger
+from sessions_app.transitions import move, move_row
+from uamp import PaymentErrorCode, ResponseTrigger
 from uamp import events as ev
 
 if TYPE_CHECKING:
@@ -51,13 +53,14 @@ def ask(
 ) -> PaymentRequest | None:
     """Write that a response waits to be paid; None when it is no longer this runner's.
 
-    The same number again is the same request, as it is now.
+    The same number again is the same request, as it is now. Raises InvalidAmount for a demand of
+    nothing or less.
     """
+    if amount.amount <= 0:
+        raise InvalidAmount("Nobody is asked to pay nothing.")
     with transaction.atomic():
-        held = Response.objects.filter(
-            pk=response_id, fence=fence, status__in=Response.LIVE
-        ).update(status=Response.Status.WAITING)
-        if not held:
+        mine = Response.objects.filter(pk=response_id, fence=fence)
+        if not move(mine, ResponseTrigger.WAIT):
             return None
         row, _ = PaymentRequest.objects.get_or_create(
             response_id=response_id,
@@ -99,7 +102,8 @@ def submit(session: OpenSession, event: ev.PaymentSubmit) -> tuple[PaymentReques
             )
         except REFUSALS as error:
             raise PaymentRefused(error_event(error, amount, row.response_id)) from error
-        row.status, row.decided_at = PaymentRequest.Status.PAID, timezone.now()
+        move_row(row, PaymentTrigger.PAY)
+        row.decided_at = timezone.now()
         row.hold_id, row.account_id, row.token_id = hold.hold_id, source.account_id, source.token_id
         row.save()
     return row, hold
@@ -109,7 +113,8 @@ def _waiting_for(session: OpenSession, response_id: str | None) -> PaymentReques
     rows = PaymentRequest.objects.select_for_update(of=("self",)).filter(
         asked_in=session.chat_id,
         status=PaymentRequest.Status.WAITING,
-        response__status__in=Response.LIVE,
+        decided_at__isnull=True,
+        response__finished_at__isnull=True,
         deadline__gt=timezone.now(),
     )
     if response_id is not None:
@@ -180,7 +185,8 @@ def waiting_payments(session: OpenSession) -> list[PaymentRequest]:
     rows = PaymentRequest.objects.filter(
         asked_in=session.chat_id,
         status=PaymentRequest.Status.WAITING,
-        response__status__in=Response.LIVE,
+        decided_at__isnull=True,
+        response__finished_at__isnull=True,
     ).select_related("response__agent", "response__session")
     return [
         row
@@ -204,12 +210,15 @@ def decided(pks: Sequence[int]) -> list[PaymentRequest]:
 def expire() -> list[PaymentRequest]:
     """End the requests whose time is over, and those of responses that have ended."""
     now = timezone.now()
-    waiting = PaymentRequest.objects.filter(status=PaymentRequest.Status.WAITING)
-    waiting.exclude(response__status__in=Response.LIVE).update(
-        status=PaymentRequest.Status.WITHDRAWN, decided_at=now
+    waiting = PaymentRequest.objects.filter(
+        status=PaymentRequest.Status.WAITING, decided_at__isnull=True
     )
-    late = list(waiting.filter(deadline__lt=now))
-    waiting.filter(pk__in=[row.pk for row in late]).update(
-        status=PaymentRequest.Status.EXPIRED, decided_at=now
+    found = list(
+        waiting.order_by("deadline").values_list("pk", "deadline", "response__finished_at")
     )
+    ended = [pk for pk, _, finished_at in found if finished_at is not None]
+    move(waiting.filter(pk__in=ended), PaymentTrigger.WITHDRAW, decided_at=now)
+    due = [pk for pk, deadline, finished_at in found if finished_at is None and deadline < now]
+    late = list(waiting.filter(pk__in=due))
+    move(waiting.filter(pk__in=due), PaymentTrigger.EXPIRE, decided_at=now)
     return late

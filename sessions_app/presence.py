@@ -1,6 +1,6 @@
 """Who is online: one row per open socket, and a word to co-members at the first and the last.
 
-Only shared chats hear it (notes/ux.md §2.5: presence to everybody is what kills big servers).
+Only shared chats hear it (presence to everybody is what kills big servers).
 """
 
 from __future__ import annotations

@@ -6,22 +6,28 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from django.db.models import Count, F
+from django.db.models import Count, F, Q
 
 import uamp
-from sessions_app.models import InboundEvent, Response, Session, ToolCall
+from sessions_app.models import InboundEvent, PaymentRequest, Response, Session, ToolCall
 from sessions_app.turns import ParentCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
+    from django.db.models import QuerySet
+
     from sessions_app.auth import Principal
+    from uamp import events as ev
 
 
 @dataclass(kw_only=True, slots=True)
 class OpenSession:
-    """An active session as a connection holds it (UAMP §8.8)."""
+    """An open session as a connection holds it (UAMP §8.8).
+
+    `id` is the row's; `wire_id` is the one that its client knows, which may be the client's choice.
+    """
 
     id: str
     principal: Principal
@@ -39,8 +45,14 @@ class OpenSession:
     client_capabilities: uamp.Capabilities | None = None
     # The token that its own answers are paid with.
     payment_token_id: str = ""
+    # Why a token that came for its answers is not taken; said when one of them has to be paid.
+    payment_refused: ev.PaymentError | None = None
     # Where another agent asked: the call that waits for what this session's agent answers.
     parent: ParentCall | None = None
+    wire_id: str = ""
+
+    def __post_init__(self) -> None:
+        self.wire_id = self.wire_id or self.id
 
     @property
     def asked_in(self) -> str:
@@ -63,11 +75,20 @@ class RunningResponse:
     thinking: str
 
 
-def find_session(session_id: str, principal: Principal) -> OpenSession | None:
-    """Return an active session of this principal; None for unknown, ended and foreign alike."""
+def sessions_named(wire_id: str, principal: Principal) -> QuerySet[Session]:
+    """Return the session of this principal that has this id on the wire; none of others."""
+    return Session.objects.filter(
+        Q(pk=wire_id, client_id="", principal=principal.key)
+        | Q(client_id=wire_id, principal=principal.key)
+    )
+
+
+def find_session(wire_id: str, principal: Principal) -> OpenSession | None:
+    """Return an open session of this principal; None for unknown, ended and foreign alike."""
     row = (
-        Session.objects.select_related("chat", "agent")
-        .filter(pk=session_id, principal=principal.key, status=Session.Status.ACTIVE)
+        sessions_named(wire_id, principal)
+        .select_related("chat", "agent")
+        .filter(status__in=Session.OPEN)
         .first()
     )
     return None if row is None else open_session_of(row, principal)
@@ -78,6 +99,7 @@ def open_session_of(row: Session, principal: Principal) -> OpenSession:
     capabilities = row.client_capabilities
     return OpenSession(
         id=row.pk,
+        wire_id=row.wire_id,
         principal=principal,
         chat_id=row.chat_id,
         chat_kind=row.chat.kind,
@@ -140,7 +162,7 @@ def work_for(response_ids: Iterable[str]) -> dict[str, list[Response]]:
 def anonymous_session_principal(session_id: str) -> str | None:
     """Return the principal key of an anonymous session: its unguessable id is its credential."""
     return (
-        Session.objects.filter(pk=session_id, user__isnull=True, status=Session.Status.ACTIVE)
+        Session.objects.filter(pk=session_id, user__isnull=True, status__in=Session.OPEN)
         .values_list("principal", flat=True)
         .first()
     )
@@ -149,7 +171,7 @@ def anonymous_session_principal(session_id: str) -> str | None:
 def running_responses(chat_id: str) -> list[RunningResponse]:
     """Return the responses of a chat that have not ended, oldest first."""
     rows = (
-        Response.objects.filter(chat_id=chat_id, status__in=Response.LIVE)
+        Response.objects.filter(chat_id=chat_id, finished_at__isnull=True)
         .order_by("created_at")
         .values_list("id", "agent__name", "text", "output")
     )
@@ -177,7 +199,7 @@ def response_ids_of(session_id: str, *, live_only: bool = False) -> list[str]:
     """Return the responses that a session asked for, oldest first."""
     rows = Response.objects.filter(session_id=session_id)
     if live_only:
-        rows = rows.filter(status__in=Response.LIVE)
+        rows = rows.filter(finished_at__isnull=True)
     return list(rows.order_by("created_at").values_list("id", flat=True))
 
 
@@ -191,14 +213,48 @@ def responses_started_by(session_id: str, event_id: str) -> list[str]:
     return [] if outcome is None else list(outcome["response_ids"])
 
 
+def going_on(session_id: str) -> set[str]:
+    """Return the responses of a session that go on by themselves, in whichever process.
+
+    Those wait for nobody: no tool result of the client, no person's word and no payment, neither
+    themselves nor the agents that they gave work to.
+    """
+    live = response_ids_of(session_id, live_only=True)
+    first_of = {response_id: response_id for response_id in live}
+    level = list(live)
+    while level:
+        below = Response.objects.filter(
+            session__parent_call__response_id__in=level, status__in=Response.LIVE
+        ).values_list("id", "session__parent_call__response_id")
+        level = []
+        for response_id, above in below:
+            first_of[response_id] = first_of[above]
+            level.append(response_id)
+    waits = Q(kind=ToolCall.Kind.CLIENT, status=ToolCall.Status.WAITING)
+    asked = ToolCall.objects.filter(
+        waits | Q(status=ToolCall.Status.ASKING), response_id__in=list(first_of)
+    ).values_list("response_id", flat=True)
+    unpaid = PaymentRequest.objects.filter(
+        status=PaymentRequest.Status.WAITING, response_id__in=list(first_of)
+    ).values_list("response_id", flat=True)
+    return set(live) - {first_of[response_id] for response_id in (*asked, *unpaid)}
+
+
+def decided_calls(call_pks: Iterable[int]) -> list[int]:
+    """Return which of these calls wait for no person's word any more."""
+    rows = ToolCall.objects.filter(pk__in=list(call_pks)).exclude(status=ToolCall.Status.ASKING)
+    return list(rows.values_list("pk", flat=True))
+
+
 def waiting_calls(session_id: str) -> list[ToolCall]:
     """Return the tool calls that wait for this session's client."""
     return list(
         ToolCall.objects.filter(
             response__session_id=session_id,
-            response__status__in=Response.LIVE,
+            response__finished_at__isnull=True,
             kind=ToolCall.Kind.CLIENT,
             status=ToolCall.Status.WAITING,
+            finished_at__isnull=True,
         ).order_by("id")
     )
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from django.conf import settings
-from django.db import connection, transaction
-from django.db.models import Exists, F, OuterRef, Q
+from django.db import IntegrityError, connection, transaction
+from django.db.models import Exists, F, OuterRef, Q, Sum
 from django.utils import timezone
 
 import uamp
@@ -29,14 +29,16 @@ from sessions_app.models import (
     Response,
     Session,
     ToolCall,
-    new_session_id,
 )
-from sessions_app.selectors import OpenSession, open_session_of
-from uamp import ErrorCode, RemoteProtocolError
+from sessions_app.pending_inputs import too_large, too_many
+from sessions_app.selectors import OpenSession, open_session_of, sessions_named
+from sessions_app.transitions import HELD, move, move_one
+from uamp import ErrorCode, RemoteProtocolError, ResponseTrigger
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
-    from datetime import datetime
+
+    from django.db.models import QuerySet
 
     from agents_app.selectors import AgentSpec
     from sessions_app.auth import Principal
@@ -54,26 +56,29 @@ def open_session(
     create: ev.SessionCreate,
     agent_name: str | None,
     chat_id: str | None,
+    held_by: str = "",
 ) -> OpenSession:
-    """Open a session, with a private chat of its own where the client names none (DESIGN D2).
+    """Open a session, with a private chat of its own where the client names none.
 
+    `held_by` is the id of the connection that holds it from now on, if one does.
     Raises RemoteProtocolError: chat_not_found, agent_not_found, unauthorized, session_exists,
     invalid_event.
     """
+    _check_chat(principal, chat_id)
     agent = _agent_of_session(principal, agent_name, chat_id)
-    session_id = _session_id(principal, create.session.id)
-    if create.session.id and Session.objects.filter(pk=session_id).exists():
-        raise RemoteProtocolError(
-            ErrorCode.SESSION_EXISTS, "This session id was used before. Leave it out."
-        )
+    client_id = _client_id(principal, create.session.id)
+    if client_id and sessions_named(client_id, principal).exists():
+        raise _session_exists()
     row = Session(
-        id=session_id,
+        client_id=client_id,
         user_id=principal.user_id,
         principal=principal.key,
         api_key_id=principal.api_key_id,
         agent_id=agent.id if agent else None,
         chat_id=_chat_of_session(principal, chat_id, agent),
         chat_scoped=chat_id is not None,
+        status=HELD if held_by else Session.Status.IDLE,
+        held_by=held_by,
         transport=transport,
         uamp_version=create.uamp_version[:10],
         config=msgspec.to_builtins(msgspec.structs.replace(create.session, id=None)),
@@ -82,17 +87,29 @@ def open_session(
         ),
     )
     row.opened_seq = row.chat.last_seq
-    row.save(force_insert=True)
+    try:
+        with transaction.atomic():
+            row.save(force_insert=True)
+    except IntegrityError:
+        if client_id:
+            raise _session_exists() from None  # another connection of theirs was faster
+        raise
     return open_session_of(row, principal)
 
 
-def _session_id(principal: Principal, suggested: str | None) -> str:
-    """Return the id of a new session: the client's suggestion, or one that nobody can guess.
+def _session_exists() -> RemoteProtocolError:
+    return RemoteProtocolError(
+        ErrorCode.SESSION_EXISTS, "You used this session id before. Leave it out."
+    )
 
-    A visitor's session is open to whoever knows its id, so that it is always the latter.
+
+def _client_id(principal: Principal, suggested: str | None) -> str:
+    """Return the id that a client chose for its session, or "" for the server's own.
+
+    A visitor's session is open to whoever knows its id, so that nobody may choose it.
     """
     if not suggested or principal.is_anonymous:
-        return new_session_id()
+        return ""
     if not SESSION_ID.fullmatch(suggested):
         raise RemoteProtocolError(
             ErrorCode.INVALID_EVENT, "A session id has at most 64 letters, digits, '-', '_', '.'."
@@ -134,12 +151,16 @@ def is_member(session: OpenSession) -> bool:
     return chats.is_member(session.chat_id, session.principal.user_id)
 
 
+def _check_chat(principal: Principal, chat_id: str | None) -> None:
+    """Raise RemoteProtocolError chat_not_found for strangers, whatever else they ask for."""
+    if chat_id is not None and not chats.is_member(chat_id, principal.user_id):
+        raise RemoteProtocolError(
+            ErrorCode.CHAT_NOT_FOUND, "There is no such chat, or you are not in it."
+        )
+
+
 def _chat_of_session(principal: Principal, chat_id: str | None, agent: AgentSpec | None) -> str:
     if chat_id is not None:
-        if not chats.is_member(chat_id, principal.user_id):
-            raise RemoteProtocolError(
-                ErrorCode.CHAT_NOT_FOUND, "There is no such chat, or you are not in it."
-            )
         return chat_id
     chat = chats.create_chat(
         title="",
@@ -149,23 +170,6 @@ def _chat_of_session(principal: Principal, chat_id: str | None, agent: AgentSpec
         kind="session",
     )
     return chat.pk
-
-
-def close_session(session_id: str, *, reason: str) -> None:
-    """End a session; what it asked for goes on (DESIGN D3)."""
-    Session.objects.filter(pk=session_id, status=Session.Status.ACTIVE).update(
-        status=Session.Status.CLOSED, closed_at=timezone.now(), close_reason=reason[:100]
-    )
-    PendingInput.objects.filter(session_id=session_id).delete()
-
-
-def touch_sessions(session_ids: Sequence[str], *, now: datetime) -> None:
-    """Say that connections hold these sessions, and close those that nobody held for long."""
-    Session.objects.filter(pk__in=session_ids).update(seen_at=now)
-    idle = now - timedelta(hours=settings.UAMP_SESSION_IDLE_HOURS)
-    Session.objects.filter(status=Session.Status.ACTIVE, seen_at__lt=idle).update(
-        status=Session.Status.CLOSED, closed_at=now, close_reason="timeout"
-    )
 
 
 def update_session(
@@ -189,13 +193,16 @@ def keep_payment_token(session_id: str, token_id: str) -> None:
     Session.objects.filter(pk=session_id).update(payment_token_id=token_id)
 
 
-def keep_input(session_id: str, event_id: str, payload: dict[str, Any], *, limit: int) -> bool:
-    """Keep an input event that came over HTTP; returns False when it was kept or used before.
+def keep_input(
+    session_id: str, event_id: str, payload: dict[str, Any], *, size: int, most: int
+) -> bool:
+    """Keep an input event of `size` bytes that came over HTTP, at most `most` of a session.
 
-    Raises RemoteProtocolError: event_id_conflict for another body, too_many_inputs.
+    Returns False when it was kept or used before. Raises RemoteProtocolError: event_id_conflict
+    for another body, too_many_inputs.
     """
     with transaction.atomic():
-        Session.objects.select_for_update().filter(pk=session_id).first()
+        session = Session.objects.select_for_update().filter(pk=session_id).first()
         kept = PendingInput.objects.filter(session_id=session_id, event_id=event_id).first()
         if kept is not None:
             if kept.payload != payload:
@@ -205,12 +212,23 @@ def keep_input(session_id: str, event_id: str, payload: dict[str, Any], *, limit
             return False
         if InboundEvent.objects.filter(session_id=session_id, event_id=event_id).exists():
             return False
-        if PendingInput.objects.filter(session_id=session_id).count() >= limit:
-            raise RemoteProtocolError(
-                ErrorCode.TOO_MANY_INPUTS, "Too many inputs wait. Send response.create."
-            )
-        PendingInput.objects.create(session_id=session_id, event_id=event_id, payload=payload)
+        waiting = PendingInput.objects.filter(session_id=session_id)
+        if waiting.count() >= most:
+            raise too_many()
+        _check_bytes(waiting, size, settings.UAMP_PENDING_BYTES_PER_CONNECTION)
+        if session is not None and session.user_id is not None:
+            theirs = PendingInput.objects.filter(session__user_id=session.user_id)
+            _check_bytes(theirs, size, settings.UAMP_PENDING_BYTES_PER_USER)
+        PendingInput.objects.create(
+            session_id=session_id, event_id=event_id, payload=payload, size_bytes=size
+        )
     return True
+
+
+def _check_bytes(waiting: QuerySet[PendingInput], size: int, limit: int) -> None:
+    used = waiting.aggregate(used=Sum("size_bytes"))["used"] or 0
+    if used + size > limit:
+        raise too_large(limit)
 
 
 def kept_inputs(session_id: str) -> list[tuple[int, dict[str, Any]]]:
@@ -222,6 +240,11 @@ def kept_inputs(session_id: str) -> list[tuple[int, dict[str, Any]]]:
     )
 
 
+def discard_inputs(ids: Sequence[int]) -> None:
+    """Delete inputs that wait; they can be sent again."""
+    PendingInput.objects.filter(pk__in=ids).delete()
+
+
 def request_cancel(response_id: str) -> None:
     """Ask whoever runs a response to stop it."""
     Response.objects.filter(
@@ -230,15 +253,21 @@ def request_cancel(response_id: str) -> None:
 
 
 def take_media(
-    items: Sequence[uamp.ContentItem], principal: Principal
+    items: Sequence[uamp.ContentItem],
+    principal: Principal,
+    *,
+    new_ids: Collection[str] = (),
 ) -> tuple[uamp.ContentItem, ...]:
-    """Store the media that somebody sent and return the items that refer to them.
+    """Store the media that a client sent and return the items that refer to them.
 
-    Raises RemoteProtocolError: invalid_media, content_not_found.
+    `new_ids` are content ids that the server chose: each is the id of the stored content too.
+    Raises RemoteProtocolError: invalid_media, quota_exceeded, content_not_found.
     """
     owner = contents.Owner(user_id=principal.user_id, key=principal.key)
     try:
-        return tuple(contents.ingest(items, owner=owner))
+        return tuple(contents.ingest(items, owner=owner, new_ids=new_ids))
+    except contents.QuotaExceeded as error:
+        raise RemoteProtocolError(ErrorCode.QUOTA_EXCEEDED, str(error)) from error
     except media_types.InvalidMedia as error:
         raise RemoteProtocolError(ErrorCode.INVALID_MEDIA, str(error)) from error
     except contents.ContentNotFound as error:
@@ -258,14 +287,14 @@ class Flush:
     usage: uamp.UsageStats | None = None
 
 
-_FLUSH: Final = """
+_FLUSH: Final = f"""
 UPDATE sessions_app_response SET text = %s, output = %s, usage = %s
-WHERE id = %s AND fence = %s AND status IN ('in_progress', 'waiting')
-"""
+WHERE id = %s AND fence = %s AND status IN ({", ".join(f"'{state}'" for state in Response.LIVE)})
+"""  # noqa: S608 states of the table
 
 
 def flush_responses(flushes: Sequence[Flush]) -> set[str]:
-    """Keep the answers so far of running responses (DESIGN D2); returns those that were free.
+    """Keep the answers so far of running responses; returns those that were free.
 
     One statement a response is too much when a thousand run: they are written at once.
     """
@@ -331,11 +360,15 @@ def forget_old_checkpoints() -> None:
     checkpoints.delete(old.difference(live.values_list("pk", flat=True)))
 
 
-def set_running(response_id: str, *, fence: int) -> None:
-    """Say that a response that waited goes on."""
-    Response.objects.filter(pk=response_id, fence=fence, status=Response.Status.WAITING).update(
-        status=Response.Status.IN_PROGRESS
-    )
+def continue_response(response_id: str, *, fence: int) -> None:
+    """Say that a response that waited goes on, or goes on already.
+
+    Raises TransitionRefused where it has ended, or another process holds it.
+    """
+    mine = Response.objects.filter(pk=response_id, fence=fence)
+    if mine.filter(status=Response.Status.IN_PROGRESS).exists():
+        return
+    move_one(mine, ResponseTrigger.CONTINUE)
 
 
 def renew_leases(process: str, response_ids: Sequence[str]) -> None:
@@ -352,10 +385,16 @@ def renew_leases(process: str, response_ids: Sequence[str]) -> None:
         Response.objects.filter(pk__in=list(held)).update(lease_until=until)
 
 
-def release_lease(response_id: str, *, fence: int) -> None:
-    """Give a response back before its lease ends, at shutdown."""
-    Response.objects.filter(pk=response_id, fence=fence, status__in=Response.LIVE).update(
-        lease_until=timezone.now()
+def park_response(response_id: str, *, fence: int) -> bool:
+    """Give a response back before its lease ends, at shutdown: queued, unless it waits.
+
+    Returns False where another process holds it already, or it has ended.
+    """
+    now = timezone.now()
+    mine = Response.objects.filter(pk=response_id, fence=fence)
+    return bool(
+        move(mine, ResponseTrigger.PARK, lease_until=now)
+        or mine.filter(status=Response.Status.WAITING).update(lease_until=now)
     )
 
 
@@ -371,13 +410,17 @@ def claim_orphans(process: str, *, running: Collection[str], limit: int = 50) ->
     given = Session.objects.filter(parent_call=OuterRef("pk"), responses__isnull=False)
     not_given = Q(kind=ToolCall.Kind.AGENT) & ~Exists(given)
     parked = (
-        ToolCall.objects.filter(status__in=ToolCall.OPEN).exclude(not_given).values("response_id")
+        ToolCall.objects.filter(status__in=ToolCall.OPEN, finished_at__isnull=True)
+        .exclude(not_given)
+        .values("response_id")
     )
-    unpaid = PaymentRequest.objects.filter(status=PaymentRequest.Status.WAITING)
+    unpaid = PaymentRequest.objects.filter(
+        status=PaymentRequest.Status.WAITING, decided_at__isnull=True
+    )
     is_asked_for = Q(cancel_requested_at__isnull=True, session__isnull=False)
     waits = Q(status=Response.Status.WAITING) & is_asked_for
     orphans = list(
-        Response.objects.filter(status__in=Response.LIVE, lease_until__lt=now)
+        Response.objects.filter(finished_at__isnull=True, lease_until__lt=now)
         .exclude(waits & (Q(pk__in=parked) | Q(pk__in=unpaid.values("response_id"))))
         .exclude(pk__in=list(running))
         .order_by("lease_until")[:limit]
@@ -386,10 +429,15 @@ def claim_orphans(process: str, *, running: Collection[str], limit: int = 50) ->
     claimed = []
     for row in orphans:
         # The fence in the condition makes exactly one process win.
-        won = Response.objects.filter(
-            pk=row.pk, fence=row.fence, status__in=Response.LIVE, lease_until__lt=now
-        ).update(fence=F("fence") + 1, process=process, lease_until=until)
+        free = Response.objects.filter(
+            pk=row.pk, fence=row.fence, status=row.status, lease_until__lt=now
+        )
+        taken = {"fence": F("fence") + 1, "process": process, "lease_until": until}
+        if row.status == Response.Status.QUEUED:
+            won = move(free, ResponseTrigger.START, **taken)
+        else:
+            won = free.update(**taken)
         if won:
-            row.fence += 1
+            row.refresh_from_db(fields=["fence", "status"])
             claimed.append(row)
     return claimed

@@ -1,4 +1,4 @@
-"""Long tools on Celery: the row is the queue, the message only the doorbell (DESIGN D6, notes F7).
+"""Long tools on Celery: the row is the queue, the message only the doorbell.
 
 Brokers lose messages and deliver them twice. Both are harmless here: a call that nobody took is
 rung for again, and a call that somebody holds is not to be had.
@@ -12,7 +12,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from asgiref.sync import async_to_sync
 from celery import shared_task
 from django.conf import settings
 from django.db import OperationalError
@@ -24,8 +23,10 @@ from agents_app.tools import ToolCancelled, ToolError, ToolOutcome, storable
 from chat_app import fanout
 from sessions_app import database
 from sessions_app.models import ToolCall
+from sessions_app.states import ToolCallTrigger
 from sessions_app.tool_process import ToolBroke, ToolDied, ToolKilled, ToolTooLarge, run_tool
 from sessions_app.tool_work import Claim, Work, claim_call, end_call
+from sessions_app.transitions import move
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -77,14 +78,16 @@ def reap() -> list[int]:
         Q(status=ToolCall.Status.QUEUED, created_at__lt=now - timedelta(seconds=LOST_SECONDS))
         & (Q(lease_until__isnull=True) | Q(lease_until__lt=now))
     )
-    silent = ToolCall.objects.filter(is_silent, kind=ToolCall.Kind.LONG)
+    silent = ToolCall.objects.filter(is_silent, kind=ToolCall.Kind.LONG, finished_at__isnull=True)
     found = silent.order_by("id").values_list("pk", flat=True)[:RINGS_AT_ONCE]
     # The condition again: of all processes that found the row one rings.
     rung = [
         pk
         for pk in list(found)
-        if silent.filter(pk=pk).update(
-            status=ToolCall.Status.QUEUED, lease_until=now + timedelta(seconds=RING_SECONDS)
+        if move(
+            silent.filter(pk=pk),
+            ToolCallTrigger.REQUEUE,
+            lease_until=now + timedelta(seconds=RING_SECONDS),
         )
     ]
     _ring(rung)
@@ -105,7 +108,7 @@ def run_tool_call(*, pk: int, **kwargs: Any) -> None:
         return
     status, outcome = _run(claim)
     if _write_end(claim, status, outcome):
-        async_to_sync(fanout.send)(
+        fanout.send_from_thread(
             fanout.PROCESSES_GROUP,
             {"type": "run.settled", "response": claim.response_id, "call": claim.pk},
         )

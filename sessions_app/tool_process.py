@@ -1,6 +1,6 @@
-"""A process for each long tool call, so that whatever a tool does can be ended (DESIGN D6).
+"""A process for each long tool call, so that whatever a tool does can be ended.
 
-The law: a tool may hang, loop, eat memory or end its process, and only its own call feels it. Its
+A tool may hang, loop, eat memory or end its process, and only its own call feels it. Its
 process has no lease and no claim: all that a ToolContext does is done by the worker, who answers
 over a pipe, and the worker kills it. On Linux it dies with the fork server, which dies with the
 worker.

@@ -1,7 +1,7 @@
-"""The work on one long tool call: whoever holds the row's fence number writes, nobody else (D6).
+"""The work on one long tool call: whoever holds the row's fence number writes, nobody else.
 
 A claim is one conditional UPDATE that counts `attempts` up; that number is the fence of every later
-write. Losing it is no error: the one who holds it now goes on (notes/stack.md §2.3, G5, G20).
+write. Losing it is no error: the one who holds it now goes on.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import msgspec
-from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.db import OperationalError, connections, transaction
 from django.db.models import Exists, OuterRef, Q
@@ -33,12 +32,15 @@ from agents_app.tools import (
     storable,
 )
 from chat_app import contents, fanout, media_types
-from chat_app import selectors as chat_selectors
+from chat_app.search import search_messages
 from sessions_app import database
 from sessions_app.calls import CallAbove, calls_above, of_call
 from sessions_app.frames import frame
 from sessions_app.models import Response, ToolCall
 from sessions_app.reach import chat_owner, readable
+from sessions_app.states import ToolCallTrigger
+from sessions_app.transitions import end_call as end
+from sessions_app.transitions import move
 from uamp import events as ev
 
 if TYPE_CHECKING:
@@ -101,8 +103,9 @@ def claim_call(pk: int) -> Claim | None:
     deadline = row.deadline if row.attempts else now + timedelta(seconds=_tool_seconds())
     free = Q(status=ToolCall.Status.QUEUED) | Q(status=ToolCall.Status.RUNNING, lease_until__lt=now)
     # The attempts that were read are in the condition: of all who read them exactly one wins.
-    won = ToolCall.objects.filter(free, pk=pk, attempts=row.attempts).update(
-        status=ToolCall.Status.RUNNING,
+    won = move(
+        ToolCall.objects.filter(free, pk=pk, attempts=row.attempts),
+        ToolCallTrigger.CLAIM,
         attempts=row.attempts + 1,
         lease_until=lease_end(),
         deadline=deadline,
@@ -153,8 +156,9 @@ def renew_claim(claim: Claim, progress: dict[str, Any] | None) -> bool:
 def end_call(claim: Claim, status: str, outcome: ToolOutcome) -> bool:
     """Write the end of a call; False when it was no longer this worker's to end."""
     return bool(
-        _held(claim).update(
-            status=status,
+        end(
+            _held(claim),
+            status,
             result=outcome.result,
             is_error=outcome.is_error,
             content_items=msgspec.to_builtins(outcome.content_items),
@@ -325,7 +329,7 @@ def _publish(claim: Claim, event: ev.Progress) -> None:
 
 def _tell(chat_id: str, event: ev.Event, response_id: str) -> None:
     message = fanout.signal_message(chat_id=chat_id, frame=frame(event), response_id=response_id)
-    async_to_sync(fanout.send)(fanout.chat_group(chat_id), message)
+    fanout.send_from_thread(fanout.chat_group(chat_id), message)
 
 
 def _read_content(claim: Claim, content_id: str) -> ReadContent:
@@ -336,9 +340,7 @@ def _read_content(claim: Claim, content_id: str) -> ReadContent:
 
 
 def _search_messages(claim: Claim, words: Sequence[str], *, limit: int) -> list[FoundMessage]:
-    found = chat_selectors.search_messages(
-        claim.chat_id, words, limit=limit, without=claim.message_id
-    )
+    found = search_messages(claim.chat_id, words, limit=limit, without=claim.message_id)
     return [
         FoundMessage(at=row.created_at, role=row.role, name=row.name, text=row.content)
         for row in found

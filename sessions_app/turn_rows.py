@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from sessions_app.models import Session
+from sessions_app.transitions import BEGUN, response_ends
 from sessions_app.turn_writes import finish_events, start_events
 from sessions_app.turns import Start
 
 if TYPE_CHECKING:
     from chat_app.services import NewEvent, NewMessage
     from sessions_app.turns import Finish
+
+# The tables of `uamp.state` as parts of SQL; the values are names, without quotes in them.
+OPEN_SESSIONS: Final = ", ".join(f"'{state}'" for state in Session.OPEN)
+"""The states of sessions that may begin a turn, as a list."""
+
+BEGINS: Final = f"'{BEGUN}'"
+"""The state in which a response begins."""
+
+ENDS: Final = ", ".join(f"('{before}', '{end}')" for before, end in response_ends())
+"""Every state of a response with each end that it may have, as a list of pairs."""
 
 FirstSeq: TypeAlias = int | None
 """The first place of an end in the log, or None where it was not written."""
@@ -23,7 +35,7 @@ class Verdict(NamedTuple):
     `known_outcome` is the JSON of what its event led to before.
     """
 
-    is_active: bool
+    is_open: bool
     is_member: bool
     known_sha256: str | None
     known_outcome: str | None

@@ -1,6 +1,6 @@
 """The two writes of a turn in SQL: the same outcomes and rows as `turn_writes`, for less.
 
-The law: `turn_writes` says what is written, and a test compares every field of every row
+`turn_writes` says what is written, and a test compares every field of every row
 (docs/adr/0008-turn-store.md). What is rare (contents, kept inputs, tool calls) stays with the ORM,
 in the same transaction. SQL takes no part in `save()`, signals and Python defaults.
 """
@@ -83,7 +83,7 @@ def _start_outcome(start: Start, verdict: Verdict) -> StartOutcome:
     if verdict.known_sha256 is not None and verdict.known_outcome is not None:
         led_to = msgspec.json.decode(verdict.known_outcome)
         return known_outcome(InboundEvent(sha256=verdict.known_sha256, outcome=led_to), start)
-    if not verdict.is_active:
+    if not verdict.is_open:
         return Refused(ErrorCode.UNKNOWN_SESSION)
     if not verdict.is_member:
         return Refused(ErrorCode.CHAT_NOT_FOUND)

@@ -1,9 +1,12 @@
 """The writes of a turn on PostgreSQL: one prepared statement per kind, whatever the batch.
 
-The law: a statement judges, locks, counts and writes by itself, so that in autocommit it is one
+A statement judges, locks, counts and writes by itself, so that in autocommit it is one
 round trip and one transaction. Chats are locked in the order of their ids before any response, as
-`turn_writes` does it. Planning such a statement costs more than running it (notes/turn-cost.md
-§1.2): it is prepared, on its own connection only.
+`turn_writes` does it. Planning such a statement costs more than running it: it is prepared, on its
+own connection only.
+
+The planner does not know how many turns a batch has and would rather read a whole table than probe
+its index a hundred times: LATERAL with a limit, and ANY(ARRAY(...)), leave it the index only.
 """
 
 from __future__ import annotations
@@ -14,7 +17,15 @@ import msgspec
 import psycopg
 from django.db import connection
 
-from sessions_app.turn_rows import FirstSeq, Verdict, event_rows, message_row
+from sessions_app.turn_rows import (
+    BEGINS,
+    ENDS,
+    OPEN_SESSIONS,
+    FirstSeq,
+    Verdict,
+    event_rows,
+    message_row,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +44,7 @@ placed AS MATERIALIZED (
     UPDATE chat_app_chat chat SET last_seq = latest.first_seq + latest.size - 1,
         latest_at = latest.at
     FROM (SELECT DISTINCT ON (chat_id) * FROM placed ORDER BY chat_id, i DESC) latest
-    WHERE chat.id = latest.chat_id
+    WHERE chat.id = latest.chat_id AND chat.id = ANY(ARRAY(SELECT id FROM locked))
 ), new_message AS (
     INSERT INTO chat_app_message (id, chat_id, seq, role, sender_user_id, sender_agent_id, name,
         content, content_items, response_id, status, created_at)
@@ -52,30 +63,36 @@ placed AS MATERIALIZED (
     JOIN placed USING (i)
 )"""
 
-_ACCEPTED_STARTS: Final[LiteralString] = """
+_ACCEPTED_STARTS: Final[LiteralString] = f"""
 WITH turn AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(turns)s::json) AS t (i int, size int, session_id text,
         chat_id text, user_id bigint, event_id text, sha256 text, message_id text,
         response_ids jsonb, process text, lease_until timestamptz, at timestamptz)
 ), judged AS MATERIALIZED (
     SELECT turn.*, known.sha256 AS known_sha256, known.outcome::text AS known_outcome,
-        session.id IS NOT NULL AS is_active,
+        session.id IS NOT NULL AS is_open,
         turn.user_id IS NULL OR member.id IS NOT NULL AS is_member
     FROM turn
-    LEFT JOIN sessions_app_inboundevent known
-        ON known.session_id = turn.session_id AND known.event_id = turn.event_id
-    LEFT JOIN sessions_app_session session
-        ON session.id = turn.session_id AND session.status = 'active'
-    LEFT JOIN chat_app_participant member ON member.chat_id = turn.chat_id
-        AND member.user_id = turn.user_id AND member.left_at IS NULL
+    LEFT JOIN LATERAL (
+        SELECT sha256, outcome FROM sessions_app_inboundevent
+        WHERE session_id = turn.session_id AND event_id = turn.event_id LIMIT 1
+    ) known ON true
+    LEFT JOIN LATERAL (
+        SELECT id FROM sessions_app_session
+        WHERE id = turn.session_id AND status IN ({OPEN_SESSIONS}) LIMIT 1
+    ) session ON true
+    LEFT JOIN LATERAL (
+        SELECT id FROM chat_app_participant
+        WHERE chat_id = turn.chat_id AND user_id = turn.user_id AND left_at IS NULL LIMIT 1
+    ) member ON true
 ), accepted AS MATERIALIZED (
-    SELECT * FROM judged WHERE known_sha256 IS NULL AND is_active AND is_member
+    SELECT * FROM judged WHERE known_sha256 IS NULL AND is_open AND is_member
 ), locked AS MATERIALIZED (
-    SELECT id, last_seq FROM chat_app_chat WHERE id IN (SELECT chat_id FROM accepted)
+    SELECT id, last_seq FROM chat_app_chat WHERE id = ANY(ARRAY(SELECT chat_id FROM accepted))
     ORDER BY id FOR UPDATE
-), """
+), """  # noqa: S608 states of the table
 
-_WRITTEN_STARTS: Final[LiteralString] = """
+_WRITTEN_STARTS: Final[LiteralString] = f"""
 , new_inbound AS (
     INSERT INTO sessions_app_inboundevent (session_id, event_id, sha256, outcome, created_at)
     SELECT session_id, event_id, sha256, jsonb_build_object('message_id', message_id,
@@ -84,34 +101,34 @@ _WRITTEN_STARTS: Final[LiteralString] = """
 ), new_response AS (
     INSERT INTO sessions_app_response (id, chat_id, session_id, agent_id, message_id, status,
         request, text, output, process, fence, lease_until, created_at)
-    SELECT r.id, placed.chat_id, placed.session_id, r.agent_id, placed.message_id, 'in_progress',
+    SELECT r.id, placed.chat_id, placed.session_id, r.agent_id, placed.message_id, {BEGINS},
         r.request, '', '[]', placed.process, 1, placed.lease_until, placed.at
     FROM json_to_recordset(%(responses)s::json) AS r (i int, id text, agent_id text,
         request jsonb)
     JOIN placed USING (i)
 )
-SELECT judged.is_active, judged.is_member, judged.known_sha256,
+SELECT judged.is_open, judged.is_member, judged.known_sha256,
     judged.known_outcome, placed.first_seq
-FROM judged LEFT JOIN placed USING (i) ORDER BY judged.i"""
+FROM judged LEFT JOIN placed USING (i) ORDER BY judged.i"""  # noqa: S608 as above
 
-_ACCEPTED_FINISHES: Final[LiteralString] = """
+_ACCEPTED_FINISHES: Final[LiteralString] = f"""
 WITH turn AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(turns)s::json) AS t (i int, size int, chat_id text,
         response_id text, fence int, is_first boolean, status text, text text, output jsonb,
         usage jsonb, error jsonb, at timestamptz)
 ), locked AS MATERIALIZED (
-    SELECT id, last_seq FROM chat_app_chat WHERE id IN (SELECT chat_id FROM turn)
+    SELECT id, last_seq FROM chat_app_chat WHERE id = ANY(ARRAY(SELECT chat_id FROM turn))
     ORDER BY id FOR UPDATE
 ), live AS MATERIALIZED (
-    SELECT response.id, response.fence FROM sessions_app_response response
-    WHERE response.id IN (
+    SELECT response.id, response.fence, response.status FROM sessions_app_response response
+    WHERE response.id = ANY(ARRAY(
         SELECT turn.response_id FROM turn JOIN locked ON locked.id = turn.chat_id
-    ) AND response.status IN ('in_progress', 'waiting')
+    ))
     ORDER BY response.id FOR UPDATE
 ), accepted AS MATERIALIZED (
     SELECT turn.* FROM turn JOIN live ON live.id = turn.response_id AND live.fence = turn.fence
-    WHERE turn.is_first
-), """
+    WHERE turn.is_first AND (live.status, turn.status) IN ({ENDS})
+), """  # noqa: S608 as above
 
 _WRITTEN_FINISHES: Final[LiteralString] = """
 , ended AS (
@@ -119,6 +136,7 @@ _WRITTEN_FINISHES: Final[LiteralString] = """
         output = placed.output, usage = placed.usage, error = placed.error, lease_until = NULL,
         finished_at = placed.at
     FROM placed WHERE response.id = placed.response_id
+        AND response.id = ANY(ARRAY(SELECT response_id FROM placed))
 )
 SELECT placed.first_seq FROM turn LEFT JOIN placed USING (i) ORDER BY turn.i"""
 

@@ -1,6 +1,6 @@
 """The writes of a turn on SQLite: plain statements, one `executemany` per table.
 
-The law: the transaction is the lock (IMMEDIATE), so reading the head of a log and writing it back
+The transaction is the lock (IMMEDIATE), so reading the head of a log and writing it back
 is safe. Values are stored in the form in which Django stores them.
 """
 
@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from django.db import connection
 
-from sessions_app.turn_rows import FirstSeq, Verdict, event_rows, message_row
+from sessions_app.turn_rows import (
+    BEGINS,
+    ENDS,
+    OPEN_SESSIONS,
+    FirstSeq,
+    Verdict,
+    event_rows,
+    message_row,
+)
 
 if TYPE_CHECKING:
     import sqlite3
@@ -20,14 +28,15 @@ if TYPE_CHECKING:
 
     from sessions_app.turns import Finish, Start
 
-_JUDGE: Final = """
+_JUDGE: Final = f"""
 SELECT session.id IS NOT NULL, ?3 IS NULL OR member.id IS NOT NULL,
     known.sha256, known.outcome
 FROM (SELECT 1)
 LEFT JOIN sessions_app_inboundevent known ON known.session_id = ?1 AND known.event_id = ?2
-LEFT JOIN sessions_app_session session ON session.id = ?1 AND session.status = 'active'
+LEFT JOIN sessions_app_session session ON session.id = ?1
+    AND session.status IN ({OPEN_SESSIONS})
 LEFT JOIN chat_app_participant member
-    ON member.chat_id = ?4 AND member.user_id = ?3 AND member.left_at IS NULL"""
+    ON member.chat_id = ?4 AND member.user_id = ?3 AND member.left_at IS NULL"""  # noqa: S608 states of the table
 _HEAD: Final = "SELECT last_seq FROM chat_app_chat WHERE id = ?"
 _SET_HEAD: Final = "UPDATE chat_app_chat SET last_seq = ?, latest_at = ? WHERE id = ?"
 _NEW_EVENT: Final = """
@@ -41,12 +50,13 @@ VALUES (:id, :chat_id, :seq, :role, :sender_user_id, :sender_agent_id, :name, :c
 _NEW_INBOUND: Final = """
 INSERT INTO sessions_app_inboundevent (session_id, event_id, sha256, outcome, created_at)
 VALUES (?, ?, ?, ?, ?)"""
-_NEW_RESPONSE: Final = """
+_NEW_RESPONSE: Final = f"""
 INSERT INTO sessions_app_response (id, chat_id, session_id, agent_id, message_id, status, request,
     text, output, process, fence, lease_until, created_at)
-VALUES (?, ?, ?, ?, ?, 'in_progress', ?, '', '[]', ?, 1, ?, ?)"""
-_FENCE: Final = """
-SELECT fence FROM sessions_app_response WHERE id = ? AND status IN ('in_progress', 'waiting')"""
+VALUES (?, ?, ?, ?, ?, {BEGINS}, ?, '', '[]', ?, 1, ?, ?)"""  # noqa: S608 as above
+_FENCE: Final = f"""
+SELECT fence FROM sessions_app_response
+WHERE id = ? AND (status, ?) IN (VALUES {ENDS})"""  # noqa: S608 as above
 _END: Final = """
 UPDATE sessions_app_response SET status = ?, text = ?, output = ?, usage = ?, error = ?,
     lease_until = NULL, finished_at = ? WHERE id = ?"""
@@ -78,7 +88,7 @@ def write_finishes(finishes: Sequence[Finish]) -> list[FirstSeq]:
         seen: set[str] = set()
         allowed = []
         for finish in finishes:
-            row = raw.execute(_FENCE, (finish.response_id,)).fetchone()
+            row = raw.execute(_FENCE, (finish.response_id, finish.status)).fetchone()
             is_first = finish.response_id not in seen
             seen.add(finish.response_id)
             allowed.append(is_first and row is not None and row[0] == finish.fence)
@@ -97,15 +107,15 @@ def _raw() -> sqlite3.Connection:
 
 def _judge(raw: sqlite3.Connection, start: Start) -> Verdict:
     """Return what there is of a turn; its `first_seq` is 0 where it is to be written."""
-    active, member, sha256, outcome = raw.execute(
+    is_open, member, sha256, outcome = raw.execute(
         _JUDGE, (start.session_id, start.event_id, start.user_id, start.chat_id)
     ).fetchone()
     return Verdict(
-        is_active=bool(active),
+        is_open=bool(is_open),
         is_member=bool(member),
         known_sha256=sha256,
         known_outcome=outcome,
-        first_seq=0 if active and member and sha256 is None else None,
+        first_seq=0 if is_open and member and sha256 is None else None,
     )
 
 

@@ -1,9 +1,9 @@
-"""The turn store: callers await one turn, overlapping turns share one transaction (D9).
+"""The turn store: callers await one turn, overlapping turns share one transaction.
 
 Acknowledged means committed. A writer thread takes whatever has queued up while it wrote the batch
 before; one bad turn fails alone, because a batch that raises is tried again turn by turn. Only data
 errors are final: an operational error may hide a commit, so it is tried again with the same ids,
-which the bodies recognise (notes/turn-cost.md §3 risks 1-7).
+which the bodies recognise.
 """
 
 from __future__ import annotations

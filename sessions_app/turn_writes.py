@@ -18,8 +18,10 @@ from chat_app.services import Append
 from sessions_app.calls import answer_call
 from sessions_app.models import InboundEvent, PendingInput, Response, Session, ToolCall
 from sessions_app.paying import reserve_all, settle_all
+from sessions_app.states import ToolCallTrigger
+from sessions_app.transitions import BEGUN, end_response, move
 from sessions_app.turns import Fenced, Finished, Refused, Repeated, Started
-from uamp import ErrorCode
+from uamp import ErrorCode, LocalProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,16 +42,16 @@ def start_turns(starts: Sequence[Start]) -> list[StartOutcome]:
             session_id__in={s.session_id for s in starts}, event_id__in={s.event_id for s in starts}
         )
     }
-    active = set(
+    open_sessions = set(
         Session.objects.filter(
-            pk__in={s.session_id for s in starts}, status=Session.Status.ACTIVE
+            pk__in={s.session_id for s in starts}, status__in=Session.OPEN
         ).values_list("pk", flat=True)
     )
     outcomes: list[StartOutcome | None] = []
     accepted: list[Start] = []
     for start in starts:
         row = known.get((start.session_id, start.event_id))
-        outcome = known_outcome(row, start) if row else _refusal(start, active)
+        outcome = known_outcome(row, start) if row else _refusal(start, open_sessions)
         outcomes.append(outcome)
         if outcome is None:
             accepted.append(start)
@@ -59,7 +61,7 @@ def start_turns(starts: Sequence[Start]) -> list[StartOutcome]:
 
 
 def with_holds(starts: Sequence[Start], outcomes: list[StartOutcome]) -> list[StartOutcome]:
-    """Reserve what the turns that begin need, and return their outcomes with it (DESIGN D7).
+    """Reserve what the turns that begin need, and return their outcomes with it.
 
     What was reserved by an earlier try of the same write is found by its key.
     """
@@ -88,7 +90,7 @@ def known_outcome(row: InboundEvent, start: Start) -> StartOutcome:
     if _outcome(start)["response_ids"] == response_ids and (
         row.outcome["message_id"] == (start.message.id if start.message else None)
     ):
-        # Our own ids: an earlier try of this very write whose answer to COMMIT was lost (F11).
+        # Our own ids: an earlier try of this very write whose answer to COMMIT was lost.
         return Started(row.outcome["first_seq"])
     if row.sha256 != start.sha256:
         return Refused(ErrorCode.EVENT_ID_CONFLICT)
@@ -103,8 +105,8 @@ def _outcome(start: Start, first_seq: int = 0) -> dict[str, Any]:
     }
 
 
-def _refusal(start: Start, active: set[str]) -> Refused | None:
-    if start.session_id not in active:
+def _refusal(start: Start, open_sessions: set[str]) -> Refused | None:
+    if start.session_id not in open_sessions:
         return Refused(ErrorCode.UNKNOWN_SESSION)
     if start.user_id is not None and not chats.is_member(start.chat_id, start.user_id):
         return Refused(ErrorCode.CHAT_NOT_FOUND)
@@ -138,6 +140,7 @@ def _write_starts(starts: Sequence[Start]) -> list[int]:
                 session_id=s.session_id,
                 agent_id=new.agent_id,
                 message_id=s.message.id if s.message else None,
+                status=BEGUN,
                 request=new.request,
                 process=s.process,
                 lease_until=s.lease_until,
@@ -190,12 +193,11 @@ def finish_turns(finishes: Sequence[Finish]) -> list[FinishOutcome]:
     accepted: list[Finish] = []
     for finish in finishes:
         row = rows.pop(finish.response_id, None)
-        if row is None or row.fence != finish.fence:
+        if row is None or row.fence != finish.fence or not _ended(row, finish):
             outcomes.append(earlier_finish(finish))
             continue
         outcomes.append(None)
         accepted.append(finish)
-        _end_row(row, finish)
     first_seqs = iter(_write_finishes(accepted))
     ended = [outcome or Finished(next(first_seqs)) for outcome in outcomes]
     return with_charges(finishes, ended, [outcome is None for outcome in outcomes])
@@ -225,14 +227,18 @@ def with_charges(
 
 
 def earlier_finish(finish: Finish) -> FinishOutcome:
-    """Tell a write whose answer to COMMIT was lost from one that came too late (F11)."""
+    """Tell a write whose answer to COMMIT was lost from one that came too late."""
     seq = chats.seq_of_event(finish.chat_id, finish.response_id, finish.event.payload["event_id"])
     return Fenced() if seq is None else Finished(seq)
 
 
-def _end_row(row: Response, finish: Finish) -> None:
+def _ended(row: Response, finish: Finish) -> bool:
+    """End a locked row; False, and nothing is written, where the table has no such end for it."""
+    try:
+        end_response(row, finish.status)
+    except LocalProtocolError:
+        return False
     fields: dict[str, Any] = {
-        "status": finish.status,
         "text": finish.text,
         "output": finish.output,
         "usage": finish.usage,
@@ -242,7 +248,8 @@ def _end_row(row: Response, finish: Finish) -> None:
     }
     for name, value in fields.items():
         setattr(row, name, value)
-    row.save(update_fields=list(fields))
+    row.save(update_fields=["status", *fields])
+    return True
 
 
 def _write_finishes(finishes: Sequence[Finish]) -> list[int]:
@@ -258,8 +265,11 @@ def _write_finishes(finishes: Sequence[Finish]) -> list[int]:
 def use_outputs(finish: Finish) -> None:
     """Write what few ends have: calls that nobody answers any more or that wait for this answer."""
     if finish.has_tool_calls:
-        ToolCall.objects.filter(response_id=finish.response_id, status__in=ToolCall.OPEN).update(
-            status=ToolCall.Status.CANCELLED, lease_until=None, finished_at=finish.at
+        move(
+            ToolCall.objects.filter(response_id=finish.response_id),
+            ToolCallTrigger.CANCEL,
+            lease_until=None,
+            finished_at=finish.at,
         )
     if finish.content_ids:
         contents.use(finish.chat_id, finish.content_ids)

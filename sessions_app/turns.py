@@ -1,4 +1,4 @@
-"""A turn is written twice: when it starts and when it finishes (DESIGN D9, notes/turn-cost.md §4).
+"""A turn is written twice: when it starts and when it finishes.
 
 These structs are the whole seam between the runner and the database: ids and times are made by the
 caller, `seq` alone comes back. `turn_writes` holds the bodies, lists in and lists out.
@@ -134,7 +134,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Fenced:
-    """Another process took the response over, or it had ended: nothing was written."""
+    """Another process took the response over, or it may not end so: nothing was written."""
 
 
 StartOutcome = Started | Repeated | Refused

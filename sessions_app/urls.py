@@ -2,7 +2,7 @@
 
 from django.urls import include, path, re_path
 
-from sessions_app.views import batches, discovery, history, payments, schemas, transports
+from sessions_app.views import batches, discovery, history, payments, schemas, tickets, transports
 
 app_name = "sessions_app"
 
@@ -36,4 +36,5 @@ urlpatterns = [
     re_path(rf"{_CHAT}/payments\Z", payments.PaymentsView.as_view(), name="chat_payments"),
     re_path(rf"{_CHAT}/pool\Z", payments.PoolView.as_view(), name="pool"),
     path("api/v1/sessions", history.SessionsView.as_view(), name="sessions"),
+    path("api/v1/tickets", tickets.TicketsView.as_view(), name="tickets"),
 ]

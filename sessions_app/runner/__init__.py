@@ -1,4 +1,4 @@
-"""The turn runner: the one way from a turn to its answer (DESIGN §3).
+"""The turn runner: the one way from a turn to its answer.
 
 `start_response` is where every transport enters; `cancel_response`, `settle_call` and `source` are
 what else a transport needs; `startup` and `drain` frame the life of a server process.

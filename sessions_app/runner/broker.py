@@ -1,4 +1,4 @@
-"""Tool calls of a run: written first, then told, then awaited (DESIGN D6, notes G5, G6).
+"""Tool calls of a run: written first, then told, then awaited.
 
 A wait is a row. The coroutine that waits here is only the quick way to go on: when this process is
 gone, the answer finds the row, and the response is continued from its kept output.
@@ -7,26 +7,26 @@ gone, the answer finds the row, and the response is continued from its kept outp
 from __future__ import annotations
 
 import asyncio
-from contextlib import nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 from django.utils import timezone
 
 import uamp
-from agents_app.runtime import AgentError
 from agents_app.tools import ServerTool, ToolError, ToolOutcome
-from sessions_app import database, selectors, services
+from sessions_app import database, selectors
 from sessions_app.calls import OpenedCall, answer_call, open_call
 from sessions_app.models import ToolCall
 from sessions_app.reach import presentable
+from sessions_app.runner.row_state import taken_over
 from sessions_app.tasks import ring
 from sessions_app.turns import CallAnswer
-from uamp import ErrorCode, RemoteProtocolError
+from uamp import RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
 
     from agents_app.teamwork import Order
     from sessions_app.runner.request import StartedTurn
@@ -45,21 +45,34 @@ class Broker:
         self._run = run
         self._begin = begin
         # Whether other agents were given work, so that a cancelled run cancels theirs too.
-        self.has_delegated = run.context.request.checkpoint is not None
+        self.has_delegated = run.context.was_taken_over
         self._waits: dict[int, asyncio.Future[ToolOutcome]] = {}
         self._client_waits: set[int] = set()
-        self._asking: set[int] = set()
+        # How long the client had calls to answer, since when it has some, and whether it left one.
+        self._client_seconds = 0.0
+        self._client_since: float | None = None
+        self._is_unanswered = False
+        self._asking: dict[int, asyncio.Event] = {}
         self._below: dict[int, Run] = {}
         # Whether a person was asked, so that nobody is when the run has ended.
-        self.has_asked = False
+        self.has_asked = run.context.was_taken_over
         # Calls for the client that are being written: it was not told of all of them yet.
         self._opening = 0
-        self.used = bool(run.context.request.resume)
+        self.used = run.context.was_taken_over
 
     @property
     def waiting(self) -> list[int]:
         """The keys of the rows that this run waits for."""
         return list(self._waits)
+
+    @property
+    def asking(self) -> list[int]:
+        """The keys of the rows that wait for a person's word."""
+        return list(self._asking)
+
+    @property
+    def _is_asking(self) -> bool:
+        return any(not decision.is_set() for decision in self._asking.values())
 
     @property
     def waits_for_client(self) -> bool:
@@ -68,10 +81,10 @@ class Broker:
         unpaid = till is not None and bool(till.waiting)
         # Another agent that works for this one may wait likewise.
         below = any(run.broker.waits_for_client for run in self._below.values())
-        return bool(self._client_waits or self._asking or unpaid or below) and not self._opening
+        return bool(self._client_waits or self._is_asking or unpaid or below) and not self._opening
 
     async def admit_step(self) -> None:
-        """Let another step begin once it is paid (DESIGN D7)."""
+        """Let another step begin once it is paid."""
         if self._run.till is not None:
             await self._run.till.admit_step()
 
@@ -79,6 +92,11 @@ class Broker:
         """Let a tool run once it is paid."""
         if self._run.till is not None:
             await self._run.till.admit_tool(name)
+
+    async def wrote(self, chars: int) -> None:
+        """Count what the model writes into its calls, once it is paid."""
+        if self._run.till is not None:
+            await self._run.till.wrote(chars)
 
     async def client_tool(self, call: uamp.ToolCallData) -> ToolOutcome:
         """Ask the session's client (UAMP §3.2): `tool.call`, then its `tool.result`."""
@@ -96,21 +114,60 @@ class Broker:
         finally:
             self._opening -= 1
         wait = self._wait(pk)
-        self._client_waits.add(pk)
-        run.tell_asker(asked)
-        try:
+        with self._timed(pk, wait), run.pausing():
+            run.tell_asker(asked)
             outcome = await self._settle(pk, wait)
-        finally:
-            self._client_waits.discard(pk)
-        run.builder.add(
-            ev.ToolResult(
-                call_id=call.id,
-                result=outcome.result,
-                is_error=outcome.is_error,
-                content_items=outcome.content_items or None,
-            )
+        told = ev.ToolResult(
+            call_id=call.id,
+            result=outcome.result,
+            is_error=outcome.is_error,
+            content_items=outcome.content_items or None,
         )
+        run.meter.add(told, offset=run.builder.offset)
+        run.builder.add(told)
         return outcome
+
+    @contextmanager
+    def _timed(self, pk: int, wait: asyncio.Future[ToolOutcome]) -> Iterator[None]:
+        """Count the time in which the client has calls to answer; calls at once count once."""
+        now = asyncio.get_running_loop().time
+        self._client_waits.add(pk)
+        if self._client_since is None:
+            self._client_since = now()
+        try:
+            yield
+        finally:
+            self._is_unanswered |= not wait.done() or wait.cancelled()
+            self._client_waits.discard(pk)
+            if not self._client_waits and self._client_since is not None:
+                self._client_seconds += now() - self._client_since
+                self._client_since = None
+
+    def took_the_time_of(self, seconds: float) -> bool:
+        """Return whether the client is why an answer took longer than these seconds.
+
+        It left a call without a result, or took more than half of the time for its results.
+        """
+        return self._is_unanswered or self._client_seconds > seconds / 2
+
+    def inference_sent(self) -> None:
+        """Count the input of an inference that is sent now."""
+        self._run.meter.sent()
+
+    async def hand_over(self, call: uamp.ToolCallData) -> None:
+        """Tell the session's client of a call at which the response ends; no result is awaited.
+
+        The row says that the call was made, and ends with the response.
+        """
+        run = self._run
+        asked = ev.ToolCall(
+            call_id=call.id, name=call.name, arguments=call.arguments, response_id=run.response_id
+        )
+        run.builder.add(asked)
+        opened = await self._open(ToolCall.Kind.CLIENT, call)
+        self._waits.pop(opened.pk, None)
+        await run.go_on()
+        run.tell_asker(asked)
 
     async def long_tool(self, tool: ServerTool, call: uamp.ToolCallData) -> ToolOutcome:
         """Hand a call to a worker, once a person allowed it where the tool wants that.
@@ -119,20 +176,34 @@ class Broker:
         """
         opened = await self._open(ToolCall.Kind.LONG, call, needs_approval=tool.needs_approval)
         wait = self._wait(opened.pk)
-        if opened.status == ToolCall.Status.ASKING:
-            asked = approval_of(self._run.context.spec.name, self._run.response_id, call, opened)
-            self._asking.add(opened.pk)
-            self.has_asked = True
-            await self._run.ask_person(asked)
-        else:
-            await database.run(ring, opened.pk)
         telling = asyncio.create_task(self._tell_alive(call.id))
         try:
-            with self._run.unhurried() if tool.needs_approval else nullcontext():
-                return await self._settle(opened.pk, wait)
+            if opened.status == ToolCall.Status.ASKING:
+                await self._ask(call, opened)
+            else:
+                await database.run(ring, opened.pk)
+            return await self._settle(opened.pk, wait)
         finally:
             telling.cancel()
-            self._asking.discard(opened.pk)
+
+    async def _ask(self, call: uamp.ToolCallData, opened: OpenedCall) -> None:
+        """Ask a person, and wait for their word; only that time does not count as the answer's."""
+        asked = approval_of(self._run.context.spec.name, self._run.response_id, call, opened)
+        decided = self._asking[opened.pk] = asyncio.Event()
+        self.has_asked = True
+        try:
+            await self._run.ask_person(asked)
+            self.decided(await database.run(selectors.decided_calls, [opened.pk]))
+            with self._run.unhurried(), self._run.pausing():
+                await decided.wait()
+        finally:
+            del self._asking[opened.pk]
+
+    def decided(self, pks: Sequence[int]) -> None:
+        """Let calls go on that a person allowed; those that were refused have ended too."""
+        for pk in pks:
+            if (decision := self._asking.get(pk)) is not None:
+                decision.set()
 
     async def delegate(self, call: uamp.ToolCallData, order: Order) -> ToolOutcome:
         """Have another agent do a task (UAMP §8.5.4): its response answers the row."""
@@ -142,7 +213,7 @@ class Broker:
         wait = self._wait(opened.pk)
         if opened.status == ToolCall.Status.WAITING:
             try:
-                begun = await self._begin(run, opened.pk, call, order)
+                begun = await self._begin(run.itself, opened.pk, call, order)
                 self._below.update((opened.pk, below) for below in begun.runs)
             except (ToolError, RemoteProtocolError) as error:
                 told = error.message if isinstance(error, RemoteProtocolError) else str(error)
@@ -151,7 +222,7 @@ class Broker:
         telling = asyncio.create_task(self._tell_alive(call.id))
         try:
             # The other one has its own time, and may have to wait for a person.
-            with run.unhurried():
+            with run.unhurried(), run.pausing():
                 return await self._settle(opened.pk, wait)
         finally:
             telling.cancel()
@@ -165,8 +236,7 @@ class Broker:
     async def _tell_alive(self, call_id: str) -> None:
         """Say now and then that a long tool still runs.
 
-        Clients that know no `progress` give up on a response that says nothing for two minutes
-        (notes/webagents.md §2.1).
+        Clients that know no `progress` give up on a response that says nothing for two minutes.
         """
         while True:
             await asyncio.sleep(ALIVE_SECONDS)
@@ -182,19 +252,20 @@ class Broker:
         self, kind: str, call: uamp.ToolCallData, *, needs_approval: bool = False
     ) -> OpenedCall:
         self.used = True
-        opened = await database.run(
-            open_call,
-            response_id=self._run.response_id,
-            fence=self._run.context.fence,
-            kind=kind,
-            call=call,
-            text=self._run.builder.text,
-            output=self._run.builder.output,
-            needs_approval=needs_approval,
-        )
-        if opened is None:
-            # Whoever holds the response now goes on; this run's end will be fenced off.
-            raise AgentError("Another process goes on with it.", code=ErrorCode.INTERRUPTED)
+        async with self._run.row.waits():
+            opened = await database.run(
+                open_call,
+                response_id=self._run.response_id,
+                fence=self._run.context.fence,
+                kind=kind,
+                call=call,
+                text=self._run.builder.text,
+                output=self._run.builder.output,
+                needs_approval=needs_approval,
+            )
+            if opened is None:
+                raise taken_over()
+            self._wait(opened.pk)
         # A flush that was under way may have put an older output over the one with this call.
         self._run.dirty = True
         return opened
@@ -209,14 +280,12 @@ class Broker:
             outcome = await wait
         finally:
             self._waits.pop(pk, None)
-        if not self._waits:
-            await database.run(
-                services.set_running, self._run.response_id, fence=self._run.context.fence
-            )
+        await self._run.go_on()
         return outcome
 
     def settle(self, rows: list[ToolCall]) -> None:
         """Take the ends of calls, from the doorbell or from reading the rows."""
+        self.decided([row.pk for row in rows])
         for row in rows:
             wait = self._waits.get(row.pk)
             if wait is not None and not wait.done():

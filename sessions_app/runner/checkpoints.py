@@ -1,4 +1,4 @@
-"""The checkpoints of one run: saved between its steps, forgotten with its end (DESIGN D3).
+"""The checkpoints of one run: saved between its steps, forgotten with its end.
 
 A turn of one step writes none. Whoever takes the response over goes on from the last one.
 """
@@ -23,7 +23,7 @@ class Checkpoints:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._any = run.context.request.checkpoint is not None
+        self._any = run.context.was_taken_over
 
     async def save(self, state: AgentState, *, step: int) -> None:
         """Keep a state with what the response has shown; nothing once another process has it."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from uamp import ResponseState
+
 if TYPE_CHECKING:
     import uamp
     from agents_app.runtime import RunRequest
     from agents_app.selectors import AgentSpec
     from sessions_app.payers import Payment
     from sessions_app.turns import ParentCall
+    from uamp import events as ev
 
 
 class Listener(Protocol):
@@ -40,17 +43,26 @@ class RunContext:
     request: RunRequest
     fence: int
     fan_out: bool
-    # Whether the client wants usage while it streams: §3.1 draws no such event.
-    usage_deltas: bool = False
+    # The state of its row when this process took it.
+    state: ResponseState = ResponseState.IN_PROGRESS
     origin: str = ""
     # The call of another agent that this response answers.
     parent: ParentCall | None = None
     # Who asked, over which transport, and how the answer is paid where it has a price.
     user_id: int | None = None
+    # The name under which limits count who asked (Principal.counted_as).
+    counted_as: str = ""
     protocol: str = "uamp"
     payment: Payment | None = None
+    # Why the token that its session presented does not pay.
+    payment_refused: ev.PaymentError | None = None
     # What was used before this process took the response over.
     usage_before: uamp.UsageStats | None = None
+
+    @property
+    def was_taken_over(self) -> bool:
+        """Whether another process had it before, and may have begun tools, work and questions."""
+        return self.fence > 1
 
     @property
     def asked_in(self) -> str:

@@ -1,4 +1,4 @@
-"""Brings a run's frames to the chat's group, in order, text collected for a moment (DESIGN D4)."""
+"""Brings a run's frames to the chat's group, in order, text collected for a moment."""
 
 from __future__ import annotations
 

@@ -64,6 +64,7 @@ async def begin(
         inputs=[ev.InputText(event_id=f"call-{pk}-task", text=pure(order.task))],
         create=ev.ResponseCreate(event_id=f"call-{pk}", session_id=session.id),
         attachments=attachments,
+        counted_as=run.context.counted_as,
     )
     return await start(request, Forwarder(run, call.id, session.agent_name or order.agent))
 

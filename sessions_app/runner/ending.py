@@ -1,7 +1,9 @@
-"""The end of a response as one write: its terminal event, its message, what it used (notes G4)."""
+"""The end of a response as one write: its terminal event, its message, what it used."""
 
 from __future__ import annotations
 
+import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,9 +13,10 @@ from django.utils import timezone
 import uamp
 from chat_app import contents
 from chat_app.services import NewEvent, NewMessage, message_event
+from payments_app.money import MAX_DIGITS, InvalidAmount, Money
 from sessions_app.frames import new_event_id, now_ms
 from sessions_app.paying import Charge
-from sessions_app.prices import Meter, of_unfinished
+from sessions_app.prices import CAUSES, Bill, Cause, Meter, of_failed, of_stopped
 from sessions_app.turns import CallAnswer, Finish
 from uamp import events as ev
 
@@ -22,22 +25,46 @@ if TYPE_CHECKING:
 
     from sessions_app.runner.context import RunContext
 
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a response ends: `status` is its end state, `error` why it failed.
+
+    `cause` is who caused that, where the code of the error alone does not say it.
+    """
+
+    status: str
+    finish_reason: str | None = None
+    error: ev.ErrorDetail | None = None
+    cause: Cause | None = None
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the asker or the payer caused that the response was not completed."""
+        if self.error is None:
+            return self.status == "cancelled"
+        return (self.cause or CAUSES.get(self.error.code)) is Cause.ASKER
+
 
 def finish_of(
     context: RunContext,
+    ending: Ending,
     *,
-    status: str,
-    error: ev.ErrorDetail | None,
-    finish_reason: str | None,
     builder: uamp.OutputBuilder,
     meter: Meter,
     has_tool_calls: bool,
+    held: Money | None = None,
 ) -> Finish:
-    """Return the write that ends a response: exactly one terminal event (notes G4)."""
-    at = timezone.now()
-    usage, charge = _used(context, status, builder, meter)
+    """Return the write that ends a response: exactly one terminal event.
+
+    `held` is what is reserved for it, where that is known.
+    """
+    at, status, error = timezone.now(), ending.status, ending.error
+    usage, charge = _used(context, ending, builder, meter, held)
     output = tuple(builder.output)
-    terminal = _terminal_event(context.response_id, status, error, finish_reason, output, usage)
+    terminal = _terminal_event(context.response_id, ending, output, usage)
     message = None
     if output:
         text_only = len(output) == 1 and isinstance(output[0], uamp.TextContent)
@@ -78,23 +105,42 @@ def finish_of(
 
 
 def _used(
-    context: RunContext, status: str, builder: uamp.OutputBuilder, meter: Meter
+    context: RunContext,
+    ending: Ending,
+    builder: uamp.OutputBuilder,
+    meter: Meter,
+    held: Money | None,
 ) -> tuple[uamp.UsageStats | None, Charge | None]:
-    """Return what the answer used, with its cost, and what is to be paid for it (DESIGN D7)."""
-    pricing = context.spec.pricing
+    """Return what the answer used, with its cost, and what is to be paid for it."""
+    pricing, status = context.spec.pricing, ending.status
+    if status != "completed" and not ending.is_stopped:
+        meter.unsent()
     if pricing.is_free:
-        return meter.usage, None
+        # No provider has counted the step that was stopped: about that is told.
+        return meter.usage if status == "completed" else meter.used(builder.offset), None
     usage = meter.used(builder.offset)
-    bill = meter.bill(builder.offset)
-    if status != "completed":
-        bill = of_unfinished(bill, settings.UAMP_CHARGE_UNFINISHED)
+    try:
+        bill = meter.bill(builder.offset)
+    except InvalidAmount:
+        # All that is held is taken, and no more: a provider counted what nobody can pay.
+        logger.exception("the usage of %s is beyond the ledger: %s", context.response_id, usage)
+        bill = Bill.of_output(Money(10**MAX_DIGITS - 1, pricing.currency))
+    if ending.is_stopped:
+        tokens = (usage.output_tokens or 0) if usage else 0
+        has_begun = bool(builder.output or tokens)
+        bill = of_stopped(bill, pricing, has_begun=has_begun, tokens=tokens)
+        usage = usage or (uamp.UsageStats() if has_begun else None)
+    elif status != "completed":
+        bill = of_failed(bill, settings.UAMP_CHARGE_UNFINISHED)
+    # More than what is held is never taken, so nothing else is said.
+    amount = bill.total if held is None else min(bill.total, held)
     if usage is not None:
-        usage = msgspec.structs.replace(usage, cost=bill.told())
+        usage = msgspec.structs.replace(usage, cost=bill.told(amount))
     return usage, Charge(
         response_id=context.response_id,
         chat_id=context.asked_in,
         agent_id=context.spec.id,
-        amount=bill.total,
+        amount=amount,
         protocol=context.protocol,
     )
 
@@ -131,20 +177,22 @@ def _media(output: Sequence[uamp.ContentItem]) -> tuple[uamp.ContentItem, ...]:
 
 def _terminal_event(
     response_id: str,
-    status: str,
-    error: ev.ErrorDetail | None,
-    finish_reason: str | None,
+    ending: Ending,
     output: tuple[uamp.ContentItem, ...],
     usage: uamp.UsageStats | None,
 ) -> ev.Event:
     event: ev.Event
-    if error is not None:
-        event = ev.ResponseError(response_id=response_id, error=error)
-    elif status == "cancelled":
-        event = ev.ResponseCancelled(response_id=response_id, partial_output=output)
+    if ending.error is not None:
+        event = ev.ResponseError(response_id=response_id, error=ending.error, usage=usage)
+    elif ending.status == "cancelled":
+        event = ev.ResponseCancelled(response_id=response_id, partial_output=output, usage=usage)
     else:
         response = ev.ResponseOutput(
-            id=response_id, status=status, output=output, usage=usage, finish_reason=finish_reason
+            id=response_id,
+            status=ending.status,
+            output=output,
+            usage=usage,
+            finish_reason=ending.finish_reason,
         )
         event = ev.ResponseDone(response_id=response_id, response=response)
     return msgspec.structs.replace(event, event_id=new_event_id(), timestamp=now_ms())

@@ -1,4 +1,4 @@
-"""What an agent is shown of a chat, remembered between turns (notes/turn-cost.md §1.2).
+"""What an agent is shown of a chat, remembered between turns.
 
 Reading history each turn is the largest cost after the writes. An entry is only used when the turn
 that was just committed took the very next `seq`: whoever else wrote makes it fall away.
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 
+import uamp
 from chat_app import selectors as chats
 from chat_app.selectors import HistoryMessage
 from sessions_app import database
@@ -20,19 +21,27 @@ if TYPE_CHECKING:
     from chat_app.services import NewMessage
 
 CHATS_REMEMBERED: Final = 2048
+CHARS_REMEMBERED: Final = 16 * 1024 * 1024
 
 
 @dataclass(slots=True)
 class _Entry:
     last_seq: int
     messages: deque[HistoryMessage]
+    chars: int = 0
 
 
 class History:
-    """The last messages of the chats that this process serves."""
+    """The last messages of the chats that this process serves.
 
-    def __init__(self) -> None:
+    Bounded by chats and by characters: the chat that was left alone longest is forgotten first, and
+    read again when it is spoken to. A history that is too long by itself is never kept.
+    """
+
+    def __init__(self, *, chars: int = CHARS_REMEMBERED) -> None:
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        self._limit = chars
+        self.chars = 0
 
     async def before(self, chat_id: str, seq: int) -> list[HistoryMessage]:
         """Return the messages that come before a place in the log, oldest first."""
@@ -40,10 +49,10 @@ class History:
         if entry is not None and entry.last_seq == seq - 1:
             return list(entry.messages)
         rows = [] if seq == 1 else await self._read(chat_id, seq)
-        self._entries[chat_id] = _Entry(seq - 1, deque(rows, maxlen=settings.UAMP_HISTORY_MESSAGES))
-        self._entries.move_to_end(chat_id)
-        if len(self._entries) > CHATS_REMEMBERED:
-            self._entries.popitem(last=False)
+        self._forget(chat_id)
+        entry = _Entry(seq - 1, deque(rows, maxlen=settings.UAMP_HISTORY_MESSAGES))
+        self._entries[chat_id] = entry
+        self._grow(entry, sum(map(_chars, rows)))
         return rows
 
     async def about(self, chat_id: str) -> list[HistoryMessage]:
@@ -62,11 +71,30 @@ class History:
         """Follow a write of this process: `count` events from `first_seq`, with one message."""
         entry = self._entries.get(chat_id)
         if entry is None or entry.last_seq != first_seq - 1:
-            self._entries.pop(chat_id, None)
+            self._forget(chat_id)
             return
         entry.last_seq = first_seq + count - 1
         if message is not None:
-            entry.messages.append(self.of(message))
+            messages, new = entry.messages, self.of(message)
+            chars = _chars(new)
+            if len(messages) == messages.maxlen:
+                # The oldest goes, or the new one where none is kept.
+                chars -= _chars(messages[0] if messages else new)
+            messages.append(new)
+            self._entries.move_to_end(chat_id)
+            self._grow(entry, chars)
+
+    def _grow(self, entry: _Entry, chars: int) -> None:
+        """Count what a chat's messages keep more, and forget chats until all is within bounds."""
+        entry.chars += chars
+        self.chars += chars
+        while self._entries and (len(self._entries) > CHATS_REMEMBERED or self.chars > self._limit):
+            self._forget(next(iter(self._entries)))
+
+    def _forget(self, chat_id: str) -> None:
+        entry = self._entries.pop(chat_id, None)
+        if entry is not None:
+            self.chars -= entry.chars
 
     @staticmethod
     def of(message: NewMessage) -> HistoryMessage:
@@ -78,3 +106,11 @@ class History:
             name=message.name,
             agent_id=message.sender_agent_id,
         )
+
+
+def _chars(message: HistoryMessage) -> int:
+    """Return about how many characters a message keeps; an item that is no text has a few."""
+    return len(message.content) + sum(
+        len(item.text) if isinstance(item, uamp.TextContent) else 256
+        for item in message.content_items
+    )

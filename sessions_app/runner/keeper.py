@@ -1,6 +1,6 @@
 """The clockwork of a process: leases, flushes, sweeps, and the tick that finds lost messages.
 
-Each beat is its own task and survives its own failures; the next beat tries again (DESIGN D3).
+Each beat is its own task and survives its own failures; the next beat tries again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from chat_app import presence
 from payments_app import services as ledger_services
-from sessions_app import database, services
+from sessions_app import database, retention, services
 from sessions_app.runner import recovery
 from sessions_app.tasks import reap
 
@@ -30,8 +30,13 @@ POLL_LOGS_SECONDS: Final = 2.0
 PRESENCE_SECONDS: Final = 25.0
 LEDGER_SECONDS: Final = 5.0
 REJOIN_SECONDS: Final = 30.0
-PRINCIPALS_SECONDS: Final = 5.0
-TOUCH_SECONDS: Final = 300.0
+# Who signed out, or whose key was revoked, is parted from within five seconds, the beat's own time
+# included.
+PRINCIPALS_SECONDS: Final = 2.0
+TOUCH_SECONDS: Final = 60.0
+RETENTION_SECONDS: Final = 60.0
+# One kind of row is deleted in batches, each a transaction of its own, until none is left.
+RETENTION_BATCHES: Final = 20
 
 
 def keep(process: Process) -> None:
@@ -66,9 +71,17 @@ def keep(process: Process) -> None:
         ("principals", PRINCIPALS_SECONDS, process.check_principals),
         ("touch", TOUCH_SECONDS, touch),
         ("rejoin", REJOIN_SECONDS, process.join),
+        ("retention", RETENTION_SECONDS, forget),
     ]
     for name, seconds, beat in beats:
         process.spawn(_beat(name, seconds, beat), name=name)
+
+
+async def forget() -> None:
+    """Delete what has no use any more."""
+    for _ in range(RETENTION_BATCHES):
+        if not await database.run(retention.sweep):
+            return
 
 
 async def renew_presence(process: Process) -> None:

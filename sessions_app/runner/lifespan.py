@@ -1,4 +1,4 @@
-"""The beginning and the end of a server process (DESIGN D3, notes G12)."""
+"""The beginning and the end of a server process."""
 
 from __future__ import annotations
 

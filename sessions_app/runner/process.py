@@ -12,31 +12,40 @@ import socket
 import time
 import uuid
 import weakref
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from channels.layers import get_channel_layer
 from django.conf import settings
-from django.db import DataError
+from django.db import DatabaseError, DataError, InterfaceError
 from django.utils import timezone
 
 from chat_app import fanout
 from chat_app import selectors as chats
-from sessions_app import auth, calls, database, payment_requests, selectors, services
+from sessions_app import (
+    auth,
+    calls,
+    database,
+    payment_requests,
+    selectors,
+    services,
+    session_states,
+)
 from sessions_app.feed import RunningText
 from sessions_app.frames import frame
-from sessions_app.rates import Rates
+from sessions_app.runner.capacity import Capacity
 from sessions_app.runner.history import History
 from sessions_app.runner.run import Run
 from sessions_app.turn_store import make_turn_store
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from chat_app.selectors import LoggedEvent
     from sessions_app.auth import Principal
     from sessions_app.runner.broker import Begin
     from sessions_app.runner.context import Listener, RunContext
+    from sessions_app.runner.ending import Ending
     from sessions_app.selectors import OpenSession
     from uamp import events as ev
 
@@ -56,6 +65,10 @@ class Follower(Protocol):
     # The row that says that its person is online, if there is one.
     presence_id: str | None
 
+    @property
+    def held_by(self) -> str:
+        """The id under which its sessions are active; none where it does not stay with them."""
+
     def cursors(self) -> dict[str, int]:
         """Return the chats that it follows and how far it is."""
 
@@ -68,7 +81,7 @@ class Follower(Protocol):
     def dismiss(self, principal: Principal) -> None:
         """Let somebody act there no more."""
 
-    def end_session(self, session_id: str) -> None:
+    def end_session(self, row_id: str) -> None:
         """Tell its client that a session was ended elsewhere."""
 
     def watch_tokens(self, now: float) -> None:
@@ -92,9 +105,8 @@ class Process:
         self.id = f"{socket.gethostname()[:16]}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
         self.store = make_turn_store()
         self.history = History()
-        self.rates = Rates()
         self.runs: dict[str, Run] = {}
-        self.runs_of_session: Counter[str | None] = Counter()
+        self.capacity = Capacity()
         self.followers: weakref.WeakSet[Follower] = weakref.WeakSet()
         self.draining = False
         self._watched_chats: OrderedDict[str, None] = OrderedDict()
@@ -103,24 +115,34 @@ class Process:
 
     # --- Runs ---
 
-    def launch(self, context: RunContext, listener: Listener | None = None, *, begin: Begin) -> Run:
+    def launch(
+        self,
+        context: RunContext,
+        listener: Listener | None = None,
+        *,
+        begin: Begin,
+        ending: Ending | None = None,
+    ) -> Run:
         """Start a response whose row is committed; it ends by itself (see `start.launch`)."""
-        run = Run(context, store=self.store, on_written=self._written, begin=begin)
+        run = Run(
+            context,
+            store=self.store,
+            on_written=self._written,
+            begin=begin,
+            paused=self.capacity.paused,
+        )
         if listener is not None:
             run.listen(listener)
         self.runs[context.response_id] = run
-        self.runs_of_session[context.session_id] += 1
-        task = run.start()
+        self.capacity.add(context)
+        task = run.start(ending)
         task.add_done_callback(lambda _: self._forget(run))
         return run
 
     def _forget(self, run: Run) -> None:
         if self.runs.get(run.response_id) is run:
             del self.runs[run.response_id]
-        session_id = run.context.session_id
-        self.runs_of_session[session_id] -= 1
-        if not self.runs_of_session[session_id]:
-            del self.runs_of_session[session_id]
+        self.capacity.remove(run.context)
 
     def _written(self, run: Run, first_seq: int, count: int, message: Any) -> None:
         self.history.append(run.context.chat_id, first_seq, count, message)
@@ -156,18 +178,15 @@ class Process:
             if run.context.chat_id == chat_id:
                 run.watch()
 
-    @property
-    def is_full(self) -> bool:
-        """Whether another run has to go elsewhere."""
-        return self.draining or len(self.runs) >= settings.UAMP_RUNS_PER_PROCESS
-
     def has_room_for(self, principal: Principal) -> bool:
         """Return whether somebody may open another connection here."""
         if principal.is_anonymous:
-            same = (f.principal.address == principal.address for f in list(self.followers))
-            return sum(same) < settings.UAMP_CONNECTIONS_PER_ADDRESS
-        same = (f.principal.key == principal.key for f in list(self.followers))
-        return sum(same) < settings.UAMP_CONNECTIONS_PER_USER
+            most = settings.UAMP_CONNECTIONS_PER_ADDRESS
+            others = (f.principal for f in list(self.followers) if f.principal.is_anonymous)
+        else:
+            most = settings.UAMP_CONNECTIONS_PER_USER
+            others = (f.principal for f in list(self.followers))
+        return sum(other.counted_as == principal.counted_as for other in others) < most
 
     async def cancel(self, response_id: str) -> None:
         """Cancel a response wherever it runs; the row keeps the wish for whoever is slow."""
@@ -188,6 +207,16 @@ class Process:
             await fanout.send(
                 fanout.PROCESSES_GROUP,
                 {"type": "run.settled", "response": response_id, "call": pk},
+            )
+
+    async def call_decided(self, response_id: str, pk: int) -> None:
+        """Let whoever asked a person know that a call was allowed."""
+        if (run := self.runs.get(response_id)) is not None:
+            run.broker.decided([pk])
+        else:
+            await fanout.send(
+                fanout.PROCESSES_GROUP,
+                {"type": "run.decided", "response": response_id, "call": pk},
             )
 
     async def _settle(self, response_id: str, pks: Sequence[int]) -> None:
@@ -249,7 +278,7 @@ class Process:
                 logger.exception("a message between processes was not understood")
 
     async def join(self) -> None:
-        """Enter the group of all processes, again and again: a layer may forget (notes F2)."""
+        """Enter the group of all processes, again and again: a layer may forget."""
         if self._channel is not None:
             async with asyncio.timeout(fanout.SEND_TIMEOUT_SECONDS):
                 await get_channel_layer().group_add(fanout.PROCESSES_GROUP, self._channel)
@@ -266,6 +295,8 @@ class Process:
                 run.cancel()
             case "run.watch":
                 run.watch()
+            case "run.decided":
+                run.broker.decided([message["call"]])
             case "run.settled":
                 await self._settle(run.response_id, [message["call"]])
             case "run.paid" if run.till is not None:
@@ -283,6 +314,10 @@ class Process:
             rows = await database.run(selectors.ended_calls, list(waiting))
             for row in rows:
                 waiting[row.pk].broker.settle([row])
+        asking = {pk: run for run in list(self.runs.values()) for pk in run.broker.asking}
+        if asking:
+            for pk in await database.run(selectors.decided_calls, list(asking)):
+                asking[pk].broker.decided([pk])
         unpaid = {
             pk: run.till for run in list(self.runs.values()) if run.till for pk in run.till.waiting
         }
@@ -329,7 +364,7 @@ class Process:
                 follower.nudge(chat_id)
 
     async def check_principals(self) -> None:
-        """Part from whoever is not welcome any more (notes/reliability.md §3.1)."""
+        """Part from whoever is not welcome any more."""
         followers = list(self.followers)
         for follower in followers:
             follower.watch_tokens(time.time())
@@ -345,9 +380,23 @@ class Process:
                     follower.end_session(session_id)
 
     async def touch_sessions(self) -> None:
-        """Keep the sessions that are held here from being taken for idle."""
-        held = [session_id for f in list(self.followers) for session_id in f.session_ids]
-        await database.run(services.touch_sessions, held, now=timezone.now())
+        """Keep the sessions that are held here active."""
+        held = [
+            session_id
+            for follower in list(self.followers)
+            if follower.held_by
+            for session_id in follower.session_ids
+        ]
+        await database.run(session_states.touch_sessions, held, now=timezone.now())
+
+    async def release_sessions(self, session_ids: Collection[str], *, held_by: str) -> None:
+        """Make sessions idle that a connection held; the tick makes good a write that fails."""
+        if not session_ids:
+            return
+        try:
+            await database.run(session_states.release_sessions, session_ids, held_by=held_by)
+        except (DatabaseError, InterfaceError):
+            logger.warning("sessions were not released; the tick will", exc_info=True)
 
     def spawn(self, coroutine: Any, *, name: str) -> asyncio.Task[Any]:
         """Run a task of the process and keep it alive."""

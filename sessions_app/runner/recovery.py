@@ -1,4 +1,4 @@
-"""What becomes of responses whose process died (DESIGN D3, notes G4, G6).
+"""What becomes of responses whose process died.
 
 A response that waited for a tool goes on, under the same id, from its kept output, once its call
 has ended. One that was in the middle of an answer goes on from its last checkpoint, the end of a
@@ -20,23 +20,17 @@ from agents_app import selectors as agents
 from agents_app.checkpoints import UnreadableCheckpointError
 from agents_app.runtime import RunRequest
 from agents_app.teamwork import pure
-from chat_app import fanout
 from chat_app import selectors as chats
-from chat_app import services as chat_services
-from chat_app.services import Append
-from sessions_app import calls, database, payers, payment_requests, services
+from sessions_app import calls, database, payers, payment_requests, rates, services
 from sessions_app.auth import Principal
 from sessions_app.models import Response, Session, ToolCall
-from sessions_app.prices import Meter
 from sessions_app.runner.context import RunContext
-from sessions_app.runner.ending import finish_of
+from sessions_app.runner.ending import Ending
 from sessions_app.runner.process import tell_decision
 from sessions_app.runner.request import ResponseRequest, run_request
 from sessions_app.runner.start import launch
 from sessions_app.selectors import open_session_of, parent_of
-from sessions_app.turn_writes import finish_events
-from sessions_app.turns import Finished
-from uamp import ErrorCode
+from uamp import ErrorCode, ResponseState
 from uamp import events as ev
 
 if TYPE_CHECKING:
@@ -116,29 +110,12 @@ def _can_go_on(row: Response, kept: Checkpoint | None) -> bool:
 
 
 async def _end(process: Process, row: Response) -> None:
-    builder = uamp.OutputBuilder()
-    output = _readable_output(row)
-    if output:
-        builder.add(
-            ev.ResponseDone(response=ev.ResponseOutput(id=row.pk, status="failed", output=output))
-        )
-    finish = finish_of(
-        await database.run(_context, row, RunRequest(response_id=row.pk, history=())),
-        status="failed" if row.cancel_requested_at is None else "cancelled",
-        error=None if row.cancel_requested_at else _INTERRUPTED,
-        finish_reason=None,
-        builder=builder,
-        meter=_meter(row, output),
-        has_tool_calls=True,
-    )
-    outcome = await process.store.finish(finish)
-    if isinstance(outcome, Finished):
-        append = Append(chat_id=row.chat_id, events=finish_events(finish), at=finish.at)
-        await fanout.publish(row.chat_id, chat_services.layer_messages(append, outcome.first_seq))
-        await database.run(checkpoints.delete, [row.pk])
-        await process.let_go(row.pk)
-        if finish.parent is not None:
-            await process.settle_call(finish.parent.response_id, finish.parent.pk)
+    """End a response as its run would have: with what it had said, and what that costs."""
+    request = RunRequest(response_id=row.pk, history=(), resume=_readable_output(row))
+    cancelled = row.cancel_requested_at is not None
+    ending = Ending("cancelled") if cancelled else Ending("failed", error=_INTERRUPTED)
+    run = launch(process, await database.run(_context, row, request), ending=ending)
+    await run.join()
 
 
 def _readable_output(row: Response) -> tuple[uamp.ContentItem, ...]:
@@ -156,14 +133,6 @@ def _readable_usage(row: Response) -> uamp.UsageStats | None:
         return None
 
 
-def _meter(row: Response, output: tuple[uamp.ContentItem, ...]) -> Meter:
-    """Return what is known of the usage of a response whose process died: the steps that ended."""
-    meter = Meter(agents.get_spec(row.agent_id))
-    text = sum(len(item.text) for item in output if isinstance(item, uamp.TextContent))
-    meter.resume(_readable_usage(row), output, offset=text)
-    return meter
-
-
 def _context(row: Response, request: RunRequest) -> RunContext:
     session = (
         Session.objects.select_related("parent_call", "chat", "agent", "user")
@@ -174,6 +143,7 @@ def _context(row: Response, request: RunRequest) -> RunContext:
     return RunContext(
         parent=None if session is None else parent_of(session),
         user_id=None if session is None else session.user_id,
+        counted_as="" if session is None else _counted_as(session),
         protocol="" if session is None else session.transport,
         payment=_payment(session, spec),
         usage_before=_readable_usage(row),
@@ -183,8 +153,14 @@ def _context(row: Response, request: RunRequest) -> RunContext:
         spec=spec,
         request=request,
         fence=row.fence,
+        state=ResponseState(row.status),
         fan_out=True,
     )
+
+
+def _counted_as(session: Session) -> str:
+    """Return whose limits count: the address of a visitor is in no row, their key is."""
+    return session.principal if session.user_id is None else rates.person(session.user_id)
 
 
 def _payment(session: Session | None, spec: AgentSpec) -> Payment | None:

@@ -6,9 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
+from django.conf import settings
 
 import uamp
 from agents_app.runtime import RunRequest
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+from uamp.bounds import Temperature, Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -19,7 +23,6 @@ if TYPE_CHECKING:
     from sessions_app.payers import Source
     from sessions_app.runner.run import Run
     from sessions_app.selectors import OpenSession
-    from uamp import events as ev
 
     Pay: TypeAlias = Callable[[OpenSession, AgentSpec, Money], Awaitable[Source]]
 
@@ -40,6 +43,15 @@ class TurnRequest:
     # What a transport does about an answer that nothing pays for yet, before anything is written:
     # it returns what pays, or refuses the turn. None: somebody is asked while the answer waits.
     pay: Pay | None = None
+    # Counts the answers of the turn before anything of it is written, or refuses them all.
+    admit: Callable[[int], Awaitable[None]] | None = None
+    # The name under which limits count who asks, where it is not the session's own.
+    counted_as: str = ""
+
+    @property
+    def person(self) -> str:
+        """The name under which limits count who asks."""
+        return self.counted_as or self.session.principal.counted_as
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,10 +75,63 @@ class ResponseRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     modalities: tuple[str, ...] | None = None
     response_format: uamp.ResponseFormat | None = None
     model: str | None = None
-    temperature: float | None = None
-    max_tokens: int | None = None
+    temperature: Temperature | None = None
+    max_tokens: Tokens | None = None
     context: tuple[uamp.Message, ...] | None = None
     before: tuple[uamp.Message, ...] = ()
+    # Whether a call of the client's ends the response instead of waiting for `tool.result`.
+    ends_at_tools: bool = False
+
+
+def check_options(config: uamp.SessionConfig, response: ev.ResponseConfig) -> None:
+    """Check the numbers that a model is asked with, wherever they come from.
+
+    A session's row may be older than the bounds. Raises RemoteProtocolError.
+    """
+    options = {
+        **{name: config.extensions.get(name) for name in ("model", "temperature", "max_tokens")},
+        **{
+            name: value
+            for name in ("temperature", "max_tokens")
+            if (value := getattr(response, name)) is not None
+        },
+    }
+    try:
+        msgspec.convert(options, uamp.ModelOptions)
+    except msgspec.ValidationError as error:
+        raise RemoteProtocolError(ErrorCode.INVALID_EVENT, f"{error}.") from None
+
+
+def check_size(inputs: Sequence[ev.InputEvent], message: uamp.Message | None) -> None:
+    """Check the bytes of a turn's text: its message, and inputs that are said as another role.
+
+    Media do not count, nor does a history: one event carries it, which has a limit of its own.
+    Raises RemoteProtocolError event_too_large.
+    """
+    size = sum(
+        len(given.text.encode())
+        for given in inputs
+        if isinstance(given, ev.InputText) and given.role != "user"
+    )
+    if message is not None:
+        items = sum(_text_bytes(item) for item in message.content_items or ())
+        size += max(items, len((message.content or "").encode()))
+    if size > settings.UAMP_MESSAGE_BYTES:
+        raise RemoteProtocolError(
+            ErrorCode.EVENT_TOO_LARGE,
+            f"The text of one turn has at most {settings.UAMP_MESSAGE_BYTES} bytes, and this has"
+            f" {size}. Its inputs were dropped: send less of them, or the text as a file.",
+        )
+
+
+def _text_bytes(item: uamp.ContentItem) -> int:
+    """Return the bytes that an item takes in its message's row, where its medium is stored."""
+    if isinstance(item, uamp.TextContent):
+        return len(item.text.encode())
+    medium = uamp.media_of(item)
+    is_inline = isinstance(medium, str) or (medium is not None and medium.url.startswith("data:"))
+    kept = [getattr(item, name) for name in item.__struct_fields__]
+    return len(msgspec.json.encode([part for part in kept if part is not medium or not is_inline]))
 
 
 def run_request(
@@ -83,16 +148,24 @@ def run_request(
     params: dict[str, Any] = {
         name: value
         for name in ("model", "temperature", "max_tokens")
-        if (value := getattr(overrides, name) or config.extensions.get(name)) is not None
+        if (value := _first(getattr(overrides, name), config.extensions.get(name))) is not None
     }
+    if config.extensions:
+        params["extensions"] = config.extensions
     return RunRequest(
         response_id=response_id,
         history=history,
-        instructions=overrides.instructions or config.instructions,
+        ends_at_tools=overrides.ends_at_tools,
+        instructions=_first(overrides.instructions, config.instructions),
         tools=config.tools if overrides.tools is None else overrides.tools,
-        response_format=overrides.response_format or config.response_format,
+        response_format=_first(overrides.response_format, config.response_format),
         params=params,
         resume=resume,
         checkpoint=checkpoint,
         written=written,
     )
+
+
+def _first(override: Any, of_session: Any) -> Any:
+    """Return the override where there is one: 0, "" and [] are values, only None is none."""
+    return of_session if override is None else override

@@ -1,4 +1,4 @@
-"""One running response: it iterates the agent and tells whoever listens (DESIGN D3, D4).
+"""One running response: it iterates the agent and tells whoever listens.
 
 A run belongs to the process, not to a socket. Listeners in this process get each frame as it is
 made; the rest of the chat gets text collected over UAMP_COALESCE_MS. No delta is a database write.
@@ -10,8 +10,9 @@ import asyncio
 import contextvars
 import logging
 import math
+import weakref
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -24,11 +25,13 @@ from chat_app import contents, fanout
 from sessions_app import database, services
 from sessions_app.calls import root_chat
 from sessions_app.frames import frame, new_event_id, now_ms
-from sessions_app.prices import Meter
+from sessions_app.payers import Payment
+from sessions_app.prices import Cause, Meter
 from sessions_app.runner.broker import Broker
 from sessions_app.runner.checkpoints import Checkpoints
 from sessions_app.runner.courier import Courier
-from sessions_app.runner.ending import finish_of
+from sessions_app.runner.ending import Ending, finish_of
+from sessions_app.runner.row_state import RowState
 from sessions_app.runner.till import Till
 from sessions_app.turns import Fenced, Finish, Finished, FinishOutcome
 from uamp import ErrorCode
@@ -47,13 +50,6 @@ logger = logging.getLogger(__name__)
 FINISH_RETRY_SECONDS: Final = (0.2, 1.0, 3.0)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ending:
-    status: str
-    finish_reason: str | None = None
-    error: ev.ErrorDetail | None = None
-
-
 class Run:
     """A response that runs in this process."""
 
@@ -64,6 +60,7 @@ class Run:
         store: TurnStore,
         on_written: Callable[[Run, int, int, NewMessage | None], None],
         begin: Begin,
+        paused: set[str],
     ) -> None:
         self.context = context
         self._on_written = on_written
@@ -73,9 +70,13 @@ class Run:
         self.meter = Meter(context.spec)
         self.meter.resume(context.usage_before, context.request.resume, offset=self.builder.offset)
         self.dirty = False
-        self.broker = Broker(self, begin)
-        self.till = None if context.payment is None else Till(self, context.payment)
-        self._checkpoints = Checkpoints(self)
+        self.row = RowState(context)
+        # They serve the run and end with it: a circle would keep the whole answer in memory until
+        # the garbage collector comes, which is seldom (`lifespan.calm_collector`).
+        port: Run = weakref.proxy(self)
+        self.broker = Broker(port, begin)
+        self.till = None if context.spec.pricing.is_free else Till(port, _payment(context))
+        self._checkpoints = Checkpoints(port)
         self._store = store
         self._listeners: list[Listener] = []
         self._courier = Courier(context.chat_id, settings.UAMP_COALESCE_MS / 1000)
@@ -83,11 +84,21 @@ class Run:
         self._cancelled = False
         self._parked = False
         self._is_ending = False
+        self._is_over = False
         self._task: asyncio.Task[None] | None = None
         self._limit: asyncio.Timeout | None = None
+        most = context.spec.max_seconds or math.inf
+        self._seconds = min(settings.UAMP_RESPONSE_SECONDS, most)
         # What the answer waits for that does not count, and the time that it has left after that.
         self._waits = 0
+        self._paused = paused
+        self._pauses = 0
         self._left = math.inf
+
+    @property
+    def itself(self) -> Run:
+        """The run, for what must keep it: its own parts have a weak reference only."""
+        return self
 
     @property
     def response_id(self) -> str:
@@ -106,10 +117,13 @@ class Run:
 
     # --- Life ---
 
-    def start(self) -> asyncio.Task[None]:
-        """Begin, as a task of the process: it knows nothing of the task that asked for it."""
+    def start(self, ending: Ending | None = None) -> asyncio.Task[None]:
+        """Begin, as a task of the process: it knows nothing of the task that asked for it.
+
+        With an `ending` the agent is not run: what another process left behind ends so.
+        """
         self._task = asyncio.create_task(
-            self._run(), name=self.response_id, context=contextvars.Context()
+            self._run(ending), name=self.response_id, context=contextvars.Context()
         )
         return self._task
 
@@ -121,6 +135,11 @@ class Run:
         if self._task is not None and not self._cancelled and not self._is_ending:
             self._cancelled = True
             self._task.cancel()
+
+    async def join(self) -> None:
+        """Wait until it has ended, or was given back."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
 
     async def park(self) -> None:
         """Stop without an end, so that another process can take the response over."""
@@ -134,11 +153,20 @@ class Run:
         except (DataError, ValueError):
             # Whoever takes it over has what was kept before.
             logger.exception("the answer so far of %s was not kept", self.response_id)
-        await database.run(services.release_lease, self.response_id, fence=self.context.fence)
+        if not await database.run(
+            services.park_response, self.response_id, fence=self.context.fence
+        ):
+            logger.info("response %s was not this process's to give back", self.response_id)
 
-    def listen(self, listener: Listener) -> None:
-        """Let somebody in this process hear every frame."""
-        self._listeners.append(listener)
+    def listen(self, listener: Listener) -> bool:
+        """Let a listener in this process hear every frame; False when there is nothing to come.
+
+        A run may be over before its process has forgotten it: who came then would never be told
+        that it ended.
+        """
+        if not self._is_over and listener not in self._listeners:
+            self._listeners.append(listener)
+        return not self._is_over
 
     def leave(self, listener: Listener) -> None:
         """Stop telling a listener; from now on its chat group tells it."""
@@ -156,7 +184,7 @@ class Run:
         return plain
 
     def unflushed(self) -> services.Flush:
-        """Return the answer so far, which is kept a few times a second, not per delta (D2)."""
+        """Return the answer so far, which is kept a few times a second, not per delta."""
         self.dirty = False
         return services.Flush(
             response_id=self.response_id,
@@ -167,22 +195,24 @@ class Run:
 
     # --- What the agent says ---
 
-    async def _run(self) -> None:
+    async def _run(self, ending: Ending | None) -> None:
         try:
-            ending = await self._stream()
+            ending = ending or await self._stream()
         except asyncio.CancelledError:
             if self._parked or not self._cancelled:
                 raise
             task = asyncio.current_task()
             if task is not None:
                 task.uncancel()
-            ending = _Ending("cancelled")
+            ending = Ending("cancelled")
         except TimeoutError:
-            ending = _failed(ErrorCode.TIMEOUT, "The answer took too long.")
+            failed = _failed(ErrorCode.TIMEOUT, "The answer took too long.")
+            cause = Cause.ASKER if self.broker.took_the_time_of(self._seconds) else Cause.SERVER
+            ending = replace(failed, cause=cause)
         except AgentError as error:
             ending = _failed(error.code, error.message, error.retry_after)
         except Exception:
-            # Whatever went wrong, the response must end, and its reader must hear of it (G4).
+            # Whatever went wrong, the response must end, and its reader must hear of it.
             logger.exception("response %s failed", self.response_id)
             ending = _failed(ErrorCode.INTERNAL_ERROR, "The server could not finish the answer.")
         finally:
@@ -190,20 +220,21 @@ class Run:
         try:
             await self._finish(ending)
         finally:
+            self._is_over = True
             for listener in list(self._listeners):
                 listener.ended(self.response_id)
 
-    async def _stream(self) -> _Ending:
+    async def _stream(self) -> Ending:
         context = self.context
         finish_reason: str | None = None
         if context.request.checkpoint is not None:
             # What its last process said after the checkpoint is said anew.
             self.dirty = True
             self._courier.replace(self.response_id, self.builder.text)
-        most = context.spec.max_seconds or math.inf
-        async with asyncio.timeout(min(settings.UAMP_RESPONSE_SECONDS, most)) as self._limit:
+        async with asyncio.timeout(self._seconds) as self._limit:
             if self.till is not None:
                 await self.till.open()
+            await self.go_on()
             agent = run_agent(
                 context.spec,
                 context.request,
@@ -216,12 +247,23 @@ class Run:
                     if isinstance(event, RunFinished):
                         finish_reason = event.finish_reason
                         continue
-                    self.publish(event)
                     if self.till is not None:
-                        await self.till.watch()
+                        await self.till.watch(event)
+                    self.publish(event)
+                    if self.till is not None and isinstance(event, ev.UsageDelta):
+                        await self.till.counted()
             finally:
                 await agent.aclose()
-        return _Ending("completed", finish_reason)
+            if self.till is not None:
+                await self.till.complete()
+            # A wait whose tool was given up is over with the answer.
+            await self.row.goes_on()
+        return Ending("completed", finish_reason)
+
+    async def go_on(self) -> None:
+        """Say in the row that the answer goes on, once it waits for no tool and no payment."""
+        till = self.till
+        await self.row.goes_on(lambda: bool(self.broker.waiting or (till and till.waiting)))
 
     async def load(self, content_id: str) -> tuple[bytes, str]:
         """Return a content of this chat for the provider call (agents_app.runtime.MediaLoader)."""
@@ -235,8 +277,6 @@ class Run:
             return
         # An answer that fails or is cancelled has used what its inferences used so far.
         self.meter.add(event, offset=self.builder.offset)
-        if isinstance(event, ev.UsageDelta) and not self.context.usage_deltas:
-            return
         self.builder.add(event)
         self.dirty = True
         text = frame(event)
@@ -303,6 +343,18 @@ class Run:
         await fanout.send(fanout.chat_group(chat_id), signal)
 
     @contextmanager
+    def pausing(self) -> Iterator[None]:
+        """Let the answer take no room of its process while it only waits (Capacity.paused)."""
+        self._pauses += 1
+        self._paused.add(self.response_id)
+        try:
+            yield
+        finally:
+            self._pauses -= 1
+            if not self._pauses:
+                self._paused.discard(self.response_id)
+
+    @contextmanager
     def unhurried(self) -> Iterator[None]:
         """Let the time that a person or another agent takes not count as the answer's."""
         limit, now = self._limit, asyncio.get_running_loop().time
@@ -323,7 +375,7 @@ class Run:
 
     # --- The end ---
 
-    async def _finish(self, ending: _Ending) -> None:
+    async def _finish(self, ending: Ending) -> None:
         finish = self._finish_of(ending)
         outcome = await self._write(finish)
         await self._courier.drain()
@@ -369,16 +421,20 @@ class Run:
                     ),
                 )
 
-    def _finish_of(self, ending: _Ending) -> Finish:
+    def _finish_of(self, ending: Ending) -> Finish:
         return finish_of(
             self.context,
-            status=ending.status,
-            error=ending.error,
-            finish_reason=ending.finish_reason,
+            ending,
             builder=self.builder,
             meter=self.meter,
             has_tool_calls=self.broker.used,
+            held=None if self.till is None else self.till.held,
         )
+
+
+def _payment(context: RunContext) -> Payment:
+    """Return how the answer is paid: by asking, where its price is newer than its beginning."""
+    return context.payment or Payment(source=None, payer_id=context.user_id)
 
 
 def _so_far(context: RunContext) -> ev.ResponseDone:
@@ -389,6 +445,6 @@ def _so_far(context: RunContext) -> ev.ResponseDone:
     return ev.ResponseDone(response_id=context.response_id, response=output)
 
 
-def _failed(code: str, message: str, retry_after: float | None = None) -> _Ending:
+def _failed(code: str, message: str, retry_after: float | None = None) -> Ending:
     details = None if retry_after is None else {"retry_after": retry_after}
-    return _Ending("failed", error=ev.ErrorDetail(code=code, message=message, details=details))
+    return Ending("failed", error=ev.ErrorDetail(code=code, message=message, details=details))

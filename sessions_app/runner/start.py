@@ -1,4 +1,4 @@
-"""Where every transport enters: inputs and a `response.create` become a turn (DESIGN §3, step 3).
+"""Where every transport enters: inputs and a `response.create` become a turn.
 
 One transaction writes the message, the responses and their log entries; then the agents run, and
 whoever asked listens to them in this process.
@@ -6,34 +6,44 @@ whoever asked listens to them in this process.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import re
 import uuid
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 from django.conf import settings
+from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
 import uamp
 from agents_app import selectors as agents
+from agents_app.agent_options import audio_formats
 from chat_app import contents, fanout
 from chat_app import selectors as chats
 from chat_app.services import Append, NewEvent, NewMessage, layer_messages, message_event
-from sessions_app import database, payers, paying, services
+from payments_app.money import InvalidAmount
+from sessions_app import database, payers, paying, selectors, services
 from sessions_app.frames import new_event_id, now_ms
 from sessions_app.models import new_response_id
 from sessions_app.paying import Reservation
-from sessions_app.prices import bill, step_usage
+from sessions_app.prices import reservation, step_usage
+from sessions_app.recall import recalled
 from sessions_app.runner import delegation
 from sessions_app.runner import process as processes
+from sessions_app.runner.capacity import busy
 from sessions_app.runner.context import RunContext
 from sessions_app.runner.request import (
     ResponseRequest,
     StartedTurn,
     TurnRequest,
+    check_options,
+    check_size,
     run_request,
 )
 from sessions_app.turn_store import StoreBusy
@@ -43,14 +53,23 @@ from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
+    from datetime import datetime
 
+    from agents_app.runtime import RunRequest
+    from payments_app.money import Money
     from sessions_app.runner.context import Listener
+    from sessions_app.runner.ending import Ending
     from sessions_app.runner.process import Process
     from sessions_app.runner.run import Run
     from sessions_app.selectors import OpenSession
 
-RESPONSES_PER_SESSION: Final = 8
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+PAUSES: Final = (0.1, 0.4)
+"""Seconds before the database is asked again that lost a connection."""
 MENTION: Final = re.compile(r"(?<![\w@/.])@([\w][\w.-]*)")
 
 REFUSALS: Final = {
@@ -76,14 +95,42 @@ async def start_response(request: TurnRequest, listener: Listener | None) -> Sta
     no agent is kept and starts no response.
     """
     process = processes.current()
-    _check_room(process, request.session)
+    if process.draining:
+        raise busy()
+    # Before any work is done for it; how many answers come is known later.
+    process.capacity.check(request.session.id, request.person, 1)
     began = timezone.now()
     turn = await _assemble(request)
-    turn.targets = await _targets(request.session, turn)
+    with ExitStack() as room:
+        try:
+            turn.targets = await _targets(request.session, turn)
+            answers = len(turn.targets)
+            room.enter_context(
+                process.capacity.reserved(request.session.id, request.person, answers)
+            )
+            if request.admit is not None:
+                await request.admit(answers)
+        except RemoteProtocolError:
+            if turn.message is not None:
+                ids = contents.content_ids(turn.message.content_items)
+                await database.run(contents.discard, ids, since=began)
+            raise
+        return await _write(process, request, turn, listener, began=began)
+
+
+async def _write(
+    process: Process,
+    request: TurnRequest,
+    turn: _Turn,
+    listener: Listener | None,
+    *,
+    began: datetime,
+) -> StartedTurn:
     start = _start_of(process, request, turn)
     start = replace(start, reservations=await _reservations(process, request, turn, start))
     try:
-        outcome = await process.store.start(start)
+        # A lost answer to COMMIT hides what was written: the same write again finds it.
+        outcome = await _surely(partial(process.store.start, start))
     except StoreBusy:
         outcome = Refused(ErrorCode.BUSY)
     if isinstance(outcome, Started):
@@ -93,28 +140,23 @@ async def start_response(request: TurnRequest, listener: Listener | None) -> Sta
     if isinstance(outcome, Repeated):
         return StartedTurn(response_ids=outcome.response_ids, repeated=True)
     if outcome.code == ErrorCode.BUSY:
-        raise _busy()
+        raise busy()
     code = ErrorCode(outcome.code)
     raise RemoteProtocolError(code, REFUSALS[code], event_id=request.event_id)
 
 
-def _busy() -> RemoteProtocolError:
-    return RemoteProtocolError(
-        ErrorCode.BUSY,
-        "The server has no room for another response now. Try again in a moment.",
-        details={"retry_after": 2},
-    )
+async def _surely(ask: Callable[[], Awaitable[T]]) -> T:
+    """Ask the database again where a connection was lost: a turn that is written has to begin.
 
-
-def _check_room(process: Process, session: OpenSession) -> None:
-    if process.is_full:
-        raise _busy()
-    running = process.runs_of_session[session.id]
-    if running >= RESPONSES_PER_SESSION:
-        raise RemoteProtocolError(
-            ErrorCode.QUEUE_FULL,
-            f"{running} responses of this session are running. Wait for one, or cancel one.",
-        )
+    Its client would hear `unavailable` for what was done, and ask for it once more.
+    """
+    for pause in PAUSES:
+        try:
+            return await ask()
+        except (OperationalError, InterfaceError):
+            logger.warning("the database did not answer; asking again", exc_info=True)
+            await asyncio.sleep(pause)
+    return await ask()
 
 
 # --- From inputs to a turn ---
@@ -122,23 +164,30 @@ def _check_room(process: Process, session: OpenSession) -> None:
 
 async def _assemble(request: TurnRequest) -> _Turn:
     session, create = request.session, request.create
-    assembled = uamp.assemble(request.inputs, new_id=lambda: str(uuid.uuid4()))
+    new_ids: set[str] = set()
+    assembled = uamp.assemble(request.inputs, new_id=partial(_new_content_id, new_ids))
     message, context = assembled.message, list(assembled.context)
     config = create.response or ev.ResponseConfig()
+    check_options(session.config, config)
     if config.messages is not None:
         context = [*config.messages, *context]
     if message is None and context and context[-1].role == "user":
         message = context.pop()
+    check_size(request.inputs, message)
     if session.is_shared and context:
         raise RemoteProtocolError(
             ErrorCode.FORBIDDEN_ROLE,
             "In a shared chat the conversation is the chat's own: send one user message.",
         )
+    if message is not None:
+        await _check_media(session, message)
     stateless = config.messages is not None or any(
         isinstance(event, ev.InputText) and event.messages is not None for event in request.inputs
     )
+    if stateless:
+        context = await database.run(recalled, context, session.principal.key)
     return _Turn(
-        message=(None if message is None else await _new_message(request, message)),
+        message=(None if message is None else await _new_message(request, message, new_ids)),
         overrides=ResponseRequest(
             instructions=config.instructions,
             tools=config.tools,
@@ -147,18 +196,68 @@ async def _assemble(request: TurnRequest) -> _Turn:
             model=config.model,
             temperature=config.temperature,
             max_tokens=config.max_tokens,
+            ends_at_tools=_ends_at_tools(session.config, config),
             context=tuple(context) if stateless else None,
             before=() if stateless else tuple(context),
         ),
     )
 
 
-async def _new_message(request: TurnRequest, message: uamp.Message) -> NewMessage:
+async def _check_media(session: OpenSession, message: uamp.Message) -> None:
+    """Refuse a medium that would reach an agent's model as a label only, where it is for it alone.
+
+    In a shared chat a sound is for the people too, and a script reads what it likes.
+    """
+    if session.agent_id is None or session.is_shared:
+        return
+    items = [
+        item
+        for item in message.content_items or ()
+        if isinstance(item, uamp.AudioContent | uamp.VideoContent)
+    ]
+    spec = await _spec(session.agent_id) if items else None
+    if spec is None or spec.provider == "scripted":
+        return
+    formats = audio_formats(spec.provider, spec.options)
+    for item in items:
+        is_sound = isinstance(item, uamp.AudioContent)
+        if not is_sound or item.format not in formats or not _is_kept_here(item):
+            raise RemoteProtocolError(
+                ErrorCode.UNSUPPORTED_MODALITY,
+                f"The model of {spec.name} does not take this. Its capabilities say what it takes.",
+                details={"modality": "audio" if is_sound else "video"},
+            )
+
+
+def _is_kept_here(item: uamp.ContentItem) -> bool:
+    medium = uamp.media_of(item)
+    return not isinstance(medium, uamp.MediaUrl) or uamp.content_id_of(medium.url) is not None
+
+
+def _ends_at_tools(session: uamp.SessionConfig, response: ev.ResponseConfig) -> bool:
+    """Return whether a call of the client's ends the response (ResponseConfig.client_tools).
+
+    Clients that send their history in `response.messages` read `response.done` for it.
+    """
+    said = response.client_tools or session.extensions.get("client_tools")
+    return said == "end" or (said is None and response.messages is not None)
+
+
+def _new_content_id(new_ids: set[str]) -> str:
+    content_id = str(uuid.uuid4())
+    new_ids.add(content_id)
+    return content_id
+
+
+async def _new_message(
+    request: TurnRequest, message: uamp.Message, new_ids: set[str]
+) -> NewMessage:
+    """Return the message of a turn; `new_ids` are the content ids that no client chose."""
     items = message.content_items or ()
     principal = request.session.principal
     text_only = all(isinstance(item, uamp.TextContent) for item in items)
     if not text_only:
-        items = await database.run(services.take_media, items, principal)
+        items = await database.run(services.take_media, items, principal, new_ids=new_ids)
     if request.attachments:
         said = items or (uamp.TextContent(text=message.content or ""),)
         items, text_only = (*said, *request.attachments), False
@@ -283,7 +382,7 @@ async def _launch(
     session, first_seq = request.session, outcome.first_seq
     before = []
     if turn.overrides.context is None:
-        before = await process.history.before(session.chat_id, first_seq)
+        before = await _surely(partial(process.history.before, session.chat_id, first_seq))
     append = Append(chat_id=session.chat_id, events=start_events(start), at=start.at)
     process.history.append(session.chat_id, first_seq, len(append.events), start.message)
     messages = layer_messages(append, first_seq, origin=request.origin)
@@ -311,16 +410,17 @@ async def _launch(
             response_id=new.id,
             chat_id=session.chat_id,
             session_id=session.id,
-            spec=await _spec(new.agent_id),
+            spec=await _surely(partial(_spec, new.agent_id)),
             request=run_request(new.id, session.config, turn.overrides, history),
             fence=1,
             fan_out=fan_out,
-            usage_deltas=session.config.extensions.get("usage_delta") is True,
             origin=request.origin,
             parent=session.parent,
             user_id=session.principal.user_id,
+            counted_as=request.person,
             protocol=session.transport,
             payment=outcome.payments.get(new.id),
+            payment_refused=session.payment_refused,
         )
         runs.append(launch(process, context, listener))
     return StartedTurn(response_ids=[new.id for new in start.responses], runs=runs)
@@ -329,7 +429,7 @@ async def _launch(
 async def _reservations(
     process: Process, request: TurnRequest, turn: _Turn, start: Start
 ) -> list[Reservation]:
-    """Return what has to be reserved before the agents of a turn call their models (DESIGN D7)."""
+    """Return what has to be reserved before the agents of a turn call their models."""
     session = request.session
     found = []
     for new in start.responses:
@@ -342,15 +442,29 @@ async def _reservations(
         elif given is None:
             known = await process.history.about(session.chat_id)
             given = tuple(m.seen_by(spec.id, shared=session.is_shared) for m in known)
+        if spec.pricing.input_per_1k != "0":
+            said = [process.history.of(start.message)] if start.message else []
+            new_ones = (m.seen_by(spec.id, shared=session.is_shared) for m in said)
+            given = (*given, *turn.overrides.before, *new_ones)
         asked = run_request(new.id, session.config, turn.overrides, given)
-        usage = step_usage(spec, asked, most=settings.UAMP_RESERVE_TOKENS)
-        reservation = Reservation(
+        wanted = Reservation(
             response_id=new.id,
             purchase=payers.purchase_of(session, spec),
-            amount=bill(spec.pricing, usage, {}, provider=spec.provider).total,
+            amount=_amount(spec, asked),
         )
-        found.append(await _paid_first(request, spec, reservation))
+        found.append(await _paid_first(request, spec, wanted))
     return found
+
+
+def _amount(spec: agents.AgentSpec, asked: RunRequest) -> Money:
+    """Return what an answer may cost up to its second step; raises RemoteProtocolError."""
+    try:
+        return reservation(spec, step_usage(spec, asked))
+    except InvalidAmount:
+        raise RemoteProtocolError(
+            ErrorCode.INVALID_EVENT,
+            f"An answer of {spec.name} may cost more than can be reserved. Ask for fewer tokens.",
+        ) from None
 
 
 async def _paid_first(
@@ -358,7 +472,12 @@ async def _paid_first(
 ) -> Reservation:
     """Have an answer paid before anything is written, where its transport cannot ask later."""
     asker = request.session.principal.user_id
-    if request.pay is None:
+    if request.pay is None or not wanted.amount:
+        # What only its tools cost is paid when one of them is called.
+        return wanted
+    session_id = request.session.id
+    if await database.run(selectors.responses_started_by, session_id, request.event_id):
+        # It was sent before, and is paid: the write of the turn finds what it led to.
         return wanted
     payment = await database.run(paying.payment_now, wanted)
     if payment.source is not None or payment.payer_id != asker:
@@ -366,9 +485,19 @@ async def _paid_first(
     return replace(wanted, source=await request.pay(request.session, spec, wanted.amount))
 
 
-def launch(process: Process, context: RunContext, listener: Listener | None = None) -> Run:
-    """Run a response whose row is committed; it may give work to other agents."""
-    return process.launch(context, listener, begin=partial(delegation.begin, start=start_response))
+def launch(
+    process: Process,
+    context: RunContext,
+    listener: Listener | None = None,
+    *,
+    ending: Ending | None = None,
+) -> Run:
+    """Run a response whose row is committed; it may give work to other agents.
+
+    With an `ending` its agent is not run: the response ends so.
+    """
+    begin = partial(delegation.begin, start=start_response)
+    return process.launch(context, listener, begin=begin, ending=ending)
 
 
 async def _spec(agent_id: str) -> agents.AgentSpec:

@@ -1,4 +1,4 @@
-"""The payment of one running answer: nothing is done that is not reserved before (DESIGN D7).
+"""The payment of one running answer: nothing is done that is not reserved before.
 
 `payment.required`, then `payment.accepted` once before the first delta (UAMP §3.3, §7.2); where a
 reservation runs low, more is reserved, and where that needs a person the same answer pauses with
@@ -8,20 +8,23 @@ reservation runs low, more is reserved, and where that needs a person the same a
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
+from msgspec.structs import replace as changed
 
 from agents_app.runtime import AgentError
 from chat_app import fanout
-from payments_app.money import Money
-from sessions_app import database, payers, paying, payment_requests, services
+from payments_app.money import InvalidAmount, Money
+from sessions_app import database, payers, paying, payment_requests
 from sessions_app.frames import frame
 from sessions_app.models import PaymentRequest
 from sessions_app.prices import step_usage
-from uamp import ErrorCode, PaymentErrorCode
+from sessions_app.runner.row_state import taken_over
+from uamp import ErrorCode, PaymentErrorCode, UsageStats
 from uamp import events as ev
 
 if TYPE_CHECKING:
@@ -32,7 +35,9 @@ if TYPE_CHECKING:
 
 
 WATCH_CHARS: Final = 200
-"""A running text is looked at once for so many characters."""
+"""A running text is compared with what is held once for so many characters."""
+HELD_SECONDS: Final = 600.0
+"""What is held is read anew after so long: a person may take days over a tool call."""
 
 
 class Till:
@@ -43,12 +48,13 @@ class Till:
         self._payment = payment
         self._asset = run.context.spec.pricing.currency
         self._held = payment.first.amount if payment.first else Money.zero(self._asset)
-        self._step = step_usage(
-            run.context.spec, run.context.request, most=settings.UAMP_RESERVE_TOKENS
-        )
+        self._is_known = payment.first is not None
+        self._held_at = time.monotonic()
+        self._step = step_usage(run.context.spec, run.context.request)
         self._before = Counter(run.meter.tools)
         self._pending: Counter[str] = Counter()
-        self._checked_at = run.builder.offset
+        # So many characters of the step that is under way are known to be held.
+        self._covered = 0
         self._holds = 0
         self._requests = 0
         self._lock = asyncio.Lock()
@@ -61,58 +67,105 @@ class Till:
         """The keys of the rows that this run waits for."""
         return [] if self._wait is None else [self._wait[0]]
 
+    @property
+    def held(self) -> Money | None:
+        """What is reserved for the answer; None until it is known what was before a takeover."""
+        return self._held if self._is_known else None
+
     async def open(self) -> None:
         """Let the answer begin once its first step is paid; raises AgentError."""
+        if not self._run.meter.first_input:
+            # What a step that is cut off has read, until the provider counts it.
+            self._run.meter.first_input = self._step.input_tokens or 0
         first = self._payment.first
         if first is not None:
             await self._accept(first.hold_id, first.available)
+            # The prices may have changed since it was reserved.
+            await self._need(self._cost(), action="topup")
             return
         # A run that goes on may have been paid before its process died.
         self._held, asked = await database.run(
             payment_requests.so_far, self._run.response_id, self._asset
         )
+        self._is_known = True
         self._requests = len(asked)
         if asked and asked[-1].status == PaymentRequest.Status.EXPIRED:
             raise _late()
-        await self._need(self._cost(more=True), action="")
+        await self._need(self._cost(more=self._step), action="")
 
     async def admit_step(self) -> None:
         """Let the next step call the model once that is paid; raises AgentError."""
-        await self._need(self._cost(more=True), action="topup")
+        step = self._run.meter.next_step(self._step)
+        await self._need(self._cost(more=step), action="topup")
 
     async def admit_tool(self, name: str) -> None:
-        """Let a tool run once its price is paid; raises AgentError."""
-        if name not in self._run.context.spec.pricing.tools:
-            return
-        self._pending[name] += 1
-        await self._need(self._cost(), action="tool")
+        """Let a tool run once its price, and what was used so far, is paid; raises AgentError."""
+        has_price = name in self._run.context.spec.pricing.tools
+        if has_price:
+            self._pending[name] += 1
+        await self._need(self._cost(), action="tool" if has_price else "topup")
 
-    async def watch(self) -> None:
-        """Pause the answer before it costs more than what is held; raises AgentError."""
-        if self._run.builder.offset - self._checked_at < WATCH_CHARS:
+    async def wrote(self, chars: int) -> None:
+        """Count what the model writes into its calls, once that is held; raises AgentError."""
+        await self._cover(chars)
+        self._run.meter.wrote(chars)
+
+    async def watch(self, event: ev.Event) -> None:
+        """Pause the answer before it says what is not held; raises AgentError."""
+        await self._cover(_chars(event))
+
+    async def _cover(self, chars: int) -> None:
+        if not chars:
             return
-        self._checked_at = self._run.builder.offset
-        cost = self._cost()
-        if cost > self._held:
+        begun = self._run.meter.begun(self._run.builder.offset)
+        if begun + chars <= self._covered:
+            return
+        ahead = max(chars, WATCH_CHARS)
+        if self._cost(chars=ahead) <= self._held:
+            self._covered = begun + ahead
+            return
+        if self._cost(chars=chars) > self._held:
             # As much again as one step: a pause for every word would be no answer.
-            await self._need(self._cost(more=True), action="topup")
+            # The step has read already what it reads.
+            more = UsageStats(output_tokens=self._step.output_tokens)
+            await self._need(self._cost(chars=chars, more=more), action="topup")
+        self._covered = begun + chars
 
-    def _cost(self, *, more: bool = False) -> Money:
+    async def counted(self) -> None:
+        """Have what a provider counted paid, where it is more than was held; raises AgentError."""
+        self._covered = 0
+        await self._need(self._cost(), action="topup")
+
+    async def complete(self) -> None:
+        """Have the whole answer paid before it is done; raises AgentError."""
+        # A tool that was admitted and failed is not charged.
+        self._pending = Counter(self._run.meter.tools) - self._before
+        await self._need(self._cost(), action="topup")
+
+    def _cost(self, *, chars: int = 0, more: UsageStats | None = None) -> Money:
         run = self._run
         # What ended is counted by the meter, what was admitted and runs is pending.
         open_tools = self._pending - (run.meter.tools - self._before)
-        bill = run.meter.bill(
-            run.builder.offset, more=self._step if more else None, tools=open_tools
-        )
+        try:
+            bill = run.meter.bill(run.builder.offset + chars, more=more, tools=open_tools)
+        except InvalidAmount:
+            raise _unpaid("The answer costs more than can be reserved.") from None
         return bill.total
 
     async def _need(self, cost: Money, *, action: str) -> None:
         async with self._lock:
+            await self._read_held()
             if cost <= self._held:
                 return
             amount = cost - self._held
             if not await self._take(amount):
                 await self._ask(amount, action)
+
+    async def _read_held(self) -> None:
+        if time.monotonic() - self._held_at < min(HELD_SECONDS, settings.UAMP_HOLD_SECONDS):
+            return
+        self._held = await database.run(paying.held_for, self._run.response_id, self._asset)
+        self._held_at = time.monotonic()
 
     async def _take(self, amount: Money) -> bool:
         """Reserve more of what may be taken without asking."""
@@ -145,27 +198,32 @@ class Till:
     async def _ask(self, amount: Money, action: str) -> None:
         """Ask whoever pays, and wait for as long as they may take."""
         run = self._run
+        if self._payment.is_sponsored:
+            # The sponsor's budget is used up: who asked may pay the rest.
+            self._payment = replace(self._payment, source=None, is_sponsored=False)
         if self._payment.payer_id is None and run.context.user_id is not None:
             raise _unpaid("What pays for this agent in this chat is used up. Ask the chat's owner.")
         self._requests += 1
-        row = await database.run(
-            payment_requests.ask,
-            run.response_id,
-            fence=run.context.fence,
-            number=self._requests,
-            amount=amount,
-            payer_id=self._payment.payer_id,
-            action=action,
-        )
-        if row is None:
-            raise AgentError("Another process goes on with it.", code=ErrorCode.INTERRUPTED)
         future: asyncio.Future[PaymentRequest] = asyncio.get_running_loop().create_future()
-        self._wait = (row.pk, future)
+        async with run.row.waits():
+            row = await database.run(
+                payment_requests.ask,
+                run.response_id,
+                fence=run.context.fence,
+                number=self._requests,
+                amount=amount,
+                payer_id=self._payment.payer_id,
+                action=action,
+            )
+            if row is None:
+                raise taken_over()
+            self._wait = (row.pk, future)
         self._is_due = True
         try:
+            await self._say_refused()
             await self.tell_payer(required(row, run.context.spec.name))
             self.settle(await database.run(payment_requests.decided, [row.pk]))
-            with run.unhurried():
+            with run.unhurried(), run.pausing():
                 row = await future
         finally:
             self._wait = None
@@ -177,8 +235,18 @@ class Till:
             # What it was paid with pays for the rest too, as far as it goes.
             source = await database.run(payers.by_token, row.token_id, run.context.spec.name)
             self._payment = replace(self._payment, source=source)
-        await database.run(services.set_running, run.response_id, fence=run.context.fence)
+        await run.go_on()
         await self._accept(row.hold_id, await database.run(paying.payer_balance, run.response_id))
+
+    async def _say_refused(self) -> None:
+        """Say, once, why the token that the asker presented does not pay what is asked now."""
+        context, refused = self._run.context, self._run.context.payment_refused
+        if (
+            refused is not None
+            and self._payment.payer_id == context.user_id
+            and self._requests == 1
+        ):
+            await self.tell_payer(changed(refused, response_id=context.response_id))
 
     async def _accept(self, payment_id: str, balance: Money | None) -> None:
         await self.tell_payer(accepted(self._run.response_id, payment_id, balance))
@@ -208,6 +276,9 @@ class Till:
     async def tell_payer(self, event: ev.Event) -> None:
         """Tell who pays, wherever they are in the chat in which the work was asked for."""
         run, payer = self._run, self._payment.payer_id
+        if self._payment.is_sponsored:
+            # What a sponsor has left is theirs to know.
+            return
         text, chat_id = frame(event), run.context.asked_in
         # Who asked for work that an agent passed on does not listen to this run.
         listens = payer == run.context.user_id and run.context.parent is None
@@ -223,6 +294,16 @@ class Till:
             response_id=run.response_id,
         )
         await fanout.send(fanout.chat_group(chat_id), signal)
+
+
+def _chars(event: ev.Event) -> int:
+    """Return how many characters of the answer an event says: text and thoughts are output."""
+    match event:
+        case ev.ResponseDelta(delta=ev.Delta(text=str() as text)):
+            return len(text)
+        case ev.Thinking(content=content):
+            return len(content)
+    return 0
 
 
 LOW_BALANCE: Final = 5

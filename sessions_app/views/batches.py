@@ -1,12 +1,14 @@
-"""Batches: an array of client events in one HTTP request (notes/webagents.md §7).
+"""Batches: an array of client events in one HTTP request.
 
 `POST /uamp` answers with an array of server events, `POST /uamp/stream` with a stream. What has to
-be paid first is a 402 (x402), and the same request with a payment goes through.
+be paid first is a 402 (x402), and the same request with a payment goes through. Where an earlier
+turn of the batch has begun, its events are the answer, and the demand is a response.error in it.
 """
 
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -15,7 +17,14 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 import uamp
 from payments_app import x402
 from sessions_app import database, payers, services
-from sessions_app.views.line import Line, principal_of, protocol_view, with_heartbeat
+from sessions_app.views import batch_repeats
+from sessions_app.views.line import (
+    Line,
+    count_events,
+    principal_of,
+    protocol_view,
+    with_heartbeat,
+)
 from uamp import ErrorCode, PaymentErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
@@ -38,7 +47,7 @@ async def batch(request: HttpRequest, name: str = "") -> HttpResponseBase:
     line, events = await _batch_of(request)
     till = _Till(request, line)
     try:
-        await _take(line, events)
+        await _take(line, events, till)
         if till.demand is not None:
             return till.demand
         frames = [outgoing.text async for outgoing in line.peer.frames()]
@@ -58,7 +67,7 @@ async def batch_stream(request: HttpRequest, name: str = "") -> HttpResponseBase
     line, events = await _batch_of(request)
     till = _Till(request, line)
     try:
-        await _take(line, events)
+        await _take(line, events, till)
     except BaseException:
         await line.close()
         raise
@@ -84,12 +93,18 @@ async def batch_stream(request: HttpRequest, name: str = "") -> HttpResponseBase
 
 
 class _Till:
-    """Has the turns of a batch paid by its headers, or demands that (x402): nothing runs before."""
+    """Has the turns of a batch paid by its headers, or demands that (x402).
+
+    `demand` is the 402 of a batch of which no turn has begun.
+    """
 
     def __init__(self, request: HttpRequest, line: Line) -> None:
         self.demand: HttpResponse | None = None
         self.headers: dict[str, str] = {}
         self._request = request
+        self._peer = line.peer
+        # Of the payment on a chain that this request brought: it pays the later turns too.
+        self._secret = ""
         line.peer.pay = self._pay
 
     async def _pay(self, session: OpenSession, spec: AgentSpec, amount: Money) -> payers.Source:
@@ -102,13 +117,21 @@ class _Till:
         try:
             # It may ask a facilitator: not on the threads that everybody's rows are read with.
             paid = await asyncio.to_thread(
-                database.scoped, x402.accept, dict(self._request.headers), body
+                database.scoped,
+                partial(
+                    x402.accept,
+                    dict(self._request.headers),
+                    body,
+                    user_id=session.principal.user_id,
+                    secret=self._secret,
+                ),
             )
         except x402.PaymentNotTaken as error:
             raise self._demanded(body, str(error), error.code) from error
         if paid is None:
             raise self._demanded(body, "This has to be paid first.", PAYMENT_REQUIRED)
         self.headers.update(paid.response_headers)
+        self._secret = paid.secret
         session.payment_token_id = paid.token_id
         await database.run(services.keep_payment_token, session.id, paid.token_id)
         source = await database.run(payers.by_token, paid.token_id, spec.name)
@@ -120,6 +143,10 @@ class _Till:
 
     def _demanded(self, body: dict[str, Any], message: str, code: str) -> RemoteProtocolError:
         told = {**body, "code": code, "message": message}
+        if self._peer.has_begun:
+            return RemoteProtocolError(
+                ErrorCode.PAYMENT_REQUIRED, message, details={"payment": told}
+            )
         self.demand = HttpResponse(
             msgspec.json.encode(told),
             status=402,
@@ -131,14 +158,18 @@ class _Till:
 
 async def _batch_of(request: HttpRequest) -> tuple[Line, list[dict[str, Any]]]:
     """Return a line with the standing sessions that the events name, and the events."""
-    line = Line(request, await principal_of(request), "batch")
-    events = _events_of(request.body, line.peer.limits)
+    principal = await principal_of(request)
+    events = _events_of(request.body, uamp.DEFAULT_LIMITS)
+    await count_events(request, principal, max(1, len(events)))
+    key = request.headers.get(batch_repeats.HEADER, "")
+    events = await batch_repeats.under_key(key, principal, request.body, events)
+    line = Line(request, principal, "batch")
     named = {str(event["session_id"]) for event in events if event.get("session_id")}
     named -= {_opened_by(event) for event in events}
     try:
         for session_id in named:
             await line.attach_known(session_id)
-            line.hear_running(session_id)
+            await line.hear_running(session_id)
     except BaseException:
         await line.close()
         raise
@@ -169,7 +200,13 @@ def _events_of(body: bytes, limits: uamp.Limits) -> list[dict[str, Any]]:
     return events
 
 
-async def _take(line: Line, events: list[dict[str, Any]]) -> None:
+async def _take(line: Line, events: list[dict[str, Any]], till: _Till) -> None:
     for event in events:
         await line.take(msgspec.json.encode(event))
+        if till.demand is not None:
+            # The whole batch is sent again with a payment: no later turn may begin before.
+            return
+        resumed = _opened_by(event) if event.get("resume") else ""
+        if resumed in line.peer.sessions:
+            await line.hear_running(resumed)
     line.peer.end_when_idle()

@@ -1,6 +1,6 @@
 """Discovery: what this server and its agents are and can do, before any session (UAMP §9.2).
 
-The law: whoever asks hears of the agents that they may use, and of no others: an agent that is not
+Whoever asks hears of the agents that they may use, and of no others: an agent that is not
 for the caller is answered like one that does not exist. A key may be shown; none is needed.
 """
 
@@ -19,13 +19,14 @@ from django.views.decorators.http import require_safe
 import uamp
 from agents_app import capabilities
 from agents_app import selectors as agents
-from chat_app.problems import MEDIA_TYPE, PROBLEMS, TYPE_PREFIX
+from chat_app.problems import PROBLEMS, refusal
+from sessions_app import throttles
 from sessions_app.auth import AuthenticationError, verify_token
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from django.http import HttpRequest
+    from django.http import HttpRequest, HttpResponse
 
     from agents_app.selectors import AgentSpec
 
@@ -46,45 +47,35 @@ _PATHS: Final = {
 class _Refused(Exception):
     """The request ends with this problem (RFC 9457)."""
 
-    def __init__(self, code: str, detail: str = "") -> None:
-        super().__init__(detail or PROBLEMS[code].remedy)
+    def __init__(self, code: str, detail: str = "", *, retry_after: int | None = None) -> None:
+        super().__init__(detail)
         self.code = code
+        self.retry_after = retry_after
 
 
-def _answers(view: Callable[..., Any]) -> Callable[..., JsonResponse]:
+def _answers(view: Callable[..., Any]) -> Callable[..., HttpResponse]:
     """Make a view of a function that returns plain values or raises _Refused."""
 
     @require_safe
     @wraps(view)
-    def answer(request: HttpRequest, **path: str) -> JsonResponse:
+    def answer(request: HttpRequest, **path: str) -> HttpResponse:
         try:
             return JsonResponse(msgspec.to_builtins(view(request, **path)))
         except _Refused as refused:
-            return _problem(refused, request)
+            return refusal(
+                refused.code,
+                detail=str(refused),
+                instance=request.path,
+                retry_after=refused.retry_after,
+            )
 
     return answer
 
 
-def _problem(refused: _Refused, request: HttpRequest) -> JsonResponse:
-    kind = PROBLEMS[refused.code]
-    document = {
-        "type": f"{TYPE_PREFIX}{refused.code}",
-        "title": kind.title,
-        "status": kind.status,
-        "detail": str(refused),
-        "instance": request.path,
-        "code": refused.code,
-    }
-    response = JsonResponse(document, status=kind.status, content_type=MEDIA_TYPE)
-    if kind.status == 401:  # noqa: PLR2004 its number is its name
-        response["WWW-Authenticate"] = "Bearer"
-    return response
-
-
 @_answers
-def server_capabilities(_request: HttpRequest) -> uamp.Capabilities:
+def server_capabilities(request: HttpRequest) -> uamp.Capabilities:
     """Return what the server can do with one agent or another."""
-    return capabilities.server_capabilities()
+    return capabilities.server_capabilities(agents.list_agents(_viewer(request)))
 
 
 @_answers
@@ -139,15 +130,28 @@ def agent_info(request: HttpRequest, name: str) -> dict[str, Any]:
 
 
 def _viewer(request: HttpRequest) -> Any:
-    """Return who asks: the owner of the key, or of the session cookie, or nobody."""
+    """Return who sends the request: the owner of the key, or of the session cookie, or nobody.
+
+    Raises _Refused for a bad key, and when they send too many requests.
+    """
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer":
+        _count(request, request.user.pk)
         return request.user
     try:
-        return verify_token(token.strip()).user_id
+        user_id = verify_token(token.strip()).user_id
     except AuthenticationError as error:
+        _count(request, None)
         code = error.code if error.code in PROBLEMS else "unauthorized"
         raise _Refused(code, str(error)) from error
+    _count(request, user_id)
+    return user_id
+
+
+def _count(request: HttpRequest, user_id: int | None) -> None:
+    quota = throttles.count(request, "discovery", user_id)
+    if not quota.allowed:
+        raise _Refused("rate_limit_exceeded", retry_after=quota.retry_after)
 
 
 def _agent(request: HttpRequest, name: str) -> AgentSpec:

@@ -35,7 +35,7 @@ class SessionSerializer(serializers.Serializer[Any]):
     id = serializers.CharField()
     chat_id = serializers.CharField()
     agent = serializers.CharField(allow_null=True)
-    status = serializers.CharField(help_text="active or closed")
+    status = serializers.CharField(help_text="active while a connection holds it, idle or closed")
     transport = serializers.CharField(help_text="websocket, sse or batch")
     uamp_version = serializers.CharField()
     created_at = serializers.DateTimeField()
@@ -66,7 +66,7 @@ class SessionsView(RestView):
         page = time_page(rows, request, query, field="created_at")
         data = [
             {
-                "id": row.pk,
+                "id": row.wire_id,
                 "chat_id": row.chat_id,
                 "agent": row.agent.name if row.agent else None,
                 "status": row.status,

@@ -6,71 +6,65 @@ It is what a socket is to `consumers`: the handlers and the runner see no differ
 from __future__ import annotations
 
 import asyncio
+import logging
+import math
 import weakref
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 from channels.layers import get_channel_layer
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
 import uamp
 from chat_app import fanout
-from sessions_app import auth, database, handlers, runner
-from sessions_app.opening import find_session
+from chat_app.problems import ProblemKind, refusal
+from sessions_app import auth, database, handlers, rates, runner, selectors
+from sessions_app.admission import rate_limited
+from sessions_app.http_status import http_status
+from sessions_app.opening import find_session, waiting_frames
 from sessions_app.peer import Defaults, Outgoing, Peer
 from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from sessions_app.attached import Attached
     from sessions_app.auth import Principal
 
+logger = logging.getLogger(__name__)
+
 HEARTBEAT_SECONDS: Final = 15.0
+ELSEWHERE_SECONDS: Final = 0.25
 STREAM_HEADERS: Final = {
     "Cache-Control": "no-cache, no-transform",
     # nginx and its kin pass each event on at once.
     "X-Accel-Buffering": "no",
 }
-_STATUS: Final = {
-    ErrorCode.UNAUTHORIZED: 401,
-    ErrorCode.TOKEN_EXPIRED: 401,
-    ErrorCode.FORBIDDEN: 403,
-    ErrorCode.FORBIDDEN_ROLE: 403,
-    ErrorCode.AGENT_NOT_FOUND: 404,
-    ErrorCode.CHAT_NOT_FOUND: 404,
-    ErrorCode.UNKNOWN_SESSION: 404,
-    ErrorCode.UNKNOWN_CALL: 404,
-    ErrorCode.CONTENT_NOT_FOUND: 404,
-    ErrorCode.NOTHING_TO_CANCEL: 409,
-    ErrorCode.EVENT_ID_CONFLICT: 409,
-    ErrorCode.SESSION_EXISTS: 409,
-    ErrorCode.FRAME_TOO_LARGE: 413,
-    ErrorCode.RATE_LIMITED: 429,
-    ErrorCode.QUEUE_FULL: 429,
-    ErrorCode.BUSY: 503,
-    ErrorCode.UNAVAILABLE: 503,
-    ErrorCode.INTERNAL_ERROR: 500,
-}
 
 
-def problem(error: RemoteProtocolError) -> HttpResponse:
+def problem(error: RemoteProtocolError, *, instance: str) -> HttpResponse:
     """Return an error as RFC 9457 has it, with the UAMP event beside it."""
-    status = _STATUS.get(error.code, 400)
-    body = {
-        "type": f"/docs/problems#{error.code}",
-        "title": str(error.code).replace("_", " ").capitalize(),
-        "status": status,
-        "detail": error.message,
-        "code": str(error.code),
-        "event": uamp.to_dict(error.to_event()),
-    }
-    response = HttpResponse(
-        msgspec.json.encode(body), status=status, content_type="application/problem+json"
+    code = str(error.code)
+    title = code.replace("_", " ").capitalize()
+    wait = (error.details or {}).get("retry_after")
+    return refusal(
+        code,
+        kind=ProblemKind(http_status(error.code), title, ""),
+        detail=error.message,
+        instance=instance,
+        retry_after=None if wait is None else math.ceil(float(wait)),
+        event=uamp.to_dict(error.to_event()),
     )
-    if error.details and "retry_after" in error.details:
-        response["Retry-After"] = str(int(float(error.details["retry_after"])) + 1)
-    return response
+
+
+async def count_events(request: HttpRequest, principal: Principal, events: int = 1) -> None:
+    """Count the events of a request; raises RemoteProtocolError rate_limited."""
+    quota = await rates.limiter().take("events", principal.counted_as, cost=events)
+    rates.note(request.scope, quota)  # type: ignore[attr-defined]  # an ASGIRequest
+    if not quota.allowed:
+        raise rate_limited(quota)
 
 
 async def principal_of(request: HttpRequest) -> Principal:
@@ -88,11 +82,13 @@ class Line:
     """A peer on its own channel of the layer, for as long as one HTTP exchange lasts."""
 
     def __init__(self, request: HttpRequest, principal: Principal, transport: str) -> None:
+        self._request = request
         self._layer = get_channel_layer()
         self._process = runner.current()
         self._groups: set[str] = set()
         self.channel = ""
         self._listening: asyncio.Task[None] | None = None
+        self._watching: set[asyncio.Task[None]] = set()
         self.peer = Peer(
             principal=principal,
             transport=transport,
@@ -102,12 +98,21 @@ class Line:
             defaults=Defaults(
                 agent=_url_agent(request) or request.headers.get("X-Agent-Id"),
                 chat=request.headers.get("X-Chat-Id"),
+                payment_token=_payment_token(request, transport),
             ),
         )
 
     async def follow_chat(self, chat_id: str) -> None:
         """Hear a chat's group."""
         await self.follow(fanout.chat_group(chat_id))
+
+    def stay(self) -> None:
+        """Hold the sessions that are put on this line from now on, until it is closed."""
+        self.peer.release = self._release
+
+    def _release(self, session_id: str) -> None:
+        released = self._process.release_sessions([session_id], held_by=self.channel)
+        self._process.spawn(released, name="release")
 
     async def follow(self, group: str) -> None:
         """Hear a group of the layer."""
@@ -135,16 +140,23 @@ class Line:
             await asyncio.shield(taking)
         finally:
             await asyncio.wait([taking])
+            if self.peer.quota is not None:
+                rates.note(self._request.scope, self.peer.quota)  # type: ignore[attr-defined]  # an ASGIRequest
 
     async def close(self) -> None:
         """Hear nothing more; the sessions' responses go on. A second time does nothing."""
-        for session_id in list(self.peer.sessions):
+        held = self.peer.session_ids
+        for session_id in held:
             self.peer.detach(session_id)
+        if self.peer.held_by:
+            await self._process.release_sessions(held, held_by=self.channel)
         self._process.followers.discard(self.peer)
         listening, self._listening = self._listening, None
         if listening is not None:
             listening.cancel()
             await asyncio.wait([listening])
+        for watching in self._watching:
+            watching.cancel()
         while self._groups:
             await self._layer.group_discard(self._groups.pop(), self.channel)
 
@@ -176,14 +188,61 @@ class Line:
         self.peer.connection.attach(session_id)
         self.peer.attach(session, cursor=session.last_seq)
 
-    def hear_running(self, session_id: str) -> None:
-        """Hear on, here, what runs for a session already: a tool.result lets it go on."""
+    async def hear_running(self, session_id: str) -> None:
+        """Hear on, here, what runs for a session already: a tool.result lets it go on.
+
+        What runs in another process is heard by the chat's group and, for what a layer loses, by
+        the rows.
+        """
         attached = self.peer.sessions[session_id]
-        self.peer.put(attached.feed.catch_up_running)
-        for run in list(runner.current().runs.values()):
-            if run.context.session_id == session_id:
-                run.listen(attached.listener)
+        live = await database.run(selectors.response_ids_of, attached.session.id, live_only=True)
+        elsewhere = set(live).difference(self._process.runs)
+        if elsewhere:
+            await self.peer.hear(attached.session.chat_id)
+        for run in list(self._process.runs.values()):
+            if run.context.session_id == attached.session.id:
                 attached.listener.hear(run)
+        # What ended since the session was read is in the log.
+        self.peer.put(attached.feed.catch_up)
+        self.peer.put(attached.feed.catch_up_running)
+        if elsewhere:
+            for text in await waiting_frames(attached.session):
+                # Its client was asked for this before.
+                self.peer.ask_once(text)
+            self.peer.elsewhere |= elsewhere
+            self._watching.add(
+                self._process.spawn(self._watch_elsewhere(attached, elsewhere), name="elsewhere")
+            )
+
+    async def _watch_elsewhere(self, attached: Attached, watched: set[str]) -> None:
+        """Let the exchange end when what runs elsewhere has ended, or waits for the client."""
+        peer, session = self.peer, attached.session
+        while watched & peer.elsewhere:
+            await asyncio.sleep(ELSEWHERE_SECONDS)
+            if not peer.ends_when_idle:
+                # Its events are still being taken: one of them may let a response go on.
+                continue
+            try:
+                going_on = await database.run(selectors.going_on, session.id)
+                if watched & going_on:
+                    peer.put(attached.feed.catch_up)
+                    continue
+                for text in await waiting_frames(session):
+                    if peer.ask_once(text):
+                        peer.put(partial(attached.feed.direct, text))
+            except (OperationalError, InterfaceError):
+                logger.warning("responses of %s cannot be read now", session.id, exc_info=True)
+                continue
+            peer.put(attached.feed.catch_up)
+            peer.elsewhere -= watched
+        peer.wake()
+
+
+def _payment_token(request: HttpRequest, transport: str) -> str | None:
+    """Return the token that a request pays with; a batch pays by its headers itself (x402)."""
+    if transport == "batch":
+        return request.GET.get("payment_token")
+    return auth.Handshake.of(request.scope).payment_token or None  # type: ignore[attr-defined]  # an ASGIRequest
 
 
 def _url_agent(request: HttpRequest) -> str | None:
@@ -198,7 +257,7 @@ def protocol_view(view: Any) -> Any:
         try:
             return await view(request, **kwargs)  # type: ignore[no-any-return]
         except RemoteProtocolError as error:
-            return problem(error)
+            return problem(error, instance=request.path)
 
     return csrf_exempt(guarded)
 

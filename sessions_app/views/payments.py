@@ -1,6 +1,6 @@
-"""REST: what the answers of a chat cost, and the chat's pool (DESIGN D7, docs/money.md).
+"""REST: what the answers of a chat cost, and the chat's pool (docs/money.md).
 
-The law: every member may know what an answer cost; who paid it sees the transfers, and nobody sees
+Every member may know what an answer cost; who paid it sees the transfers, and nobody sees
 what somebody else has left. A pool is its chat's owners' to look at and to fill.
 """
 
@@ -63,6 +63,11 @@ class PaymentReceiptSerializer(serializers.Serializer[Any]):
     output_tokens = serializers.IntegerField(allow_null=True)
     tools = serializers.IntegerField(help_text="How many calls of tools.")
     paid_by = serializers.CharField(help_text="you, somebody, or pool")
+    unfinished = serializers.CharField(
+        allow_null=True,
+        help_text="Of an answer that was not completed, how much of the price of an answer was"
+        " charged: whole, share or none.",
+    )
     paid_at = serializers.DateTimeField()
     transfers = serializers.ListField(child=serializers.CharField())
     delegated = serializers.ListField(
@@ -149,6 +154,7 @@ def _of_work(row: Any) -> dict[str, Any]:
         "input_tokens": usage.get("input_tokens"),
         "output_tokens": usage.get("output_tokens"),
         "tools": row.calls,
+        "unfinished": (usage.get("cost") or {}).get("unfinished"),
     }
 
 

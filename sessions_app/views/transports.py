@@ -15,13 +15,20 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 import uamp
 from chat_app import fanout
 from sessions_app import runner
-from sessions_app.opening import attach_session, find_session
-from sessions_app.views.line import Line, principal_of, problem, protocol_view, with_heartbeat
+from sessions_app.opening import attach_session, find_session, hold_session
+from sessions_app.views.line import (
+    Line,
+    count_events,
+    principal_of,
+    problem,
+    protocol_view,
+    with_heartbeat,
+)
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
 
     from sessions_app.peer import Outgoing
 
@@ -32,19 +39,25 @@ async def post_event(request: HttpRequest, name: str = "") -> HttpResponseBase:
     del name
     if request.method != "POST":
         return HttpResponse(status=405, headers={"Allow": "POST"})
-    line = Line(request, await principal_of(request), "sse")
+    principal = await principal_of(request)
+    await count_events(request, principal)
+    line = Line(request, principal, "sse")
     try:
         session_id = request.headers.get("X-Session-ID", "")
         if session_id:
             await line.attach_known(session_id)
         errors: list[RemoteProtocolError] = []
         line.peer.on_error = errors.append
+        rows = _rows_of(line)
         await line.take(request.body)
-        if errors:
-            return problem(errors[0])
         replies = line.peer.take_replies()
+        if errors:
+            # The answer says what is wrong; how much is left of a limit concerns the streams too.
+            limits = [r for r in replies if json.loads(r.text)["type"] == "rate_limit"]
+            await _tell_streams(limits, {**rows, **_rows_of(line)})
+            return problem(errors[0], instance=request.path)
         opened = next(iter(line.peer.sessions), session_id)
-        await _tell_streams(replies)
+        await _tell_streams(replies, {**rows, **_rows_of(line)})
     finally:
         await line.close()
     body = {"session_id": opened, "events": [json.loads(reply.text) for reply in replies]}
@@ -53,12 +66,20 @@ async def post_event(request: HttpRequest, name: str = "") -> HttpResponseBase:
     return response
 
 
-async def _tell_streams(replies: list[Outgoing]) -> None:
-    """Let the session's streams hear the answers too: that is where §13.2 puts them."""
+def _rows_of(line: Line) -> dict[str, str]:
+    """Return the rows of the sessions on a line, by their ids on the wire."""
+    return {wire_id: known.session.id for wire_id, known in line.peer.sessions.items()}
+
+
+async def _tell_streams(replies: list[Outgoing], rows: Mapping[str, str]) -> None:
+    """Let the session's streams hear the answers too: that is where §13.2 puts them.
+
+    An id on the wire means something to its principal only: the group is the row's.
+    """
     for reply in replies:
-        if reply.session_id:
+        if (row_id := rows.get(reply.session_id)) is not None:
             await fanout.send(
-                fanout.session_group(reply.session_id),
+                fanout.session_group(row_id),
                 {"type": "session.frame", "session": reply.session_id, "frame": reply.text},
             )
 
@@ -70,7 +91,9 @@ async def stream_events(request: HttpRequest, name: str = "") -> HttpResponseBas
     if request.method != "GET":
         return HttpResponse(status=405, headers={"Allow": "GET"})
     session_id = request.headers.get("X-Session-ID") or request.GET.get("session_id", "")
-    line = Line(request, await principal_of(request), "sse")
+    principal = await principal_of(request)
+    await count_events(request, principal)
+    line = Line(request, principal, "sse")
     session = await find_session(session_id, line.peer.principal) if session_id else None
     if session is None:
         raise RemoteProtocolError(
@@ -88,7 +111,9 @@ async def stream_events(request: HttpRequest, name: str = "") -> HttpResponseBas
         after=session.opened_seq if after is None else after,
     )
     try:
-        await line.follow(fanout.session_group(session_id))
+        await line.follow(fanout.session_group(session.id))
+        line.stay()
+        await hold_session(line.peer, session.id)
         await attach_session(line.peer, session, ev.SessionCreate(resume=resume))
     except BaseException:
         await line.close()

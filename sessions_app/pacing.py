@@ -1,0 +1,26 @@
+"""The pace at which one socket is read: a client that sends too fast is read more slowly.
+
+No event is refused for it and none is kept in memory: what the client sent waits in the network.
+What a person may ask for in all their connections together is limited by `rates`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Pace:
+    """`per_minute` events on average, and `burst` at once."""
+
+    per_minute: int
+    burst: int
+    left: float
+    at: float
+
+    def wait(self, now: float) -> float:
+        """Count an event; return the seconds after which it may be read. `now` is monotonic."""
+        self.left = min(self.burst, self.left + (now - self.at) * self.per_minute / 60)
+        self.at = now
+        self.left -= 1
+        return max(0.0, -self.left * 60 / self.per_minute)

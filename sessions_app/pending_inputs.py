@@ -1,0 +1,98 @@
+"""The inputs of a session that wait for its response.create, and the memory that they may take.
+
+Counted are a session's inputs, and the bytes of all inputs that wait on a connection, and in this
+process for one person or for the visitors of one address. Inputs over HTTP wait in rows
+(`services.keep_input`), with the same limits.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from django.conf import settings
+
+from uamp import ErrorCode, RemoteProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from uamp.events import InputEvent
+
+_of_person: Final[Counter[str]] = Counter()
+
+
+def size_of(event: InputEvent) -> int:
+    """Return the bytes of an input as JSON."""
+    return len(msgspec.json.encode(event))
+
+
+def too_many(message: str = "Too many inputs wait. Send response.create.") -> RemoteProtocolError:
+    """Return the refusal of one more input."""
+    return RemoteProtocolError(ErrorCode.TOO_MANY_INPUTS, message)
+
+
+def too_large(limit: int) -> RemoteProtocolError:
+    """Return the refusal of an input whose bytes have no room beside those that wait."""
+    return too_many(f"The inputs that wait have at most {limit} bytes. Send response.create.")
+
+
+class ConnectionBytes:
+    """The bytes of the inputs that wait on one connection."""
+
+    def __init__(self) -> None:
+        self.size = 0
+
+    def take(self, name: str, size: int) -> None:
+        """Count bytes of a person (`rates.person`, `rates.visitors`); raises too_many_inputs."""
+        for used, limit in (
+            (self.size, settings.UAMP_PENDING_BYTES_PER_CONNECTION),
+            (_of_person[name], settings.UAMP_PENDING_BYTES_PER_USER),
+        ):
+            if used + size > limit:
+                raise too_large(limit)
+        self.size += size
+        _of_person[name] += size
+
+    def give_back(self, name: str, size: int) -> None:
+        """Forget bytes that were counted."""
+        self.size -= size
+        _of_person[name] -= size
+        if _of_person[name] <= 0:
+            del _of_person[name]
+
+
+class PendingInputs:
+    """The inputs of one session on a connection, in the order in which they came."""
+
+    def __init__(self, connection: ConnectionBytes, *, most: int) -> None:
+        self._connection = connection
+        self._most = most
+        self._inputs: list[InputEvent] = []
+        self._counted: list[tuple[str, int]] = []
+
+    def __len__(self) -> int:
+        """Return how many wait."""
+        return len(self._inputs)
+
+    def __iter__(self) -> Iterator[InputEvent]:
+        """Iterate over them."""
+        return iter(self._inputs)
+
+    def add(self, event: InputEvent, name: str) -> None:
+        """Keep an input of a person; raises RemoteProtocolError too_many_inputs."""
+        if len(self._inputs) >= self._most:
+            raise too_many()
+        size = size_of(event)
+        self._connection.take(name, size)
+        self._inputs.append(event)
+        self._counted.append((name, size))
+
+    def take(self) -> list[InputEvent]:
+        """Return what waits; nothing waits any more."""
+        taken, self._inputs = self._inputs, []
+        for name, size in self._counted:
+            self._connection.give_back(name, size)
+        self._counted = []
+        return taken

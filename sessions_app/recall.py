@@ -1,0 +1,70 @@
+"""What a stateless history lost of answers that ended at the client's tools.
+
+A client sends back its own calls and their results. What the agent did besides, such as calls of
+the server's tools and what came of them, stands in the stored answer. Synchronous.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+import uamp
+from sessions_app.models import ToolCall
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def recalled(history: Sequence[uamp.Message], principal: str) -> list[uamp.Message]:
+    """Return a history in which answers that this principal was given are whole again.
+
+    An answer is known by the ids of its calls, which this server made. The results of the client
+    stay where they are; results that the stored answer has itself are taken from there.
+    """
+    answers = _answers({call for message in history for call in _calls_of(message)}, principal)
+    if not answers:
+        return list(history)
+    whole: list[uamp.Message] = []
+    told: set[str] = set()
+    for message in history:
+        known = next((answers[c] for c in _calls_of(message) if c in answers), None)
+        if known is None:
+            whole.append(message)
+        elif known[0] not in told:
+            told.add(known[0])
+            whole.append(
+                uamp.Message(
+                    role="assistant", content=uamp.text_of(known[1]), content_items=known[1]
+                )
+            )
+    return whole
+
+
+def _calls_of(message: uamp.Message) -> list[str]:
+    if message.role != "assistant":
+        return []
+    items = message.content_items or ()
+    return [
+        *(call.id for call in message.tool_calls or ()),
+        *(item.tool_call.id for item in items if isinstance(item, uamp.ToolCallContent)),
+    ]
+
+
+def _answers(
+    call_ids: set[str], principal: str
+) -> dict[str, tuple[str, tuple[uamp.ContentItem, ...]]]:
+    """Return the answers in which these calls were made: the response, and what it said."""
+    if not call_ids:
+        return {}
+    rows = ToolCall.objects.filter(
+        call_id__in=call_ids,
+        kind=ToolCall.Kind.CLIENT,
+        response__session__principal=principal,
+        response__request__ends_at_tools=True,
+    ).values_list("call_id", "response_id", "response__output")
+    return {
+        call_id: (response_id, msgspec.convert(output, tuple[uamp.ContentItem, ...]))
+        for call_id, response_id, output in rows
+    }

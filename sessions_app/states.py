@@ -1,0 +1,97 @@
+"""The life cycles of tool calls and payment requests, as tables like those of `uamp.state`.
+
+The protocol has no such states; these are this server's own. `transitions` moves the rows.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class ToolCallState(StrEnum):
+    """What an open call waits for, then how it ended.
+
+    `asking`: for a person to allow it; `waiting`: for the client or another agent; `queued` and
+    `running`: for a worker.
+    """
+
+    ASKING = "asking"
+    WAITING = "waiting"
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    UNKNOWN = "unknown"
+
+
+class ToolCallTrigger(StrEnum):
+    """What moves a call; `requeue` rings for it again, `lose` ends one of unknown outcome."""
+
+    ALLOW = "allow"
+    CLAIM = "claim"
+    REQUEUE = "requeue"
+    FINISH = "finish"
+    FAIL = "fail"
+    CANCEL = "cancel"
+    LOSE = "lose"
+
+
+class PaymentState(StrEnum):
+    """Whether a payment request waits, and how it was decided; `withdrawn`: its response ended."""
+
+    WAITING = "waiting"
+    PAID = "paid"
+    EXPIRED = "expired"
+    WITHDRAWN = "withdrawn"
+
+
+class PaymentTrigger(StrEnum):
+    """What decides a payment request."""
+
+    PAY = "pay"
+    EXPIRE = "expire"
+    WITHDRAW = "withdraw"
+
+
+TOOL_CALL_TRANSITIONS: dict[ToolCallState, dict[ToolCallTrigger, ToolCallState]] = {
+    ToolCallState.ASKING: {
+        ToolCallTrigger.ALLOW: ToolCallState.QUEUED,
+        ToolCallTrigger.FAIL: ToolCallState.FAILED,
+        ToolCallTrigger.CANCEL: ToolCallState.CANCELLED,
+    },
+    ToolCallState.WAITING: {
+        ToolCallTrigger.FINISH: ToolCallState.DONE,
+        ToolCallTrigger.FAIL: ToolCallState.FAILED,
+        ToolCallTrigger.CANCEL: ToolCallState.CANCELLED,
+    },
+    ToolCallState.QUEUED: {
+        ToolCallTrigger.CLAIM: ToolCallState.RUNNING,
+        ToolCallTrigger.REQUEUE: ToolCallState.QUEUED,
+        ToolCallTrigger.FAIL: ToolCallState.FAILED,
+        ToolCallTrigger.CANCEL: ToolCallState.CANCELLED,
+    },
+    ToolCallState.RUNNING: {
+        ToolCallTrigger.CLAIM: ToolCallState.RUNNING,
+        ToolCallTrigger.REQUEUE: ToolCallState.QUEUED,
+        ToolCallTrigger.FINISH: ToolCallState.DONE,
+        ToolCallTrigger.FAIL: ToolCallState.FAILED,
+        ToolCallTrigger.CANCEL: ToolCallState.CANCELLED,
+        ToolCallTrigger.LOSE: ToolCallState.UNKNOWN,
+    },
+    ToolCallState.DONE: {},
+    ToolCallState.FAILED: {},
+    ToolCallState.CANCELLED: {},
+    ToolCallState.UNKNOWN: {},
+}
+
+PAYMENT_TRANSITIONS: dict[PaymentState, dict[PaymentTrigger, PaymentState]] = {
+    PaymentState.WAITING: {
+        PaymentTrigger.PAY: PaymentState.PAID,
+        PaymentTrigger.EXPIRE: PaymentState.EXPIRED,
+        PaymentTrigger.WITHDRAW: PaymentState.WITHDRAWN,
+    },
+    PaymentState.PAID: {},
+    PaymentState.EXPIRED: {},
+    PaymentState.WITHDRAWN: {},
+}

@@ -1,0 +1,113 @@
+"""The one place where sessions, responses, tool calls and payment requests change their state.
+
+Every change is a trigger of a table (`uamp.state`, `sessions_app.states`). A write has the states
+that its trigger moves as its condition, so that the row decides, not what a process remembers. The
+SQL of the turn store (`turn_sql`) builds its condition from the same tables.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from sessions_app.models import PaymentRequest, Response, Session, ToolCall
+from sessions_app.states import (
+    PAYMENT_TRANSITIONS,
+    TOOL_CALL_TRANSITIONS,
+    ToolCallState,
+    ToolCallTrigger,
+)
+from uamp import (
+    RESPONSE_TRANSITIONS,
+    SESSION_TRANSITIONS,
+    LocalProtocolError,
+    ResponseState,
+    ResponseTrigger,
+    SessionState,
+    SessionTrigger,
+    advance,
+    moves,
+)
+
+if TYPE_CHECKING:
+    from enum import StrEnum
+
+    from django.db.models import Model, QuerySet
+
+_TABLES: Final[dict[type[Model], dict[Any, dict[Any, Any]]]] = {
+    Session: SESSION_TRANSITIONS,
+    Response: RESPONSE_TRANSITIONS,
+    ToolCall: TOOL_CALL_TRANSITIONS,
+    PaymentRequest: PAYMENT_TRANSITIONS,
+}
+
+ENDS: Final = {
+    ResponseState.COMPLETED: ResponseTrigger.COMPLETE,
+    ResponseState.CANCELLED: ResponseTrigger.CANCEL,
+    ResponseState.FAILED: ResponseTrigger.FAIL,
+}
+"""What moves a response to each of its ends."""
+
+CALL_ENDS: Final = {
+    ToolCallState.DONE: ToolCallTrigger.FINISH,
+    ToolCallState.FAILED: ToolCallTrigger.FAIL,
+    ToolCallState.CANCELLED: ToolCallTrigger.CANCEL,
+    ToolCallState.UNKNOWN: ToolCallTrigger.LOSE,
+}
+"""What moves a tool call to each of its ends."""
+
+HELD: Final = advance(SESSION_TRANSITIONS, SessionState.IDLE, SessionTrigger.ATTACH)
+"""The state of a session that a connection holds from its first row on."""
+
+BEGUN: Final = advance(RESPONSE_TRANSITIONS, ResponseState.QUEUED, ResponseTrigger.START)
+"""The state of a response's first row: the process that writes it runs it."""
+
+
+class TransitionRefused(LocalProtocolError):
+    """No row was there in a state that the trigger moves: nothing was written."""
+
+
+def move(rows: QuerySet[Any], trigger: StrEnum, **changes: Any) -> int:
+    """Move those of `rows` that `trigger` may move, with `changes`; return how many it moved.
+
+    The others stay as they are. Raises TransitionRefused for a trigger of another table.
+    """
+    try:
+        cells = moves(_TABLES[rows.model], trigger)
+        (after,) = set(cells.values())
+    except ValueError:
+        raise TransitionRefused(f"{trigger!r} moves no {rows.model.__name__}") from None
+    return rows.filter(status__in=list(cells)).update(status=after, **changes)
+
+
+def move_one(rows: QuerySet[Any], trigger: StrEnum, **changes: Any) -> None:
+    """Move the one row of a queryset; raises TransitionRefused where it was not moved."""
+    if not move(rows, trigger, **changes):
+        raise TransitionRefused(f"no {rows.model.__name__} was moved by {trigger}")
+
+
+def move_row(row: Session | Response | ToolCall | PaymentRequest, trigger: StrEnum) -> None:
+    """Set the state of a row that the caller has locked and will save.
+
+    Raises LocalProtocolError where its table has no such cell.
+    """
+    table = _TABLES[type(row)]
+    row.status = advance(table, type(next(iter(table)))(row.status), trigger)
+
+
+def end_response(row: Response, status: str) -> None:
+    """Set the end of a locked response; raises LocalProtocolError where it may not end so."""
+    move_row(row, ENDS[ResponseState(status)])
+
+
+def end_call(rows: QuerySet[ToolCall], status: str, **changes: Any) -> int:
+    """Move calls to an end; see `move`."""
+    return move(rows, CALL_ENDS[ToolCallState(status)], **changes)
+
+
+def response_ends() -> tuple[tuple[ResponseState, ResponseState], ...]:
+    """Return every (state before, end) that the table has, for the condition of an SQL write."""
+    return tuple(
+        (before, end)
+        for end, trigger in ENDS.items()
+        for before in moves(RESPONSE_TRANSITIONS, trigger)
+    )
