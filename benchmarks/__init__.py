@@ -1,6 +1,6 @@
 """What is measured, against what, as ratios in one run: `python -m benchmarks --help`.
 
-The law: a benchmark starts real servers on fresh data, prints what it saw, asserts no figure and
+A benchmark starts real servers on fresh data, prints what it saw, asserts no figure and
 leaves nothing behind. Every figure of the server stands beside that of a bare ASGI application that
 sends the same frames in the same run.
 """

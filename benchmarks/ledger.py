@@ -74,8 +74,8 @@ def measure(seconds: float) -> None:
         floor = _rate(_floor, threads, seconds)
         _print("update of one row (floor)", threads, floor, floor)
         for name, make in (
-            ("authorize", _authorize),
-            ("capture, 3 splits", _capture),
+            ("reserve for an answer", _reserve),
+            ("reserve and settle, 3 splits", _settle),
             ("transfer", _transfer),
         ):
             _print(name, threads, _rate(make, threads, seconds), floor)
@@ -83,7 +83,10 @@ def measure(seconds: float) -> None:
             shards = accounts.FEE_SHARDS
             accounts.FEE_SHARDS = 1  # type: ignore[misc] # what is compared
             _print(
-                "capture, fees on one account", threads, _rate(_capture, threads, seconds), floor
+                "reserve and settle, one fee account",
+                threads,
+                _rate(_settle, threads, seconds),
+                floor,
             )
             accounts.FEE_SHARDS = shards  # type: ignore[misc] # as above
 
@@ -152,31 +155,64 @@ def _floor(place: int) -> Callable[[int], object]:
     return update
 
 
-def _authorize(place: int) -> Callable[[int], object]:
+def _reserve(place: int) -> Callable[[int], object]:
+    """Return reservations for answers, as the first write of a turn makes them."""
     from payments_app import services  # noqa: PLC0415 after django.setup
     from payments_app.money import Money  # noqa: PLC0415 as above
 
     unique, ids = _purses(place)
-    return lambda number: services.authorize(
-        key=f"{unique}:{number}", account_id=ids[0], amount=Money(5), response_id=f"r{number}"
-    )
+
+    def reserve(number: int) -> str:
+        response_id = f"{unique}:r{number}"
+        (made,) = services.authorize_many(
+            [
+                services.Authorization(
+                    key=f"hold:{response_id}",
+                    account_id=ids[0],
+                    amount=Money(10),
+                    purpose="answer",
+                    response_id=response_id,
+                )
+            ]
+        )
+        if isinstance(made, Exception):
+            raise made
+        return response_id
+
+    return reserve
 
 
-def _capture(place: int) -> Callable[[int], object]:
-    """Return captures of one hold that lasts: authorize is measured apart."""
+def _settle(place: int) -> Callable[[int], object]:
+    """Return reservations with the settlements that the second write of a turn makes of them."""
     from payments_app import services  # noqa: PLC0415 after django.setup
     from payments_app.money import Money  # noqa: PLC0415 as above
 
-    unique, ids = _purses(place)
-    hold = services.authorize(key=f"{unique}:hold", account_id=ids[0], amount=Money(10**12))
+    reserve = _reserve(place)
+    _, ids = _purses(place)
     splits = [
         services.Split(ids[1], Money(6)),
         services.Split(ids[2], Money(3)),
         services.Split(None, Money(1)),
     ]
-    return lambda number: services.capture(
-        key=f"{unique}:{number}", hold_id=hold.hold_id, amount=Money(10), splits=splits
-    )
+
+    def settle(number: int) -> None:
+        response_id = str(reserve(number))
+        (done,) = services.capture_many(
+            [
+                services.Capture(
+                    key=f"settle:{response_id}",
+                    response_id=response_id,
+                    amount=Money(10),
+                    splits=splits,
+                    kind="answer",
+                    release=True,
+                )
+            ]
+        )
+        if isinstance(done, Exception):
+            raise done
+
+    return settle
 
 
 def _transfer(place: int) -> Callable[[int], object]:

@@ -158,7 +158,7 @@ async def published(deltas: int, steps: int) -> None:
         fence=1,
         fan_out=False,
     )
-    run = Run(context, store=nobody, on_written=nobody, begin=nobody)
+    run = Run(context, store=nobody, on_written=nobody, begin=nobody, paused=set())
     run.listen(_Listener())
     async for event in run_agent(spec, request, broker=nobody, media=nobody):
         if not isinstance(event, RunFinished):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Frame = dict[str, Any]
 
-WAIT_SECONDS = 10.0
+WAIT_SECONDS = 30.0
 TERMINAL = frozenset({"response.done", "response.error", "response.cancelled"})
 
 
@@ -90,10 +90,15 @@ class UampClient:
         return frame
 
     def expect(self, *types: str) -> Frame:
-        """Return the last of the next frames, which must be of these types, in order."""
+        """Return the last of the next frames, which must be of these types, in order.
+
+        `usage.delta` may come between them: it comes after each inference (UAMP §6.16).
+        """
         frame: Frame = {}
         for expected in types:
             frame = self.receive()
+            while frame["type"] == "usage.delta" != expected:
+                frame = self.receive()
             assert frame["type"] == expected, frame
         return frame
 
@@ -177,7 +182,7 @@ def output_text(frame: Frame) -> str:
 
 @dataclass
 class Story:
-    """What a client knows of a chat after all frames of all connections (DESIGN D2).
+    """What a client knows of a chat after all frames of all connections.
 
     `log` holds the durable events by `seq`, `texts` the text of each response. A gap in a text, a
     durable event said twice on one connection, or one that changed is a failure.

@@ -17,12 +17,13 @@ import pytest
 import uvicorn
 from celery.contrib.testing.worker import start_worker
 from channels.layers import channel_layers
-from django.db import connection, connections
+from django.db import connection
 from pytest_django import DjangoDbBlocker
 
-from sessions_app import payers
+from sessions_app import payers, rates
 from sessions_app.database import close_connections
-from tests import ledger_flush, services
+from tests import databases, services
+from tests.settings import WORKER
 
 START_TIMEOUT_SECONDS = 20
 # What it is before anything else is imported.
@@ -82,8 +83,16 @@ def pytest_collection_finish() -> None:
     sys.setrecursionlimit(RECURSION_LIMIT)
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write down the skips, and fail for them when every service was promised."""
+    """Write down the skips, and fail for them when every service was promised.
+
+    The process that started the workers of pytest-xdist has the reports of all of them, and comes
+    here when they have ended; in a worker there is nothing to do.
+    """
+    if WORKER:
+        return
+    databases.drop_databases()
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     skipped = reporter.stats.get("skipped", []) if reporter else []
     lines = [f"{report.nodeid}: {report.longrepr[2]}\n" for report in skipped]
@@ -104,19 +113,24 @@ def _fresh_ledger() -> Iterator[None]:
     payers.forget_accounts()
 
 
-@pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Make the test database; before it is dropped, let go of it in every thread."""
-    ledger_flush.allow_tests_to_empty_the_ledger()
+@pytest.fixture(autouse=True)
+def _fresh_limits() -> Iterator[None]:
+    """Take what was counted for the limits away: every test is the first of its minute."""
     yield
-    close_connections()
-    if connection.vendor == "postgresql":
-        with django_db_blocker.unblock(), connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-            )
-    connections.close_all()
+    rates.forget()
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(
+    django_test_environment: None, django_db_blocker: DjangoDbBlocker
+) -> Iterator[None]:
+    """Make the database of this process; pytest-django's own would migrate in every worker."""
+    with django_db_blocker.unblock():
+        databases.make_database()
+    databases.empty_database_after_tests()
+    yield
+    with django_db_blocker.unblock():
+        databases.leave_database()
 
 
 @pytest.fixture

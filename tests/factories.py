@@ -68,7 +68,7 @@ def message(in_chat: Chat, sender: User | Agent, text: str = "Hello", **fields: 
 
 
 def session(of: User, in_chat: Chat, **fields: Any) -> Session:
-    """Return an active session of a person in a chat."""
+    """Return a session of a person in a chat."""
     return Session.objects.create(
         user=of,
         principal=f"user:{of.pk}",

@@ -1,7 +1,7 @@
 """Runs the tests on every database there is; what could not be run is listed last.
 
-`make test` calls it. With arguments it hands them to pytest. With REQUIRE_SERVICES=1 a service
-that is missing is a failure.
+`make test` calls it. With arguments it hands them to pytest, after its own: `-n0` runs without
+workers. With REQUIRE_SERVICES=1 a service that is missing is a failure.
 """
 
 import os
@@ -12,13 +12,18 @@ from pathlib import Path
 
 from tests import services
 
+# The tests wait for processes, sockets and browsers more than they compute: two workers for each
+# core. One that has no more tests takes those that another has not begun.
+WORKERS = min(2 * (os.cpu_count() or 1), 8)
+OPTIONS = ("-q", f"-n{WORKERS}", "--dist=worksteal", "--durations=20")
+
 
 def run_pytest(name: str, arguments: list[str], environment: dict[str, str]) -> bool:
     """Run pytest in a process of its own; return whether it passed."""
     sys.stdout.write(f"\n=== Tests on {name} ===\n")
     sys.stdout.flush()
     done = subprocess.run(  # noqa: S603 our own interpreter
-        [sys.executable, "-m", "pytest", "-q", *arguments],
+        [sys.executable, "-m", "pytest", *OPTIONS, *arguments],
         env={**os.environ, **environment},
         check=False,
     )
@@ -32,7 +37,12 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="uamp-run-") as folder:
         skipped = Path(folder) / "skipped"
         skipped.touch()
-        environment = {"SKIPPED_FILE": str(skipped), "TEST_DATABASE_URL": ""}
+        environment = {
+            "SKIPPED_FILE": str(skipped),
+            "TEST_DATABASE_URL": "",
+            # Workers and the processes that tests start read what the first of them has compiled.
+            "PYTHONDONTWRITEBYTECODE": "",
+        }
         passed = run_pytest("SQLite", arguments, environment)
         if url := services.postgres():
             environment["TEST_DATABASE_URL"] = url

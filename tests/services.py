@@ -15,10 +15,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import psycopg
 import redis
 
 PORT_TIMEOUT_SECONDS = 2
+START_TIMEOUT_SECONDS = 60
 BROWSER_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -73,6 +75,21 @@ def chromium() -> str | None:
     if path := os.environ.get("CHROMIUM"):
         return path
     return next(filter(None, map(shutil.which, BROWSER_NAMES)), None)
+
+
+def wait_until_ready(origin: str) -> None:
+    """Wait until the server at an origin takes turns; raises TimeoutError."""
+    deadline = time.monotonic() + START_TIMEOUT_SECONDS
+    # One client for all: each new one reads the certificates of the machine.
+    with httpx.Client(base_url=origin, trust_env=False) as client:
+        while time.monotonic() < deadline:
+            try:
+                if client.get("/readyz").status_code == httpx.codes.OK:
+                    return
+            except httpx.TransportError:
+                pass
+            time.sleep(0.05)
+    raise TimeoutError(f"{origin} did not become ready")
 
 
 def free_port() -> int:

@@ -2,21 +2,32 @@
 
 SQLite in a file (threads share it), or PostgreSQL when TEST_DATABASE_URL names a server. The
 environment is set before the product's settings read it: pytest-django loads this module before
-any conftest.
+any conftest. Each worker of pytest-xdist has a DATA_DIR and a database of its own.
 """
 
 import atexit
 import os
 import shutil
 import tempfile
+from pathlib import Path
 
-# The processes of tools are children of the tests and read these settings too: same folder, same
-# database.
-_PARENT = os.environ.get("UAMP_TEST_PROCESS", "")
-if not _PARENT:
+# UAMP_TEST_PROCESS is "<pid>" in the process that runs pytest and "<pid>_gw0" in a worker of
+# pytest-xdist. The processes of tools read these settings too, with the environment of the process
+# that started them: they find the name complete, and use its folder and its database. A worker
+# finds the name of the process that started it, which lacks its own number.
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
+_SUFFIX = f"_{WORKER}" if WORKER else ""
+_FOUND = os.environ.get("UAMP_TEST_PROCESS", "")
+_IS_CHILD = bool(_FOUND) and _FOUND.endswith(_SUFFIX)
+if not _FOUND:
     os.environ["UAMP_TEST_PROCESS"] = str(os.getpid())
     os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="uamp-test-")
     atexit.register(shutil.rmtree, os.environ["DATA_DIR"], ignore_errors=True)
+elif not _IS_CHILD:
+    os.environ["UAMP_TEST_PROCESS"] = _FOUND + _SUFFIX
+    # Below the folder of the process that started the workers, which removes all of it.
+    os.environ["DATA_DIR"] = str(Path(os.environ["DATA_DIR"]) / WORKER)
+    Path(os.environ["DATA_DIR"]).mkdir()
 os.environ["DATABASE_URL"] = os.environ.get("TEST_DATABASE_URL", "")
 os.environ["SECRET_KEY"] = "tests-only-" + "0" * 50
 # A test database does not outlive the machine; FULL is checked by the tests of the settings.
@@ -27,19 +38,26 @@ for _name in ("REDIS_URL", "DEBUG", "HTTPS", "UAMP_LAYER_ROLE"):
 from uamp_project.settings import *  # noqa: E402, F403 the settings read that environment
 from uamp_project.settings import DATA_DIR, DATABASES  # noqa: E402 as above
 
-# A name of this process alone: several runs may share a PostgreSQL.
-_NAME = (
-    f"test_uamp_{os.environ['UAMP_TEST_PROCESS']}"
-    if os.environ["DATABASE_URL"]
-    else DATA_DIR / "test.sqlite3"
-)
-DATABASES["default"]["TEST"] = {"NAME": str(_NAME)}
-if _PARENT:
-    DATABASES["default"]["NAME"] = str(_NAME)
+# What the processes of one run share: the lock and the database that workers copy.
+RUN_FOLDER = DATA_DIR.parent if WORKER else DATA_DIR
+# A name of this run alone: several runs may share a PostgreSQL. A worker's database has the name
+# that Django gives to the copies of a test database.
+_RUN = os.environ["UAMP_TEST_PROCESS"].removesuffix(_SUFFIX)
+if os.environ["DATABASE_URL"]:
+    _NAME = f"test_uamp_{_RUN}"
+    _COPY = _NAME + _SUFFIX
+else:
+    _NAME = str(RUN_FOLDER / "test.sqlite3")
+    _COPY = str(RUN_FOLDER / f"test{_SUFFIX}.sqlite3")
+DATABASES["default"]["TEST"] = {"NAME": _NAME}
+if _IS_CHILD:
+    DATABASES["default"]["NAME"] = _COPY
 
 CHANNEL_LAYERS = {
     "default": {"BACKEND": "uamp_project.embedded.layer.EmbeddedChannelLayer", "CONFIG": {}}
 }
+# The models of the tests are servers on this machine.
+UAMP_MODEL_ALLOW_HOSTS = ["127.0.0.1:*"]
 CELERY_BROKER_URL = "memory://"
 CELERY_BROKER_TRANSPORT_OPTIONS = {"polling_interval": 0.01}
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -1,12 +1,18 @@
 """The import rule of docs/architecture.md, and rules of the tree that no other tool checks."""
 
 import ast
+import importlib
+import inspect
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
+
+import uamp
+from uamp.examples import EXAMPLES
 
 ROOT = Path(__file__).parent.parent
 ROOMS = (
@@ -65,3 +71,119 @@ def test_locks_pin_hashes_and_name_no_registry(name: str) -> None:
     for requirement in re.split(r"\n(?=\S)", text.strip()):
         assert "==" in requirement.splitlines()[0]
         assert "--hash=sha256:" in requirement
+
+
+# --- Nothing that is public is unused ---
+
+
+@cache
+def nodes_of(path: Path) -> list[ast.AST]:
+    """Return all nodes of a module."""
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+def names_used_of(package: str, paths: list[Path]) -> set[str]:
+    """Return what modules take of a package: imported from it, or as a member of its name."""
+    parent, _, leaf = package.rpartition(".")
+    found: set[str] = set()
+    for path in paths:
+        aliases: set[str] = set()
+        nodes = nodes_of(path)
+        for node in nodes:
+            if isinstance(node, ast.ImportFrom) and node.module == package:
+                found |= {name.name for name in node.names}
+            if isinstance(node, ast.ImportFrom) and parent and node.module == parent:
+                aliases |= {n.asname or n.name for n in node.names if n.name == leaf}
+            elif isinstance(node, ast.Import):
+                aliases |= {n.asname or n.name for n in node.names if n.name == package}
+        found |= {
+            node.attr
+            for node in nodes
+            if isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id in aliases
+        }
+    return found
+
+
+def functions_of(path: Path) -> set[str]:
+    """Return the public functions of a module."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    return {n.name for n in body if isinstance(n, kinds) and not n.name.startswith("_")}
+
+
+# The doors of the rooms: who reads rows, who changes them.
+DOORS = [
+    f"{room}.{name}"
+    for room in ("agents_app", "chat_app", "payments_app", "sessions_app")
+    for name in ("selectors", "services")
+    if (ROOT / room / f"{name}.py").exists()
+]
+
+
+@pytest.mark.parametrize("door", [*DOORS, "chat_app.fanout", "payments_app.holds"])
+def test_every_function_of_a_door_is_used_by_the_product(door: str) -> None:
+    own = ROOT / f"{door.replace('.', '/')}.py"
+    inside = {
+        node.id
+        for node in nodes_of(own)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
+    used = names_used_of(door, [path for path in MODULES if path != own]) | inside
+
+    assert functions_of(own) - used == set()
+
+
+def test_every_operation_of_the_ledger_is_used_by_the_product() -> None:
+    door = ROOT / "payments_app" / "services.py"
+    exported = {
+        name: value
+        for name, value in vars(importlib.import_module("payments_app.services")).items()
+        if inspect.isfunction(value)
+    }
+    used = names_used_of("payments_app.services", [path for path in MODULES if path != door])
+
+    assert set(exported) - used == set()
+
+
+def test_every_name_that_uamp_exports_is_used_or_documented() -> None:
+    pages = (ROOT / "docs" / "protocol" / "types.md").read_text(encoding="utf-8")
+    # Events and their parts are on the pages of the reference: the library's own promise.
+    documented = set(re.findall(r"^## (\w+)$", pages, re.MULTILINE))
+    documented |= {type(example).__name__ for example in EXAMPLES.values()}
+    outside = [path for path in MODULES if path.relative_to(ROOT).parts[0] != "uamp"]
+    used = names_used_of("uamp", outside)
+    for path in (ROOT / "uamp").glob("*.py"):
+        used |= names_used_of(f"uamp.{path.stem}", outside)
+
+    # What is raised is caught by its bases too.
+    raised = [vars(uamp)[name] for name in uamp.__all__ if name.endswith("ProtocolError")]
+    bases = {base.__name__ for error in raised for base in error.__mro__[1:]}
+
+    assert set(uamp.__all__) - used - documented - bases == set()
+
+
+# --- What is written stands in the repository ---
+
+WRITTEN = {".py", ".js", ".css", ".md", ".html", ".toml"}
+# Papers that are not in the repository, their sections, and headings instead of sentences.
+ELSEWHERE = re.compile(
+    r"DESIGN( §| D\d|\.md)|\([DFG]\d+\)|notes[ /]([FG]\d|§|[a-z-]+\.md)|[Tt]he law:"
+)
+
+
+def test_no_text_cites_what_is_not_in_the_repository() -> None:
+    listed = subprocess.run(
+        ["/usr/bin/env", "git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    paths = [ROOT / name for name in listed if Path(name).suffix in WRITTEN]
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in paths
+        if path != Path(__file__) and path.is_file() and "migrations" not in path.parts
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if ELSEWHERE.search(line)
+    ]
+
+    assert found == []

@@ -1,4 +1,4 @@
-"""Every example of docs/libraries.md runs as it stands, without Django."""
+"""Every example of docs/libraries.md runs as it stands, where only the wheel is installed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
+from tests.wheels import TOGETHER, build_wheels, environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,18 +73,27 @@ def wire() -> Iterator[str]:
     loop.close()
 
 
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the interpreter of an environment in which the libraries are installed."""
+    directory = tmp_path_factory.mktemp("installed")
+    return environment(directory, [build_wheels(directory, [TOGETHER])[TOGETHER]])
+
+
 def test_every_part_of_the_guide_has_its_example() -> None:
     assert set(EXAMPLES) == set(re.findall(r"^## (.+)$", GUIDE, re.MULTILINE))
 
 
 @pytest.mark.parametrize("heading", EXAMPLES)
-def test_an_example_runs_as_it_stands(heading: str, wire: str, tmp_path: Path) -> None:
+def test_an_example_runs_as_it_stands(
+    heading: str, wire: str, python: Path, tmp_path: Path
+) -> None:
     script = tmp_path / "example.py"
     script.write_text(EXAMPLES[heading] + NOTHING_OF_THE_SERVER)
     kept = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME"}}
     done = subprocess.run(  # noqa: S603 our own text
-        [sys.executable, "-W", "error", str(script)],
-        env={**kept, "PYTHONPATH": str(ROOT), "OPENAI_BASE_URL": wire, "NO_PROXY": "*"},
+        [str(python), "-W", "error", str(script)],
+        env={**kept, "OPENAI_BASE_URL": wire, "NO_PROXY": "*"},
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -1,4 +1,4 @@
-"""A proxy before PostgreSQL that loses the answer to some COMMITs (notes F11).
+"""A proxy before PostgreSQL that loses the answer to some COMMITs.
 
 The client's COMMIT goes through; what the server says to it does not: the connection is closed.
 The client cannot know whether its transaction was kept.

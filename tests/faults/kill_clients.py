@@ -1,4 +1,4 @@
-"""The clients of the kill matrix: they lose their server, come back, and go on (DESIGN D2).
+"""The clients of the kill matrix: they lose their server, come back, and go on.
 
 One asks and answers tool calls, another only listens to the chat. Whatever they hear goes into a
 `Story`, which fails on a gap in a text and on a durable event that is told twice.

@@ -39,6 +39,11 @@ LIMITS: Final = {
     "UAMP_FLUSH_MS": "50",
     "UAMP_GRACE_SECONDS": "1",
     "UAMP_RESPONSES_PER_MINUTE": "1000000",
+    "UAMP_SESSIONS_PER_MINUTE": "1000000",
+    "UAMP_HTTP_EVENTS_PER_MINUTE": "1000000",
+    "UAMP_REQUESTS_PER_MINUTE": "1000000",
+    "UAMP_READS_PER_MINUTE": "1000000",
+    "UAMP_WRITES_PER_MINUTE": "1000000",
     "UAMP_EVENTS_PER_MINUTE": "1000000",
     "UAMP_CONNECTIONS_PER_USER": "1000",
     "LOG_LEVEL": "WARNING",
@@ -146,16 +151,7 @@ class House:
 
     def wait_for_server(self, number: int) -> None:
         """Wait until a server takes turns."""
-        url = f"http://127.0.0.1:{self.ports[number]}/readyz"
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
-            try:
-                if httpx.get(url, trust_env=False).status_code == httpx.codes.OK:
-                    return
-            except httpx.TransportError:
-                pass
-            time.sleep(0.05)
-        raise TimeoutError(f"server {number} did not become ready")
+        services.wait_until_ready(f"http://127.0.0.1:{self.ports[number]}")
 
     def _wait_for_workers(self) -> None:
         deadline = time.monotonic() + START_SECONDS

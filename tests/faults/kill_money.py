@@ -1,6 +1,6 @@
 """What must hold of the money after every kill: each answer is paid once, and nothing stays held.
 
-Every agent of the matrix has a price, which its asker allowed it to take (DESIGN D7).
+Every agent of the matrix has a price, which its asker allowed it to take.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the agents of the kill matrix say and call.
 
-The law: what an agent says follows from its name, its question and its tools' results alone, so
+What an agent says follows from its name, its question and its tools' results alone, so
 that `expected_text` knows an answer without having heard it.
 """
 

@@ -1,14 +1,41 @@
-"""Debits an account by one unit, again and again: `ledger_debits FROM TO COUNT PREFIX`.
+"""Debits an account by one unit in several processes: `ledger_debits FROM TO COUNT PROCESSES`.
 
-Prints how many were done. Several of these at once may not take more than there is.
+Prints how many each process has done. Together they may not take more than there is.
 """
 
+import multiprocessing
 import sys
+from typing import TYPE_CHECKING
 
 import django
 
+if TYPE_CHECKING:
+    from multiprocessing.queues import SimpleQueue
 
-def main(debit: int, credit: int, count: int, prefix: str) -> int:
+
+def main(debit: int, credit: int, count: int, processes: int) -> None:
+    """Start the processes at the same moment; print what each has done, in a line."""
+    from payments_app import services  # noqa: F401, PLC0415 read once, before the fork
+
+    fork = multiprocessing.get_context("fork")
+    done: SimpleQueue[int] = fork.SimpleQueue()
+    ready = fork.Barrier(processes)
+
+    def run(number: int) -> None:
+        ready.wait(60)
+        done.put(debit_again_and_again(debit, credit, count, f"p{number}"))
+
+    children = [fork.Process(target=run, args=(number,)) for number in range(processes)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join()
+    if any(child.exitcode for child in children):
+        sys.exit("a process failed")
+    sys.stdout.write(" ".join(str(done.get()) for _ in children) + "\n")
+
+
+def debit_again_and_again(debit: int, credit: int, count: int, prefix: str) -> int:
     """Try so many debits; return how many were done."""
     from payments_app import services  # noqa: PLC0415 after django.setup
     from payments_app.money import Money  # noqa: PLC0415 as above
@@ -25,4 +52,4 @@ def main(debit: int, credit: int, count: int, prefix: str) -> int:
 
 if __name__ == "__main__":
     django.setup()
-    sys.stdout.write(f"{main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])}\n")
+    main(*map(int, sys.argv[1:]))

@@ -1,6 +1,6 @@
 """One worker of the chaos run: random operations with stable keys, and a journal of them.
 
-The law: a line is in the journal before its operation is tried (`try`), and after its answer is
+A line is in the journal before its operation is tried (`try`), and after its answer is
 known (`done` or `refused`). A worker that starts again first repeats, with the same keys, what has
 no answer. Whatever goes wrong with the connection is tried again with the same key.
 """
@@ -102,7 +102,7 @@ class Worker:
         """Answer what waits, then work until the end."""
         from django.db import Error, connection  # noqa: PLC0415 after django.setup
 
-        from payments_app import services  # noqa: PLC0415 as above
+        from payments_app.sweeper import expire_holds  # noqa: PLC0415 as above
 
         for order in list(self.waiting.values()):
             self.carry_out(order)
@@ -115,7 +115,7 @@ class Worker:
                 self.carry_out(self.random.choice(self.answered[-50:])[0])
             if self.random.random() < 0.05:
                 try:
-                    services.expire_holds()
+                    expire_holds()
                 except Error:
                     connection.close()
 
@@ -128,11 +128,13 @@ def perform(order: dict[str, Any]) -> list[str]:
     key, amount = order["key"], Money(order["amount"])
     if order["op"] == "hold":
         made = services.authorize(
-            key=key,
-            account_id=order["debit"],
-            amount=amount,
-            purpose=key,
-            expires_in=order["seconds"],
+            services.Authorization(
+                key=key,
+                account_id=order["debit"],
+                amount=amount,
+                purpose=key,
+                expires_in=order["seconds"],
+            )
         )
         return [made.hold_id]
     if order["op"] == "void":

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 from playwright.async_api import async_playwright
 
-from tests import services
+from tests import once, services
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Page
 
 ROOT = Path(__file__).resolve().parents[2]
-START_SECONDS = 60
 BROWSER_ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -46,6 +44,17 @@ class Product:
     people: dict[str, dict[str, str]] = field(default_factory=dict)
     chat_id: str = ""
     process: subprocess.Popen[bytes] | None = None
+    # `serve` (Daphne and a worker), or `uvicorn` as it runs in production.
+    server: str = "serve"
+
+    @property
+    def command(self) -> list[str]:
+        """What starts the server."""
+        if self.server == "serve":
+            return [sys.executable, "manage.py", "serve", "--port", str(self.port)]
+        application = "uamp_project.asgi:application"
+        options = ["--ws", "wsproto", "--port", str(self.port), "--log-level", "warning"]
+        return [sys.executable, "-m", "uvicorn", application, *options]
 
     @property
     def url(self) -> str:
@@ -80,29 +89,24 @@ class Product:
         return {**kept, "DATA_DIR": str(self.data_dir), "LOG_LEVEL": "WARNING", **self.environment}
 
     def prepare(self) -> None:
-        """Migrate, and make the demo."""
-        self.manage("migrate", "-v", "0")
-        demo = json.loads(self.manage("demo", "--json"))
+        """Migrate, and make the demo; on SQLite from a copy of what the run made once."""
+        if "DATABASE_URL" in self.environment:
+            make_demo(self)
+        else:
+            once.copy_of("product", lambda folder: make_demo(Product(folder, 0)), self.data_dir)
+        demo = json.loads((self.data_dir / "demo.json").read_text())
         self.people = {person["username"]: person for person in demo["users"]}
         self.chat_id = demo["chats"][0]["id"]
 
     def start(self) -> None:
         """Start the server and wait until it is ready."""
         self.process = subprocess.Popen(  # noqa: S603 our own command
-            [sys.executable, "manage.py", "serve", "--port", str(self.port)],
+            self.command,
             cwd=ROOT,
             env=self.all_environment(),
             stdout=subprocess.DEVNULL,
         )
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
-            try:
-                if httpx.get(f"{self.url}/readyz", trust_env=False).status_code == httpx.codes.OK:
-                    return
-            except httpx.TransportError:
-                pass
-            time.sleep(0.1)
-        raise TimeoutError("the server did not become ready")
+        services.wait_until_ready(self.url)
 
     def stop(self, number: int = signal.SIGTERM) -> None:
         """End the server with a signal."""
@@ -123,6 +127,12 @@ class Product:
             answer = client.get(path, params={"order": "asc", "limit": 200})
         data: list[dict[str, Any]] = answer.raise_for_status().json()["data"]
         return data
+
+
+def make_demo(product: Product) -> None:
+    """Migrate, make the demo, and write down who is in it."""
+    product.manage("migrate", "-v", "0")
+    (product.data_dir / "demo.json").write_text(product.manage("demo", "--json"))
 
 
 @contextmanager

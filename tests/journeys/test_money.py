@@ -58,7 +58,9 @@ async def test_a_price_is_shown_and_paid_once_and_the_receipt_stays(
         await expect(page.get_by_test_id("balance")).to_have_text("$10.00")
         await page.get_by_test_id("composer").fill("Hello")
         line = page.get_by_test_id("price-line")
-        await expect(line).to_have_text(f"{till.agent}: $1.00 an answer — you pay.")
+        await expect(line).to_have_text(
+            f"{till.agent}: $1.00 an answer, in full even if stopped — you pay."
+        )
         await page.keyboard.press("Enter")
         for tab in (page, other):
             card = tab.get_by_test_id("payment")

@@ -38,6 +38,9 @@ def test_basic_text_chat_is_the_drawn_sequence(dial: Dial) -> None:
     created = client.expect("response.created")
     deltas = client.until("response.done")
     done = deltas.pop()
+    used = [frame for frame in deltas if frame["type"] == "usage.delta"]
+    assert [frame["response_id"] for frame in used] == [created["response_id"]]
+    deltas.remove(*used)
     assert {frame["type"] for frame in deltas} == {"response.delta"}
     assert {frame["response_id"] for frame in [*deltas, done]} == {created["response_id"]}
     assert done["response"]["id"] == created["response_id"]
@@ -66,7 +69,7 @@ def test_a_tool_call_is_the_drawn_sequence(dial: Dial) -> None:
     assert json.loads(call["arguments"]) == {"query": "weather Paris"}
     result = '{"temperature": 22, "unit": "celsius"}'
     client.send("tool.result", call_id=call["call_id"], result=result, is_error=False)
-    frames = client.until("response.done")
+    frames = [f for f in client.until("response.done") if f["type"] != "usage.delta"]
     assert {frame["type"] for frame in frames[:-1]} == {"response.delta"}
     assert {frame["delta"]["type"] for frame in frames[:-1]} == {"text"}
     assert {frame["response_id"] for frame in frames} == {created["response_id"]}
@@ -289,6 +292,33 @@ def test_with_response_create_nothing_begins_by_itself(dial: Dial, settings: Set
     client.answer("Hello", session_id=one)
     assert client.during(0.2) == []
     assert Response.objects.count() == 1
+
+
+def test_nothing_begins_by_itself_where_it_could_be_charged_twice(
+    dial: Dial, alice: Person, settings: Settings
+) -> None:
+    settings.UAMP_AUTO_RESPOND_MS = 50
+    priced = quick_agent("priced", "echo")
+    priced.pricing = {"per_answer": "0.01"}
+    priced.save()
+    client = dial(alice)
+    one = client.create_session(agent="priced")["session_id"]
+    two = client.create_session(agent="echo")["session_id"]
+    image = {"image": "iVBORw0KGgo=", "format": "png"}
+    # Money would be due; a medium is no question; a text with more after it is not complete.
+    client.send("input.text", session_id=one, text="Hello")
+    client.send("input.image", session_id=two, **image)
+    client.send("input.text", session_id=two, text="Look")
+    client.send("input.image", session_id=two, **image)
+    assert client.during(0.3) == []
+    assert not Response.objects.exists()
+    # Whoever sends response.create is never answered without it.
+    client.send("response.create", session_id=two)
+    client.until("response.done", "session.error")
+    had = Response.objects.count()
+    client.send("input.text", session_id=two, text="And this?")
+    assert client.during(0.3) == []
+    assert Response.objects.count() == had
 
 
 def test_a_single_session_waits_for_response_create(dial: Dial, settings: Settings) -> None:

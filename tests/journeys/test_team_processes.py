@@ -1,4 +1,4 @@
-"""Agents that work together on two servers and a worker, each of which may die (DESIGN D3, D6).
+"""Agents that work together on two servers and a worker, each of which may die.
 
 One PostgreSQL, one Redis. Whatever is killed while the other agent's tool runs: the one that waits
 goes on, the other one worked once, and each response has one end.

@@ -1,6 +1,6 @@
 """Two server processes and a worker on one PostgreSQL and one Redis, without sticky sessions.
 
-What is asked for on one process is heard, stopped, answered and taken over on the other (D3, D4).
+What is asked for on one process is heard, stopped, answered and taken over on the other.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import psycopg
 import pytest
 
 from tests import services
-from tests.client import UampClient, output_text, text_of
-from tests.journeys.product import ROOT, START_SECONDS, Product
+from tests.client import UampClient, new_event, output_text, text_of
+from tests.journeys.product import ROOT, Product
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,16 +44,7 @@ class Cluster:
         port = str(self.ports[number])
         command = ["uvicorn", "uamp_project.asgi:application", "--ws", "wsproto", "--port", port]
         self._start(f"server{number}", [*command, "--log-level", "warning"])
-        deadline = time.monotonic() + START_SECONDS
-        url = f"http://127.0.0.1:{port}/readyz"
-        while time.monotonic() < deadline:
-            try:
-                if httpx.get(url, trust_env=False).status_code == httpx.codes.OK:
-                    return
-            except httpx.TransportError:
-                pass
-            time.sleep(0.1)
-        raise TimeoutError("a server did not become ready")
+        services.wait_until_ready(f"http://127.0.0.1:{port}")
 
     def start_worker(self) -> None:
         """Start the worker."""
@@ -177,6 +168,56 @@ def test_a_tool_result_may_arrive_on_the_other_process(cluster: Cluster) -> None
             done = second.until("response.done", timeout=SWITCH_SECONDS)[-1]
         assert done["response_id"] == response_id
         assert first.until("response.done")[-1]["seq"] == done["seq"]
+
+
+TOOL = {"type": "function", "function": {"name": "search", "parameters": {"type": "object"}}}
+
+
+@pytest.mark.parametrize("how", ["standing", "resumed"])
+def test_a_batch_on_the_other_process_brings_the_answer(cluster: Cluster, how: str) -> None:
+    with cluster.socket(0, "alice", "/agents/tool-user/uamp") as first:
+        session = {"modalities": ["text"], "tools": [TOOL]}
+        first.send("session.create", uamp_version="1.0", session=session)
+        created = first.until("session.created")[-1]
+        response_id = ask(first, "weather")
+        call = first.until("tool.call")[-1]
+        session_id = created["session_id"]
+        events = [new_event("tool.result", call_id=call["call_id"], result='"sunny"')]
+        if how == "standing":
+            events[0]["session_id"] = session_id
+        else:
+            resume = {"session_id": session_id, "after": created["seq"]}
+            events.insert(0, new_event("session.create", session=session, resume=resume))
+        answered = httpx.post(
+            f"http://127.0.0.1:{cluster.ports[1]}/uamp",
+            json=events,
+            headers={"Authorization": f"Bearer {cluster.product.people['alice']['api_key']}"},
+            timeout=SWITCH_SECONDS,
+            trust_env=False,
+        ).json()
+        assert answered[-1]["type"] == "response.done", answered
+        assert answered[-1]["response_id"] == response_id
+        assert "sunny" in output_text(answered[-1])
+        assert output_text(answered[-1]) == text_of(answered, response_id)
+
+
+def test_a_batch_on_the_other_process_ends_when_the_client_is_asked_again(
+    cluster: Cluster,
+) -> None:
+    url = f"http://127.0.0.1:{cluster.ports[1]}/uamp"
+    headers = {"Authorization": f"Bearer {cluster.product.people['alice']['api_key']}"}
+    with cluster.socket(0, "alice", "/agents/tool-user/uamp") as first:
+        session = {"modalities": ["text"], "tools": [TOOL]}
+        first.send("session.create", uamp_version="1.0", session=session)
+        session_id = first.until("session.created")[-1]["session_id"]
+        ask(first, "weather")
+        first.until("tool.call")
+        # Nothing goes on by itself: the exchange ends with what the client is asked.
+        ping = [new_event("ping", session_id=session_id)]
+        said = httpx.post(url, json=ping, headers=headers, timeout=5, trust_env=False).json()
+        assert "pong" in [frame["type"] for frame in said]
+        first.send("response.cancel")
+        first.until("response.cancelled")
 
 
 def test_progress_of_a_worker_reaches_both_processes(cluster: Cluster) -> None:

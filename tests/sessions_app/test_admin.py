@@ -17,7 +17,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from sessions_app.auth import create_api_key, verify_token
+from sessions_app import tickets
+from sessions_app.auth import create_api_key, of_user, verify_token
 from sessions_app.models import (
     ApiKey,
     InboundEvent,
@@ -78,6 +79,7 @@ def one_of_each(number: int) -> Session:
     InboundEvent.objects.create(session=session, event_id="1", sha256="0" * 64)
     PendingInput.objects.create(session=session, event_id="2", payload={"type": "input.text"})
     create_api_key(person, name="key")
+    tickets.issue(of_user(person))
     return session
 
 
@@ -139,7 +141,7 @@ def test_an_operator_with_the_right_ends_sessions() -> None:
     other.refresh_from_db()
     assert (session.status, session.close_reason) == ("closed", "ended by an operator")
     assert session.closed_at is not None
-    assert other.status == "active"
+    assert other.status == "idle"
     assert not PendingInput.objects.filter(session=session).exists()
     assert LogEntry.objects.get().get_change_message() == "Ended the session."
     # Twice is once.
@@ -153,7 +155,7 @@ def test_the_right_to_look_does_not_end_sessions() -> None:
     assert "end_sessions" not in client.get(address("sessions_app.session")).content.decode()
     act(client, "sessions_app.session", "end_sessions", session)
     session.refresh_from_db()
-    assert (session.status, session.closed_at) == ("active", None)
+    assert (session.status, session.closed_at) == ("idle", None)
     assert PendingInput.objects.count() == 1
 
 

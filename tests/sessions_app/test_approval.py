@@ -12,7 +12,7 @@ import pytest
 
 from agents_app.models import Agent
 from sessions_app.models import Response, ToolCall
-from tests.client import TERMINAL, Frame, UampClient, output_text
+from tests.client import TERMINAL, Frame, UampClient, new_event, output_text
 from tests.house import person, shared_chat
 from tests.sessions_app.team_tools import order
 from tests.sessions_app.test_process_death import Server, prepared, resumed
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    import httpx
     from pytest_django import Settings
 
     from tests.house import Dial, Person
@@ -284,8 +285,8 @@ def test_a_question_that_nobody_answers_expires(
 def test_the_time_that_a_person_takes_is_not_the_answers(
     dial: Dial, journal: Path, *, is_delegated: bool
 ) -> None:
-    asker(max_seconds=1)
-    asker("boss", tools=[], approvals=[], delegates=["asker"], max_seconds=1)
+    asker(max_seconds=4)
+    asker("boss", tools=[], approvals=[], delegates=["asker"], max_seconds=4)
     text = task(journal)
     if is_delegated:
         text = order(call="delegate", arguments={"agent": "asker", "task": text})
@@ -293,9 +294,40 @@ def test_the_time_that_a_person_takes_is_not_the_answers(
     client.create_session(agent="boss" if is_delegated else "asker")
     client.ask(text)
     question = asked_of(client)
-    time.sleep(1.5)
+    time.sleep(4.5)
     approve(client, question)
     assert said(client).endswith("heard: 1 steps")
+
+
+@pytest.mark.usefixtures("celery_worker_thread")
+def test_the_time_of_an_allowed_tool_is_the_answers(dial: Dial, journal: Path) -> None:
+    asker(max_seconds=2)
+    client = dial()
+    client.create_session(agent="asker")
+    steps = {"steps": 60, "pause": 0.1, "journal": str(journal)}
+    client.ask(order(call="steps", arguments=steps))
+    approve(client, asked_of(client))
+    assert client.until(*TERMINAL)[-1]["error"]["code"] == "timeout"
+
+
+@pytest.mark.usefixtures("celery_worker_thread", "dial")
+def test_a_batch_that_allows_a_tool_brings_the_answer(
+    web: httpx.Client, alice: Person, journal: Path
+) -> None:
+    asker()
+    asking = [
+        new_event("session.create", session={"id": "sess_of_alice"}, agent="asker"),
+        new_event("input.text", text=task(journal)),
+        new_event("response.create"),
+    ]
+    frames = web.post("/uamp", json=asking, headers=alice.headers).json()
+    question = frames[-1]
+    assert question["type"] == "tool.approval_required"
+    names = ("call_id", "response_id", "session_id")
+    allowing = [new_event("tool.approve", **{name: question[name] for name in names})]
+    answered = web.post("/uamp", json=allowing, headers=alice.headers).json()
+    assert answered[-1]["type"] == "response.done"
+    assert output_text(answered[-1]) == "heard: 1 steps"
 
 
 def test_who_cancels_the_answer_takes_the_question_back(

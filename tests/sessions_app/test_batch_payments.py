@@ -11,7 +11,7 @@ import pytest
 from eth_account import Account
 from x402 import x402ClientSync
 from x402.http.clients.requests import x402_requests
-from x402.http.utils import decode_payment_response_header
+from x402.http.utils import decode_payment_required_header, decode_payment_response_header
 from x402.mechanisms.evm.exact.client import ExactEvmScheme
 
 from chat_app.models import Message
@@ -190,6 +190,152 @@ def test_a_batch_ends_where_somebody_has_to_top_up(
     frames = first.json()
     assert frames[-1]["type"] == "payment.required"
     assert frames[-1]["extra"] == {"action": "topup"}
+
+
+@pytest.mark.parametrize("sessions", [1, 2])
+@pytest.mark.parametrize("path", ["/uamp", "/uamp/stream"])
+def test_a_batch_whose_second_turn_is_not_paid_has_the_answer_of_the_first(
+    web: httpx.Client, agent: Agent, token: str, alice: Person, path: str, sessions: int
+) -> None:
+    agent.pricing = {"per_answer": "0.5"}
+    agent.save()
+    small = tokens.issue(key="small", user_id=alice.user.pk, amount=usd("0.6"), expires_in=600)
+    batch = [
+        new_event("session.create", uamp_version="1.0", session={"id": f"s{place}"}, agent="paid")
+        for place in range(sessions)
+    ]
+    asked = []
+    for place in range(2):
+        name = {"session_id": f"s{min(place, sessions - 1)}"}
+        batch += [
+            new_event("input.text", text="Hello", **name),
+            new_event("response.create", **name),
+        ]
+        asked.append(batch[-1]["event_id"])
+    headers = {**alice.headers, "X-PAYMENT": small.token}
+    answer = web.post(path, json=batch, headers=headers, timeout=20)
+    assert answer.status_code == httpx.codes.OK, answer.text
+    assert decoded(answer.headers["PAYMENT-RESPONSE"])["success"] is True
+    frames = frames_of(answer)
+    assert [frame["type"] for frame in frames].count("response.done") == 1
+    (unpaid,) = [frame for frame in frames if frame["type"] == "response.error"]
+    assert unpaid["error"]["code"] == "payment_required"
+    assert unpaid["error"]["details"]["event_id"] == asked[1]
+    demand = unpaid["error"]["details"]["payment"]
+    assert (demand["code"], demand["amount"]) == ("insufficient_balance", "0.5")
+    assert demand["accepts"][0]["scheme"] == "token"
+    wait_until(lambda: earned(agent) == "0.5")
+    assert Response.objects.count() == 1
+
+
+@pytest.mark.parametrize("path", ["/uamp", "/uamp/stream"])
+def test_nothing_of_a_batch_is_begun_after_a_turn_that_is_not_paid(
+    web: httpx.Client, agent: Agent, alice: Person, path: str
+) -> None:
+    quick_agent("free", "echo")
+    batch = []
+    for name in ("paid", "free"):
+        batch += [
+            new_event("session.create", uamp_version="1.0", session={"id": name}, agent=name),
+            new_event("input.text", text="Hello", session_id=name),
+            new_event("response.create", session_id=name),
+        ]
+    answer = web.post(path, json=batch, headers=alice.headers)
+    assert answer.status_code == httpx.codes.PAYMENT_REQUIRED
+    assert not Response.objects.exists()
+
+
+def frames_of(answer: httpx.Response) -> list[dict[str, Any]]:
+    """Return the events of an array or of a stream."""
+    if answer.headers["Content-Type"].startswith("application/json"):
+        found: list[dict[str, Any]] = answer.json()
+        return found
+    lines = [line.removeprefix("data: ") for line in answer.text.splitlines()]
+    return [json.loads(line) for line in lines if line.startswith("{")]
+
+
+# --- On a chain ---
+
+
+@pytest.mark.parametrize("signed_in", [False, True])
+def test_a_payment_whose_answer_failed_is_the_payers_alone(
+    web: httpx.Client,
+    agent: Agent,
+    alice: Person,
+    mallory: Person,
+    settings: Settings,
+    signed_in: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    """The chain shows the payment to everybody; only its payer gets another answer for it."""
+    agent.options = {"script": "fail"}
+    agent.save()
+    payer = alice.headers if signed_in else {}
+    with facilitator.running() as chain:
+        settings.UAMP_X402_FACILITATOR = chain.url
+        settings.UAMP_X402_PAY_TO = "0x" + "ab" * 20
+        client = x402ClientSync()
+        client.register("eip155:*", ExactEvmScheme(Account.create()))
+        demand: Any = decode_payment_required_header(ask(web).headers["PAYMENT-REQUIRED"])
+        demand.accepts = [one for one in demand.accepts if one.scheme == "exact"]
+        made = client.create_payment_payload(demand)
+        text = made.model_dump_json(by_alias=True, exclude_none=True)
+        payment = {"PAYMENT-SIGNATURE": base64.b64encode(text.encode()).decode()}
+        first = ask(web, **payment, **payer)
+        assert first.status_code == httpx.codes.OK, first.text
+        assert "response.error" in [frame["type"] for frame in first.json()]
+        wait_until(lambda: not Hold.objects.filter(state="active").exists())
+        secret = decoded(first.headers["PAYMENT-RESPONSE"])["extra"]["token"]
+
+        agent.options = {"script": "echo"}
+        agent.save()
+        others = [{}, mallory.headers, {"X-Payment-Token": "ptok_nobody"}]
+        for other in others if signed_in else [*others, alice.headers]:
+            refused = ask(web, **payment, **other)
+            assert refused.status_code == httpx.codes.PAYMENT_REQUIRED, refused.text
+            assert refused.json()["code"] == "payment_used"
+            assert secret not in refused.text
+        again = ask(web, **payment, **(payer or {"X-Payment-Token": secret}))
+        assert again.status_code == httpx.codes.OK, again.text
+        assert "response.done" in [frame["type"] for frame in again.json()]
+        assert decoded(again.headers["PAYMENT-RESPONSE"])["extra"]["token"] == secret
+        wait_until(lambda: earned(agent) == "0.25")
+        spent = ask(web, **payment, **(payer or {"X-Payment-Token": secret}))
+        assert spent.status_code == httpx.codes.PAYMENT_REQUIRED
+        assert spent.json()["code"] == "payment_used"
+        assert chain.asked["settle"] == 1
+    assert ledger.audit().clean
+
+
+def test_a_payment_on_a_chain_pays_all_turns_of_its_batch(
+    web: httpx.Client, agent: Agent, settings: Settings
+) -> None:
+    """The turns are in sessions of their own: each of them meets the payment of the request."""
+    batch = []
+    for _ in range(2):
+        name = web.post("/uamp", json=TURN[:1]).json()[0]["session_id"]
+        batch += [
+            new_event("input.text", text="Hello", session_id=name),
+            new_event("response.create", session_id=name),
+        ]
+    with facilitator.running() as chain:
+        settings.UAMP_X402_FACILITATOR = chain.url
+        settings.UAMP_X402_PAY_TO = "0x" + "ab" * 20
+        client = x402ClientSync()
+        client.register("eip155:*", ExactEvmScheme(Account.create()))
+        agent.pricing = {"per_answer": "0.5"}
+        agent.save()
+        demand: Any = decode_payment_required_header(ask(web).headers["PAYMENT-REQUIRED"])
+        demand.accepts = [one for one in demand.accepts if one.scheme == "exact"]
+        made = client.create_payment_payload(demand)
+        agent.pricing = {"per_answer": "0.25"}
+        agent.save()
+        text = made.model_dump_json(by_alias=True, exclude_none=True)
+        payment = {"PAYMENT-SIGNATURE": base64.b64encode(text.encode()).decode()}
+        answer = web.post("/uamp", json=batch, headers=payment)
+    assert answer.status_code == httpx.codes.OK, answer.text
+    assert [frame["type"] for frame in answer.json()].count("response.done") == 2
+    assert "token" in decoded(answer.headers["PAYMENT-RESPONSE"])["extra"]
+    wait_until(lambda: earned(agent) == "0.5")
 
 
 # --- The official client ---

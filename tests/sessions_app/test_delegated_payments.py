@@ -1,4 +1,4 @@
-"""Work for another agent that has a price: paid as what is asked for in its chat (D7, ADR 10)."""
+"""Work for another agent that has a price: paid as what is asked for in its chat (ADR 10)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def frames_to_the_end(client: UampClient) -> list[Frame]:
 def chat_that_pays(rule: str, *people: Person) -> Chat:
     """Make a chat in which an agent passes everything on, and this rule says who pays."""
     chat = shared_chat(*people, agents=("boss",), trigger="always")
-    chat.payer = rule
+    chat.payer, chat.payer_user = rule, people[0].user if rule == "owner" else None
     chat.save()
     return chat
 

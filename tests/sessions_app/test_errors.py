@@ -1,4 +1,4 @@
-"""Every row of the error table, provoked on a real socket (uamp.ERROR_CODES, DESIGN §5).
+"""Every row of the error table, provoked on a real socket (uamp.ERROR_CODES).
 
 A refusal has its exact code, leaves the socket open unless its row is fatal, and writes nothing.
 """
@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -24,8 +25,9 @@ from chat_app.models import ChatEvent, Content, Message
 from sessions_app.auth import create_api_key
 from sessions_app.models import ApiKey, Response, Session
 from tests import factories
-from tests.client import Frame, UampClient, new_event, text_of
+from tests.client import TERMINAL, Frame, UampClient, new_event, text_of
 from tests.house import Dial, Person, counted_rows, quick_agent, shared_chat
+from tests.sessions_app.model_server import model_server, said
 from uamp import ERROR_CODES, ErrorCode
 from uamp.events import CLIENT_EVENTS
 from uamp.examples import EXAMPLES
@@ -207,6 +209,13 @@ def _too_many_sessions(scene: Scene) -> Frame:
     return new_event("session.create", session={}, agent="echo")
 
 
+@row(ErrorCode.QUOTA_EXCEEDED)
+def _quota_exceeded(scene: Scene) -> Frame:
+    scene.settings.UAMP_STORED_FILES_PER_USER = 0
+    scene.client.send("input.file", file="dGV4dA==", filename="a.txt", mime_type="text/plain")
+    return new_event("response.create")
+
+
 @row(ErrorCode.TOO_MANY_INPUTS)
 def _too_many_inputs(scene: Scene) -> Frame:
     for _ in range(LIMITS.pending_inputs):
@@ -303,6 +312,16 @@ def _content_not_found(scene: Scene) -> Frame:
     return new_event("response.create")
 
 
+@row(ErrorCode.UNSUPPORTED_MODALITY)
+def _unsupported_modality(scene: Scene) -> Frame:
+    # Its provider is never asked.
+    model_agent("http://127.0.0.1:9/v1")
+    session_id = scene.client.create_session(agent="model")["session_id"]
+    wav = base64.b64encode(b"RIFF\x24\x00\x00\x00WAVEfmt ").decode()
+    scene.client.send("input.audio", audio=wav, format="wav", is_final=True, session_id=session_id)
+    return new_event("response.create", session_id=session_id)
+
+
 # --- How much ---
 
 
@@ -323,7 +342,7 @@ def _busy(scene: Scene) -> Frame:
 def _queue_full(scene: Scene) -> Frame:
     quick_agent("counter", "slow")
     session_id = scene.client.create_session(agent="counter")["session_id"]
-    for _ in range(LIMITS.queued_responses):
+    for _ in range(scene.settings.UAMP_RESPONSES_PER_SESSION):
         scene.client.ask("Count", session_id=session_id)
         scene.client.until("response.created")
     return new_event("response.create", session_id=session_id)
@@ -432,6 +451,32 @@ def test_what_a_provider_refuses_has_its_code(code: ErrorCode, scene: Scene) -> 
         assert error["details"]["retry_after"] == 7
 
 
+def test_an_answer_that_is_filtered_after_it_began_keeps_its_text(scene: Scene) -> None:
+    with model_server(said("Half an answer", "content_filter")) as model:
+        model.agent()
+        scene.client = scene.dial(scene.alice)
+        scene.client.create_session(agent="model")
+        scene.client.ask("Hello")
+        frames = scene.client.until(*TERMINAL)
+    failed = frames[-1]
+    assert (failed["type"], failed["error"]["code"]) == ("response.error", "content_filtered")
+    assert text_of(frames) == "Half an answer"
+    assert (failed["usage"]["input_tokens"], failed["usage"]["output_tokens"]) == (7, 3)
+    kept = Message.objects.get(role="assistant")
+    assert (kept.status, kept.content) == ("failed", "Half an answer")
+
+
+def test_a_cancelled_answer_says_what_it_used(scene: Scene) -> None:
+    quick_agent("counter", "slow")
+    client = scene.dial(scene.alice)
+    client.create_session(agent="counter")
+    client.ask("Count")
+    client.until("response.delta")
+    client.send("response.cancel")
+    cancelled = client.until("response.cancelled")[-1]
+    assert cancelled["usage"]["output_tokens"] > 0
+
+
 def assert_response_fails(client: UampClient, session_id: str) -> dict[str, Any]:
     """Ask, and return the error of the one terminal event; the row says the same."""
     client.ask("Hello", session_id=session_id)
@@ -494,6 +539,26 @@ def test_an_agent_that_uses_all_its_steps_ends(scene: Scene) -> None:
         assert client.expect("response.error")["error"]["code"] == "too_many_steps"
 
 
+@pytest.mark.parametrize("agent", ["echo", "model"])
+def test_an_answer_that_does_not_fit_its_schema_ends_in_an_error(scene: Scene, agent: str) -> None:
+    said = {"id": "1", "choices": [{"delta": {"content": "Hello"}, "finish_reason": "stop"}]}
+    stream = f"data: {json.dumps(said)}\n\ndata: [DONE]\n\n"
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    named = {"name": "city", "schema": schema, "strict": True}
+    with provider_that_answers(200, stream.encode()) as base_url:
+        model_agent(base_url)
+        session_id = scene.client.create_session(
+            agent=agent,
+            session={"response_format": {"type": "json_schema", "json_schema": named}},
+        )["session_id"]
+        error = assert_response_fails(scene.client, session_id)
+    assert error["code"] == "invalid_output"
+    assert "does not fit the response_format" in error["message"]
+    # The text is kept.
+    kept = Message.objects.get(role="assistant")
+    assert (kept.status, kept.content) == ("failed", "Hello")
+
+
 def test_a_provider_that_fails_in_mid_answer_leaves_one_error_and_its_text(scene: Scene) -> None:
     session_id = scene.client.create_session(agent="fail")["session_id"]
     error = assert_response_fails(scene.client, session_id)
@@ -507,25 +572,31 @@ def test_a_provider_that_fails_in_mid_answer_leaves_one_error_and_its_text(scene
 
 # Told when its time comes, not in answer to a frame.
 UNASKED = {ErrorCode.TOKEN_EXPIRING}
-NOT_SENT = {
-    ErrorCode.RESPONSE_IN_PROGRESS: "responses of a session run side by side",
-    ErrorCode.PAYMENT_REQUIRED: "no agent has a price yet",
-    ErrorCode.PAYMENT_TIMEOUT: "no agent has a price yet",
-}
 SHOWN_ELSEWHERE = {
-    ErrorCode.UNAVAILABLE: "test_a_storage_that_is_away_is_said_and_nothing_is_kept",
-    ErrorCode.AGENT_OFFLINE: "test_an_agent_that_runs_elsewhere_is_offline",
-    ErrorCode.TIMEOUT: "test_an_answer_that_takes_too_long_ends",
-    ErrorCode.TOO_MANY_STEPS: "test_an_agent_that_uses_all_its_steps_ends",
-    ErrorCode.PROVIDER_ERROR: "test_a_provider_that_fails_in_mid_answer_leaves_one_error",
-    ErrorCode.FORBIDDEN: "test_transports: an Origin of another site",
-    ErrorCode.INTERRUPTED: "test_process_death",
+    ErrorCode.UNAVAILABLE: "errors: a_storage_that_is_away_is_said_and_nothing_is_kept",
+    ErrorCode.AGENT_OFFLINE: "errors: an_agent_that_runs_elsewhere_is_offline",
+    ErrorCode.TIMEOUT: "errors: an_answer_that_takes_too_long_ends",
+    ErrorCode.TOO_MANY_STEPS: "errors: an_agent_that_uses_all_its_steps_ends",
+    ErrorCode.PROVIDER_ERROR: (
+        "errors: a_provider_that_fails_in_mid_answer_leaves_one_error_and_its_text"
+    ),
+    ErrorCode.PAYMENT_REQUIRED: "payments: an_empty_pool_is_said_and_nothing_runs",
+    ErrorCode.PAYMENT_TIMEOUT: "payments: an_answer_that_nobody_pays_for_ends",
+    ErrorCode.FORBIDDEN: "transports: a_cookie_counts_with_our_own_origin_only",
+    ErrorCode.INTERRUPTED: (
+        "process_death: a_response_whose_process_was_killed_ends_once_with_its_text"
+    ),
+    ErrorCode.INVALID_OUTPUT: "errors: an_answer_that_does_not_fit_its_schema_ends_in_an_error",
 }
 
 
-def test_every_code_of_the_table_has_its_test_or_its_reason() -> None:
-    told = [*REFUSED, *PROVIDER_FAILURES, *NOT_SENT, *SHOWN_ELSEWHERE]
+def test_every_code_of_the_table_is_reached_by_a_test() -> None:
+    told = [*REFUSED, *PROVIDER_FAILURES, *SHOWN_ELSEWHERE]
     assert sorted(told) == sorted(ERROR_CODES)
+    for shown in SHOWN_ELSEWHERE.values():
+        module, _, name = shown.partition(": ")
+        found = import_module(f"tests.sessions_app.test_{module}")
+        assert callable(getattr(found, f"test_{name}")), shown
 
 
 # --- At the limit, and one past it ---
@@ -571,7 +642,7 @@ WRONG_FRAMES = [
     ('{"type": "input.file", "file": "AAAA", "filename": "a"}', "invalid_event"),
     ('{"type": "tool.result", "result": "1"}', "invalid_event"),
     ('{"type": "payment.submit"}', "invalid_event"),
-    ('{"type": "voice.invite"}', "invalid_event"),
+    ('{"type": "voice.invite", "sdp": 5}', "invalid_event"),
     ('{"type": "client.capabilities"}', "invalid_event"),
     (text_event(event_id="e" * (LIMITS.event_id_chars + 1)), "invalid_event"),
 ]
@@ -742,11 +813,13 @@ def test_an_event_id_of_a_turn_with_another_body_is_refused_on_another_connectio
 # --- Around a session ---
 
 
-def test_a_used_session_id_is_refused_everywhere(scene: Scene) -> None:
-    scene.client.send("session.end")
+def test_a_used_session_id_is_refused_to_whoever_used_it(scene: Scene) -> None:
+    scene.client.create_session(agent="echo", session={"id": "mine"})
+    scene.client.send("session.end", session_id="mine")
     scene.client.expect("session.end")
-    for client in (scene.client, scene.dial(scene.bob)):
-        client.send("session.create", session={"id": scene.session_id})
+    for session_id in ("mine", scene.session_id):
+        client = scene.dial(scene.alice)
+        client.send("session.create", session={"id": session_id})
         assert client.expect("session.error")["error"]["code"] == "session_exists"
 
 

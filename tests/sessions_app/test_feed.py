@@ -1,4 +1,4 @@
-"""Live = replay (DESIGN §6): whatever the layer loses, doubles or turns round, a feed says the log.
+"""Live = replay: whatever the layer loses, doubles or turns round, a feed says the log.
 
 A world writes a log and texts; what it tells reaches feeds in any order, often or never. Every feed
 must say each durable event once and in order, and text without gaps, as the log has it.

@@ -1,4 +1,4 @@
-"""What running answers have said so far is kept for whoever goes on with them (DESIGN D2, D3)."""
+"""What running answers have said so far is kept for whoever goes on with them."""
 
 from __future__ import annotations
 

@@ -25,6 +25,7 @@ from payments_app.models import Account, Hold, LedgerState, Transfer
 from payments_app.money import Money
 from sessions_app.models import PaymentRequest, Response
 from tests import factories
+from tests.payments_app.purses import authorize, capture_response
 from uamp_project import demo
 
 if TYPE_CHECKING:
@@ -69,14 +70,14 @@ def charged(amount: str = "1", fee: str = "0.1", name: str = "paid") -> Response
     response = factories.response(agent, factories.chat(ada, agent), status="completed")
     wallet = ledger.account_of_user(ada.pk)
     ledger.top_up(key=name, account=wallet.id, amount=usd("10"), provider="tests", external_id=name)
-    ledger.authorize(
+    authorize(
         key=f"hold:{name}",
         account_id=wallet.id,
         amount=usd("2"),
         purpose="answer",
         response_id=response.pk,
     )
-    ledger.capture_response(
+    capture_response(
         key=f"settle:{name}",
         response_id=response.pk,
         amount=usd(amount),
@@ -95,9 +96,7 @@ def charged(amount: str = "1", fee: str = "0.1", name: str = "paid") -> Response
 
 def held(response: Response) -> Hold:
     account = Account.objects.get(kind="user")
-    made = ledger.authorize(
-        key="held", account_id=account.pk, amount=usd("3"), response_id=response.pk
-    )
+    made = authorize(key="held", account_id=account.pk, amount=usd("3"), response_id=response.pk)
     return Hold.objects.get(pk=made.hold_id)
 
 

@@ -1,24 +1,28 @@
-"""Paid answers whose process died: what was paid stays paid, what was held comes back (D3, D7)."""
+"""Paid answers whose process died: what was paid stays paid, what was held comes back."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from channels.layers import channel_layers
+from channels.layers import channel_layers, get_channel_layer
 from django.utils import timezone
 
+from chat_app import fanout
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.models import Hold
 from payments_app.money import Money
-from sessions_app import database, payment_requests, runner
+from sessions_app import database, payment_requests, runner, services
 from sessions_app.models import PaymentRequest, Response
 from sessions_app.runner import recovery
 from tests import factories
-from tests.client import wait_until
+from tests.client import WAIT_SECONDS, wait_until
 from tests.house import quick_agent
+from tests.payments_app.purses import authorize
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -61,8 +65,15 @@ def left_behind(status: str) -> Response:
         message=factories.message(chat, person, "Hello"),
         status=status,
         process="gone",
-        lease_until=timezone.now() - timedelta(seconds=1),
+        lease_until=timezone.now() + timedelta(minutes=1),
     )
+
+
+async def sweep(process: Process) -> None:
+    """Let the leases run out, and take over what nobody renews; nothing does so before."""
+    past = timezone.now() - timedelta(seconds=1)
+    await database.run(Response.objects.update, lease_until=past)
+    await recovery.sweep(process)
 
 
 def asked_for(response: Response, **fields: object) -> PaymentRequest:
@@ -101,7 +112,7 @@ def held() -> int:
 
 def pay(response: Response, row: PaymentRequest) -> None:
     """Pay a request while nobody runs the response."""
-    hold = ledger.authorize(
+    hold = authorize(
         key=f"pay:{row.pk}",
         account_id=ledger.account_of_user(_payer(response)).id,
         amount=DOLLAR,
@@ -114,7 +125,7 @@ def pay(response: Response, row: PaymentRequest) -> None:
 async def test_an_answer_that_waits_to_be_paid_is_left_in_peace(process: Process) -> None:
     response = await database.run(left_behind, "waiting")
     await database.run(asked_for, response)
-    await recovery.sweep(process)
+    await sweep(process)
     assert await database.run(state, response) == ("waiting", "")
     assert process.runs == {}
 
@@ -125,7 +136,7 @@ async def test_what_was_paid_while_nobody_ran_it_goes_on_without_asking_again(
     response = await database.run(left_behind, "waiting")
     row = await database.run(asked_for, response)
     await database.run(pay, response, row)
-    await recovery.sweep(process)
+    await sweep(process)
     await database.run(wait_until, lambda: state(response) == ("completed", ""))
     assert await database.run(Response.objects.values_list("text", flat=True).get) == "Hello"
     assert await database.run(PaymentRequest.objects.count) == 1
@@ -135,7 +146,7 @@ async def test_what_was_paid_while_nobody_ran_it_goes_on_without_asking_again(
 async def test_what_nobody_paid_in_time_ends_and_is_not_asked_for_again(process: Process) -> None:
     response = await database.run(left_behind, "waiting")
     await database.run(asked_for, response, deadline=timezone.now() - timedelta(seconds=1))
-    await recovery.sweep(process)
+    await sweep(process)
     await database.run(wait_until, lambda: state(response) == ("failed", "payment_timeout"))
     assert await database.run(PaymentRequest.objects.count) == 1
     assert await database.run(purse, response) == "5"
@@ -147,7 +158,24 @@ async def test_what_was_held_for_an_answer_that_is_lost_comes_back(process: Proc
     await database.run(pay, response, row)
     await database.run(Response.objects.filter(pk=response.pk).update, status="in_progress")
     assert await database.run(held) == 1
-    await recovery.sweep(process)
+    await sweep(process)
     await database.run(wait_until, lambda: state(response) == ("failed", "interrupted"))
     assert (await database.run(purse, response), await database.run(held)) == ("5", 0)
     assert (await database.run(ledger.audit)).clean
+
+
+async def test_who_paid_for_an_answer_that_is_lost_is_told_what_is_left(process: Process) -> None:
+    response = await database.run(left_behind, "in_progress")
+    row = await database.run(asked_for, response)
+    await database.run(pay, response, row)
+    await database.run(services.continue_response, response.pk, fence=1)
+    layer = get_channel_layer()
+    channel = await layer.new_channel()
+    await layer.group_add(fanout.chat_group(response.chat_id), channel)
+    await sweep(process)
+    heard: list[dict[str, Any]] = []
+    async with asyncio.timeout(WAIT_SECONDS):
+        while not heard or heard[-1]["type"] != "payment.balance":
+            heard.append(json.loads((await layer.receive(channel))["frame"]))
+    assert [frame["type"] for frame in heard] == ["response.error", "payment.balance"]
+    assert (heard[-1]["response_id"], heard[-1]["balance"]) == (response.pk, "5")

@@ -1,4 +1,4 @@
-"""Answers that have a price, over a real socket: asked, paid, settled (UAMP §3.3, §7.2, D7)."""
+"""Answers that have a price, over a real socket: asked, paid, settled (UAMP §3.3, §7.2)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agents_app import scripts, sponsorships
+from chat_app.services import update_chat
 from payments_app import limits
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
@@ -15,11 +17,17 @@ from payments_app.money import Money
 from sessions_app.models import PaymentRequest, Response
 from tests.client import TERMINAL, Frame, UampClient, text_of, wait_until
 from tests.house import Dial, Person, quick_agent, shared_chat
+from upp.providers.scripted import Pause, Step, Text
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    import httpx
     from pytest_django import Settings
 
     from agents_app.models import Agent
+    from agents_app.selectors import AgentSpec
+    from upp import LLMRequest
 
 WALLET = {"scheme": "balance", "network": "uamp"}
 
@@ -60,10 +68,12 @@ def earned(agent: Agent) -> str:
 
 
 def types(frames: list[Frame]) -> list[str]:
-    """Return the types of frames, a run of deltas as one."""
+    """Return the types of frames, a run of deltas as one; what was used is told in between."""
     found: list[str] = []
     for frame in frames:
-        if not (found and found[-1] == frame["type"] == "response.delta"):
+        if frame["type"] != "usage.delta" and not (
+            found and found[-1] == frame["type"] == "response.delta"
+        ):
             found.append(frame["type"])
     return found
 
@@ -221,21 +231,101 @@ def test_tokens_are_billed_as_they_were_counted(dial: Dial, alice: Person) -> No
     assert clean()
 
 
-def test_a_stopped_answer_costs_what_it_used(dial: Dial, alice: Person) -> None:
-    agent = priced("paid", "slow", per_answer="1", output_per_1k="1")
+@pytest.mark.parametrize(
+    ("rule", "least", "most"),
+    [
+        ({}, "1", "1.1"),
+        # A word of the slow agent has two tokens, and a few are said before it is stopped.
+        ({"unfinished": "share", "expected_tokens": 2}, "1", "1.1"),
+        ({"unfinished": "share", "expected_tokens": 10_000}, "0.0001", "0.2"),
+    ],
+)
+def test_a_stopped_answer_costs_what_its_agent_says(
+    dial: Dial, web: httpx.Client, alice: Person, rule: dict[str, Any], least: str, most: str
+) -> None:
+    agent = priced("paid", "slow", per_answer="1", output_per_1k="1", **rule)
     rich(alice)
     client = dial(alice)
-    client.create_session(agent="paid")
+    created = client.create_session(agent="paid")
     client.ask("Count")
     pay(client, client.until("payment.required")[-1])
     client.until("response.delta")
+    client.until("response.delta")
     client.send("response.cancel")
-    client.until("response.cancelled", "payment.balance")
+    client.until("response.cancelled")
     wait_until(lambda: not Hold.objects.filter(state="active").exists())
     spent = usd("10") - wallet(alice).available
-    # Words, but not the price of a whole answer.
-    assert usd("0") < spent < usd("0.1")
+    assert usd(least) <= spent < usd(most)
     assert earned(agent) == str(spent)
+    path = f"/api/v1/chats/{created['chat']}/payments"
+    (receipt,) = web.get(path, headers=alice.headers).json()["data"]
+    assert receipt["unfinished"] == rule.get("unfinished", "whole")
+    assert receipt["amount"] == str(spent)
+
+
+def test_an_answer_that_is_stopped_at_its_last_word_is_paid(
+    dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def nearly(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
+        yield Text("All of it but the last word")
+        yield Pause(60)
+        yield Text(".")
+
+    monkeypatch.setitem(scripts.SCRIPTS, "nearly", nearly)
+    agent = priced("paid", "nearly", per_answer="1")
+    rich(alice)
+    client = dial(alice)
+    client.create_session(agent="paid")
+    client.ask("Hello")
+    pay(client, client.until("payment.required")[-1])
+    client.until("response.delta")
+    client.send("response.cancel")
+    client.until("response.cancelled")
+    wait_until(lambda: earned(agent) == "1")
+    assert clean()
+
+
+def test_an_answer_that_is_stopped_before_its_first_word_costs_its_input(
+    dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = threading.Event()
+
+    async def silent(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
+        sent.set()
+        yield Pause(60)
+        yield Text("Too late")
+
+    monkeypatch.setitem(scripts.SCRIPTS, "silent", silent)
+    agent = priced("paid", "silent", per_answer="1", input_per_1k="1")
+    rich(alice)
+    client = dial(alice)
+    client.create_session(agent="paid")
+    client.ask("Hello" * 100)
+    pay(client, client.until("payment.required")[-1])
+    assert sent.wait(10)
+    client.send("response.cancel")
+    cost = client.until("response.cancelled")[-1]["usage"]["cost"]
+    # 125 tokens of input and those of its instructions; no price of an answer.
+    assert usd("0.125") <= usd(str(cost["input_cost"])) < usd("0.2")
+    assert (cost["answer_cost"], cost["total_cost"]) == (0, cost["input_cost"])
+    wait_until(lambda: earned(agent) == str(cost["total_cost"]))
+    assert clean()
+
+
+@pytest.mark.parametrize(("policy", "charged"), [("usage", "0"), ("none", "0"), ("full", "1")])
+def test_a_failure_of_the_provider_is_not_the_payers(
+    dial: Dial, alice: Person, settings: Settings, policy: str, charged: str
+) -> None:
+    settings.UAMP_CHARGE_UNFINISHED = policy
+    agent = priced("paid", "fail", per_answer="1")
+    rich(alice)
+    client = dial(alice)
+    client.create_session(agent="paid")
+    client.ask("Hello")
+    pay(client, client.until("payment.required")[-1])
+    assert client.until(*TERMINAL)[-1]["type"] == "response.error"
+    wait_until(lambda: not Hold.objects.filter(state="active").exists())
+    assert earned(agent) == charged
 
 
 def test_a_text_that_grows_beyond_its_reservation_pauses_until_it_is_topped_up(
@@ -299,8 +389,7 @@ def test_the_owner_of_a_chat_may_pay_for_all(dial: Dial, alice: Person, bob: Per
     agent = priced("paid", per_answer="1")
     rich(alice)
     chat = shared_chat(alice, bob, agents=("paid",))
-    chat.payer = "owner"
-    chat.save()
+    update_chat(chat_id=chat.pk, changed_by=alice.user, payer="owner")
     client = dial(bob)
     client.create_session(chat=chat.pk)
     client.ask("@paid Hello")
@@ -313,6 +402,7 @@ def test_an_agents_owner_may_pay_for_it(dial: Dial, alice: Person, bob: Person) 
     agent = priced("paid", per_answer="1")
     agent.owner = rich(bob).user
     agent.save()
+    sponsorships.sponsor(agent.pk, bob.user, {"total": "5"})
     chat = shared_chat(alice, agents=("paid",))
     chat.payer = "sponsor"
     chat.save()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from django.db import OperationalError
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pytest
+    from pytest_django import Settings
 
 
 @dataclass
@@ -124,6 +127,55 @@ async def test_who_fell_behind_is_not_told_everything_at_once(
     batches = await read_on(connection, log.length + 2)
     assert max(map(len, batches)) <= PAGE + BATCH_FRAMES
     assert batches[-1][-1]["type"] == "response.delta"
+
+
+async def test_what_waits_for_a_client_is_bounded_in_bytes(settings: Settings) -> None:
+    settings.UAMP_OWED_BYTES = 100_000
+    log = Log(length=100)
+    connection = connected(log)
+    feed = connection.sessions["sess_1"].feed
+    for seq in range(1, 101):
+        connection.put(partial(feed.event, seq, "message.created", "", "{" + "x" * 10_000 + "}"))
+        assert connection.owed_bytes <= settings.UAMP_OWED_BYTES + 11_000
+
+    # It was dropped, and is read again from the log when the client reads on.
+    frames = [frame for batch in await read_on(connection, 101) for frame in batch]
+    assert [frame["seq"] for frame in frames if "seq" in frame] == list(range(1, 101))
+    assert await read_nothing(connection)
+    assert connection.owed_bytes == 0
+
+
+async def read_nothing(connection: Peer) -> bool:
+    """Return whether there is nothing more to be sent."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await connection.batch()
+            return False
+    return True
+
+
+async def test_who_does_not_read_the_answers_is_not_heard_on(settings: Settings) -> None:
+    settings.UAMP_OWED_BYTES = 10_000
+    connection = connected(Log(length=0))
+    while connection.owed_bytes <= settings.UAMP_OWED_BYTES:
+        connection.send_frame("x" * 1000, "")
+    waiting = asyncio.ensure_future(connection.room())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    await connection.batch()
+    assert not waiting.done()  # it is being sent: the client has not taken it yet
+    sending = asyncio.ensure_future(connection.batch())
+    await asyncio.wait_for(waiting, 5)
+    sending.cancel()
+
+
+async def test_a_stream_whose_answers_are_not_read_ends(settings: Settings) -> None:
+    settings.UAMP_OWED_BYTES = 10_000
+    connection = connected(Log(length=0))
+    for _ in range(1000):
+        connection.send_frame("x" * 1000, "")
+        assert connection.owed_bytes <= 2 * settings.UAMP_OWED_BYTES + 2000
+    assert connection.closed_with == peer.CLOSE_TRY_AGAIN_LATER
 
 
 async def test_a_database_that_is_away_for_a_moment_does_not_end_the_connection(

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
 
 from agents_app import scripts
 from chat_app.models import Message
+from payments_app import services as ledger
+from payments_app import tokens
+from payments_app.models import Transfer
+from payments_app.money import Money
 from sessions_app.models import Response
 from tests.client import Frame, new_event, output_text, wait_until
-from tests.house import quick_agent
+from tests.house import person, quick_agent
 from upp import LLMRequest, ToolResultMessage
 from upp.providers.scripted import Call, Step, Text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
-
-    import httpx
-    import pytest
 
     from agents_app.selectors import AgentSpec
     from tests.house import Dial, Person
@@ -89,3 +94,43 @@ def test_a_batch_names_the_sessions_that_it_creates(web: httpx.Client, alice: Pe
     answer = web.post("/uamp", json=events, headers=alice.headers)
     assert answer.status_code == 200
     assert output_text(answer.json()[-1]) == "Hello"
+
+
+@pytest.mark.parametrize("path", ["/uamp", "/uamp/stream"])
+def test_a_batch_that_is_sent_again_under_its_key_is_paid_once(
+    web: httpx.Client, alice: Person, path: str
+) -> None:
+    agent = quick_agent("paid", "echo")
+    agent.pricing = {"per_answer": "0.25"}
+    agent.save()
+    account = ledger.account_of_user(alice.user.pk).id
+    amount = Money.parse("10", "USD")
+    ledger.top_up(key="x", account=account, amount=amount, provider="tests", external_id="x")
+    token = tokens.issue(key="t", user_id=alice.user.pk, amount=Money.parse("1"), expires_in=600)
+    turn: list[Frame] = [
+        {"type": "session.create", "uamp_version": "1.0", "session": {}, "agent": "paid"},
+        {"type": "input.text", "text": "once"},
+        {"type": "response.create"},
+    ]
+    headers = {**alice.headers, "X-Payment-Token": token.token, "Idempotency-Key": "one"}
+
+    def sent(events: list[Frame], **changed: str) -> str:
+        answer = web.post(path, json=events, headers={**headers, **changed})
+        assert answer.status_code == httpx.codes.OK, answer.text
+        lines = answer.text.splitlines() if path.endswith("stream") else []
+        told = [line[6:] for line in lines if line.startswith("data: {")]
+        frames = [json.loads(line) for line in told] if told else answer.json()
+        (done,) = [frame for frame in frames if frame["type"] == "response.done"]
+        return str(done["response_id"])
+
+    first = sent(turn)
+    assert sent(turn) == first
+    assert Response.objects.count() == 1
+    assert Message.objects.filter(role="user").count() == 1
+    # Another body, another key, another person: another request.
+    other: list[Frame] = [*turn[:1], {"type": "input.text", "text": "twice"}, turn[2]]
+    others = {sent(other), sent(turn, **{"Idempotency-Key": "two"})}
+    bob = person("bob")
+    others.add(sent(turn, **bob.headers))
+    assert len(others | {first}) == 4
+    wait_until(lambda: Transfer.objects.filter(kind="answer").count() == 4)

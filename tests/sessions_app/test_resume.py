@@ -1,4 +1,4 @@
-"""A lost connection loses nothing and repeats nothing (DESIGN D2, notes G3), on real sockets.
+"""A lost connection loses nothing and repeats nothing, on real sockets.
 
 What a client knows after all frames of all its connections is what the database has.
 """
@@ -74,6 +74,9 @@ class Turn:
 # --- Random cuts ---
 
 
+ENOUGH_CUTS = 13
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_story_with_many_cuts_is_the_stored_one(
     dial: Dial, alice: Person, web: httpx.Client, seed: int
@@ -87,7 +90,10 @@ def test_a_story_with_many_cuts_is_the_stored_one(
     client.send("session.create", session={}, chat=chat.pk)
     created = client.receive()
     story.take(created)
-    for turn in range(3):
+    turn = 0
+    # A slow machine is cut less often in one answer, so that it gets more of them.
+    while turn < 3 or cuts < ENOUGH_CUTS:
+        turn += 1
         ends += 2
         asked = Turn(f"{WORDS} {turn}", responses=ends)
         asked.send(client, story)
@@ -112,7 +118,6 @@ def test_a_story_with_many_cuts_is_the_stored_one(
     client.settle()
     assert story.log == stored_log(chat.pk)
     assert story.texts == stored_texts()
-    assert cuts >= 13
     shown = web.get(
         f"/api/v1/chats/{chat.pk}/messages", params={"order": "asc"}, headers=alice.headers
     ).json()["data"]

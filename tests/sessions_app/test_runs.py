@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from sessions_app.runner import Process, Run
     from sessions_app.selectors import OpenSession
 
-WAIT_SECONDS = 10.0
+WAIT_SECONDS = 30.0
 
 
 @dataclass
@@ -165,6 +165,30 @@ async def test_a_cancel_that_comes_while_the_end_is_written_takes_nothing_back(
     ]
     assert (await database.run(get_response, run.response_id)).status == "completed"
     assert process.runs == {}
+
+
+@dataclass
+class Latecomer(Hearer):
+    """Comes to listen at the moment at which the run tells its listeners that it is over."""
+
+    run: Run | None = None
+    may_listen: bool | None = None
+
+    def ended(self, response_id: str) -> None:
+        """See runner.Listener."""
+        assert self.run is not None
+        assert response_id in processes.current().runs
+        self.may_listen = self.run.listen(Hearer())
+        super().ended(response_id)
+
+
+async def test_who_comes_when_a_run_is_over_does_not_wait_for_its_end(process: Process) -> None:
+    session = await database.run(open_session, "echo")
+    late = Latecomer()
+    late.run = await ask(session, "one two three", late)
+    async with asyncio.timeout(WAIT_SECONDS):
+        await late.is_over.wait()
+    assert late.may_listen is False
 
 
 class SlowLayer(EmbeddedChannelLayer):

@@ -16,12 +16,14 @@ from payments_app import services as ledger
 from payments_app.models import Hold
 from sessions_app import payers, paying
 from tests.client import TERMINAL, text_of, wait_until
+from tests.payments_app.purses import authorize
 from tests.sessions_app.test_payments import clean, earned, pay, priced, rich, types, usd, wallet
 
 if TYPE_CHECKING:
     import httpx
     from pytest_django import Settings
 
+    from tests.client import UampClient
     from tests.house import Dial, Person
 
 
@@ -216,7 +218,7 @@ def test_a_limit_holds_within_a_group_of_turns(alice: Person) -> None:
     limit(alice, "0.4")
     account = ledger.account_of_user(alice.user.pk).id
     purchase = payers.Purchase(
-        chat_id="", agent_id=agent.pk, agent="paid", asset="USD", sponsor_id=None,
+        chat_id="", agent_id=agent.pk, agent="paid", asset="USD",
         asker_id=alice.user.pk,
     )  # fmt: skip
     wanted = [
@@ -249,7 +251,7 @@ def test_an_account_that_was_rolled_back_is_made_again() -> None:
 def test_no_more_than_what_was_reserved_is_taken(alice: Person) -> None:
     agent = priced("paid", per_answer="0.25")
     account = ledger.account_of_user(rich(alice).user.pk).id
-    ledger.authorize(key="h", account_id=account, amount=usd("0.25"), response_id="resp_1")
+    authorize(key="h", account_id=account, amount=usd("0.25"), response_id="resp_1")
     charge = paying.Charge(
         response_id="resp_1", chat_id="", agent_id=agent.pk, amount=usd("3"), protocol="uamp"
     )
@@ -326,3 +328,43 @@ def test_a_tool_that_nobody_pays_for_does_not_run(
     assert earned(agent) == "0"
     assert str(wallet(alice).available) == "10"
     assert Chat.objects.count() == 1
+
+
+@pytest.mark.parametrize("place", ["create", "update", "input", "header", "query"])
+def test_a_token_that_is_not_taken_is_named_when_money_is_due(
+    dial: Dial, alice: Person, place: str
+) -> None:
+    agent = priced("paid", per_answer="0.25")
+    client = _shown(dial, place, "foreign")
+    frames = client.until("payment.required")
+    assert types(frames) == ["response.created", "payment.error", "payment.required"]
+    assert (frames[1]["code"], frames[1]["can_retry"]) == ("token_invalid", True)
+    assert frames[1]["response_id"] == frames[2]["response_id"]
+    pay(client, frames[-1], scheme="token", token=issue(rich(alice)).token)
+    assert text_of(client.until("response.done")) == "Hello"
+    wait_until(lambda: earned(agent) == "0.25")
+
+
+@pytest.mark.parametrize("place", ["create", "update", "input", "header", "query"])
+def test_a_token_pays_wherever_a_client_may_put_it(dial: Dial, alice: Person, place: str) -> None:
+    agent = priced("paid", per_answer="0.25")
+    client = _shown(dial, place, issue(rich(alice)).token)
+    frames = client.until("response.done")
+    assert "payment.required" not in types(frames)
+    assert "payment.error" not in types(frames)
+    wait_until(lambda: earned(agent) == "0.25")
+
+
+def _shown(dial: Dial, place: str, token: str) -> UampClient:
+    """Show a token in one of its places, and ask."""
+    path = f"/uamp?payment_token={token}" if place == "query" else "/uamp"
+    client = dial(None, path, {"X-Payment-Token": token} if place == "header" else None)
+    client.create_session(agent="paid", **({"payment_token": token} if place == "create" else {}))
+    if place == "update":
+        client.send("session.update", payment_token=token)
+        client.expect("session.updated")
+    client.send(
+        "input.text", text="Hello", **({"payment_token": token} if place == "input" else {})
+    )
+    client.send("response.create")
+    return client

@@ -1,4 +1,4 @@
-"""UAMP without a socket (§13.2, batches), and who may enter by which door (DESIGN D8, D11)."""
+"""UAMP without a socket (§13.2, batches), and who may enter by which door."""
 
 import json
 import threading
@@ -370,9 +370,9 @@ def test_a_key_that_has_ended_is_not_taken(web: httpx.Client, alice: Person, end
 
 
 def cookie_of(who: Person) -> str:
-    """Sign in with the password and return the cookie's value."""
+    """Sign in and return the cookie's value."""
     browser = Client()
-    assert browser.login(username=who.user.username, password="password")
+    browser.force_login(who.user)
     value: str = browser.cookies[django_settings.SESSION_COOKIE_NAME].value
     return value
 

@@ -22,7 +22,9 @@ SEARCH = {"type": "function", "function": {"name": "search"}}
 # --- What makes a turn ---
 
 
-def test_several_inputs_are_one_message_with_its_items_in_order(dial: Dial, alice: Person) -> None:
+def test_several_inputs_are_one_message_with_its_items_in_order(
+    dial: Dial, alice: Person, mallory: Person, web: httpx.Client
+) -> None:
     image_id, file_id = str(uuid.uuid4()), str(uuid.uuid4())
     png, text = factories.png(), b"a,b\n1,2\n"
     client = dial(alice)
@@ -43,25 +45,31 @@ def test_several_inputs_are_one_message_with_its_items_in_order(dial: Dial, alic
     assert text_of(client.until("response.done")) == "Look at\nand at"
     message = Message.objects.get(role="user")
     assert message.content == "Look at\nand at"
+    # A client's own ids are handles; the address has the id of the stored content.
+    stored = {str(content.handle): content for content in Content.objects.all()}
     assert message.content_items == [
         {"type": "text", "text": "Look at"},
         {
             "type": "image",
-            "image": {"url": f"/api/content/{image_id}"},
+            "image": {"url": contents.content_url(stored[image_id].pk)},
             "format": "png",
             "content_id": image_id,
         },
         {"type": "text", "text": "and at"},
         {
             "type": "file",
-            "file": {"url": f"/api/content/{file_id}"},
+            "file": {"url": contents.content_url(stored[file_id].pk)},
             "filename": "table.csv",
             "mime_type": "text/csv",
             "content_id": file_id,
+            "size_bytes": len(text),
         },
     ]
-    kept = {str(content.pk): contents.read(content) for content in Content.objects.all()}
+    kept = {handle: contents.read(content) for handle, content in stored.items()}
     assert kept == {image_id: png, file_id: text}
+    for handle, data in kept.items():
+        assert web.get(f"/api/content/{handle}", headers=alice.headers).content == data
+        assert web.get(f"/api/content/{handle}", headers=mallory.headers).status_code == 404
 
 
 def test_a_medium_without_an_id_gets_one_and_a_url_keeps_its_own(
@@ -183,18 +191,14 @@ def test_thinking_is_shown_and_kept_before_the_text(dial: Dial) -> None:
     assert Message.objects.get(role="assistant").content_items == output
 
 
-def test_usage_is_counted_in_the_end_and_streamed_when_it_is_asked_for(dial: Dial) -> None:
-    plain = dial()
-    plain.create_session(agent="echo")
-    frames = plain.answer("one two three")
-    assert "usage.delta" not in {f["type"] for f in frames}
+def test_usage_is_streamed_and_counted_in_the_end(dial: Dial) -> None:
+    client = dial()
+    client.create_session(agent="echo")
+    frames = client.answer("one two three")
     usage = frames[-1]["response"]["usage"]
     assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"] > 0
-    asking = dial()
-    asking.create_session(agent="echo", session={"extensions": {"usage_delta": True}})
-    frames = asking.answer("one two three")
     streamed = [f["delta"]["output_tokens"] for f in frames if f["type"] == "usage.delta"]
-    assert sum(streamed) == frames[-1]["response"]["usage"]["output_tokens"]
+    assert sum(streamed) == usage["output_tokens"]
 
 
 def test_a_rate_limit_is_told_before_it_is_reached(dial: Dial, settings: Settings) -> None:
@@ -209,7 +213,7 @@ def test_a_rate_limit_is_told_before_it_is_reached(dial: Dial, settings: Setting
     assert client.expect("rate_limit")["remaining"] == 0
     error = client.expect("session.error")["error"]
     assert error["code"] == "rate_limited"
-    assert 0 < error["details"]["retry_after"] <= 20
+    assert 0 < error["details"]["retry_after"] <= 60
 
 
 # --- Cancelling ---

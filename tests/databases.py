@@ -1,0 +1,126 @@
+"""Makes the database of a process of tests, empties it between tests, and drops it.
+
+The migrations run once in a run of tests: the first worker of pytest-xdist that needs a database
+makes the one with the name of the run, every worker copies it. Without workers it is used itself.
+"""
+
+import os
+
+import psycopg
+from django.db import connection, connections, transaction
+from django.db.backends.utils import CursorWrapper
+from django.test import TransactionTestCase
+
+from sessions_app.database import close_connections
+from tests.once import locked
+from tests.settings import RUN_FOLDER, WORKER
+
+# Made by the migrations, the same for every test.
+KEPT = {"django_content_type", "auth_permission"}
+TRIGGERS_OF_SQLITE = (
+    "SELECT tbl_name, name, sql FROM sqlite_master"
+    " WHERE type = 'trigger' AND sql LIKE '% BEFORE DELETE %'"
+)
+TRIGGERS_OF_POSTGRESQL = (
+    "SELECT tgrelid::regclass::text, tgname FROM pg_trigger WHERE NOT tgisinternal"
+)
+
+
+def make_database() -> None:
+    """Make the database of this process and connect to it."""
+    creation = connection.creation
+    with locked("database"):
+        migrated = RUN_FOLDER / "migrated"
+        if migrated.exists():
+            connection.settings_dict["NAME"] = connection.settings_dict["TEST"]["NAME"]
+        else:
+            creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
+            migrated.touch()
+        if WORKER:
+            connection.close()
+            creation.clone_test_db(WORKER, verbosity=0)
+            copy = creation.get_test_db_clone_settings(WORKER)
+            connection.settings_dict.update(copy)
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            # The database does not outlive the run; a commit need not wait for the disk.
+            name = connection.ops.quote_name(connection.settings_dict["NAME"])
+            cursor.execute(f"ALTER DATABASE {name} SET synchronous_commit TO off")
+        connections.close_all()
+
+
+def leave_database() -> None:
+    """Let go of the database in every thread; `drop_databases` drops it after the last test."""
+    close_connections()
+    connections.close_all()
+    if connection.vendor == "postgresql":
+        connection.close_pool()  # type: ignore[attr-defined]
+
+
+def drop_databases() -> None:
+    """Drop the databases of the run on PostgreSQL; the process that started it calls this.
+
+    Not a worker: a connection of the product ends a statement after ten seconds, and to drop a
+    database on a busy server takes longer. Those on SQLite are files in the folder of the run.
+    """
+    name = str(connection.settings_dict["TEST"]["NAME"])
+    if connection.vendor != "postgresql" or not (RUN_FOLDER / "migrated").exists():
+        return
+    with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as server:
+        found = server.execute("SELECT datname FROM pg_database").fetchall()
+        for (database,) in found:
+            if database == name or database.startswith(f"{name}_gw"):
+                server.execute(f'DROP DATABASE "{database}" WITH (FORCE)'.encode())
+
+
+def empty_database_after_tests() -> None:
+    """Have tests that commit empty their database with `empty_database`, not with `flush`.
+
+    `flush` truncates every table and makes the content types and permissions again: a second and
+    more on PostgreSQL. The triggers of the ledger refuse it as well.
+    """
+    TransactionTestCase._fixture_teardown = lambda _: empty_database()  # type: ignore[attr-defined]
+
+
+def empty_database() -> None:
+    """Delete every row that a test can have written, once all writers have ended."""
+    tables = sorted(set(connection.introspection.django_table_names(only_existing=True)) - KEPT)
+    with transaction.atomic(), connection.cursor() as cursor:
+        # On SQLite a transaction of ours excludes other writers from its beginning.
+        if connection.vendor == "postgresql":
+            cursor.execute(f"LOCK TABLE {', '.join(map(_quoted, tables))} IN EXCLUSIVE MODE")
+        cursor.execute(
+            " UNION ALL ".join(
+                f"SELECT '{table}' WHERE EXISTS (SELECT 1 FROM {_quoted(table)})"  # noqa: S608 our tables
+                for table in tables
+            )
+        )
+        filled = [table for (table,) in cursor.fetchall()]
+        if not filled:
+            return
+        before, after = _without_triggers(cursor, set(filled))
+        deletions = [f"DELETE FROM {_quoted(table)}" for table in filled]  # noqa: S608 our tables
+        for statement in (*before, *deletions, *after):
+            cursor.execute(statement)
+
+
+def _without_triggers(cursor: CursorWrapper, tables: set[str]) -> tuple[list[str], list[str]]:
+    """Return the statements that take away what refuses to delete, and that put it back."""
+    if connection.vendor == "sqlite":
+        cursor.execute(TRIGGERS_OF_SQLITE)
+        triggers = [(name, sql) for table, name, sql in cursor.fetchall() if table in tables]
+        return [f"DROP TRIGGER {name}" for name, _ in triggers], [sql for _, sql in triggers]
+    cursor.execute(TRIGGERS_OF_POSTGRESQL)
+    triggers = [(table, name) for table, name in cursor.fetchall() if table in tables]
+    return (
+        [f"ALTER TABLE {table} DISABLE TRIGGER {name}" for table, name in triggers],
+        [
+            # A table with references that are still to be checked cannot be altered.
+            "SET CONSTRAINTS ALL IMMEDIATE",
+            *(f"ALTER TABLE {table} ENABLE TRIGGER {name}" for table, name in triggers),
+        ],
+    )
+
+
+def _quoted(name: str) -> str:
+    return str(connection.ops.quote_name(name))

@@ -1,0 +1,43 @@
+"""The rows are written once for all tests of this folder, in a transaction that is rolled back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from django.db import connection, transaction
+
+from tests.growth.rows import World, make_world
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pytest_django import DjangoDbBlocker
+
+
+@pytest.fixture(scope="module")
+def mass(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
+    """Write 100,000 rows of everything, and let the database be used until they are gone."""
+    with django_db_blocker.unblock():
+        with transaction.atomic():
+            yield make_world()
+            transaction.set_rollback(True)
+        connection.close()
+
+
+@pytest.fixture
+def _django_db_helper(mass: World) -> Iterator[None]:
+    """Take back what one test wrote.
+
+    In the place of pytest-django's own, which would check every foreign key of all the rows after
+    each test.
+    """
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+@pytest.fixture
+def world(mass: World, _django_db_helper: None) -> World:
+    """Return the rows that are asked for by name."""
+    return mass

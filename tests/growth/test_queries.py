@@ -1,0 +1,132 @@
+"""Hot statements among 100,000 rows of everything: what each reads, as the product sends it."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import transaction
+from django.test import Client
+from django.utils import timezone
+
+from chat_app import selectors as chats
+from chat_app.search import WINDOW, search_messages
+from payments_app import services as ledger_services
+from sessions_app import (
+    calls,
+    payment_requests,
+    retention,
+    selectors,
+    services,
+    session_states,
+    tasks,
+    turn_sql,
+)
+from sessions_app.auth import Principal
+from sessions_app.turns import Finished
+from tests.growth.costs import counted
+from tests.sessions_app import turn_worlds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sessions_app.turns import Start
+    from tests.growth.rows import World
+
+# Writing the rows takes seconds, and more on a machine that has other work.
+pytestmark = [pytest.mark.django_db, pytest.mark.timeout(600)]
+
+# A reading of 100,000 rows is at least so many; one by an index is a few hundred.
+FEW = 5_000
+
+
+def session_of(world: World) -> Any:
+    found = selectors.find_session(world.session.pk, _principal(world))
+    assert found is not None
+    return found
+
+
+def _principal(world: World) -> Principal:
+    return Principal(key=f"user:{world.author.pk}", user_id=world.author.pk, username="author")
+
+
+def _start(world: World) -> Start:
+    return turn_worlds.start(
+        world.chat.pk,
+        session_id=world.session.pk,
+        user_id=world.author.pk,
+        message=None,
+        message_event=None,
+        responses=[turn_worlds.new_response(f"resp_{uuid.uuid4().hex}", agent_id=world.agent.pk)],
+    )
+
+
+def _finished(world: World) -> None:
+    start = _start(world)
+    turn_sql.start_turns([start])
+    finish = turn_worlds.finish(start, message=None, message_event=None)
+    assert isinstance(turn_sql.finish_turns([finish])[0], Finished)
+
+
+HOT: dict[str, Callable[[World], Any]] = {
+    "running_responses": lambda w: selectors.running_responses(w.chat.pk),
+    "ends_of_responses": lambda w: chats.ends_of_responses(w.chat.pk, ["resp_2", "resp_4"]),
+    "claim_orphans": lambda _: services.claim_orphans("here", running=["resp_x"]),
+    "expire_calls": lambda _: calls.expire_calls(),
+    "reap": lambda _: tasks.reap(),
+    "expire_payments": lambda _: payment_requests.expire(),
+    "forget_old_checkpoints": lambda _: services.forget_old_checkpoints(),
+    "touch_sessions": lambda w: session_states.touch_sessions([w.session.pk], now=timezone.now()),
+    "work_under_way": lambda w: calls.work_under_way(w.chat.pk),
+    "asking_calls": lambda w: calls.asking_calls(w.chat.pk),
+    "waiting_calls": lambda w: selectors.waiting_calls(w.session.pk),
+    "waiting_payments": lambda w: payment_requests.waiting_payments(session_of(w)),
+    "live_children": lambda _: calls.live_children("resp_7"),
+    "undecided_calls": lambda _: calls.undecided_calls("resp_7"),
+    "live_responses_of_session": lambda w: selectors.response_ids_of(w.session.pk, live_only=True),
+    "may_cancel": lambda w: selectors.may_cancel("resp_7", session_of(w)),
+    "cancel_requests": lambda _: selectors.cancel_requests(["resp_7"]),
+    "ended_sessions": lambda w: selectors.ended_sessions([w.session.pk]),
+    "history": lambda w: chats.history(w.chat.pk, limit=50),
+    "events_after": lambda w: chats.events_after(w.chat.pk, 99_990),
+    "chat_heads": lambda w: chats.chat_heads([w.chat.pk]),
+    "agent_members": lambda w: chats.agent_members(w.chat.pk),
+    "ledger_sweep": lambda _: ledger_services.sweep(),
+    "search_without_a_hit": lambda w: search_messages(w.chat.pk, ["xylophone"], limit=10),
+    "search_for_an_old_word": lambda w: search_messages(w.chat.pk, ["number", "1777"], limit=10),
+    "search_for_every_message": lambda w: search_messages(w.chat.pk, ["WEATHER"], limit=10),
+    "retention": lambda _: retention.sweep(),
+    "start_turns": lambda w: turn_sql.start_turns([_start(w)]),
+    "finish_turns": _finished,
+}
+
+
+def test_hot_statements_read_few_rows(world: World) -> None:
+    found = {}
+    for name, call in HOT.items():
+        with transaction.atomic():
+            call(world)
+            with counted() as cost:
+                call(world)
+            transaction.set_rollback(True)
+        if cost.amount >= FEW:
+            found[name] = str(cost)
+    assert not found, "\n\n".join(f"{name}: {cost}" for name, cost in found.items())
+
+
+def test_a_word_that_is_too_short_for_the_index_is_looked_for_in_a_window(world: World) -> None:
+    with counted() as cost:
+        assert search_messages(world.chat.pk, ["%"], limit=10) == []
+    assert cost.amount < WINDOW * 8, str(cost)
+
+
+@pytest.mark.parametrize("who", ["reader", "newcomer", "author"])
+def test_a_list_of_chats_reads_few_rows_whoever_asks(world: World, who: str) -> None:
+    client = Client()
+    client.force_login(getattr(world, who))
+    with counted() as cost:
+        answer = client.get("/api/v1/chats")
+    assert answer.status_code == 200
+    assert answer.json()["data"][0]["unread"] == (0 if who == "reader" else 100)
+    assert cost.amount < FEW, str(cost)

@@ -1,0 +1,407 @@
+"""One paid turn of a drawn world over a real socket, and an independent account of what it costs.
+
+A turn is drawn: prices, what the model says and bills, what its client asks for, who agreed to pay
+and how much there is. `play` lets it happen; `wrong_with` returns what is wrong with its money.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from django.db import OperationalError, transaction
+from django.db.models import Sum
+from hypothesis import strategies as st
+
+from agents_app import sponsorships
+from agents_app.models import Agent
+from payments_app import limits, tokens
+from payments_app import selectors as ledger_rows
+from payments_app import services as ledger
+from payments_app.models import Account, Entry, Hold, PaymentToken
+from payments_app.money import Money
+from sessions_app.models import PaymentRequest, Response
+from tests.client import TERMINAL, WAIT_SECONDS, Frame, wait_until
+from tests.house import person, shared_chat
+from upp.providers.scripted import Pause, Step, Text, Usage
+from upp.turn import TokenUsage
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable
+
+    from agents_app.selectors import AgentSpec
+    from chat_app.models import Chat
+    from tests.client import UampClient
+    from tests.house import Dial, Person
+    from upp import LLMRequest
+
+T = TypeVar("T")
+
+SCRIPT: Final = "drawn"
+UNIT: Final = 10**9
+CHARS_PER_TOKEN: Final = 4
+OWNER_SECONDS: Final = 1.0
+_numbers = itertools.count(1)
+_plans: dict[str, Turn] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """What is drawn of a turn; prices and amounts in smallest units.
+
+    `stop_after` is after how many pieces its client cancels, `payments` how many demands it pays
+    before it cancels instead.
+    """
+
+    per_answer: int
+    per_input: int
+    per_output: int
+    expected_tokens: int | None
+    pieces: tuple[int, ...]
+    billed: tuple[int, int]
+    max_tokens: Any
+    in_extensions: bool
+    stop_after: int | None
+    consent: str
+    allowed: int
+    has: int
+    payments: int
+
+
+_price = st.one_of(
+    st.just(0), st.integers(1, 3 * UNIT), st.sampled_from([1, 999, UNIT // 100, UNIT])
+)
+_sane_tokens = st.one_of(st.none(), st.integers(1, 4_000))
+_any_tokens = st.one_of(
+    st.integers(-(10**15), 10**15),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.booleans(),
+    st.sampled_from(["1", "-1", [], {}]),
+)
+turns = st.builds(
+    Turn,
+    per_answer=_price,
+    per_input=_price,
+    per_output=_price,
+    expected_tokens=st.one_of(st.none(), st.integers(1, 500)),
+    pieces=st.lists(st.integers(1, 900), max_size=5).map(tuple),
+    billed=st.tuples(st.integers(0, 3_000), st.integers(0, 3_000)),
+    max_tokens=st.one_of(_sane_tokens, _sane_tokens, _any_tokens),
+    in_extensions=st.booleans(),
+    stop_after=st.one_of(st.none(), st.none(), st.integers(0, 3)),
+    consent=st.sampled_from(["asked", "approval", "token", "owner", "sponsor", "unasked_sponsor"]),
+    allowed=st.integers(1, 30 * UNIT),
+    has=st.sampled_from([0, UNIT // 1000, UNIT, 20 * UNIT, 1000 * UNIT]),
+    payments=st.integers(0, 4),
+)
+
+
+async def drawn(agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
+    """Say the pieces of the turn that was drawn for this agent, and bill what it bills."""
+    turn = _plans[agent.name]
+    for number, chars in enumerate(turn.pieces):
+        if number == turn.stop_after:
+            yield Pause(60)
+        yield Text("x" * chars)
+    if turn.stop_after == len(turn.pieces):
+        yield Pause(60)
+    read, written = turn.billed
+    yield Usage(TokenUsage(input_tokens=read, output_tokens=written, total_tokens=read + written))
+
+
+@dataclass
+class Played:
+    """What became of a turn."""
+
+    turn: Turn
+    agent: Agent
+    asker: Person
+    owner: Person
+    frames: list[Frame]
+    refused: bool
+
+
+def play(turn: Turn, dial: Dial) -> Played:
+    """Let a turn happen, up to its end."""
+    played, fields = again(partial(_prepared, turn))
+    client = dial(played.asker)
+    try:
+        played.refused = _Asker(turn, client, played.frames).ask(fields)
+    finally:
+        client.close()
+    live = Response.objects.filter(agent=played.agent, status__in=Response.LIVE)
+    wait_until(lambda: not again(live.exists))
+    return played
+
+
+def again(work: Callable[[], T]) -> T:
+    """Do what SQLite in memory refuses while the server writes, a moment later."""
+    for _ in range(20):
+        try:
+            return work()
+        except OperationalError:
+            time.sleep(0.05)
+    return work()
+
+
+@transaction.atomic
+def _prepared(turn: Turn) -> tuple[Played, dict[str, Any]]:
+    """Make the people, their money, the agent and who agreed; return what a session needs."""
+    number = next(_numbers)
+    asker, owner = person(f"asker{number}"), person(f"owner{number}")
+    agent = _agent(turn, f"agent{number}", owner)
+    for who in (asker, owner):
+        _fund(who, turn.has)
+    chat = _agreed(turn, agent, asker, owner)
+    fields: dict[str, Any] = {"chat": chat.pk} if chat else {"agent": agent.name}
+    if turn.consent == "token" and turn.has:
+        fields["payment_token"] = _token(turn, asker, number)
+    return Played(turn, agent, asker, owner, [], refused=False), fields
+
+
+class _Asker:
+    """The client of a turn: asks, pays as often as was drawn, and cancels when it was drawn to."""
+
+    def __init__(self, turn: Turn, client: UampClient, frames: list[Frame]) -> None:
+        self._turn, self._client, self._frames = turn, client, frames
+        self._stop_at = None if turn.stop_after is None else sum(turn.pieces[: turn.stop_after])
+        self._chars = 0
+        self._paid = 0
+
+    def ask(self, fields: dict[str, Any]) -> bool:
+        """Ask, up to the end; return whether it was refused."""
+        turn, client = self._turn, self._client
+        client.create_session(**fields)
+        client.settle()
+        asked: dict[str, Any] = {}
+        if turn.max_tokens is not None and turn.in_extensions:
+            client.send("session.update", session={"extensions": {"max_tokens": turn.max_tokens}})
+            self._frames += client.until("session.updated", "session.error")
+            if self._frames[-1]["type"] == "session.error":
+                return True
+        elif turn.max_tokens is not None:
+            asked["max_tokens"] = turn.max_tokens
+        client.send("input.text", text="Hello")
+        client.send("response.create", **({"response": asked} if asked else {}))
+        while not self._has_ended():
+            self._hear()
+        return bool(self._frames[-1]["type"] == "session.error")
+
+    def _has_ended(self) -> bool:
+        if not self._frames or self._frames[-1]["type"] not in _ENDS:
+            return False
+        # A payment or a cancel that met the end on its way is refused; the turn was not.
+        code = (self._frames[-1].get("error") or {}).get("code")
+        return code not in {"payment_not_due", "nothing_to_cancel"}
+
+    def _hear(self) -> None:
+        of_owner = self._turn.consent == "owner"
+        try:
+            frame = self._client.receive(OWNER_SECONDS if of_owner else WAIT_SECONDS)
+        except TimeoutError:
+            if not of_owner:
+                raise
+            # The owner is asked, who has too little: who asked hears nothing of it.
+            self._client.send("response.cancel")
+            return
+        self._frames.append(frame)
+        self._react(frame)
+
+    def _react(self, frame: Frame) -> None:
+        if frame["type"] == "response.delta":
+            self._chars += len(frame["delta"].get("text") or "")
+        if frame["type"] in {"response.created", "response.delta"}:
+            if self._chars == self._stop_at:
+                self._client.send("response.cancel")
+        elif frame["type"] == "payment.required" and self._paid < self._turn.payments:
+            self._paid += 1
+            self._client.send(
+                "payment.submit",
+                response_id=frame["response_id"],
+                payment={"scheme": "balance", "network": "uamp"},
+            )
+        elif frame["type"] in {"payment.required", "payment.error"}:
+            self._client.send("response.cancel")
+
+
+def _agent(turn: Turn, name: str, owner: Person) -> Agent:
+    pricing: dict[str, Any] = {
+        "per_answer": _text(turn.per_answer),
+        "input_per_1k": _text(turn.per_input),
+        "output_per_1k": _text(turn.per_output),
+    }
+    if turn.expected_tokens is not None:
+        pricing |= {"unfinished": "share", "expected_tokens": turn.expected_tokens}
+    _plans[name] = turn
+    return Agent.objects.create(
+        name=name, is_public=True, owner=owner.user, options={"script": SCRIPT}, pricing=pricing
+    )
+
+
+def _agreed(turn: Turn, agent: Agent, asker: Person, owner: Person) -> Chat | None:
+    """Have somebody agree to pay; return the chat where that is its rule."""
+    if turn.consent == "approval":
+        limits.approve(asker.user.pk, agent.pk, Money(turn.allowed))
+    if turn.consent == "sponsor":
+        sponsorships.sponsor(agent.pk, owner.user, {"total": _text(turn.allowed)})
+    if turn.consent not in {"owner", "sponsor", "unasked_sponsor"}:
+        return None
+    chat = shared_chat(owner, asker, agents=(agent.name,), trigger="always")
+    # An owner who did not choose it themselves does not pay.
+    chosen = turn.consent == "owner" and turn.allowed % 2
+    chat.payer = turn.consent.removeprefix("unasked_")
+    chat.payer_user = owner.user if chosen else None
+    chat.save()
+    return chat
+
+
+def _fund(who: Person, amount: int) -> None:
+    if amount:
+        ledger.top_up(
+            key=f"fund:{who.user.pk}",
+            account=ledger.account_of_user(who.user.pk).id,
+            amount=Money(amount),
+            provider="tests",
+            external_id=f"fund:{who.user.pk}",
+        )
+
+
+def _token(turn: Turn, asker: Person, number: int) -> str:
+    amount = Money(min(turn.allowed, turn.has))
+    issued = tokens.issue(
+        key=f"token:{number}", user_id=asker.user.pk, amount=amount, expires_in=600
+    )
+    return issued.token
+
+
+def _text(units: int) -> str:
+    return str(Money(units))
+
+
+# --- What it costs, and who paid ---
+
+
+def wrong_with(played: Played) -> list[str]:
+    """Return what is wrong with the money of a turn: work delivered is paid by who agreed."""
+    return again(partial(_wrong_with, played))
+
+
+def _wrong_with(played: Played) -> list[str]:
+    turn, wrong = played.turn, []
+    responses = list(Response.objects.filter(agent=played.agent))
+    demands = [
+        frame["requirements"]["amount"]
+        for frame in played.frames
+        if frame["type"] == "payment.required"
+    ]
+    wrong += [f"a demand of {amount}" for amount in demands if not Fraction(amount) > 0]
+    is_sane = turn.max_tokens is None or (
+        type(turn.max_tokens) is int and 1 <= turn.max_tokens <= 1_000_000
+    )
+    if is_sane == played.refused:
+        wrong.append(f"max_tokens {turn.max_tokens!r} refused: {played.refused}")
+    if played.refused:
+        wrong += ["a refused turn left a response"] if responses else []
+        wrong += [f"refused with {_code(played)}"] if _code(played) not in _TYPED else []
+    for response in responses:
+        wrong += _wrong_with_response(played, response)
+    if Hold.objects.filter(agent_id=played.agent.pk, state="active").exists():
+        wrong.append("something is still held")
+    return wrong
+
+
+_ENDS: Final = {*TERMINAL, "session.error"}
+_TYPED: Final = {"invalid_event", "invalid_number"}
+
+
+def _code(played: Played) -> str:
+    code: str = played.frames[-1]["error"]["code"]
+    return code
+
+
+def _wrong_with_response(played: Played, response: Response) -> list[str]:
+    paid = _paid_by(response.pk)
+    charged = sum(paid.values())
+    least, most = _due(played.turn, response)
+    wrong = []
+    if charged < least:
+        wrong.append(f"{response.status}: {least} due, {charged} paid, by {paid}")
+    if charged > most:
+        wrong.append(f"{response.status}: at most {most} due, {charged} paid, by {paid}")
+    agreed = _who_agreed(played, response)
+    wrong += [f"{payer} paid {amount}" for payer, amount in paid.items() if payer not in agreed]
+    return wrong
+
+
+def _due(turn: Turn, response: Response) -> tuple[int, int]:
+    """Return the least and the most that an answer has to cost, in smallest units.
+
+    Of one that was stopped it is known what it said, not whether its provider's count came first.
+    """
+    read, written = turn.billed
+    whole = turn.per_answer + _per_1k(read, turn.per_input) + _per_1k(written, turn.per_output)
+    if response.status == "completed":
+        return whole, whole
+    chars = len(response.text)
+    if response.status != "cancelled" or not chars:
+        # The input of an inference that was sent is an estimate, in a step that is cut off.
+        return 0, max(whole, turn.per_answer + _per_1k(2_000, turn.per_input))
+    said = -(-chars // CHARS_PER_TOKEN)
+    answer = turn.per_answer
+    if turn.expected_tokens is not None:
+        part = min(said, written or said, turn.expected_tokens)
+        answer = answer * part // turn.expected_tokens - 1
+    counted = min(_per_1k(said, turn.per_output), _per_1k(written, turn.per_output))
+    if turn.stop_after is not None and turn.stop_after <= len(turn.pieces):
+        # It was stopped before its provider counted.
+        counted = _per_1k(said, turn.per_output)
+    # The question is read by estimate, in a step that is cut off.
+    estimated = turn.per_answer + _per_1k(said, turn.per_output) + _per_1k(2_000, turn.per_input)
+    return answer + counted, max(whole, estimated)
+
+
+def _per_1k(tokens: int, price: int) -> int:
+    return round(Fraction(tokens * price, 1000))
+
+
+def _paid_by(response_id: str) -> dict[str, int]:
+    """Return what accounts paid for a response, by the person behind each."""
+    rows = (
+        Entry.objects.filter(transfer__response_id=response_id, amount__lt=0)
+        .values("account_id")
+        .annotate(total=Sum("amount"))
+    )
+    return {_person_behind(row["account_id"]): -row["total"] for row in rows}
+
+
+def _person_behind(account_id: int) -> str:
+    account = Account.objects.get(pk=account_id)
+    token = PaymentToken.objects.filter(account_id=account_id).first()
+    user = token.owner if token else account.owner
+    return account.code if user is None else f"{user.username}{' by token' if token else ''}"
+
+
+def _who_agreed(played: Played, response: Response) -> set[str]:
+    turn, asker, owner = played.turn, played.asker.user.username, played.owner.user.username
+    agreed = {f"{asker} by token"} if turn.consent == "token" else set()
+    if PaymentRequest.objects.filter(response=response, status="paid").exists():
+        agreed.add(asker)
+    if turn.consent == "approval":
+        agreed.add(asker)
+    if turn.consent == "sponsor" or (turn.consent == "owner" and turn.allowed % 2):
+        agreed.add(owner)
+    return agreed
+
+
+def books_are_sound() -> bool:
+    """Return whether the ledger adds up."""
+    return ledger.audit().clean
+
+
+def has(who: Person) -> Money:
+    """Return what a person has."""
+    return ledger_rows.balance(ledger.account_of_user(who.user.pk).id).available

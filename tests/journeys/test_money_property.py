@@ -1,0 +1,222 @@
+"""Work that is delivered is paid, or owed by who agreed to: over drawn prices, requests and payers.
+
+`MONEY_EXAMPLES` is how many turns are drawn (`make money-property` draws 10,000). Each mutant
+switches a guard off, and the property has to find it.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from msgspec.structs import replace
+
+import uamp
+from agents_app import scripts, sponsorships
+from agents_app.models import Agent
+from chat_app import selectors as chats
+from chat_app.models import Participant
+from chat_app.selectors import ChatPayer
+from payments_app import limits
+from payments_app.money import Money
+from sessions_app import paying, prices, turn_writes
+from sessions_app.runner import ending, start, till
+from sessions_app.runner.till import Till
+from tests.journeys.money_world import (
+    SCRIPT,
+    UNIT,
+    Turn,
+    books_are_sound,
+    drawn,
+    play,
+    turns,
+    wrong_with,
+)
+from uamp import codec, events
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_django import Settings
+
+    from tests.house import Dial
+
+EXAMPLES = int(os.environ.get("MONEY_EXAMPLES", "200"))
+
+
+@pytest.fixture
+def unhurried(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let one person ask as often as a property does."""
+    settings.UAMP_RESPONSES_PER_MINUTE = 10**6
+    settings.UAMP_SESSIONS_PER_MINUTE = 10**6
+    settings.UAMP_REQUESTS_PER_MINUTE = 10**6
+    settings.UAMP_EVENTS_PER_MINUTE = 10**6
+    monkeypatch.setitem(scripts.SCRIPTS, SCRIPT, drawn)
+
+
+def _turn(**drawn_values: Any) -> Turn:
+    usual: dict[str, Any] = {
+        "per_answer": UNIT, "per_input": 0, "per_output": UNIT, "expected_tokens": None,
+        "pieces": (400, 400), "billed": (10, 200), "max_tokens": None, "in_extensions": False,
+        "stop_after": None, "consent": "approval", "allowed": 30 * UNIT + 1, "has": 20 * UNIT,
+        "payments": 4,
+    }  # fmt: skip
+    return Turn(**usual | drawn_values)
+
+
+ATTACKS = {
+    "negative": _turn(max_tokens=-10_000_000, consent="asked", has=0, payments=0),
+    "negative in a session": _turn(max_tokens=-1, in_extensions=True, has=0, payments=0),
+    "huge": _turn(max_tokens=10**12),
+    "stopped late": _turn(stop_after=2),
+    "stopped late, by share": _turn(stop_after=2, expected_tokens=100),
+    "a sponsor who did not agree": _turn(consent="unasked_sponsor"),
+    "an owner who did not agree": _turn(consent="owner", allowed=30 * UNIT),
+    "hidden reasoning": _turn(pieces=(4,), billed=(0, 3_000), consent="asked"),
+    "long beyond its tokens": _turn(max_tokens=1, pieces=(900, 900), billed=(10, 450)),
+    "a small budget": _turn(consent="sponsor", allowed=UNIT // 2),
+}
+
+
+def _property(dial: Dial, examples: int) -> None:
+    """Draw turns until one is wrong, or so many were right."""
+
+    @hypothesis_settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(turns)
+    def holds(turn: Turn) -> None:
+        played = play(turn, dial)
+        assert wrong_with(played) == [], (turn, [f["type"] for f in played.frames])
+
+    holds()
+    assert books_are_sound()
+
+
+@pytest.mark.timeout(max(600, EXAMPLES * 3))
+@pytest.mark.usefixtures("unhurried")
+def test_work_that_is_delivered_is_paid_by_who_agreed(dial: Dial) -> None:
+    for name, turn in ATTACKS.items():
+        assert wrong_with(play(turn, dial)) == [], name
+    _property(dial, EXAMPLES)
+
+
+# --- Mutants ---
+
+
+def _unchecked_numbers(stack: ExitStack) -> None:
+    """Let any number through to a reservation that has no least, as before there were bounds."""
+
+    def raw(spec: Any, step: Any) -> Money:
+        return Money(_raw_total(spec, step), spec.pricing.currency)
+
+    def step_usage(spec: Any, request: Any) -> Any:
+        tokens = request.params.get("max_tokens")
+        return uamp.UsageStats(input_tokens=0, output_tokens=tokens or 512)
+
+    convert = codec._convert
+
+    def unbounded(frame: dict[str, Any], type_name: str, cls: Any) -> Any:
+        asked = frame.get("response") or {}
+        tokens = asked.pop("max_tokens", None)
+        event = convert(frame, type_name, cls)
+        if tokens is not None and isinstance(event, events.ResponseCreate):
+            return replace(event, response=events.ResponseConfig(max_tokens=tokens))
+        return event
+
+    _set(stack, codec, "_convert", unbounded)
+    _set(stack, start, "check_options", lambda *_: None)
+    _set(stack, till, "step_usage", step_usage)
+    _set(stack, start, "reservation", raw)
+    _set(stack, start, "step_usage", step_usage)
+    _set(stack, paying.Reservation, "__post_init__", lambda _self: None)
+    _set(stack, prices, "_count", lambda tokens: tokens or 0)
+
+
+def _raw_total(spec: Any, step: Any) -> int:
+    per_1k = Money.parse(spec.pricing.output_per_1k).amount
+    return int(Money.parse(spec.pricing.per_answer).amount + step.output_tokens * per_1k // 1000)
+
+
+def _nothing_reserved(stack: ExitStack) -> None:
+    async def need(_till: Till, _cost: Money, *, action: str) -> None:
+        del action
+
+    _set(stack, start, "reservation", lambda spec, _step: Money.zero(spec.pricing.currency))
+    _set(stack, Till, "_need", need)
+
+
+def _stopping_free(stack: ExitStack) -> None:
+    _set(stack, ending, "of_stopped", lambda whole, *_, **__: prices.of_failed(whole, "usage"))
+
+
+def _anybody_sponsors(stack: ExitStack) -> None:
+    def owners(agent_ids: Any) -> dict[str, int]:
+        rows = Agent.objects.filter(pk__in=agent_ids, owner__isnull=False)
+        return dict(rows.values_list("pk", "owner_id"))
+
+    _set(stack, sponsorships, "sponsors_of", owners)
+    _set(stack, limits._Budgets, "allow", lambda *_: None)
+
+
+def _owner(chat_id: str) -> int | None:
+    owners = Participant.objects.filter(chat_id=chat_id, role=Participant.Role.OWNER)
+    return owners.values_list("user_id", flat=True).first()
+
+
+def _any_owner_pays(stack: ExitStack) -> None:
+    known = chats.payers_of
+
+    def chosen(chat_ids: Any) -> dict[str, ChatPayer]:
+        return {
+            chat_id: ChatPayer("owner", _owner(chat_id)) if one.rule == "asker" else one
+            for chat_id, one in known(chat_ids).items()
+        }
+
+    _set(stack, chats, "payers_of", chosen)
+
+
+def _nothing_settled(stack: ExitStack) -> None:
+    _set(stack, turn_writes, "settle_all", lambda _charges: {})
+
+
+def _counts_ignored(stack: ExitStack) -> None:
+    async def nothing(_till: Till) -> None: ...
+
+    _set(stack, Till, "counted", nothing)
+    _set(stack, Till, "complete", nothing)
+
+
+def _set(stack: ExitStack, owner: Any, name: str, value: Any) -> None:
+    stack.enter_context(patch.object(owner, name, value))
+
+
+MUTANTS: dict[Callable[[ExitStack], None], str] = {
+    _unchecked_numbers: "negative",
+    _nothing_reserved: "long beyond its tokens",
+    _stopping_free: "stopped late",
+    _anybody_sponsors: "a sponsor who did not agree",
+    _any_owner_pays: "an owner who did not agree",
+    _nothing_settled: "a small budget",
+    _counts_ignored: "hidden reasoning",
+}
+
+
+@pytest.mark.usefixtures("unhurried")
+def test_the_property_finds_a_guard_that_is_switched_off(dial: Dial) -> None:
+    survived = []
+    for mutate, attack in MUTANTS.items():
+        assert wrong_with(play(ATTACKS[attack], dial)) == [], attack
+        with ExitStack() as stack:
+            mutate(stack)
+            if not wrong_with(play(ATTACKS[attack], dial)):
+                survived.append(mutate.__name__)
+    assert survived == []

@@ -1,0 +1,118 @@
+"""An answer that ends with an error is charged by what caused the error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agents_app import scripts
+from payments_app import limits
+from sessions_app.prices import CAUSES, Cause
+from tests.client import TERMINAL, Frame, wait_until
+from tests.sessions_app.test_payments import clean, earned, priced, rich, usd
+from uamp import ERROR_CODES, ErrorCode
+from upp.providers.scripted import Call, Pause, Step, Text
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from pytest_django import Settings
+
+    from agents_app.models import Agent
+    from agents_app.selectors import AgentSpec
+    from tests.client import UampClient
+    from tests.house import Dial, Person
+    from upp import LLMRequest
+
+SEARCH = {
+    "type": "function",
+    "function": {"name": "search", "parameters": {"type": "object", "properties": {}}},
+}
+MISFIT = {
+    "type": "json_schema",
+    "json_schema": {"name": "city", "schema": {"type": "object", "required": ["city"]}},
+}
+NO_SCHEMA = {"type": "json_schema", "json_schema": {"name": "city", "schema": {"type": "place"}}}
+
+
+async def calling(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
+    """Say something and call the client's tool, in every step."""
+    yield Text("Nearly all of it. ")
+    yield Call(name="search", arguments={})
+
+
+async def called_once(_agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
+    """Call the client's tool, and take too long after its result."""
+    yield Text("Nearly all of it. ")
+    if len(request.messages) == 1:
+        yield Call(name="search", arguments={})
+    else:
+        yield Pause(60)
+        yield Text("Too late")
+
+
+@pytest.fixture
+def ask(dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Ask an agent that plays a script, costs 1 an answer, and may take that without asking."""
+    monkeypatch.setitem(scripts.SCRIPTS, "calling", calling)
+    monkeypatch.setitem(scripts.SCRIPTS, "called-once", called_once)
+
+    def _ask(script: str, **session: Any) -> tuple[Agent, UampClient]:
+        agent = priced("paid", script, per_answer="1")
+        agent.max_steps = 2
+        agent.save()
+        limits.approve(rich(alice).user.pk, agent.pk, usd("5"))
+        client = dial(alice)
+        client.create_session(agent="paid", session=session)
+        client.ask("Hello")
+        return agent, client
+
+    return _ask
+
+
+def ended(agent: Agent, frames: list[Frame], code: str, charged: str) -> None:
+    """Check how an answer ended, and what was charged."""
+    assert frames[-1]["error"]["code"] == code
+    wait_until(clean)
+    assert earned(agent) == charged
+
+
+def test_every_code_that_ends_a_response_has_a_cause() -> None:
+    ends = {code for code in ErrorCode if "response.error" in ERROR_CODES[code].event}
+    assert set(CAUSES) == ends
+    assert CAUSES[ErrorCode.INVALID_OUTPUT] is Cause.ASKER
+    assert CAUSES[ErrorCode.PROVIDER_ERROR] is Cause.SERVER
+
+
+@pytest.mark.parametrize(("wanted", "charged"), [(MISFIT, "1"), (NO_SCHEMA, "0")])
+def test_an_answer_that_fits_no_schema_is_charged_once_it_was_given(
+    ask: Any, wanted: dict[str, Any], charged: str
+) -> None:
+    agent, client = ask("echo", response_format=wanted)
+    ended(agent, client.until(*TERMINAL), "invalid_output", charged)
+
+
+def test_an_answer_whose_client_gives_no_result_is_charged(ask: Any, settings: Settings) -> None:
+    settings.UAMP_RESPONSE_SECONDS = 1
+    agent, client = ask("calling", tools=[SEARCH])
+    ended(agent, client.until(*TERMINAL), "timeout", "1")
+
+
+@pytest.mark.parametrize(("seconds", "charged"), [(2.5, "1"), (0, "0")])
+def test_a_timeout_of_the_provider_is_the_clients_that_took_most_of_the_time(
+    ask: Any, settings: Settings, seconds: float, charged: str
+) -> None:
+    settings.UAMP_RESPONSE_SECONDS = 4
+    agent, client = ask("called-once", tools=[SEARCH])
+    call = client.until("tool.call")[-1]
+    client.during(seconds)
+    client.send("tool.result", call_id=call["call_id"], result="1")
+    ended(agent, client.until(*TERMINAL), "timeout", charged)
+
+
+def test_an_answer_that_used_all_its_steps_is_charged(ask: Any) -> None:
+    agent, client = ask("calling", tools=[SEARCH])
+    while (frame := client.until("tool.call", *TERMINAL)[-1])["type"] == "tool.call":
+        client.send("tool.result", call_id=frame["call_id"], result="1")
+    ended(agent, [frame], "too_many_steps", "1")
