@@ -95,7 +95,7 @@ export class MessageList extends HTMLElement {
     for (const ended of [...this._live.children]) if (ended.seq < entry.seq) view.before(ended);
     this._arrange(at);
     this._arrange(at + 1);
-    if (entry.status === "failed") this._offerAgain(view, ({ seq, sender_kind: kind }) => seq < entry.seq && kind === "user");
+    this._offerAgainAround(at);
     if (counts && !this._following && !isMine(entry)) this._count(1);
     this._placeReaders();
     if (this._views.length === 1) this._showTop();
@@ -123,7 +123,10 @@ export class MessageList extends HTMLElement {
   _settle(view, { seq, status, messageId }) {
     if (view.parentElement !== this._live || view.seq !== undefined) return;
     view.seq = seq || this._views.at(-1)?.entry.seq || 0;
-    if (status === "failed") this._offerAgain(view, (entry) => entry.id === messageId);
+    if (status === "failed") {
+      view.questionId = messageId;
+      this._offerAgain(view, this.entries.find((entry) => entry.id === messageId));
+    }
     const at = this._views.findIndex(({ entry }) => entry.seq > view.seq);
     if (at === -1) return;
     startOf(this._views[at]).before(view);
@@ -204,9 +207,25 @@ export class MessageList extends HTMLElement {
     if (smooth) this.dispatchEvent(new Event("bottom"));
   }
 
-  /** Let whoever asked ask again. @param {(entry: object) => boolean} isAsked finds the question */
-  _offerAgain(view, isAsked) {
-    const question = this.entries.findLast(isAsked);
+  /**
+   * Offer to ask again where the message at an index is a failed answer, or the question of one: events
+   * of the socket and pages of the history add the two in either order.
+   */
+  _offerAgainAround(at) {
+    const { entry } = this._views[at];
+    if (entry.sender_kind !== "user") {
+      if (entry.status === "failed") this._offerAgain(this._views[at], this.entries.slice(0, at).findLast((e) => e.sender_kind === "user"));
+      return;
+    }
+    for (const view of this._views.slice(at + 1)) {
+      if (view.entry.sender_kind === "user") break;
+      if (view.entry.status === "failed") this._offerAgain(view, entry);
+    }
+    for (const view of this._liveViews.values()) if (view.questionId === entry.id) this._offerAgain(view, entry);
+  }
+
+  /** @param {HTMLElement} view an answer that failed @param {object} [question] only its sender may ask again */
+  _offerAgain(view, question) {
     if (question?.content && isMine(question)) offerAgain(view, question.content);
   }
 

@@ -64,6 +64,7 @@ export function endingLine(status, error) {
 export function offerAgain(view, question) {
   const again = h("button", { type: "button", class: "link", "data-testid": "ask-again" }, "Ask again");
   again.addEventListener("click", () => again.dispatchEvent(new CustomEvent("ask-again", { bubbles: true, detail: question })));
+  view.querySelector("[data-testid=ask-again]")?.remove();
   view.querySelector(".message-ending")?.append(again);
 }
 

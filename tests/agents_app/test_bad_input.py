@@ -262,8 +262,9 @@ def test_an_answer_that_is_cut_off_keeps_its_text_and_counts_its_steps(dial: Dia
     assert text_of(frames) == kept_text() == "Half an"
     usage = Response.objects.get().usage
     assert usage is not None
-    # The first step as its provider counted it; of the second one an estimate.
-    assert (usage["input_tokens"], usage["output_tokens"]) == (7 + 10, 3 + 2)
+    # The first step as its provider counted it; of the second one an estimate: it read what the
+    # first one read and wrote, and the result of the tool.
+    assert (usage["input_tokens"], usage["output_tokens"]) == (7 + 10 + 2, 3 + 2)
 
 
 def test_a_cancelled_answer_counts_its_steps(dial: Dial) -> None:
@@ -284,8 +285,9 @@ def test_a_cancelled_answer_counts_its_steps(dial: Dial) -> None:
         client.until("response.cancelled")
     usage = Response.objects.get().usage
     assert usage is not None
-    # The first step as its provider counted it; of the second one an estimate.
-    assert (usage["input_tokens"], usage["output_tokens"]) == (7 + 10, 3 + 2)
+    # The first step as its provider counted it; of the second one an estimate: it read what the
+    # first one read and wrote, and the result of the tool.
+    assert (usage["input_tokens"], usage["output_tokens"]) == (7 + 10 + 2, 3 + 2)
 
 
 @pytest.mark.parametrize("said", [b"data: {secret\n\n", b"data: [7]\n\n", b"data: " + b"x" * 10**7])

@@ -92,7 +92,7 @@ def absent(kind: str, foreign: str) -> str:
     if kind in {"content", "handle"}:
         return str(uuid.UUID(int=uuid.UUID(foreign).int ^ 1))
     if kind == "participant":
-        return foreign[:-1] + ("7" if foreign[-1] != "7" else "8") if len(foreign) > 2 else "93"
+        return str(int(foreign) + 10**9)
     last = "0" if foreign[-1] != "0" else "1"
     return foreign[:-1] + ("x" if kind in {"agent", "session name"} else last)
 
