@@ -266,11 +266,11 @@ class _Run:
         if kind == "tool_execution_start":
             self._read[call_id].set()
         elif kind == "tool_call_delta":
-            chars = len(delta.arguments_json or "")
+            text = delta.arguments_json or ""
             if call_id not in self._named:
                 self._named.add(call_id)
-                chars += len(delta.tool_name or "")
-            await self._broker.wrote(chars)
+                text += delta.tool_name or ""
+            await self._broker.wrote(text)
 
     def agent(self, context: Sequence[str], hooks: AgentStrategy) -> Agent:
         """Return the agent, configured for this request; the client's tools come first."""

@@ -80,7 +80,7 @@ class Doors(Protocol):
     async def admit_tool(self, name: str) -> None:
         """Let a call of a tool run, once it is paid; raises AgentError."""
 
-    async def wrote(self, chars: int) -> None:
+    async def wrote(self, text: str) -> None:
         """Count what the model writes into its calls, once it is paid; raises AgentError.
 
         An agent without a price does not say it.

@@ -74,7 +74,7 @@ class Payment(Protocol):
     async def admit_tool(self, name: str) -> None:
         """Reserve the price of a tool."""
 
-    async def wrote(self, chars: int) -> None:
+    async def wrote(self, text: str) -> None:
         """Reserve what the model writes into its calls."""
 
     def inference_sent(self) -> None:
@@ -106,7 +106,7 @@ class _NothingDue:
     async def admit_tool(self, name: str) -> None:
         """Let it run."""
 
-    async def wrote(self, chars: int) -> None:
+    async def wrote(self, text: str) -> None:
         """Let it be written."""
 
     def inference_sent(self) -> None:
@@ -196,9 +196,9 @@ class _Doors:
         """Let it run once it is paid."""
         await self._payment.admit_tool(name)
 
-    async def wrote(self, chars: int) -> None:
+    async def wrote(self, text: str) -> None:
         """Count it once it is paid."""
-        await self._payment.wrote(chars)
+        await self._payment.wrote(text)
 
     def inference_sent(self) -> None:
         """Have its input counted."""

@@ -6,7 +6,6 @@ knows an account.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
@@ -15,13 +14,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import msgspec
-from django.conf import settings
 
 import uamp
-from agents_app.history import DOCUMENT_CHARS
-from agents_app.providers import output_bound
-from agents_app.runtime import offered
 from payments_app.money import Money
+from sessions_app.weights import result_weight, tokens_of, weight
 from uamp import ErrorCode
 from uamp import events as ev
 
@@ -29,15 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from agents_app.pricing import Pricing
-    from agents_app.runtime import RunRequest
     from agents_app.selectors import AgentSpec
-
-CHARS_PER_TOKEN: Final = 4
-"""An estimate for what no provider has counted yet; what it counts takes the place of it."""
-LABEL_CHARS: Final = 200
-"""The name under which a model is told of a medium."""
-MEDIUM_TOKENS: Final = 1_600
-"""An estimate of a picture or a sound; what vendors count of one depends on its size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,71 +180,6 @@ def _units(price: str, asset: str) -> int:
     return Money.parse(price, asset).amount
 
 
-def tokens_in(text: str) -> int:
-    """Return about how many tokens a text has."""
-    return math.ceil(len(text) / CHARS_PER_TOKEN)
-
-
-def step_usage(spec: AgentSpec, request: RunRequest) -> uamp.UsageStats:
-    """Return about what one step of an answer uses at most, reasoning that is not shown too."""
-    return uamp.UsageStats(
-        input_tokens=math.ceil(_read_chars(spec, request) / CHARS_PER_TOKEN),
-        output_tokens=max(
-            1,
-            output_bound(
-                spec,
-                request.params,
-                most=settings.UAMP_RESERVE_TOKENS,
-                hidden=settings.UAMP_RESERVE_REASONING_TOKENS,
-            ),
-        ),
-    )
-
-
-def _read_chars(spec: AgentSpec, request: RunRequest) -> int:
-    """Return about how many characters the provider is sent for the first step of a request."""
-    chars = len(spec.instructions) + len(request.instructions or "")
-    chars += sum(map(_message_chars, request.history))
-    chars += sum(map(_item_chars, request.resume))
-    for name, about, parameters in offered(spec, request):
-        chars += len(name) + len(about) + len(msgspec.json.encode(parameters))
-    if request.response_format is not None:
-        chars += len(msgspec.json.encode(request.response_format))
-    return chars
-
-
-def _message_chars(message: uamp.Message) -> int:
-    # A message with media is sent as its items, another one as its content.
-    items = sum(map(_item_chars, message.content_items or ()))
-    calls = sum(map(_call_chars, message.tool_calls or ()))
-    return max(len(message.content or ""), items) + calls + len(message.name or "")
-
-
-def _call_chars(call: uamp.ToolCallData) -> int:
-    return len(call.id) + len(call.name) + len(call.arguments)
-
-
-def result_chars(result: str, items: Sequence[uamp.ContentItem] | None) -> int:
-    """Return about how many characters a model reads of a result: media are named in it only."""
-    return len(result) + LABEL_CHARS * len(items or ())
-
-
-def _item_chars(item: uamp.ContentItem) -> int:
-    match item:
-        case uamp.TextContent(text=text) | uamp.ThinkingContent(thinking=text):
-            return len(text)
-        case uamp.ToolCallContent(tool_call=call):
-            return _call_chars(call)
-        case uamp.ToolResultContent(tool_result=told):
-            return len(told.call_id) + result_chars(told.result, told.content_items)
-        case uamp.FileContent(file=str() as data):
-            return LABEL_CHARS + min(len(data), DOCUMENT_CHARS)
-        case uamp.FileContent(size_bytes=size):
-            # Its text is read from the storage when the answer runs.
-            return LABEL_CHARS + min(DOCUMENT_CHARS if size is None else size, DOCUMENT_CHARS)
-    return LABEL_CHARS + MEDIUM_TOKENS * CHARS_PER_TOKEN
-
-
 def added(one: uamp.UsageStats | None, other: uamp.UsageStats | None) -> uamp.UsageStats | None:
     """Return the sum of two usages."""
     if one is None or other is None:
@@ -276,25 +199,20 @@ def _sum(one: int | None, other: int | None) -> int | None:
 
 @dataclass(slots=True)
 class Meter:
-    """Counts what a running answer uses: told usage, and the step that is under way by estimate.
-
-    Text is not counted delta by delta: `offset` is where the answer's text is, in code points.
-    """
+    """Counts what a running answer uses: told usage, and the step that is under way by estimate."""
 
     spec: AgentSpec
     usage: uamp.UsageStats | None = None
     tools: Counter[str] = field(default_factory=Counter)
     first_input: int = 0
-    _told_at: int = 0
-    _thought: int = 0
+    # What the step that is under way has written: text, thoughts and calls, by weight.
+    written: int = 0
     _is_sent: bool = False
     _names: dict[str, str] = field(default_factory=dict)
 
-    def resume(
-        self, usage: uamp.UsageStats | None, output: Iterable[uamp.ContentItem], *, offset: int
-    ) -> None:
+    def resume(self, usage: uamp.UsageStats | None, output: Iterable[uamp.ContentItem]) -> None:
         """Go on with an answer that was begun elsewhere."""
-        self.usage, self._told_at = usage, offset
+        self.usage = usage
         for item in output:
             match item:
                 case uamp.ToolCallContent(tool_call=call):
@@ -302,17 +220,17 @@ class Meter:
                 case uamp.ToolResultContent(tool_result=result) if not result.is_error:
                     self._called(result.call_id)
 
-    def add(self, event: ev.Event, *, offset: int) -> None:
-        """Count what an event of the answer says; text counts by the offset alone."""
+    def add(self, event: ev.Event) -> None:
+        """Count what an event of the answer says; `wrote` counts its text."""
         match event:
             case ev.UsageDelta(delta=usage):
-                self.usage, self._told_at, self._thought = added(self.usage, usage), offset, 0
+                self.usage, self.written = added(self.usage, usage), 0
                 self._is_sent = False
                 self.first_input = _count(usage.input_tokens) + _count(usage.output_tokens)
                 if self.spec.provider == "anthropic":
                     self.first_input += _count(usage.cached_tokens)
             case ev.Thinking(content=content):
-                self._thought += len(content)
+                self.wrote(content)
             case ev.ResponseDelta(delta=ev.Delta(tool_call=uamp.ToolCallData() as call)):
                 self._names[call.id] = call.name
             case ev.ResponseDelta(delta=ev.Delta(tool_result=uamp.ToolResultData() as result)):
@@ -324,16 +242,16 @@ class Meter:
 
     def _read(self, result: str, items: Sequence[uamp.ContentItem] | None) -> None:
         """Count a result as what the next step reads."""
-        self.first_input += math.ceil(result_chars(result, items) / CHARS_PER_TOKEN)
+        self.first_input += tokens_of(result_weight(result, items))
 
     def next_step(self, first: uamp.UsageStats) -> uamp.UsageStats:
         """Return about what the next step uses: it reads what was said and found since `first`."""
         read = max(first.input_tokens or 0, self.first_input)
         return msgspec.structs.replace(first, input_tokens=read)
 
-    def wrote(self, chars: int) -> None:
-        """Count characters that the model wrote into its calls: they are output like its text."""
-        self._thought += chars
+    def wrote(self, text: str) -> None:
+        """Count what the model wrote: what it writes into its calls is output like its text."""
+        self.written += weight(text)
 
     def _called(self, call_id: str) -> None:
         name = self._names.pop(call_id, None)
@@ -348,30 +266,37 @@ class Meter:
         """Do not count the input of an inference that failed before it wrote anything."""
         self._is_sent = False
 
-    def begun(self, offset: int) -> int:
-        """Return the characters of the step that is under way."""
-        return offset - self._told_at + self._thought
+    def used(self, ahead: int = 0) -> uamp.UsageStats | None:
+        """Return what was used so far; of a step that is under way, about that.
 
-    def used(self, offset: int) -> uamp.UsageStats | None:
-        """Return what was used so far; of a step that is under way, about that."""
-        chars = max(self.begun(offset), 0)
-        if not chars and not (self._is_sent and self.first_input):
+        `ahead` is the weight of what is written next.
+        """
+        begun = self.written + ahead
+        if not begun and not (self._is_sent and self.first_input):
             return self.usage
-        output = math.ceil(chars / CHARS_PER_TOKEN)
-        begun = uamp.UsageStats(
+        output = tokens_of(begun)
+        step = uamp.UsageStats(
             input_tokens=self.first_input,
             output_tokens=output,
             total_tokens=self.first_input + output,
         )
-        return added(self.usage, begun)
+        return added(self.usage, step)
 
     def bill(
-        self, offset: int, *, more: uamp.UsageStats | None = None, tools: Counter[str] | None = None
+        self,
+        *,
+        ahead: int = 0,
+        more: uamp.UsageStats | None = None,
+        tools: Counter[str] | None = None,
     ) -> Bill:
-        """Return what the answer costs so far, with `more` usage and further calls of tools."""
+        """Return what the answer costs so far.
+
+        `ahead` is the weight of what is written next; `more` usage and further calls of `tools` are
+        added.
+        """
         return bill(
             self.spec.pricing,
-            added(self.used(offset), more),
+            added(self.used(ahead), more),
             self.tools + (tools or Counter()),
             provider=self.spec.provider,
         )

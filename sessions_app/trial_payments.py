@@ -24,8 +24,8 @@ from sessions_app.prices import (
     of_failed,
     of_stopped,
     reservation,
-    step_usage,
 )
+from sessions_app.weights import step_usage
 from uamp import ErrorCode
 from uamp import events as ev
 
@@ -45,7 +45,6 @@ class TrialPayment:
         self._step = step_usage(spec, request)
         self._meter = Meter(spec, first_input=self._step.input_tokens or 0)
         self._held = Money.zero(spec.pricing.currency)
-        self._offset = 0
         self._covered = 0
         self._holds = 0
         self._begun: Counter[str] = Counter()
@@ -64,9 +63,9 @@ class TrialPayment:
             self._begun[name] += 1
         await self._need(self._bill().total)
 
-    async def wrote(self, chars: int) -> None:
+    async def wrote(self, text: str) -> None:
         """Reserve what the model writes into its calls; raises AgentError."""
-        self._meter.wrote(chars)
+        self._meter.wrote(text)
         await self._need(self._bill().total)
 
     def inference_sent(self) -> None:
@@ -77,12 +76,11 @@ class TrialPayment:
         """Reserve what an event says and costs, before it is shown; raises AgentError."""
         match event:
             case ev.ResponseDelta(delta=ev.Delta(text=str() as text)):
-                self._offset += len(text)
-        self._meter.add(event, offset=self._offset)
-        begun = self._meter.begun(self._offset)
-        if begun > self._covered or isinstance(event, ev.UsageDelta):
+                self._meter.wrote(text)
+        self._meter.add(event)
+        if self._meter.written > self._covered or isinstance(event, ev.UsageDelta):
             await self._need(self._bill().total)
-            self._covered = begun
+            self._covered = self._meter.written
 
     async def close(self, code: str | None) -> Money:
         """Take what was used and give the rest back; return what was taken.
@@ -113,7 +111,7 @@ class TrialPayment:
         if not is_stopped:
             self._meter.unsent()
         bill = self._bill(tools=Counter())
-        used = self._meter.used(self._offset)
+        used = self._meter.used()
         tokens = (used.output_tokens or 0) if used else 0
         if is_stopped:
             return of_stopped(bill, self._spec.pricing, has_begun=bool(tokens), tokens=tokens)
@@ -122,7 +120,7 @@ class TrialPayment:
     def _bill(self, *, more: bool = False, tools: Counter[str] | None = None) -> Bill:
         open_tools = self._begun - self._meter.tools if tools is None else tools
         step = self._meter.next_step(self._step) if more else None
-        return self._meter.bill(self._offset, more=step, tools=open_tools)
+        return self._meter.bill(more=step, tools=open_tools)
 
     async def _need(self, cost: Money) -> None:
         if cost <= self._held:

@@ -93,10 +93,10 @@ class Broker:
         if self._run.till is not None:
             await self._run.till.admit_tool(name)
 
-    async def wrote(self, chars: int) -> None:
+    async def wrote(self, text: str) -> None:
         """Count what the model writes into its calls, once it is paid."""
         if self._run.till is not None:
-            await self._run.till.wrote(chars)
+            await self._run.till.wrote(text)
 
     async def client_tool(self, call: uamp.ToolCallData) -> ToolOutcome:
         """Ask the session's client (UAMP §3.2): `tool.call`, then its `tool.result`."""
@@ -123,7 +123,7 @@ class Broker:
             is_error=outcome.is_error,
             content_items=outcome.content_items or None,
         )
-        run.meter.add(told, offset=run.builder.offset)
+        run.meter.add(told)
         run.builder.add(told)
         return outcome
 

@@ -117,10 +117,10 @@ def _used(
         meter.unsent()
     if pricing.is_free:
         # No provider has counted the step that was stopped: about that is told.
-        return meter.usage if status == "completed" else meter.used(builder.offset), None
-    usage = meter.used(builder.offset)
+        return meter.usage if status == "completed" else meter.used(), None
+    usage = meter.used()
     try:
-        bill = meter.bill(builder.offset)
+        bill = meter.bill()
     except InvalidAmount:
         # All that is held is taken, and no more: a provider counted what nobody can pay.
         logger.exception("the usage of %s is beyond the ledger: %s", context.response_id, usage)

@@ -68,7 +68,7 @@ class Run:
         if context.request.resume:
             self.builder.add(_so_far(context))
         self.meter = Meter(context.spec)
-        self.meter.resume(context.usage_before, context.request.resume, offset=self.builder.offset)
+        self.meter.resume(context.usage_before, context.request.resume)
         self.dirty = False
         self.row = RowState(context)
         # They serve the run and end with it: a circle would keep the whole answer in memory until
@@ -276,7 +276,7 @@ class Run:
                 self._publish_text(event.delta, event.delta.text)
             return
         # An answer that fails or is cancelled has used what its inferences used so far.
-        self.meter.add(event, offset=self.builder.offset)
+        self.meter.add(event)
         self.builder.add(event)
         self.dirty = True
         text = frame(event)
@@ -295,6 +295,7 @@ class Run:
     def _publish_text(self, delta: ev.Delta, text: str) -> None:
         # The hottest path: one event is made, with all that it has, and encoded once.
         offset = self.builder.offset
+        self.meter.wrote(text)
         self.builder.add_text(text)
         self.dirty = True
         if self._listeners:

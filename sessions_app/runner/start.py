@@ -32,7 +32,7 @@ from sessions_app import database, payers, paying, selectors, services
 from sessions_app.frames import new_event_id, now_ms
 from sessions_app.models import new_response_id
 from sessions_app.paying import Reservation
-from sessions_app.prices import reservation, step_usage
+from sessions_app.prices import reservation
 from sessions_app.recall import recalled
 from sessions_app.runner import delegation
 from sessions_app.runner import process as processes
@@ -49,6 +49,7 @@ from sessions_app.runner.request import (
 from sessions_app.turn_store import StoreBusy
 from sessions_app.turn_writes import start_events
 from sessions_app.turns import NewResponse, Refused, Repeated, Start, Started
+from sessions_app.weights import step_usage
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 

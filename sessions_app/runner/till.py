@@ -22,8 +22,8 @@ from payments_app.money import InvalidAmount, Money
 from sessions_app import database, payers, paying, payment_requests
 from sessions_app.frames import frame
 from sessions_app.models import PaymentRequest
-from sessions_app.prices import step_usage
 from sessions_app.runner.row_state import taken_over
+from sessions_app.weights import step_usage, weight
 from uamp import ErrorCode, PaymentErrorCode, UsageStats
 from uamp import events as ev
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from sessions_app.runner.run import Run
 
 
-WATCH_CHARS: Final = 200
-"""A running text is compared with what is held once for so many characters."""
+WATCH_WEIGHT: Final = 200
+"""A running text is compared with what is held once for so many quarters of tokens."""
 HELD_SECONDS: Final = 600.0
 """What is held is read anew after so long: a person may take days over a tool call."""
 
@@ -53,7 +53,7 @@ class Till:
         self._step = step_usage(run.context.spec, run.context.request)
         self._before = Counter(run.meter.tools)
         self._pending: Counter[str] = Counter()
-        # So many characters of the step that is under way are known to be held.
+        # So much of what the step under way writes is known to be held, by weight.
         self._covered = 0
         self._holds = 0
         self._requests = 0
@@ -105,31 +105,31 @@ class Till:
             self._pending[name] += 1
         await self._need(self._cost(), action="tool" if has_price else "topup")
 
-    async def wrote(self, chars: int) -> None:
+    async def wrote(self, text: str) -> None:
         """Count what the model writes into its calls, once that is held; raises AgentError."""
-        await self._cover(chars)
-        self._run.meter.wrote(chars)
+        await self._cover(weight(text))
+        self._run.meter.wrote(text)
 
     async def watch(self, event: ev.Event) -> None:
         """Pause the answer before it says what is not held; raises AgentError."""
-        await self._cover(_chars(event))
+        await self._cover(weight(_said(event)))
 
-    async def _cover(self, chars: int) -> None:
-        if not chars:
+    async def _cover(self, writes: int) -> None:
+        if not writes:
             return
-        begun = self._run.meter.begun(self._run.builder.offset)
-        if begun + chars <= self._covered:
+        begun = self._run.meter.written
+        if begun + writes <= self._covered:
             return
-        ahead = max(chars, WATCH_CHARS)
-        if self._cost(chars=ahead) <= self._held:
+        ahead = max(writes, WATCH_WEIGHT)
+        if self._cost(ahead=ahead) <= self._held:
             self._covered = begun + ahead
             return
-        if self._cost(chars=chars) > self._held:
+        if self._cost(ahead=writes) > self._held:
             # As much again as one step: a pause for every word would be no answer.
             # The step has read already what it reads.
             more = UsageStats(output_tokens=self._step.output_tokens)
-            await self._need(self._cost(chars=chars, more=more), action="topup")
-        self._covered = begun + chars
+            await self._need(self._cost(ahead=writes, more=more), action="topup")
+        self._covered = begun + writes
 
     async def counted(self) -> None:
         """Have what a provider counted paid, where it is more than was held; raises AgentError."""
@@ -142,12 +142,12 @@ class Till:
         self._pending = Counter(self._run.meter.tools) - self._before
         await self._need(self._cost(), action="topup")
 
-    def _cost(self, *, chars: int = 0, more: UsageStats | None = None) -> Money:
+    def _cost(self, *, ahead: int = 0, more: UsageStats | None = None) -> Money:
         run = self._run
         # What ended is counted by the meter, what was admitted and runs is pending.
         open_tools = self._pending - (run.meter.tools - self._before)
         try:
-            bill = run.meter.bill(run.builder.offset + chars, more=more, tools=open_tools)
+            bill = run.meter.bill(ahead=ahead, more=more, tools=open_tools)
         except InvalidAmount:
             raise _unpaid("The answer costs more than can be reserved.") from None
         return bill.total
@@ -296,14 +296,14 @@ class Till:
         await fanout.send(fanout.chat_group(chat_id), signal)
 
 
-def _chars(event: ev.Event) -> int:
-    """Return how many characters of the answer an event says: text and thoughts are output."""
+def _said(event: ev.Event) -> str:
+    """Return what an event says of the answer: text and thoughts are output."""
     match event:
         case ev.ResponseDelta(delta=ev.Delta(text=str() as text)):
-            return len(text)
+            return text
         case ev.Thinking(content=content):
-            return len(content)
-    return 0
+            return content
+    return ""
 
 
 LOW_BALANCE: Final = 5

@@ -35,7 +35,7 @@ class Broker:
     async def admit_tool(self, name: str) -> None:
         """Let it run."""
 
-    async def wrote(self, chars: int) -> None:
+    async def wrote(self, text: str) -> None:
         """Let it be written."""
 
     async def present(self, content_ids: Sequence[str]) -> tuple[ContentItem, ...]:

@@ -43,7 +43,8 @@ T = TypeVar("T")
 
 SCRIPT: Final = "drawn"
 UNIT: Final = 10**9
-CHARS_PER_TOKEN: Final = 4
+QUARTERS: Final = 4
+"""What a character weighs that is not ASCII, in quarters of a token; another one weighs one."""
 OWNER_SECONDS: Final = 1.0
 _numbers = itertools.count(1)
 _plans: dict[str, Turn] = {}
@@ -62,6 +63,7 @@ class Turn:
     per_output: int
     expected_tokens: int | None
     pieces: tuple[int, ...]
+    letter: str
     billed: tuple[int, int]
     max_tokens: Any
     in_extensions: bool
@@ -89,6 +91,7 @@ turns = st.builds(
     per_output=_price,
     expected_tokens=st.one_of(st.none(), st.integers(1, 500)),
     pieces=st.lists(st.integers(1, 900), max_size=5).map(tuple),
+    letter=st.sampled_from("xé漢👍"),
     billed=st.tuples(st.integers(0, 3_000), st.integers(0, 3_000)),
     max_tokens=st.one_of(_sane_tokens, _sane_tokens, _any_tokens),
     in_extensions=st.booleans(),
@@ -106,7 +109,7 @@ async def drawn(agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, 
     for number, chars in enumerate(turn.pieces):
         if number == turn.stop_after:
             yield Pause(60)
-        yield Text("x" * chars)
+        yield Text(turn.letter * chars)
     if turn.stop_after == len(turn.pieces):
         yield Pause(60)
     read, written = turn.billed
@@ -346,11 +349,11 @@ def _due(turn: Turn, response: Response) -> tuple[int, int]:
     whole = turn.per_answer + _per_1k(read, turn.per_input) + _per_1k(written, turn.per_output)
     if response.status == "completed":
         return whole, whole
-    chars = len(response.text)
-    if response.status != "cancelled" or not chars:
+    quarters = sum(1 if letter.isascii() else 4 for letter in response.text)
+    if response.status != "cancelled" or not quarters:
         # The input of an inference that was sent is an estimate, in a step that is cut off.
         return 0, max(whole, turn.per_answer + _per_1k(2_000, turn.per_input))
-    said = -(-chars // CHARS_PER_TOKEN)
+    said = -(-quarters // QUARTERS)
     answer = turn.per_answer
     if turn.expected_tokens is not None:
         part = min(said, written or said, turn.expected_tokens)

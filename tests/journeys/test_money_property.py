@@ -62,9 +62,9 @@ def unhurried(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
 def _turn(**drawn_values: Any) -> Turn:
     usual: dict[str, Any] = {
         "per_answer": UNIT, "per_input": 0, "per_output": UNIT, "expected_tokens": None,
-        "pieces": (400, 400), "billed": (10, 200), "max_tokens": None, "in_extensions": False,
-        "stop_after": None, "consent": "approval", "allowed": 30 * UNIT + 1, "has": 20 * UNIT,
-        "payments": 4,
+        "pieces": (400, 400), "letter": "x", "billed": (10, 200),
+        "max_tokens": None, "in_extensions": False, "stop_after": None,
+        "consent": "approval", "allowed": 30 * UNIT + 1, "has": 20 * UNIT, "payments": 4,
     }  # fmt: skip
     return Turn(**usual | drawn_values)
 
@@ -79,6 +79,7 @@ ATTACKS = {
     "an owner who did not agree": _turn(consent="owner", allowed=30 * UNIT),
     "hidden reasoning": _turn(pieces=(4,), billed=(0, 3_000), consent="asked"),
     "long beyond its tokens": _turn(max_tokens=1, pieces=(900, 900), billed=(10, 450)),
+    "stopped late, in Chinese": _turn(stop_after=2, letter="漢", billed=(10, 800)),
     "a small budget": _turn(consent="sponsor", allowed=UNIT // 2),
 }
 
@@ -195,6 +196,11 @@ def _counts_ignored(stack: ExitStack) -> None:
     _set(stack, Till, "complete", nothing)
 
 
+def _characters_alike(stack: ExitStack) -> None:
+    _set(stack, prices, "weight", len)
+    _set(stack, till, "weight", len)
+
+
 def _set(stack: ExitStack, owner: Any, name: str, value: Any) -> None:
     stack.enter_context(patch.object(owner, name, value))
 
@@ -207,6 +213,7 @@ MUTANTS: dict[Callable[[ExitStack], None], str] = {
     _any_owner_pays: "an owner who did not agree",
     _nothing_settled: "a small budget",
     _counts_ignored: "hidden reasoning",
+    _characters_alike: "stopped late, in Chinese",
 }
 
 
