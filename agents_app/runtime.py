@@ -60,6 +60,7 @@ __all__ = [
     "ToolBroker",
     "offered",
     "run_agent",
+    "run_by_client",
 ]
 
 logger = logging.getLogger(__name__)
@@ -311,7 +312,7 @@ class _Run:
     def _client_tool(self, definition: ToolDefinition) -> Tool:
         async def run(_arguments: dict[str, Any]) -> str:
             call = self._call()
-            # It is counted by its name, whoever runs it.
+            # It has no price, but the tokens that it was written with have.
             await self._admit(call)
             if self._request.ends_at_tools:
                 return await self._hand_over(call)
@@ -477,6 +478,13 @@ def offered(spec: AgentSpec, request: RunRequest) -> list[tuple[str, str, Mappin
         about = teamwork.delegate_description(spec.delegates)
         tools.append((teamwork.DELEGATE, about, teamwork.delegate_schema(spec.delegates)))
     return tools
+
+
+def run_by_client(spec: AgentSpec, request: RunRequest) -> frozenset[str]:
+    """Return the names of the tools that the client of a request runs itself."""
+    if not request.tools:
+        return frozenset()
+    return frozenset(_client_tools(request.tools, _server_tools(spec)))
 
 
 def _client_tools(

@@ -202,6 +202,8 @@ class Meter:
     """Counts what a running answer uses: told usage, and the step that is under way by estimate."""
 
     spec: AgentSpec
+    # The tools that the client runs itself: they have no price, whatever their names.
+    client_tools: frozenset[str] = frozenset()
     usage: uamp.UsageStats | None = None
     tools: Counter[str] = field(default_factory=Counter)
     first_input: int = 0
@@ -255,8 +257,12 @@ class Meter:
 
     def _called(self, call_id: str) -> None:
         name = self._names.pop(call_id, None)
-        if name in self.spec.pricing.tools:
+        if name is not None and self.has_price(name):
             self.tools[name] += 1
+
+    def has_price(self, name: str) -> bool:
+        """Return whether a call of a tool is charged: one that the client runs itself is not."""
+        return name in self.spec.pricing.tools and name not in self.client_tools
 
     def sent(self) -> None:
         """Count the input of an inference that is sent now, until its provider has counted it."""

@@ -59,7 +59,7 @@ class TrialPayment:
 
     async def admit_tool(self, name: str) -> None:
         """Reserve what was used, and the price of a tool; raises AgentError."""
-        if name in self._spec.pricing.tools:
+        if self._meter.has_price(name):
             self._begun[name] += 1
         await self._need(self._bill().total)
 

@@ -20,7 +20,7 @@ from django.conf import settings
 from django.db import DataError
 
 import uamp
-from agents_app.runtime import AgentError, RunFinished, run_agent
+from agents_app.runtime import AgentError, RunFinished, run_agent, run_by_client
 from chat_app import contents, fanout
 from sessions_app import database, services
 from sessions_app.calls import root_chat
@@ -67,7 +67,7 @@ class Run:
         self.builder = uamp.OutputBuilder()
         if context.request.resume:
             self.builder.add(_so_far(context))
-        self.meter = Meter(context.spec)
+        self.meter = Meter(context.spec, client_tools=run_by_client(context.spec, context.request))
         self.meter.resume(context.usage_before, context.request.resume)
         self.dirty = False
         self.row = RowState(context)

@@ -100,7 +100,7 @@ class Till:
 
     async def admit_tool(self, name: str) -> None:
         """Let a tool run once its price, and what was used so far, is paid; raises AgentError."""
-        has_price = name in self._run.context.spec.pricing.tools
+        has_price = self._run.meter.has_price(name)
         if has_price:
             self._pending[name] += 1
         await self._need(self._cost(), action="tool" if has_price else "topup")
