@@ -64,8 +64,12 @@ _FAILURES = {
 _FAILURE = (ErrorCode.PROVIDER_ERROR, "The model failed. Try again.")
 
 
-def fail(spec: AgentSpec, error: UPPError) -> NoReturn:
-    """Raise the AgentError that users may read for what a provider or a broker raised."""
+def fail(spec: AgentSpec, error: UPPError, *, of_client: bool = False) -> NoReturn:
+    """Raise the AgentError that users may read for what a provider or a broker raised.
+
+    `of_client` says that the request was the first to carry a `tool.result` of the client. The
+    provider took what the agent and the server send, so a refusal is the result's.
+    """
     if isinstance(error.__cause__, AgentError):
         raise error.__cause__
     logger.warning("Agent %s: %s %s: %s", spec.name, error.provider, error.code, error.message)
@@ -73,6 +77,11 @@ def fail(spec: AgentSpec, error: UPPError) -> NoReturn:
         raise AgentError(
             f"{spec.name} used its {spec.max_steps} tool rounds without coming to an answer.",
             code=ErrorCode.TOO_MANY_STEPS,
+        ) from error
+    if of_client and error.code == ProviderErrorCode.INVALID_REQUEST:
+        raise AgentError(
+            "The model refused the request with the client's tool.result.",
+            code=ErrorCode.INVALID_TOOL_RESULT,
         ) from error
     code, message = _FAILURES.get(error.code, _FAILURE)
     raise AgentError(message, code=code, retry_after=error.retry_after) from error

@@ -172,7 +172,7 @@ async def run_agent(
                 if run.translator.written > ANSWER_CHARS:
                     raise AgentError(
                         f"{spec.name} wrote more than {ANSWER_CHARS} characters and was stopped.",
-                        code=ErrorCode.PROVIDER_ERROR,
+                        code=ErrorCode.ANSWER_TOO_LONG,
                     )
                 await run.saw(event)
                 border.saw(event)
@@ -183,7 +183,7 @@ async def run_agent(
         )
         return
     except UPPError as error:
-        fail(spec, error)
+        fail(spec, error, of_client=run.reads_client_result)
     turn = result.turn
     if turn.stop_reason == "content_filter":
         raise AgentError(
@@ -240,6 +240,8 @@ class _Run:
         self._named: set[str] = set()
         self.tokens = Tokens(most=spec.max_output_tokens, written=request.written)
         self.form = form_of(spec, request.response_format)
+        # Whether the next inference is the first to read something that the client's tool returned.
+        self.reads_client_result = False
         self._server_tools = _server_tools(spec)
         self._client_tools = _client_tools(request.tools, self._server_tools)
         self.translator = Translator(
@@ -260,9 +262,13 @@ class _Run:
 
     async def saw(self, event: AgentStreamEvent) -> None:
         """Take note that an event was read: a call that has a payer waits for those before it."""
-        if self._is_free or event.upp is None:
+        if event.upp is None:
             return
         kind, delta = event.upp.type, event.upp.delta
+        if kind == "message_stop":
+            self.reads_client_result = False
+        if self._is_free:
+            return
         call_id = delta.tool_call_id or ""
         if kind == "tool_execution_start":
             self._read[call_id].set()
@@ -320,6 +326,7 @@ class _Run:
 
         async def answered(call: ToolCallData) -> ToolOutcome:
             outcome = await self._broker.client_tool(call)
+            self.reads_client_result = True
             # The client sends JSON text; the model reads what it says, as in every later turn.
             return replace(outcome, result=plain_result(outcome.result))
 

@@ -156,6 +156,8 @@ CAUSES: Final[Mapping[str, Cause]] = MappingProxyType(
         ErrorCode.PAYMENT_TIMEOUT: Cause.ASKER,
         ErrorCode.INVALID_OUTPUT: Cause.ASKER,
         ErrorCode.TOO_MANY_STEPS: Cause.ASKER,
+        ErrorCode.ANSWER_TOO_LONG: Cause.ASKER,
+        ErrorCode.INVALID_TOOL_RESULT: Cause.ASKER,
         ErrorCode.CONTEXT_LENGTH_EXCEEDED: Cause.ASKER,
         ErrorCode.CONTENT_FILTERED: Cause.ASKER,
         # The server, the agent or the provider.

@@ -64,6 +64,8 @@ class ErrorCode(StrEnum):
     CONTENT_FILTERED = "content_filtered"
     INVALID_OUTPUT = "invalid_output"
     TOO_MANY_STEPS = "too_many_steps"
+    ANSWER_TOO_LONG = "answer_too_long"
+    INVALID_TOOL_RESULT = "invalid_tool_result"
     INTERRUPTED = "interrupted"
     INTERNAL_ERROR = "internal_error"
 
@@ -385,6 +387,18 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
             _RESPONSE,
             "The agent used all the steps that it may take in one response.",
             "Ask for less at once.",
+        ),
+        ErrorRow(
+            _C.ANSWER_TOO_LONG,
+            _RESPONSE,
+            "The answer has more characters than one response keeps; the text so far is kept.",
+            "Ask for less at once, or set max_tokens.",
+        ),
+        ErrorRow(
+            _C.INVALID_TOOL_RESULT,
+            _RESPONSE,
+            "The model refused the request that carried the client's tool.result.",
+            "Send a result that the model takes: plain text, or media of the agent's capabilities.",
         ),
         ErrorRow(
             _C.INTERRUPTED,

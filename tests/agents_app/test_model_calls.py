@@ -190,7 +190,7 @@ def test_an_answer_without_an_end_is_stopped(
     monkeypatch.setattr(runtime, "ANSWER_CHARS", 1000)
     with provider(answer) as wire:
         model_agent(wire.url)
-        frames, error = failed(asking(dial), "provider_error")
+        frames, error = failed(asking(dial), "answer_too_long")
     assert error["message"] == "model wrote more than 1000 characters and was stopped."
     if kind == "content":
         assert text_of(frames) == kept_text() == "more " * 201

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agents_app import scripts
+from agents_app import runtime, scripts
 from payments_app import limits
 from sessions_app.prices import CAUSES, Cause
 from tests.client import TERMINAL, Frame, wait_until
 from tests.sessions_app.test_payments import clean, earned, priced, rich, usd
 from uamp import ERROR_CODES, ErrorCode
-from upp.providers.scripted import Call, Pause, Step, Text
+from upp import ErrorCode as ProviderErrorCode
+from upp import ToolResultMessage, UPPError
+from upp.providers.scripted import Call, Fail, Pause, Step, Text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -52,11 +54,31 @@ async def called_once(_agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[
         yield Text("Too late")
 
 
+async def refusing(_agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
+    """Call the client's tool and refuse its result; where that is fine, refuse the next request."""
+    results = [str(one) for one in request.messages if isinstance(one, ToolResultMessage)]
+    if len(results) == 1 and "fine" in results[0]:
+        yield Call(name="nothing", arguments={})
+    elif results:
+        yield Fail(UPPError("no such thing", code=ProviderErrorCode.INVALID_REQUEST))
+    else:
+        yield Text("Nearly all of it. ")
+        yield Call(name="search", arguments={})
+
+
+async def endless(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
+    """Write more than an answer may have."""
+    for _ in range(20):
+        yield Text("Nearly all of it. ")
+
+
 @pytest.fixture
 def ask(dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Ask an agent that plays a script, costs 1 an answer, and may take that without asking."""
     monkeypatch.setitem(scripts.SCRIPTS, "calling", calling)
     monkeypatch.setitem(scripts.SCRIPTS, "called-once", called_once)
+    monkeypatch.setitem(scripts.SCRIPTS, "refusing", refusing)
+    monkeypatch.setitem(scripts.SCRIPTS, "endless", endless)
 
     def _ask(script: str, **session: Any) -> tuple[Agent, UampClient]:
         agent = priced("paid", script, per_answer="1")
@@ -116,3 +138,22 @@ def test_an_answer_that_used_all_its_steps_is_charged(ask: Any) -> None:
     while (frame := client.until("tool.call", *TERMINAL)[-1])["type"] == "tool.call":
         client.send("tool.result", call_id=frame["call_id"], result="1")
     ended(agent, [frame], "too_many_steps", "1")
+
+
+def test_an_answer_that_is_too_long_is_charged(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime, "ANSWER_CHARS", 100)
+    agent, client = ask("endless")
+    ended(agent, client.until(*TERMINAL), "answer_too_long", "1")
+
+
+@pytest.mark.parametrize(
+    ("result", "code", "charged"),
+    [("bad", "invalid_tool_result", "1"), ("fine", "provider_error", "0")],
+)
+def test_a_result_that_the_model_refuses_is_the_clients(
+    ask: Any, result: str, code: str, charged: str
+) -> None:
+    agent, client = ask("refusing", tools=[SEARCH])
+    call = client.until("tool.call")[-1]
+    client.send("tool.result", call_id=call["call_id"], result=f'"{result}"')
+    ended(agent, client.until(*TERMINAL), code, charged)

@@ -577,6 +577,8 @@ SHOWN_ELSEWHERE = {
     ErrorCode.AGENT_OFFLINE: "errors: an_agent_that_runs_elsewhere_is_offline",
     ErrorCode.TIMEOUT: "errors: an_answer_that_takes_too_long_ends",
     ErrorCode.TOO_MANY_STEPS: "errors: an_agent_that_uses_all_its_steps_ends",
+    ErrorCode.ANSWER_TOO_LONG: "end_causes: an_answer_that_is_too_long_is_charged",
+    ErrorCode.INVALID_TOOL_RESULT: "end_causes: a_result_that_the_model_refuses_is_the_clients",
     ErrorCode.PROVIDER_ERROR: (
         "errors: a_provider_that_fails_in_mid_answer_leaves_one_error_and_its_text"
     ),
