@@ -32,7 +32,7 @@ from sessions_app.opening import (
     take_payment_token,
     update_session,
 )
-from sessions_app.pending_inputs import size_of
+from sessions_app.pending_inputs import may_pass, size_of
 from sessions_app.runner import TurnRequest
 from sessions_app.tasks import ring
 from uamp import ErrorCode, RemoteProtocolError
@@ -214,7 +214,7 @@ async def create_response(peer: Peer, event: ev.ResponseCreate) -> None:
         # A turn counts as one answer also where it starts none; `_admit` counts the others.
         await check_rate(peer, attached.session.principal, "responses", attached.session.wire_id)
         await _start(peer, event, attached, inputs)
-    except (RemoteProtocolError, DatabaseError, InterfaceError):
+    except Exception:
         # All of it can be sent again, under the same ids: if the turn was written after all, its
         # client is told what it led to.
         for given in inputs:
@@ -234,10 +234,24 @@ async def repeat_response(peer: Peer, event: ev.ResponseCreate) -> None:
 async def _start(
     peer: Peer, event: ev.ResponseCreate, attached: Attached, inputs: Sequence[ev.InputEvent]
 ) -> None:
-    if peer.transport == "sse":
-        kept = await database.run(services.kept_inputs, attached.session.id)
-        attached.pending_input_ids = [pk for pk, _ in kept]
+    if peer.transport != "sse":
+        await _start_with(peer, event, attached, inputs)
+        return
+    kept = await database.run(services.kept_inputs, attached.session.id)
+    attached.pending_input_ids = [pk for pk, _ in kept]
+    try:
         inputs = [uamp.decode(msgspec.json.encode(payload)) for _, payload in kept]  # type: ignore[misc]  # only inputs are kept
+        await _start_with(peer, event, attached, inputs)
+    except Exception as error:
+        if kept and not may_pass(error):
+            # Kept, they would have every later turn of the session refused as well.
+            await database.run(services.discard_inputs, attached.pending_input_ids)
+        raise
+
+
+async def _start_with(
+    peer: Peer, event: ev.ResponseCreate, attached: Attached, inputs: Sequence[ev.InputEvent]
+) -> None:
     request = TurnRequest(
         session=attached.session,
         event_id=event.event_id or new_event_id(),
@@ -253,13 +267,7 @@ async def _start(
         if isinstance(given, ev.InputText) and given.payment_token:
             await take_payment_token(attached.session, given.payment_token)
     listener = None if peer.transport == "sse" else attached.listener
-    try:
-        started = await runner.start_response(request, listener)
-    except RemoteProtocolError as refusal:
-        if refusal.code == ErrorCode.EVENT_TOO_LARGE and attached.pending_input_ids:
-            # Kept, they would make every later turn of the session too large as well.
-            await database.run(services.discard_inputs, attached.pending_input_ids)
-        raise
+    started = await runner.start_response(request, listener)
     peer.has_begun = peer.has_begun or bool(started.response_ids)
     if started.repeated:
         await _tell_again(peer, event, attached, started.response_ids)

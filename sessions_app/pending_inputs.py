@@ -2,7 +2,8 @@
 
 Counted are a session's inputs, and the bytes of all inputs that wait on a connection, and in this
 process for one person or for the visitors of one address. Inputs over HTTP wait in rows
-(`services.keep_input`), with the same limits.
+(`services.keep_input`), with the same limits. A turn that is refused drops its inputs; over HTTP
+they wait on where the refusal has a `retry_after`, so that the same `response.create` finds them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 from django.conf import settings
+from django.db import InterfaceError, OperationalError
 
+from chat_app.problems import is_out_of_space
 from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
@@ -36,6 +39,13 @@ def too_many(message: str = "Too many inputs wait. Send response.create.") -> Re
 def too_large(limit: int) -> RemoteProtocolError:
     """Return the refusal of an input whose bytes have no room beside those that wait."""
     return too_many(f"The inputs that wait have at most {limit} bytes. Send response.create.")
+
+
+def may_pass(error: Exception) -> bool:
+    """Return whether a turn that was refused may be taken a little later, with the same inputs."""
+    if isinstance(error, RemoteProtocolError):
+        return "retry_after" in (error.details or {})
+    return isinstance(error, OperationalError | InterfaceError) or is_out_of_space(error)
 
 
 class ConnectionBytes:

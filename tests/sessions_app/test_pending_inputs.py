@@ -11,6 +11,7 @@ import pytest
 
 from chat_app.models import Message
 from sessions_app import pending_inputs
+from sessions_app.models import PendingInput
 from tests.client import new_event
 from tests.house import counted_rows
 
@@ -163,3 +164,60 @@ def test_a_turn_whose_text_is_too_large_is_refused_before_anything_is_written(
     again = events[:1] if case != "history" else [new_event("input.text", text=HALF)]
     assert send([*again, new_event("input.file", **file_of(8 * KIB))]) == ""
     assert Message.objects.filter(role="user").count() == 1
+
+
+BAD_IMAGE = {"image": base64.b64encode(b"no picture").decode(), "format": "png"}
+REFUSED_TURNS: dict[str, tuple[str, dict[str, Any]]] = {
+    "invalid_media": ("input.image", BAD_IMAGE),
+    "content_not_found": (
+        "input.file",
+        {
+            "file": {"url": "/api/content/00000000-0000-4000-8000-000000000000"},
+            "filename": "a.txt",
+            "mime_type": "text/plain",
+        },
+    ),
+}
+
+
+@pytest.fixture
+def over_http(web: httpx.Client, alice: Person) -> Any:
+    """Send an event of a session over HTTP, and return the status and the code of a refusal."""
+    create = new_event("session.create", session={}, agent="echo")
+    created = web.post("/events", json=create, headers=alice.headers)
+    headers = {**alice.headers, "X-Session-ID": created.headers["X-Session-ID"]}
+
+    def send(kind: str, **fields: Any) -> str:
+        answer = web.post("/events", json=new_event(kind, **fields), headers=headers)
+        return "" if answer.is_success else str(answer.json()["code"])
+
+    return send
+
+
+@pytest.mark.parametrize("code", REFUSED_TURNS)
+def test_a_session_whose_turn_was_refused_goes_on(over_http: Any, code: str) -> None:
+    kind, fields = REFUSED_TURNS[code]
+    assert over_http(kind, **fields) == ""
+    assert over_http("response.create") == code
+    assert not PendingInput.objects.exists()
+    assert over_http("input.text", text="Hello") == ""
+    assert over_http("response.create") == ""
+    assert Message.objects.get(role="user").content == "Hello"
+
+
+def test_inputs_that_cannot_be_read_do_not_keep_their_session(over_http: Any) -> None:
+    assert over_http("input.text", text="Hello") == ""
+    PendingInput.objects.update(payload={"type": "input.text", "text": 7})
+    assert over_http("response.create") != ""
+    assert not PendingInput.objects.exists()
+
+
+def test_a_turn_that_may_be_taken_later_keeps_its_inputs(
+    over_http: Any, settings: Settings
+) -> None:
+    assert over_http("input.text", text="Hello") == ""
+    room, settings.UAMP_RUNS_PER_PROCESS = settings.UAMP_RUNS_PER_PROCESS, 0
+    assert over_http("response.create") == "busy"
+    settings.UAMP_RUNS_PER_PROCESS = room
+    assert over_http("response.create") == ""
+    assert Message.objects.get(role="user").content == "Hello"
