@@ -40,6 +40,8 @@ class Principal:
     """Who acts: a person (through a browser or a key), or an anonymous visitor.
 
     `web_session` is the key of the Django session in which a person signed in; it is a credential.
+    `repeat` begins the ids of the sessions of a visitor's paid batch, so that the same batch finds
+    them: it cannot be guessed (`views.batch_repeats`).
     """
 
     key: str
@@ -49,6 +51,7 @@ class Principal:
     expires_at: datetime | None = None
     address: str = ""
     web_session: str = field(default="", repr=False)
+    repeat: str = field(default="", repr=False)
 
     @property
     def is_anonymous(self) -> bool:

@@ -86,12 +86,14 @@ def open_session(
             msgspec.to_builtins(create.client_capabilities) if create.client_capabilities else None
         ),
     )
+    repeat_id = _repeat_id(principal, create.session.id)
+    row.pk = repeat_id or row.pk
     row.opened_seq = row.chat.last_seq
     try:
         with transaction.atomic():
             row.save(force_insert=True)
     except IntegrityError:
-        if client_id:
+        if client_id or repeat_id:
             raise _session_exists() from None  # another connection of theirs was faster
         raise
     return open_session_of(row, principal)
@@ -115,6 +117,12 @@ def _client_id(principal: Principal, suggested: str | None) -> str:
             ErrorCode.INVALID_EVENT, "A session id has at most 64 letters, digits, '-', '_', '.'."
         )
     return suggested
+
+
+def _repeat_id(principal: Principal, suggested: str | None) -> str:
+    """Return the id that the server gave a session of a visitor's batch; else ""."""
+    known = principal.repeat and suggested and suggested.startswith(principal.repeat)
+    return suggested if known and principal.is_anonymous and suggested else ""
 
 
 def _agent_of_session(

@@ -6,6 +6,7 @@ over HTTP, and is called from a thread that may wait, outside a transaction.
 """
 
 from payments_app.x402.accepting import Accepted, PaymentNotTaken, accept
+from payments_app.x402.headers import sent
 from payments_app.x402.offers import required_headers, requirements
 
-__all__ = ["Accepted", "PaymentNotTaken", "accept", "required_headers", "requirements"]
+__all__ = ["Accepted", "PaymentNotTaken", "accept", "required_headers", "requirements", "sent"]

@@ -38,13 +38,39 @@ class Offered:
     document: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """A payment as it stands in a header; a token is a secret, what is on a chain is not."""
+
+    value: str = field(repr=False)
+    is_secret: bool
+
+
 def offered(headers: Mapping[str, str]) -> Offered | None:
     """Return the payment of a request, or None when it has none; raises BadHeader."""
+    name, value = _counts(headers)
+    return _read(value, only_token=name == "x-payment-token") if value else None
+
+
+def sent(headers: Mapping[str, str]) -> Sent | None:
+    """Return the payment of a request as it was sent; None where there is none, or a bad one."""
+    try:
+        offer = offered(headers)
+    except BadHeader:
+        # It is refused when it is to pay.
+        return None
+    if offer is None:
+        return None
+    return Sent(value=_counts(headers)[1], is_secret=offer.scheme == "token")
+
+
+def _counts(headers: Mapping[str, str]) -> tuple[str, str]:
+    """Return the header that counts, with its value."""
     named = {name.lower(): value for name, value in headers.items()}
     for name in HEADERS:
         if value := named.get(name, "").strip():
-            return _read(value, only_token=name == "x-payment-token")
-    return None
+            return name, value
+    return "", ""
 
 
 def token_beside(headers: Mapping[str, str]) -> str:

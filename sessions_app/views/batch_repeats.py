@@ -2,19 +2,30 @@
 
 The key and the bytes of the body name the session, so that the same request finds it and another
 request under the same key does not. Events without an id get one of the key: what they led to the
-first time is their answer, and is paid once. A visitor's session has no name that a client may
-choose; for visitors the header has no meaning.
+first time is their answer, and is paid once.
+
+A visitor has no name, and their session is open to whoever knows its id. Their paid batch is known
+by its key, its body and its payment, in a digest with the server's secret: its id can be computed
+by the server alone, and is told to who sends all three. A token is a secret. A payment on a chain
+can be read by everybody, so that it counts together with the address that it comes from. For a
+visitor's batch without a payment the header has no meaning: another visitor could send the same.
 """
 
 from __future__ import annotations
 
 import hashlib
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from django.utils.crypto import salted_hmac
+
+from payments_app import x402
 from sessions_app.opening import find_session
 
 if TYPE_CHECKING:
+    from django.http import HttpRequest
+
     from sessions_app.auth import Principal
 
 HEADER: Final = "Idempotency-Key"
@@ -22,13 +33,46 @@ _NAMESPACE: Final = uuid.UUID("5f0d8f4a-6a0f-5b8e-9c53-0f6f8f2f6f5d")
 
 
 async def under_key(
-    key: str, principal: Principal, body: bytes, events: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """Return the events of a batch as they are to be taken; unchanged where there is no key."""
-    if not key or principal.is_anonymous:
-        return events
-    digest = hashlib.sha256(b"\n".join((key.encode(), body))).hexdigest()
-    return [await _named(event, principal, digest, place) for place, event in enumerate(events)]
+    request: HttpRequest, principal: Principal, events: list[dict[str, Any]]
+) -> tuple[Principal, list[dict[str, Any]]]:
+    """Return who sends a batch and its events, as they are to be taken; unchanged without a key."""
+    key = request.headers.get(HEADER, "")
+    if not key:
+        return principal, events
+    said = b"\n".join((key.encode(), request.body))
+    if principal.is_anonymous:
+        payment = _payment(request, principal, events)
+        if not payment:
+            return principal, events
+        whole = b"\n".join((*payment, said))
+        digest = salted_hmac(__name__, whole, algorithm="sha256").hexdigest()
+        principal = replace(principal, repeat=_session_id(digest, ""))
+    else:
+        digest = hashlib.sha256(said).hexdigest()
+    named = [await _named(event, principal, digest, place) for place, event in enumerate(events)]
+    return principal, named
+
+
+def _payment(
+    request: HttpRequest, principal: Principal, events: list[dict[str, Any]]
+) -> tuple[bytes, ...]:
+    """Return what a visitor pays a batch with; nothing where the batch brings no payment."""
+    if any(event.get("token") for event in events):
+        # Its sessions are a person's.
+        return ()
+    sent = x402.sent(request.headers)
+    beside = request.GET.get("payment_token", "")
+    if sent is None and not beside and not any(event.get("payment_token") for event in events):
+        return ()
+    # A token in an event is in the body.
+    shown = [beside] if sent is None else [beside, sent.value]
+    if sent is not None and not sent.is_secret:
+        shown.append(principal.address)
+    return tuple(hashlib.sha256(one.encode()).digest() for one in shown)
+
+
+def _session_id(digest: str, place: int | str) -> str:
+    return f"batch-{digest[:40]}-{place}"
 
 
 async def _named(
@@ -37,9 +81,12 @@ async def _named(
     named = {"event_id": str(uuid.uuid5(_NAMESPACE, f"{digest}:{place}")), **event}
     session = event.get("session") or {}
     opens = event.get("type") == "session.create" and not event.get("resume")
-    if not opens or not isinstance(session, dict) or session.get("id"):
+    if not opens or not isinstance(session, dict):
         return named
-    session_id = f"batch-{digest[:40]}-{place}"
+    if session.get("id") and not principal.is_anonymous:
+        # A visitor's choice of an id counts for nothing.
+        return named
+    session_id = _session_id(digest, place)
     named["session"] = {**session, "id": session_id}
     known = await find_session(session_id, principal)
     if known is not None:

@@ -161,8 +161,7 @@ async def _batch_of(request: HttpRequest) -> tuple[Line, list[dict[str, Any]]]:
     principal = await principal_of(request)
     events = _events_of(request.body, uamp.DEFAULT_LIMITS)
     await count_events(request, principal, max(1, len(events)))
-    key = request.headers.get(batch_repeats.HEADER, "")
-    events = await batch_repeats.under_key(key, principal, request.body, events)
+    principal, events = await batch_repeats.under_key(request, principal, events)
     line = Line(request, principal, "batch")
     named = {str(event["session_id"]) for event in events if event.get("session_id")}
     named -= {_opened_by(event) for event in events}

@@ -14,14 +14,14 @@ from payments_app import services as ledger
 from payments_app import tokens
 from payments_app.models import Transfer
 from payments_app.money import Money
-from sessions_app.models import Response
+from sessions_app.models import Response, Session
 from tests.client import Frame, new_event, output_text, wait_until
 from tests.house import person, quick_agent
 from upp import LLMRequest, ToolResultMessage
 from upp.providers.scripted import Call, Step, Text
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
 
     from agents_app.selectors import AgentSpec
     from tests.house import Dial, Person
@@ -134,3 +134,87 @@ def test_a_batch_that_is_sent_again_under_its_key_is_paid_once(
     others.add(sent(turn, **bob.headers))
     assert len(others | {first}) == 4
     wait_until(lambda: Transfer.objects.filter(kind="answer").count() == 4)
+
+
+@pytest.fixture
+def paid(demo: object, alice: Person) -> Callable[..., str]:
+    """Make an agent that costs a quarter; return a function that issues tokens of a dollar."""
+    agent = quick_agent("paid", "echo")
+    agent.pricing = {"per_answer": "0.25"}
+    agent.save()
+    account = ledger.account_of_user(alice.user.pk).id
+    amount = Money.parse("10", "USD")
+    ledger.top_up(key="x", account=account, amount=amount, provider="tests", external_id="x")
+
+    def issue(key: str) -> str:
+        dollar = Money.parse("1")
+        return tokens.issue(key=key, user_id=alice.user.pk, amount=dollar, expires_in=600).token
+
+    return issue
+
+
+SAID: list[Frame] = [
+    {"type": "session.create", "uamp_version": "1.0", "session": {}, "agent": "paid"},
+    {"type": "input.text", "text": "once"},
+    {"type": "response.create"},
+]
+
+
+def response_of(answer: httpx.Response) -> str:
+    """Return the response that a batch led to, and check its answer."""
+    assert answer.status_code == httpx.codes.OK, answer.text
+    (done,) = [frame for frame in answer.json() if frame["type"] == "response.done"]
+    return str(done["response_id"])
+
+
+@pytest.mark.parametrize("where", ["header", "query", "session", "input"])
+def test_a_visitors_batch_that_is_sent_again_is_paid_once(
+    web: httpx.Client, paid: Callable[..., str], where: str
+) -> None:
+    secret = paid("one")
+
+    def sent(token: str = secret, key: str = "one", text: str = "once") -> str:
+        create, given, ask = SAID
+        given = {**given, "text": text}
+        headers, path = {"Idempotency-Key": key}, "/uamp"
+        match where:
+            case "header":
+                headers["X-PAYMENT"] = token
+            case "query":
+                path = f"/uamp?payment_token={token}"
+            case "session":
+                create = {**create, "payment_token": token}
+            case "input":
+                given = {**given, "payment_token": token}
+        return response_of(web.post(path, json=[create, given, ask], headers=headers))
+
+    first = sent()
+    assert sent() == first
+    assert Response.objects.count() == 1
+    others = {sent(paid("two")), sent(key="two"), sent(text="twice")}
+    assert len(others | {first}) == 4
+    wait_until(lambda: Transfer.objects.filter(kind="answer").count() == 4)
+
+
+def test_a_visitor_without_a_payment_hears_nothing_of_anothers_batch(
+    web: httpx.Client, paid: Callable[..., str]
+) -> None:
+    quick_agent("free", "echo")
+    key = {"Idempotency-Key": "1"}
+    free = [{**SAID[0], "agent": "free"}, *SAID[1:]]
+    answers = [web.post("/uamp", json=free, headers=key) for _ in range(2)]
+    assert len({response_of(answer) for answer in answers}) == 2
+    response_of(web.post("/uamp", json=SAID, headers={**key, "X-PAYMENT": paid("one")}))
+    for payment in ({}, {"X-PAYMENT": "nonsense"}, {"X-PAYMENT": "ptok_nobody"}):
+        refused = web.post("/uamp", json=SAID, headers={**key, **payment})
+        assert refused.status_code == httpx.codes.PAYMENT_REQUIRED
+    assert Response.objects.count() == 3
+
+
+def test_a_visitor_chooses_no_session_id(web: httpx.Client, paid: Callable[..., str]) -> None:
+    chosen = f"batch-{'0' * 40}-0"
+    create = {**SAID[0], "session": {"id": chosen}}
+    headers = {"Idempotency-Key": "1", "X-PAYMENT": paid("one")}
+    answers = [web.post("/uamp", json=[create, *SAID[1:]], headers=headers) for _ in range(2)]
+    assert len({response_of(answer) for answer in answers}) == 1
+    assert not Session.objects.filter(pk=chosen).exists()
