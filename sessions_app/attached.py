@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from sessions_app.feed import TERMINAL
+
 if TYPE_CHECKING:
     import asyncio
     from datetime import datetime
@@ -27,6 +29,8 @@ class SessionListener:
         self._peer = peer
         self._feed = feed
         self.runs: dict[str, Run] = {}
+        # Those of them that have said their end.
+        self._over: set[str] = set()
         # What was heard straight from its runner is not heard again from the group.
         self._told: OrderedDict[str, None] = OrderedDict()
 
@@ -50,8 +54,9 @@ class SessionListener:
 
     def frame(self, response_id: str, frame: str) -> None:
         """See runner.Listener."""
-        del response_id
-        self._peer.put(partial(self._feed.direct, frame))
+        # What is said after the end, as a balance, is sent in any case.
+        before_end = "" if response_id in self._over else response_id
+        self._peer.put(partial(self._feed.direct, frame, before_end))
 
     def event(self, seq: int, event_type: str, response_id: str, frame: str) -> None:
         """See runner.Listener."""
@@ -59,11 +64,14 @@ class SessionListener:
             self._told[response_id] = None
             if len(self._told) > TOLD_REMEMBERED:
                 self._told.popitem(last=False)
+        if event_type in TERMINAL:
+            self._over.add(response_id)
         self._peer.put(partial(self._feed.event, seq, event_type, response_id, frame))
 
     def ended(self, response_id: str) -> None:
         """See runner.Listener."""
         self.runs.pop(response_id, None)
+        self._over.discard(response_id)
         self._peer.wake()
 
 

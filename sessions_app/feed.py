@@ -7,6 +7,7 @@ so that a lost layer message, a new socket and a slow one are all the same case.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 Reading: TypeAlias = "Coroutine[Any, Any, None]"
 
 PAGE: Final = 256
+ENDED_REMEMBERED: Final = 256
 TERMINAL: Final = frozenset({"response.done", "response.error", "response.cancelled"})
 # What a session that did not name a chat hears of the chat that is its own: the turns, as UAMP
 # §3.1 draws them, whichever connection or HTTP request asked for them.
@@ -85,6 +87,8 @@ class Feed:
         self._is_full = is_full
         # Running responses, and how many code points of each were sent.
         self._sent: dict[str, int] = {}
+        # Responses whose end was sent lately: reading the log overtakes frames that are queued.
+        self._ended: OrderedDict[str, None] = OrderedDict()
 
     # --- Live ---
 
@@ -140,9 +144,13 @@ class Feed:
         if self.chat_scoped or response_id:
             self._emit(text, None)
 
-    def direct(self, text: str) -> None:
-        """Send an event that is not kept, straight from a runner."""
-        self._emit(text, None)
+    def direct(self, text: str, response_id: str = "") -> None:
+        """Send an event that is not kept, straight from a runner.
+
+        One that its response said before its end is dropped where the end was sent already.
+        """
+        if response_id not in self._ended:
+            self._emit(text, None)
 
     # --- Catching up ---
 
@@ -213,6 +221,9 @@ class Feed:
         the client may have a part.
         """
         sent = self._sent.pop(response_id, None)
+        self._ended[response_id] = None
+        if len(self._ended) > ENDED_REMEMBERED:
+            self._ended.popitem(last=False)
         if event_type == "response.error" or (replay and sent == 0):
             return
         at = sent or 0

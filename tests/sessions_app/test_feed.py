@@ -25,6 +25,8 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
+    from tests.client import Frame
+
 CHAT = "chat_1"
 Told = tuple[str, tuple[Any, ...]]
 
@@ -140,6 +142,7 @@ class Reader:
         self.story = Story(after=cursor)
         self.first = cursor
         self.replays = False
+        self.frames: list[Frame] = []
         self.world = world
         self.feed = Feed(
             chat_id=CHAT, cursor=cursor, source=world, emit=self.take, chat_scoped=chat_scoped
@@ -148,6 +151,7 @@ class Reader:
     def take(self, text: str, seq: int | None) -> None:
         """Take a frame."""
         said = json.loads(text)
+        self.frames.append(said)
         assert said.get("seq") == seq
         if said["type"] in TERMINAL and said["type"] != "response.error":
             # Deltas add up to the output; only a replay may have none at all.
@@ -226,6 +230,27 @@ class Play:
         elif name != "hear":
             happen: Callable[..., None] = getattr(world, name)
             happen(*fields)
+
+
+def test_nothing_of_a_response_is_sent_after_its_end_was_read_from_the_log() -> None:
+    world = World()
+    reader = Reader(world, cursor=0)
+    world.begin()
+    (response_id,) = world.texts
+    reader.hear(world.told[-1], from_the_group=False)
+    usage = frame(ev.UsageDelta(response_id=response_id, delta=uamp.UsageStats(input_tokens=3)))
+    reader.feed.direct(usage, response_id)
+    world.end(0, 0)
+    # What is queued is sent after a reading that was queued before it, and the log has the end.
+    finish(reader.feed.catch_up())
+    reader.feed.direct(usage, response_id)
+    reader.feed.direct(frame(ev.PaymentBalance(balance="1", currency="USD")))
+    assert [f["type"] for f in reader.frames] == [
+        "response.created",
+        "usage.delta",
+        "response.done",
+        "payment.balance",
+    ]
 
 
 @settings(max_examples=400, deadline=None)
