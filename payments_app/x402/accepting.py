@@ -45,12 +45,14 @@ def accept(
     requirement: Mapping[str, Any],
     *,
     user_id: int | None = None,
+    visitor: str = "",
     secret: str = "",
 ) -> Accepted | None:
     """Take the payment of a request for what `requirements` returned; None when it brings none.
 
-    `user_id` is the signed-in person who sends it. `secret` is that of an Accepted of the same
-    request, whose payment is taken once more; X-Payment-Token beside a payment has the same effect.
+    `user_id` is the signed-in person who sends it, `visitor` the name of a visitor's address.
+    `secret` is that of an Accepted of the same request, whose payment is taken once more;
+    X-Payment-Token beside a payment has the same effect.
     Raises PaymentNotTaken. Called outside a transaction: `exact` asks the facilitator.
     """
     try:
@@ -65,7 +67,7 @@ def accept(
         case "exact":
             try:
                 shown = secret or token_beside(headers)
-                sender = exact.Sender(user_id=user_id, secret=shown)
+                sender = exact.Sender(user_id=user_id, visitor=visitor, secret=shown)
                 return _exact(offer, requirement, sender)
             except tokens.TokenRefused as error:
                 raise PaymentNotTaken(error.code, str(error)) from error

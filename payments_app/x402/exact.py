@@ -4,9 +4,10 @@ A payment is its payer's authorization, named by network, asset, payer and nonce
 receipt, credited once, into a token made for it. The receipt is written after the payment was
 verified and before it is settled. An answer that is late, doubled, lost, or a 500 after the money
 moved leaves the receipt `submitted`; the same payment again asks again and finds what became of it.
-A credited payment is taken once, because everybody can read it on the chain and repeat it. After
-that it is taken only from the person who sent it first, or together with the secret of its token,
-which the first answer carries.
+A payment is its first sender's, because everybody can read it on the chain and repeat it. Until it
+was taken, that is the signed-in person, or the visitor of the same address with the same document.
+A credited payment is taken once. After that it is taken only from the person who sent it first, or
+together with the secret of its token, which the first answer carries.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.utils.crypto import salted_hmac
 from pydantic import ValidationError
 from x402.schemas.payments import PaymentPayload, PaymentRequirements
 from x402.schemas.v1 import PaymentPayloadV1, PaymentRequirementsV1
@@ -61,9 +64,13 @@ class Paid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sender:
-    """Who sends a payment: a signed-in person, and the secret that came beside the payment."""
+    """Who sends a payment: a signed-in person, or a visitor, named by their address.
+
+    `secret` is what came beside the payment.
+    """
 
     user_id: int | None = None
+    visitor: str = ""
     secret: str = field(default="", repr=False)
 
 
@@ -81,6 +88,8 @@ class _Payment:
     amount: Money
     agent: str
     sender: Sender
+    # Which visitor sent this document; None for a person.
+    visitor: str | None
 
     @property
     def account_id(self) -> int:
@@ -91,8 +100,9 @@ class _Payment:
 def take(offer: Offered, requirement: Mapping[str, Any], sender: Sender) -> Paid:
     """Have a payment verified and settled, and credit it once.
 
-    Raises PaymentNotTaken: `payment_used` for one that was taken before, unless its sender is
-    the person who sent it first or shows the secret of its token.
+    Raises PaymentNotTaken: `payment_used` for one that another sender sent first, and for one that
+    was taken before, unless its sender is the person who sent it first or shows the secret of its
+    token.
     """
     payment = _read(offer, requirement, sender)
     receipt = _receipt(payment)
@@ -115,9 +125,18 @@ def _receipt(payment: _Payment) -> Receipt | None:
     if receipt.payload.get("sha256") != payment.sha256:
         # Known, but not with this signature: somebody repeats what they saw on the chain.
         raise PaymentNotTaken("token_invalid", "This payment is known with another signature.")
-    if receipt.payload.get("user") is not None and not _is_senders(payment, receipt):
+    if not (_is_senders(payment, receipt) or _is_of_visitor(payment, receipt)):
         raise _used()
     return receipt
+
+
+def _is_of_visitor(payment: _Payment, receipt: Receipt) -> bool:
+    """Return whether the visitor who sent a payment first sends it again, as it was.
+
+    What was not taken yet has given them no secret to show.
+    """
+    first = receipt.payload.get("visitor")
+    return first is not None and first == payment.visitor
 
 
 def _is_senders(payment: _Payment, receipt: Receipt) -> bool:
@@ -181,7 +200,15 @@ def _read(offer: Offered, requirement: Mapping[str, Any], sender: Sender) -> _Pa
         amount=offers.from_chain(atomic, demanded.asset),
         agent=str(requirement["agent"]),
         sender=sender,
+        visitor=_visitor(sender, offer) if sender.user_id is None else None,
     )
+
+
+def _visitor(sender: Sender, offer: Offered) -> str:
+    """Return a name for a visitor and the document that they sent; their address is not kept."""
+    document = msgspec.json.encode(offer.document, order="deterministic")
+    whole = b"\n".join((sender.visitor.encode(), document))
+    return salted_hmac(__name__, whole, algorithm="sha256").hexdigest()
 
 
 def _wanted(
@@ -225,6 +252,7 @@ def _note(payment: _Payment) -> None:
             "sha256": payment.sha256,
             "payer": payment.payer,
             "user": payment.sender.user_id,
+            "visitor": payment.visitor,
         },
     )
 
@@ -299,7 +327,8 @@ def _credit(payment: _Payment, answer: SettleResponse) -> Paid:
 def _again(payment: _Payment, receipt: Receipt) -> Paid:
     """Return a payment that was credited before, to its sender; raises PaymentNotTaken."""
     if not _is_senders(payment, receipt):
-        # An operator may have credited it, who had looked on the chain: then nobody took it yet.
+        # An operator may have credited it, who had looked on the chain: then its visitor did not
+        # take it yet.
         try:
             with transaction.atomic():
                 _make_token(payment)

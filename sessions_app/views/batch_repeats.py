@@ -67,7 +67,7 @@ def _payment(
     # A token in an event is in the body.
     shown = [beside] if sent is None else [beside, sent.value]
     if sent is not None and not sent.is_secret:
-        shown.append(principal.address)
+        shown.append(principal.counted_as)
     return tuple(hashlib.sha256(one.encode()).digest() for one in shown)
 
 

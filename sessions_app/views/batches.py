@@ -123,6 +123,7 @@ class _Till:
                     dict(self._request.headers),
                     body,
                     user_id=session.principal.user_id,
+                    visitor=self._peer.principal.counted_as,
                     secret=self._secret,
                 ),
             )

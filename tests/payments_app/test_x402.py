@@ -337,6 +337,41 @@ def test_a_payment_that_a_person_sent_is_not_another_ones_before_it_is_credited(
     assert str(done.available) == PRICE
 
 
+@pytest.mark.parametrize("credited", [False, True], ids=["submitted", "credited"])
+@pytest.mark.parametrize("thief", ["another address", "a person", "another form", "a token"])
+def test_a_visitors_payment_is_not_another_ones_before_it_was_taken(
+    chain: Facilitator, thief: str, *, credited: bool
+) -> None:
+    """The money moved and the answer was lost: the chain shows the payment to everybody."""
+    headers = signed(demand())
+    chain.mode = "500 after settling"
+    with pytest.raises(PaymentNotTaken, match="Send the same payment again"):
+        ours.accept(headers, demand(), visitor="192.0.2.1")
+    if credited:
+        client = Client()
+        client.force_login(factories.superuser())
+        page = reverse("admin:payments_app_receipt_operate", args=[Receipt.objects.get().pk])
+        assert client.post(page, {"key": "k", "reason": "seen on the chain"}).status_code == 302
+    chain.mode = "ok"
+    shown, sender = dict(headers), {"visitor": "192.0.2.1"}
+    match thief:
+        case "another address":
+            sender["visitor"] = "192.0.2.2"
+        case "a token":
+            shown["X-Payment-Token"], sender["visitor"] = issue(rich()).token, "192.0.2.2"
+        case "another form":
+            document = json.loads(base64.b64decode(headers["PAYMENT-SIGNATURE"]))
+            document["resource"]["description"] = "Another answer"
+            shown = {"PAYMENT-SIGNATURE": encoded(document)}
+    with pytest.raises(PaymentNotTaken) as caught:
+        ours.accept(shown, demand(), user_id=7 if thief == "a person" else None, **sender)
+    assert caught.value.code == "payment_used"
+    done = ours.accept(headers, demand(), visitor="192.0.2.1")
+    assert done is not None
+    assert str(done.available) == PRICE
+    assert services.audit().clean
+
+
 def test_a_known_authorization_with_another_signature_is_refused(chain: Facilitator) -> None:
     headers = signed(demand())
     taken(headers)

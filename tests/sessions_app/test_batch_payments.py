@@ -306,6 +306,40 @@ def test_a_payment_whose_answer_failed_is_the_payers_alone(
     assert ledger.audit().clean
 
 
+def test_a_visitors_batch_again_has_its_answer_at_its_own_address_alone(
+    demo: ServerAddress, web: httpx.Client, agent: Agent, settings: Settings
+) -> None:
+    """Everybody can read the payment; who guesses the key and the body hears nothing elsewhere."""
+    with (
+        facilitator.running() as chain,
+        httpx.Client(
+            base_url=demo.http, transport=httpx.HTTPTransport(local_address="127.0.0.2")
+        ) as elsewhere,
+    ):
+        settings.UAMP_X402_FACILITATOR = chain.url
+        settings.UAMP_X402_PAY_TO = "0x" + "ab" * 20
+        client = x402ClientSync()
+        client.register("eip155:*", ExactEvmScheme(Account.create()))
+        demand: Any = decode_payment_required_header(ask(web).headers["PAYMENT-REQUIRED"])
+        demand.accepts = [one for one in demand.accepts if one.scheme == "exact"]
+        made = client.create_payment_payload(demand)
+        text = made.model_dump_json(by_alias=True, exclude_none=True)
+        sent = {
+            "PAYMENT-SIGNATURE": base64.b64encode(text.encode()).decode(),
+            "Idempotency-Key": "1",
+        }
+        answers = [ask(web, **sent) for _ in range(2)]
+        refused = ask(elsewhere, **sent)
+        assert chain.asked["settle"] == 1
+    assert [answer.status_code for answer in answers] == [httpx.codes.OK] * 2
+    done = [f["response_id"] for a in answers for f in frames_of(a) if f["type"] == "response.done"]
+    assert len(done) == 2
+    assert len(set(done)) == 1
+    assert refused.status_code == httpx.codes.PAYMENT_REQUIRED
+    assert refused.json()["code"] == "payment_used"
+    wait_until(lambda: earned(agent) == "0.25")
+
+
 def test_a_payment_on_a_chain_pays_all_turns_of_its_batch(
     web: httpx.Client, agent: Agent, settings: Settings
 ) -> None:
