@@ -112,6 +112,8 @@ class _ChildProcess:
             stdout=subprocess.PIPE,
             cwd=_ROOT,
             env={"PATH": os.defpath, "PYTHONPATH": str(_ROOT)},
+            # Ctrl-C in the terminal is for the parent, which ends the process itself.
+            start_new_session=True,
         )
         try:
             self._read(time.monotonic() + START_SECONDS)  # _READY
