@@ -6,11 +6,17 @@ import sys
 
 
 def main() -> None:
-    """Run the command that the arguments name."""
+    """Run the command that the arguments name; a setting that cannot be used is one line."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "uamp_project.settings")
-    from django.core.management import execute_from_command_line  # noqa: PLC0415 after the setting
+    from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415 after the setting
+    from django.core.management import execute_from_command_line  # noqa: PLC0415 as above
 
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:
+        if "--traceback" in sys.argv:
+            raise
+        sys.exit(f"ImproperlyConfigured: {error}")
 
 
 if __name__ == "__main__":

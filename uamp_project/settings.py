@@ -4,15 +4,24 @@ Every variable that is read here is described in docs/settings.md.
 """
 
 import contextlib
-import json
 import os
 import secrets
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import dj_database_url
 from csp.constants import NONE, SELF
+
+from uamp_project.environment import (
+    amount,
+    choice,
+    database,
+    integer,
+    items,
+    json_object,
+    networks,
+    number,
+)
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(os.environ.get("DATA_DIR", BASE_DIR / "var")).resolve()
@@ -51,8 +60,8 @@ def _secret_key() -> str:
 
 
 SECRET_KEY = _secret_key()
-ALLOWED_HOSTS = os.environ.get("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]").split(",")
-CSRF_TRUSTED_ORIGINS = [o for o in os.environ.get("TRUSTED_ORIGINS", "").split(",") if o]
+ALLOWED_HOSTS = items("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
+CSRF_TRUSTED_ORIGINS = items("TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
     "daphne",
@@ -111,13 +120,13 @@ TEMPLATES = [
 
 # --- Database -----------------------------------------------------------------------------------
 
-DB_THREADS = int(os.environ.get("DB_THREADS", "8"))
+DB_THREADS = integer("DB_THREADS", 8, least=1)
 
 
 def _database() -> dict[str, Any]:
     """Return the one database, with the options that the guarantees need."""
     if not DATABASE_URL:
-        synchronous = os.environ.get("SQLITE_SYNCHRONOUS", "FULL")
+        synchronous = choice("SQLITE_SYNCHRONOUS", "FULL", ("OFF", "NORMAL", "FULL", "EXTRA"))
         return {
             "ENGINE": "django.db.backends.sqlite3",
             "NAME": DATA_DIR / "db.sqlite3",
@@ -133,7 +142,7 @@ def _database() -> dict[str, Any]:
                 ),
             },
         }
-    config: dict[str, Any] = dict(dj_database_url.parse(DATABASE_URL, conn_max_age=0))
+    config: dict[str, Any] = database("DATABASE_URL", conn_max_age=0)
     if config["ENGINE"] == "django.db.backends.postgresql":
         config["ENGINE"] = "uamp_project.postgresql"
     config["OPTIONS"] = {
@@ -227,12 +236,10 @@ STORAGES = {
 }
 
 # The body of a request; a batch of events may carry media as base64 (uamp.Limits.frame_bytes).
-UAMP_BODY_BYTES = int(os.environ.get("UAMP_BODY_BYTES", str(12 * 1024 * 1024)))
+UAMP_BODY_BYTES = integer("UAMP_BODY_BYTES", 12 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = UAMP_BODY_BYTES
 # The bodies of all requests of one address that a process holds at once.
-UAMP_BODY_BYTES_PER_ADDRESS = int(
-    os.environ.get("UAMP_BODY_BYTES_PER_ADDRESS", str(256 * 1024 * 1024))
-)
+UAMP_BODY_BYTES_PER_ADDRESS = integer("UAMP_BODY_BYTES_PER_ADDRESS", 256 * 1024 * 1024)
 
 # --- Who may --------------------------------------------------------------------------------------
 
@@ -252,10 +259,10 @@ AUTHENTICATION_BACKENDS = [
 ]
 # Wrong passwords before signing in is paused: of one account from one address, of an account from
 # everywhere, of one address for all accounts.
-UAMP_SIGN_IN_FAILURES = int(os.environ.get("UAMP_SIGN_IN_FAILURES", "5"))
-UAMP_SIGN_IN_FAILURES_PER_ACCOUNT = int(os.environ.get("UAMP_SIGN_IN_FAILURES_PER_ACCOUNT", "20"))
-UAMP_SIGN_IN_FAILURES_PER_ADDRESS = int(os.environ.get("UAMP_SIGN_IN_FAILURES_PER_ADDRESS", "20"))
-UAMP_SIGN_IN_PAUSE_MINUTES = int(os.environ.get("UAMP_SIGN_IN_PAUSE_MINUTES", "15"))
+UAMP_SIGN_IN_FAILURES = integer("UAMP_SIGN_IN_FAILURES", 5, least=1)
+UAMP_SIGN_IN_FAILURES_PER_ACCOUNT = integer("UAMP_SIGN_IN_FAILURES_PER_ACCOUNT", 20, least=1)
+UAMP_SIGN_IN_FAILURES_PER_ADDRESS = integer("UAMP_SIGN_IN_FAILURES_PER_ADDRESS", 20, least=1)
+UAMP_SIGN_IN_PAUSE_MINUTES = integer("UAMP_SIGN_IN_PAUSE_MINUTES", 15, most=1_000_000)
 AXES_HANDLER = "uamp_project.sign_in.SignInHandler"
 AXES_LOCKOUT_CALLABLE = "uamp_project.sign_in.locked_response"
 AXES_CLIENT_IP_CALLABLE = "uamp_project.sign_in.client_address"
@@ -331,7 +338,7 @@ UAMP_DEFAULT_AGENT = os.environ.get("UAMP_DEFAULT_AGENT", "assistant")
 # Who this server is in the tokens that it signs (`iss`): its address as others know it.
 UAMP_ISSUER = os.environ.get("UAMP_ISSUER", "http://localhost:8000")
 # PEM files of the keys that sign payment tokens, the first signs; none: DATA_DIR/signing_keys.
-UAMP_SIGNING_KEYS = [p for p in os.environ.get("UAMP_SIGNING_KEYS", "").split(",") if p]
+UAMP_SIGNING_KEYS = items("UAMP_SIGNING_KEYS")
 # x402, scheme exact: who verifies and settles payments on a chain, and where the money goes.
 UAMP_X402_FACILITATOR = os.environ.get("UAMP_X402_FACILITATOR", "")
 UAMP_X402_PAY_TO = os.environ.get("UAMP_X402_PAY_TO", "")
@@ -339,16 +346,10 @@ UAMP_X402_NETWORK = os.environ.get("UAMP_X402_NETWORK", "eip155:8453")
 UAMP_X402_ASSET = os.environ.get("UAMP_X402_ASSET", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913")
 UAMP_X402_ASSET_NAME = os.environ.get("UAMP_X402_ASSET_NAME", "USD Coin")
 UAMP_X402_ASSET_VERSION = os.environ.get("UAMP_X402_ASSET_VERSION", "2")
-UAMP_X402_SECONDS = float(os.environ.get("UAMP_X402_SECONDS", "30"))
+UAMP_X402_SECONDS = number("UAMP_X402_SECONDS", 30)
 # How people put money in: providers as dotted paths, and the most of one top-up.
-UAMP_TOPUP_PROVIDERS = [
-    p
-    for p in os.environ.get(
-        "UAMP_TOPUP_PROVIDERS", "payments_app.top_ups.manual.ManualProvider"
-    ).split(",")
-    if p
-]
-UAMP_TOPUP_MAX = os.environ.get("UAMP_TOPUP_MAX", "1000")
+UAMP_TOPUP_PROVIDERS = items("UAMP_TOPUP_PROVIDERS", "payments_app.top_ups.manual.ManualProvider")
+UAMP_TOPUP_MAX = amount("UAMP_TOPUP_MAX", "1000")
 UAMP_STRIPE_KEY = os.environ.get("UAMP_STRIPE_KEY", "")
 UAMP_STRIPE_WEBHOOK_SECRET = os.environ.get("UAMP_STRIPE_WEBHOOK_SECRET", "")
 UAMP_STRIPE_API = os.environ.get("UAMP_STRIPE_API", "")
@@ -362,133 +363,126 @@ UAMP_SERVER_TOOLS = [
     "agents_app.edit_picture.edit_picture",
 ]
 # Where tools may send requests besides the public internet: "host:port", also http and private.
-UAMP_FETCH_ALLOW_HOSTS = [h for h in os.environ.get("UAMP_FETCH_ALLOW_HOSTS", "").split(",") if h]
+UAMP_FETCH_ALLOW_HOSTS = items("UAMP_FETCH_ALLOW_HOSTS")
 # One request of a tool, with its redirects: how long it may take, and how much may come.
-UAMP_FETCH_SECONDS = float(os.environ.get("UAMP_FETCH_SECONDS", "10"))
-UAMP_FETCH_BYTES = int(os.environ.get("UAMP_FETCH_BYTES", str(5 * 1024 * 1024)))
+UAMP_FETCH_SECONDS = number("UAMP_FETCH_SECONDS", 10)
+UAMP_FETCH_BYTES = integer("UAMP_FETCH_BYTES", 5 * 1024 * 1024)
 # Programs that tool sources may start (MCP over stdio), exactly as their rows name them.
-UAMP_MCP_COMMANDS = [c for c in os.environ.get("UAMP_MCP_COMMANDS", "").split(",") if c]
+UAMP_MCP_COMMANDS = items("UAMP_MCP_COMMANDS")
 # Where tool sources may be besides the public internet: "host:port", also http and private.
-UAMP_MCP_PRIVATE_HOSTS = [h for h in os.environ.get("UAMP_MCP_PRIVATE_HOSTS", "").split(",") if h]
+UAMP_MCP_PRIVATE_HOSTS = items("UAMP_MCP_PRIVATE_HOSTS")
 # Where models may be besides the public internet, and which get any key: "host:port".
-UAMP_MODEL_ALLOW_HOSTS = [h for h in os.environ.get("UAMP_MODEL_ALLOW_HOSTS", "").split(",") if h]
+UAMP_MODEL_ALLOW_HOSTS = items("UAMP_MODEL_ALLOW_HOSTS")
 # What one answer of a tool source may have.
-UAMP_MCP_RESULT_BYTES = int(os.environ.get("UAMP_MCP_RESULT_BYTES", str(16 * 1024 * 1024)))
+UAMP_MCP_RESULT_BYTES = integer("UAMP_MCP_RESULT_BYTES", 16 * 1024 * 1024)
 # On a socket with several sessions an input.text that no response.create follows within
 # this time starts its response (UAMP §10.4 prints no response.create); 0 turns it off.
-UAMP_AUTO_RESPOND_MS = int(os.environ.get("UAMP_AUTO_RESPOND_MS", "1000"))
+UAMP_AUTO_RESPOND_MS = integer("UAMP_AUTO_RESPOND_MS", 1000)
 # Deltas for members other than the asker are collected this long.
-UAMP_COALESCE_MS = int(os.environ.get("UAMP_COALESCE_MS", "25"))
+UAMP_COALESCE_MS = integer("UAMP_COALESCE_MS", 25)
 # The text so far of a running response is stored this often.
-UAMP_FLUSH_MS = int(os.environ.get("UAMP_FLUSH_MS", "250"))
+UAMP_FLUSH_MS = integer("UAMP_FLUSH_MS", 250, least=1)
 # A response or tool call whose process is silent this long belongs to the sweeper.
-UAMP_LEASE_SECONDS = float(os.environ.get("UAMP_LEASE_SECONDS", "15"))
-UAMP_SWEEP_SECONDS = float(os.environ.get("UAMP_SWEEP_SECONDS", "3"))
+UAMP_LEASE_SECONDS = number("UAMP_LEASE_SECONDS", 15, least=0.1)
+UAMP_SWEEP_SECONDS = number("UAMP_SWEEP_SECONDS", 3, least=0.01)
 # How long a run waits for a tool.result of its client.
-UAMP_TOOL_WAIT_SECONDS = float(os.environ.get("UAMP_TOOL_WAIT_SECONDS", "1800"))
+UAMP_TOOL_WAIT_SECONDS = number("UAMP_TOOL_WAIT_SECONDS", 1800)
 # How long a call waits for a person to allow it.
-UAMP_APPROVAL_SECONDS = float(os.environ.get("UAMP_APPROVAL_SECONDS", "86400"))
+UAMP_APPROVAL_SECONDS = number("UAMP_APPROVAL_SECONDS", 86400)
 # How long an answer waits to be paid, and how long what was reserved for one is held at most.
-UAMP_PAYMENT_SECONDS = float(os.environ.get("UAMP_PAYMENT_SECONDS", "900"))
-UAMP_HOLD_SECONDS = float(os.environ.get("UAMP_HOLD_SECONDS", "172800"))
+UAMP_PAYMENT_SECONDS = number("UAMP_PAYMENT_SECONDS", 900)
+UAMP_HOLD_SECONDS = number("UAMP_HOLD_SECONDS", 172800)
 # Output tokens that are reserved for a step when nobody said max_tokens.
-UAMP_RESERVE_TOKENS = int(os.environ.get("UAMP_RESERVE_TOKENS", "512"))
+UAMP_RESERVE_TOKENS = integer("UAMP_RESERVE_TOKENS", 512)
 # What is due for an answer that failed or was stopped: usage, none or full.
 # Output tokens that are reserved besides where a model reasons and nothing says how much.
-UAMP_RESERVE_REASONING_TOKENS = int(os.environ.get("UAMP_RESERVE_REASONING_TOKENS", "4096"))
-UAMP_CHARGE_UNFINISHED = os.environ.get("UAMP_CHARGE_UNFINISHED", "usage")
+UAMP_RESERVE_REASONING_TOKENS = integer("UAMP_RESERVE_REASONING_TOKENS", 4096)
+UAMP_CHARGE_UNFINISHED = choice("UAMP_CHARGE_UNFINISHED", "usage", ("usage", "none", "full"))
 # The server's share of what agents earn, in hundredths of a percent.
-UAMP_FEE_BASIS_POINTS = int(os.environ.get("UAMP_FEE_BASIS_POINTS", "0"))
+UAMP_FEE_BASIS_POINTS = integer("UAMP_FEE_BASIS_POINTS", 0, most=10_000)
 # The `ap2` member of payment.required, as a JSON object (UAMP §7.2).
-UAMP_AP2 = json.loads(os.environ.get("UAMP_AP2") or "{}")
+UAMP_AP2 = json_object("UAMP_AP2")
 # How often work is passed on from agent to agent.
-UAMP_DELEGATE_DEPTH = int(os.environ.get("UAMP_DELEGATE_DEPTH", "3"))
+UAMP_DELEGATE_DEPTH = integer("UAMP_DELEGATE_DEPTH", 3)
 # Whether who waits for another agent reads its thoughts too (UAMP §6.13).
 DELEGATE_FORWARD_THINKING = os.environ.get("DELEGATE_FORWARD_THINKING", "1") != "0"
 # A long tool that takes longer is ended, counted from its first start.
-UAMP_TOOL_SECONDS = float(os.environ.get("UAMP_TOOL_SECONDS", "600"))
+UAMP_TOOL_SECONDS = number("UAMP_TOOL_SECONDS", 600)
 # A trial of an agent in the admin: how long it may take, and how many a person may ask for.
-UAMP_TRIAL_SECONDS = float(os.environ.get("UAMP_TRIAL_SECONDS", "120"))
-UAMP_TRIALS_PER_MINUTE = int(os.environ.get("UAMP_TRIALS_PER_MINUTE", "10"))
+UAMP_TRIAL_SECONDS = number("UAMP_TRIAL_SECONDS", 120)
+UAMP_TRIALS_PER_MINUTE = integer("UAMP_TRIALS_PER_MINUTE", 10)
 # What the process of a long tool may allocate, in MiB; 0 sets no limit.
-UAMP_TOOL_MEMORY_MB = int(os.environ.get("UAMP_TOOL_MEMORY_MB", "1024"))
+UAMP_TOOL_MEMORY_MB = integer("UAMP_TOOL_MEMORY_MB", 1024)
 # A response that takes longer is ended as failed.
-UAMP_RESPONSE_SECONDS = float(os.environ.get("UAMP_RESPONSE_SECONDS", "1800"))
+UAMP_RESPONSE_SECONDS = number("UAMP_RESPONSE_SECONDS", 1800)
 # SIGTERM: responses get this long to finish before the sockets are closed with 1012.
-UAMP_GRACE_SECONDS = float(os.environ.get("UAMP_GRACE_SECONDS", "20"))
+UAMP_GRACE_SECONDS = number("UAMP_GRACE_SECONDS", 20)
 # A session that no connection holds for this long is closed and cannot be resumed.
-UAMP_SESSION_IDLE_HOURS = float(os.environ.get("UAMP_SESSION_IDLE_HOURS", "24"))
+UAMP_SESSION_IDLE_HOURS = number("UAMP_SESSION_IDLE_HOURS", 24, most=1_000_000)
 # A client event that is repeated within this time has no second effect; then it is forgotten.
-UAMP_REPEAT_DAYS = float(os.environ.get("UAMP_REPEAT_DAYS", "7"))
+UAMP_REPEAT_DAYS = number("UAMP_REPEAT_DAYS", 7, most=36_500)
 # A visitor's private chat whose sessions are closed is deleted after this time; 0 keeps it.
-UAMP_VISITOR_DAYS = float(os.environ.get("UAMP_VISITOR_DAYS", "30"))
+UAMP_VISITOR_DAYS = number("UAMP_VISITOR_DAYS", 30, most=36_500)
 # Messages of the chat that an agent is shown.
-UAMP_HISTORY_MESSAGES = int(os.environ.get("UAMP_HISTORY_MESSAGES", "50"))
+UAMP_HISTORY_MESSAGES = integer("UAMP_HISTORY_MESSAGES", 50)
 # Open sockets and event streams in one process, for a person and for an address of visitors.
-UAMP_CONNECTIONS_PER_USER = int(os.environ.get("UAMP_CONNECTIONS_PER_USER", "20"))
-UAMP_CONNECTIONS_PER_ADDRESS = int(os.environ.get("UAMP_CONNECTIONS_PER_ADDRESS", "50"))
+UAMP_CONNECTIONS_PER_USER = integer("UAMP_CONNECTIONS_PER_USER", 20)
+UAMP_CONNECTIONS_PER_ADDRESS = integer("UAMP_CONNECTIONS_PER_ADDRESS", 50)
 # Text of one message: the inputs of a turn together, without media, in bytes.
-UAMP_MESSAGE_BYTES = int(os.environ.get("UAMP_MESSAGE_BYTES", str(256 * 1024)))
+UAMP_MESSAGE_BYTES = integer("UAMP_MESSAGE_BYTES", 256 * 1024)
 # Inputs that wait for response.create, in bytes: on a connection, and of a person.
-UAMP_PENDING_BYTES_PER_CONNECTION = int(
-    os.environ.get("UAMP_PENDING_BYTES_PER_CONNECTION", str(32 * 1024 * 1024))
-)
-UAMP_PENDING_BYTES_PER_USER = int(
-    os.environ.get("UAMP_PENDING_BYTES_PER_USER", str(64 * 1024 * 1024))
-)
+UAMP_PENDING_BYTES_PER_CONNECTION = integer("UAMP_PENDING_BYTES_PER_CONNECTION", 32 * 1024 * 1024)
+UAMP_PENDING_BYTES_PER_USER = integer("UAMP_PENDING_BYTES_PER_USER", 64 * 1024 * 1024)
 # What waits for one client, in bytes: events beyond it are read again from the log when it reads.
-UAMP_OWED_BYTES = int(os.environ.get("UAMP_OWED_BYTES", str(4 * 1024 * 1024)))
+UAMP_OWED_BYTES = integer("UAMP_OWED_BYTES", 4 * 1024 * 1024)
 # A client that takes nothing of what is sent to it, or stops in a request body, is disconnected.
-UAMP_STALL_SECONDS = float(os.environ.get("UAMP_STALL_SECONDS", "25"))
+UAMP_STALL_SECONDS = number("UAMP_STALL_SECONDS", 25, least=0.1)
 # Client events per socket: beyond the burst a socket is read at this pace.
-UAMP_EVENTS_PER_MINUTE = int(os.environ.get("UAMP_EVENTS_PER_MINUTE", "1200"))
-UAMP_EVENTS_BURST = int(os.environ.get("UAMP_EVENTS_BURST", "120"))
+UAMP_EVENTS_PER_MINUTE = integer("UAMP_EVENTS_PER_MINUTE", 1200, least=1)
+UAMP_EVENTS_BURST = integer("UAMP_EVENTS_BURST", 120, least=1)
 # Requests in any minute, over all transports: of a person, or of the visitors of an address.
-UAMP_REQUESTS_PER_MINUTE = int(os.environ.get("UAMP_REQUESTS_PER_MINUTE", "12000"))
-UAMP_READS_PER_MINUTE = int(os.environ.get("UAMP_READS_PER_MINUTE", "3000"))
-UAMP_WRITES_PER_MINUTE = int(os.environ.get("UAMP_WRITES_PER_MINUTE", "600"))
-UAMP_UPLOADS_PER_MINUTE = int(os.environ.get("UAMP_UPLOADS_PER_MINUTE", "120"))
-UAMP_RENDERS_PER_MINUTE = int(os.environ.get("UAMP_RENDERS_PER_MINUTE", "600"))
-UAMP_DISCOVERY_PER_MINUTE = int(os.environ.get("UAMP_DISCOVERY_PER_MINUTE", "600"))
-UAMP_HTTP_EVENTS_PER_MINUTE = int(os.environ.get("UAMP_HTTP_EVENTS_PER_MINUTE", "1200"))
-UAMP_ANONYMOUS_HTTP_EVENTS_PER_MINUTE = int(
-    os.environ.get("UAMP_ANONYMOUS_HTTP_EVENTS_PER_MINUTE", "300")
-)
-UAMP_SESSIONS_PER_MINUTE = int(os.environ.get("UAMP_SESSIONS_PER_MINUTE", "240"))
-UAMP_ANONYMOUS_SESSIONS_PER_MINUTE = int(os.environ.get("UAMP_ANONYMOUS_SESSIONS_PER_MINUTE", "60"))
-UAMP_RESPONSES_PER_MINUTE = int(os.environ.get("UAMP_RESPONSES_PER_MINUTE", "60"))
-UAMP_RESPONSES_PER_SESSION = int(os.environ.get("UAMP_RESPONSES_PER_SESSION", "8"))
+UAMP_REQUESTS_PER_MINUTE = integer("UAMP_REQUESTS_PER_MINUTE", 12000)
+UAMP_READS_PER_MINUTE = integer("UAMP_READS_PER_MINUTE", 3000)
+UAMP_WRITES_PER_MINUTE = integer("UAMP_WRITES_PER_MINUTE", 600)
+UAMP_UPLOADS_PER_MINUTE = integer("UAMP_UPLOADS_PER_MINUTE", 120)
+UAMP_RENDERS_PER_MINUTE = integer("UAMP_RENDERS_PER_MINUTE", 600)
+UAMP_DISCOVERY_PER_MINUTE = integer("UAMP_DISCOVERY_PER_MINUTE", 600)
+UAMP_HTTP_EVENTS_PER_MINUTE = integer("UAMP_HTTP_EVENTS_PER_MINUTE", 1200)
+UAMP_ANONYMOUS_HTTP_EVENTS_PER_MINUTE = integer("UAMP_ANONYMOUS_HTTP_EVENTS_PER_MINUTE", 300)
+UAMP_SESSIONS_PER_MINUTE = integer("UAMP_SESSIONS_PER_MINUTE", 240)
+UAMP_ANONYMOUS_SESSIONS_PER_MINUTE = integer("UAMP_ANONYMOUS_SESSIONS_PER_MINUTE", 60)
+UAMP_RESPONSES_PER_MINUTE = integer("UAMP_RESPONSES_PER_MINUTE", 60)
+UAMP_RESPONSES_PER_SESSION = integer("UAMP_RESPONSES_PER_SESSION", 8)
 # Answers that one message starts, and that one person, or the visitors of one address, have at once
 # in a process, also those that wait; one more is refused with 'queue_full'.
-UAMP_RESPONSES_PER_TURN = int(os.environ.get("UAMP_RESPONSES_PER_TURN", "20"))
-UAMP_RESPONSES_PER_PERSON = int(os.environ.get("UAMP_RESPONSES_PER_PERSON", "100"))
-UAMP_PAYMENTS_PER_MINUTE = int(os.environ.get("UAMP_PAYMENTS_PER_MINUTE", "60"))
-UAMP_ANONYMOUS_PAYMENTS_PER_MINUTE = int(os.environ.get("UAMP_ANONYMOUS_PAYMENTS_PER_MINUTE", "20"))
-UAMP_ANONYMOUS_RESPONSES_PER_MINUTE = int(
-    os.environ.get("UAMP_ANONYMOUS_RESPONSES_PER_MINUTE", "20")
-)
+UAMP_RESPONSES_PER_TURN = integer("UAMP_RESPONSES_PER_TURN", 20)
+UAMP_RESPONSES_PER_PERSON = integer("UAMP_RESPONSES_PER_PERSON", 100)
+UAMP_PAYMENTS_PER_MINUTE = integer("UAMP_PAYMENTS_PER_MINUTE", 60)
+UAMP_ANONYMOUS_PAYMENTS_PER_MINUTE = integer("UAMP_ANONYMOUS_PAYMENTS_PER_MINUTE", 20)
+UAMP_ANONYMOUS_RESPONSES_PER_MINUTE = integer("UAMP_ANONYMOUS_RESPONSES_PER_MINUTE", 20)
 # Proxies whose X-Forwarded-For is believed: addresses or networks, or 'unix' for a local socket.
-UAMP_TRUSTED_PROXIES = [p for p in os.environ.get("UAMP_TRUSTED_PROXIES", "").split(",") if p]
+UAMP_TRUSTED_PROXIES = networks("UAMP_TRUSTED_PROXIES")
 # What is stored for one person, for one chat by agents, and for all visitors together.
-UAMP_STORED_BYTES_PER_USER = int(os.environ.get("UAMP_STORED_BYTES_PER_USER", str(1024**3)))
-UAMP_STORED_FILES_PER_USER = int(os.environ.get("UAMP_STORED_FILES_PER_USER", "10000"))
-UAMP_ANONYMOUS_STORED_BYTES = int(os.environ.get("UAMP_ANONYMOUS_STORED_BYTES", str(1024**3)))
-UAMP_ANONYMOUS_STORED_FILES = int(os.environ.get("UAMP_ANONYMOUS_STORED_FILES", "20000"))
-UAMP_UPLOAD_BYTES = int(os.environ.get("UAMP_UPLOAD_BYTES", str(25 * 1024 * 1024)))
+UAMP_STORED_BYTES_PER_USER = integer("UAMP_STORED_BYTES_PER_USER", 1024**3)
+UAMP_STORED_FILES_PER_USER = integer("UAMP_STORED_FILES_PER_USER", 10000)
+UAMP_ANONYMOUS_STORED_BYTES = integer("UAMP_ANONYMOUS_STORED_BYTES", 1024**3)
+UAMP_ANONYMOUS_STORED_FILES = integer("UAMP_ANONYMOUS_STORED_FILES", 20000)
+UAMP_UPLOAD_BYTES = integer("UAMP_UPLOAD_BYTES", 25 * 1024 * 1024)
 # 'direct' writes each turn by itself, 'group' commits overlapping turns together.
-UAMP_TURN_STORE = os.environ.get("UAMP_TURN_STORE", "group")
+UAMP_TURN_STORE = choice("UAMP_TURN_STORE", "group", ("group", "direct"))
 # 'sql' writes turns with statements of their own, 'orm' with the readable functions that specify
 # them.
-UAMP_TURN_BODIES = os.environ.get("UAMP_TURN_BODIES", "sql")
+UAMP_TURN_BODIES = choice("UAMP_TURN_BODIES", "sql", ("sql", "orm"))
 # How many runs work in one process at once; one more is answered with 'busy'. Those that wait for
 # a person, a client or another agent do not count.
-UAMP_RUNS_PER_PROCESS = int(os.environ.get("UAMP_RUNS_PER_PROCESS", "2000"))
+UAMP_RUNS_PER_PROCESS = integer("UAMP_RUNS_PER_PROCESS", 2000)
 
 USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 USE_I18N = True
 
+LOG_LEVEL = choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))
 # The formatter takes credentials out of every line. The loggers of the servers and of Django's own
 # request log have handlers of their own elsewhere: here they hand on to the root's.
 LOGGING = {
@@ -502,7 +496,7 @@ LOGGING = {
         }
     },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": os.environ.get("LOG_LEVEL", "INFO")},
+    "root": {"handlers": ["console"], "level": LOG_LEVEL},
     "loggers": {
         **{
             name: {"handlers": [], "propagate": True}

@@ -1,5 +1,6 @@
 """`manage.py serve`: one command starts and stops everything."""
 
+import json
 import os
 import signal
 import socket
@@ -28,11 +29,12 @@ def environment(data_dir: Path) -> dict[str, str]:
     return {**kept, "DATA_DIR": str(data_dir)}
 
 
-def manage(*arguments: str, data_dir: Path) -> subprocess.CompletedProcess[str]:
+def manage(*arguments: str, data_dir: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end."""
     return subprocess.run(  # noqa: S603 our own interpreter
         [sys.executable, "manage.py", *arguments],
         cwd=ROOT,
-        env=environment(data_dir),
+        env={**environment(data_dir), **variables},
         capture_output=True,
         text=True,
         timeout=60,
@@ -61,6 +63,7 @@ class Serving:
                 env={**environment(data_dir), **settings},
                 stdout=output,
                 stderr=subprocess.STDOUT,
+                start_new_session=True,
             )
         until(self._answers, "the server answers")
 
@@ -126,6 +129,28 @@ def test_it_greets_serves_and_takes_its_worker_along_when_it_ends(
     assert "Traceback" not in serving.output.read_text()
 
 
+def test_ctrl_c_in_a_terminal_leaves_no_traceback_of_a_child(
+    serving: Serving, data_dir: Path
+) -> None:
+    """The terminal sends SIGINT to all processes of its group."""
+    people = json.loads((data_dir / "demo.json").read_text())["users"]
+    httpx.post(
+        f"http://127.0.0.1:{serving.port}/api/v1/render",
+        json={"text": "*words*"},
+        headers={"Authorization": f"Bearer {people[0]['api_key']}"},
+    ).raise_for_status()
+    renderer = next(
+        child
+        for child in psutil.Process(serving.process.pid).children()
+        if "chat_app.markdown" in child.cmdline()
+    )
+    os.killpg(serving.process.pid, signal.SIGINT)
+
+    assert serving.process.wait(timeout=30) == 0
+    until(lambda: not renderer.is_running(), "the renderer ends")
+    assert "Traceback" not in serving.output.read_text()
+
+
 @pytest.mark.redis
 def test_it_serves_with_redis_as_well(data_dir: Path, redis_url: str) -> None:
     serving = Serving(data_dir, REDIS_URL=redis_url, REDIS_PREFIX=f"test-{uuid.uuid4().hex}")
@@ -179,8 +204,20 @@ def test_a_port_that_is_taken_is_said_and_nothing_is_left(data_dir: Path) -> Non
     assert not (data_dir / "run" / "layer.sock").exists()
 
 
-def test_a_database_without_tables_is_refused(tmp_path: Path) -> None:
-    done = manage("serve", "--port", "0", "--no-worker", data_dir=tmp_path)
+@pytest.mark.parametrize(
+    "command", [("serve", "--port", "0", "--no-worker"), ("demo", "--json"), ("audit_ledger",)]
+)
+def test_a_database_without_tables_is_refused(command: tuple[str, ...], tmp_path: Path) -> None:
+    done = manage(*command, data_dir=tmp_path)
 
-    assert done.returncode == 1
-    assert "manage.py migrate" in done.stderr
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "run `manage.py migrate` first" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["serve", "demo", "audit_ledger"])
+def test_each_command_says_what_it_does(command: str, tmp_path: Path) -> None:
+    done = manage(command, "--help", data_dir=tmp_path, PORT="abc")
+
+    assert done.returncode == 0
+    assert done.stdout.count("\n\n") >= 2  # usage, what it does, options

@@ -10,6 +10,8 @@ ROOT = Path(__file__).parent.parent.parent
 ROOMS = ("uamp_project", "sessions_app", "chat_app", "payments_app", "agents_app", "upp", "uamp")
 # Django's own, and the name of a variable that a row of an agent chooses.
 NOT_OURS = {"DJANGO_SETTINGS_MODULE"}
+# Of uamp_project.environment; `database` is asked for what was read already.
+READERS = {"amount", "choice", "integer", "items", "json_object", "networks", "number"}
 
 
 def page_rows(heading: str) -> dict[str, str]:
@@ -32,6 +34,11 @@ def variables_of_the_code() -> dict[str, str | None]:
                         args=[ast.Constant(value=str(name)), *default],
                     ):
                         found[name] = default_of(default)
+                    case ast.Call(
+                        func=ast.Name(id=reader),
+                        args=[ast.Constant(value=str(name)), *default],
+                    ) if reader in READERS:
+                        found[name] = default_of(default[:1])
                     case ast.Subscript(
                         value=ast.Attribute(attr="environ"), slice=ast.Constant(value=str(name))
                     ):
@@ -45,6 +52,23 @@ def default_of(arguments: list[ast.expr]) -> str | None:
             return ""
         case [ast.Constant(value=str(text))]:
             return text
+        case [number]:
+            found = number_of(number)
+            return None if found is None else str(found)
+    return None
+
+
+def number_of(tree: ast.expr) -> int | float | None:
+    """Return a number, or what a product or a power of numbers is."""
+    match tree:
+        case ast.Constant(value=int() | float() as number):
+            return number
+        case ast.BinOp(left=left, op=ast.Mult() | ast.Pow() as by, right=right):
+            one, other = number_of(left), number_of(right)
+            if one is None or other is None:
+                return None
+            product: int | float = one * other if isinstance(by, ast.Mult) else one**other
+            return product
     return None
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
 
 from payments_app import services
 
@@ -14,7 +15,12 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **__: Any) -> None:
         """Audit; ends with 1 for a mismatch."""
-        report = services.audit()
+        try:
+            report = services.audit()
+        except DatabaseError as error:
+            raise CommandError(
+                f"the ledger cannot be read; run `manage.py migrate` first: {error}"
+            ) from error
         for one in report.mismatches:
             self.stdout.write(f"{one.check}: {one.subject} by {one.off_by}")
         if report.mismatches:

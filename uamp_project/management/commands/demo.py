@@ -7,12 +7,17 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from uamp_project import demo
+from uamp_project.management.migrated import require_migrations
 
 
 class Command(BaseCommand):
     """Prepares the demo; calling it again changes nothing and prints the same."""
 
-    help = "Prepare people, agents and a chat to try the server with; idempotent."
+    help = (
+        "Prepare the people alice, bob and admin, agents and a chat to try the server with, and"
+        " print the people's passwords and API keys. Running it again changes nothing and prints"
+        " the same."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Offer machine-readable output, or none."""
@@ -27,6 +32,7 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         """Prepare and print."""
+        require_migrations()
         try:
             prepared = demo.prepare(is_starting=options["starting"])
         except demo.NameIsTakenError as error:

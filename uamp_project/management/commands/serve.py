@@ -2,35 +2,56 @@
 
 import asyncio
 import os
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from channels.layers import get_channel_layer
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError, connections
+from django.db import connections
 
-from uamp_project import demo, health
+from uamp_project import demo
 from uamp_project.embedded.bridge import HubIsRunningError
 from uamp_project.embedded.layer import EmbeddedChannelLayer
 from uamp_project.embedded.worker import WorkerSupervisor
+from uamp_project.environment import integer
+from uamp_project.management.migrated import require_migrations
+
+PORT_MOST: Final = 65535
 
 
 class Command(BaseCommand):
     """Serves HTTP and WebSocket with Daphne, and supervises a Celery worker."""
 
-    help = "Serve everything: HTTP and WebSocket here, long tools in a supervised worker."
+    help = (
+        "Serve everything in one command: HTTP and WebSocket here, long tools in a supervised"
+        " Celery worker. SIGTERM or Ctrl-C lets running answers finish for UAMP_GRACE_SECONDS;"
+        " another Ctrl-C ends that wait."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Take where to listen, and whether workers run elsewhere."""
-        parser.add_argument("--host", default=os.environ.get("HOST", "127.0.0.1"))
-        parser.add_argument("--port", type=int, default=int(os.environ.get("PORT", "8000")))
+        parser.add_argument(
+            "--host",
+            default=os.environ.get("HOST", "127.0.0.1"),
+            help="address to listen on (HOST, else 127.0.0.1)",
+        )
+        parser.add_argument(
+            "--port",
+            type=_port,
+            help="port to listen on, 0 for any that is free (PORT, else 8000)",
+        )
         parser.add_argument("--no-worker", action="store_true", help="start no Celery worker")
 
     def handle(self, *_: Any, **options: Any) -> None:
         """Serve until SIGTERM or Ctrl-C; another Ctrl-C does not wait for running answers."""
-        self._require_migrations()
+        port = options["port"]
+        if port is None:
+            port = integer("PORT", 8000, most=PORT_MOST)
+        require_migrations()
+        # The connection of this thread would only sit there.
+        connections.close_all()
         self._prepare_private_folders()
         os.environ["UAMP_LAYER_ROLE"] = "hub"
         try:
@@ -42,7 +63,7 @@ class Command(BaseCommand):
         if worker:
             worker.start()
         try:
-            self._serve(options["host"], options["port"])
+            self._serve(options["host"], port)
         finally:
             if worker:
                 worker.stop()
@@ -76,16 +97,6 @@ class Command(BaseCommand):
         if server.failure:
             raise CommandError(f"cannot listen on {host} port {port}: {server.failure}")
 
-    def _require_migrations(self) -> None:
-        try:
-            missing = health.missing_migrations()
-        except DatabaseError as error:
-            raise CommandError(f"the database does not answer: {error}") from error
-        if missing:
-            raise CommandError(f"run `manage.py migrate` first: {len(missing)} are missing")
-        # The connection of this thread would only sit there.
-        connections.close_all()
-
     def _prepare_private_folders(self) -> None:
         run = Path(settings.DATA_DIR) / "run"
         for folder in (run, run / "broker", run / "control"):
@@ -100,3 +111,10 @@ class Command(BaseCommand):
             self.stdout.write(f"  sign in as {user['username']:6} {password}\n")
         self.stdout.write("Ctrl-C stops it.\n")
         self.stdout.flush()
+
+
+def _port(text: str) -> int:
+    """Return a port that the command line names."""
+    if text.isascii() and text.isdigit() and int(text) <= PORT_MOST:
+        return int(text)
+    raise ArgumentTypeError(f"{text!r} is no port: it has to be from 0 to {PORT_MOST}")

@@ -1,0 +1,124 @@
+"""A value that cannot be used is refused at the start, in one line that names it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from tests.uamp_project.test_serve import manage
+from uamp_project import environment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+MODES = ("usage", "none", "full")
+
+
+def integer() -> Any:
+    return environment.integer("X", 7, least=1, most=100)
+
+
+def number() -> Any:
+    return environment.number("X", 7)
+
+
+def amount() -> Any:
+    return environment.amount("X", "7")
+
+
+def choice() -> Any:
+    return environment.choice("X", "usage", MODES)
+
+
+def networks() -> Any:
+    return environment.networks("X")
+
+
+def json_object() -> Any:
+    return environment.json_object("X")
+
+
+def database() -> Any:
+    return environment.database("X")
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "value"),
+    [
+        (integer, "", 7),
+        (integer, " 100 ", 100),
+        (number, "", 7.0),
+        (number, "0.25", 0.25),
+        (number, "1e3", 1000.0),
+        (amount, "", "7"),
+        (amount, "99.50", "99.50"),
+        (choice, "", "usage"),
+        (choice, "FULL", "full"),
+        (networks, "", []),
+        (networks, "10.0.0.0/8, ::1,,unix", ["10.0.0.0/8", "::1", "unix"]),
+        (json_object, "", {}),
+        (json_object, '{"a": 1}', {"a": 1}),
+    ],
+)
+def test_what_can_be_used_is_read(
+    read: Callable[[], Any], text: str, value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("X", text)
+    assert read() == value
+    if not text:
+        monkeypatch.delenv("X")
+        assert read() == value
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "wanted"),
+    [
+        *((integer, text, "from 1 to 100") for text in ("abc", "1.5", "0", "101", "-1", "1e1")),
+        *((number, text, "from 0 to") for text in ("abc", "-1", "nan", "inf", "1e400", "2e9")),
+        *((amount, text, "an amount") for text in ("abc", "-1", "NaN", "Infinity")),
+        (choice, "half", "one of usage, none, full"),
+        *((networks, text, "a network") for text in ("10.0.0.0/99", "proxy.local")),
+        *((json_object, text, "a JSON object") for text in ("{", "[]", "7")),
+    ],
+)
+def test_what_cannot_is_refused_with_name_value_and_what_it_has_to_be(
+    read: Callable[[], Any], text: str, wanted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("X", text)
+    with pytest.raises(ImproperlyConfigured) as refused:
+        read()
+    assert str(refused.value).startswith(f"X is {text!r}: it has to be ")
+    assert wanted in str(refused.value)
+
+
+@pytest.mark.parametrize("url", ["nonsense", "nosql://me:s3cret@host/name", "postgres://h:port/x"])
+def test_the_address_of_a_database_is_not_shown(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("X", url)
+    with pytest.raises(ImproperlyConfigured, match="X has to be as postgres://") as refused:
+        database()
+    assert url not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("variables", "told"),
+    [
+        ({"UAMP_GRACE_SECONDS": "abc"}, "UAMP_GRACE_SECONDS is 'abc': it has to be a number"),
+        ({"PORT": "abc"}, "PORT is 'abc': it has to be a whole number from 0 to 65535."),
+        ({"PORT": "70000"}, "PORT is '70000': it has to be a whole number from 0 to 65535."),
+    ],
+)
+def test_serve_says_it_in_one_line(variables: dict[str, str], told: str, tmp_path: Path) -> None:
+    done = manage("serve", data_dir=tmp_path, SQLITE_SYNCHRONOUS="FULL", **variables)
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert told in line
+
+
+def test_a_port_of_the_command_line_is_refused_likewise(tmp_path: Path) -> None:
+    done = manage("serve", "--port", "70000", data_dir=tmp_path)
+    assert done.returncode == 2
+    assert "argument --port: '70000' is no port" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,111 @@
+"""Reading the environment: a value that cannot be used is refused at the start, with its name.
+
+A variable that is not set has its default; so has a number, a choice or an amount that is empty.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import math
+import os
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any, Final
+
+import dj_database_url
+from django.core.exceptions import ImproperlyConfigured
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# Above these nothing is meant, and sums of times leave the calendar.
+_INTEGER_MOST: Final = 10**15
+_SECONDS_MOST: Final = 10**9
+
+
+def integer(name: str, default: int, *, least: int = 0, most: int = _INTEGER_MOST) -> int:
+    """Return a whole number; raises ImproperlyConfigured for anything else."""
+    text = os.environ.get(name) or str(default)
+    try:
+        value = int(text)
+    except ValueError:
+        raise _refused(name, text, f"a whole number from {least} to {most}") from None
+    if not least <= value <= most:
+        raise _refused(name, text, f"a whole number from {least} to {most}")
+    return value
+
+
+def number(name: str, default: float, *, least: float = 0, most: float = _SECONDS_MOST) -> float:
+    """Return a number, also with a fraction; raises ImproperlyConfigured for anything else."""
+    text = os.environ.get(name) or str(default)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not least <= value <= most:
+        raise _refused(name, text, f"a number from {least} to {most}")
+    return value
+
+
+def amount(name: str, default: str) -> str:
+    """Return an amount of money as it is written; raises ImproperlyConfigured for anything else."""
+    text = os.environ.get(name) or default
+    try:
+        is_amount = Decimal(text).is_finite() and Decimal(text) >= 0
+    except InvalidOperation:
+        is_amount = False
+    if not is_amount:
+        raise _refused(name, text, "an amount, as 1000 or 99.50")
+    return text
+
+
+def choice(name: str, default: str, choices: Sequence[str]) -> str:
+    """Return one of the choices, in whatever case it was written."""
+    text = os.environ.get(name) or default
+    for one in choices:
+        if one.casefold() == text.casefold():
+            return one
+    raise _refused(name, text, f"one of {', '.join(choices)}")
+
+
+def items(name: str, default: str = "") -> list[str]:
+    """Return what commas separate, without empty items."""
+    return [item for part in os.environ.get(name, default).split(",") if (item := part.strip())]
+
+
+def networks(name: str) -> list[str]:
+    """Return addresses and networks, and `unix` for a local socket."""
+    found = items(name)
+    for item in found:
+        try:
+            if item != "unix":
+                ipaddress.ip_network(item, strict=False)
+        except ValueError:
+            raise _refused(name, item, "an address or a network, as 10.0.0.0/8, or unix") from None
+    return found
+
+
+def json_object(name: str) -> dict[str, Any]:
+    """Return a JSON object; an empty one where there is none."""
+    text = os.environ.get(name) or "{}"
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise _refused(name, text, "a JSON object")
+    return found
+
+
+def database(name: str, **options: Any) -> dict[str, Any]:
+    """Return the database that a URL names. The URL has a password: it is not shown."""
+    try:
+        return dict(dj_database_url.parse(os.environ[name], **options))
+    except (ValueError, dj_database_url.UnknownSchemeError):
+        raise ImproperlyConfigured(
+            f"{name} has to be as postgres://user:password@host:5432/name."
+        ) from None
+
+
+def _refused(name: str, text: str, wanted: str) -> ImproperlyConfigured:
+    return ImproperlyConfigured(f"{name} is {text!r}: it has to be {wanted}.")
