@@ -2,6 +2,8 @@
 
 `/healthz` touches nothing but the process. `/readyz` says 503 and why while the database or the
 files take no writes, migrations or the channel layer are missing, and while the process drains.
+Both answer before every other middleware: an orchestrator asks by address, with a Host that is not
+in ALLOWED_HOSTS, and past the proxy that ends TLS.
 """
 
 import asyncio
@@ -11,14 +13,17 @@ import tempfile
 import weakref
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any, Final
 
+from asgiref.sync import async_to_sync, iscoroutinefunction
 from channels.layers import get_channel_layer
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import F
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponseBase, JsonResponse
+from django.utils.decorators import sync_and_async_middleware
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from redis import RedisError
@@ -53,6 +58,30 @@ async def readyz(_: HttpRequest) -> JsonResponse:
     if reasons:
         return JsonResponse({"status": "unready", "reasons": reasons}, status=503)
     return JsonResponse({"status": "ready"})
+
+
+PROBES: Final[dict[str, Callable[[HttpRequest], Awaitable[HttpResponseBase]]]] = {
+    "/healthz": healthz,
+    "/readyz": readyz,
+}
+
+
+@sync_and_async_middleware
+def probe_middleware(get_response: Callable[..., Any]) -> Callable[..., Any]:
+    """Answer the probes, and hand every other request on."""
+    if iscoroutinefunction(get_response):
+
+        async def answer_async(request: HttpRequest) -> Any:
+            probe = PROBES.get(request.path_info)
+            return await (get_response(request) if probe is None else probe(request))
+
+        return answer_async
+
+    def answer(request: HttpRequest) -> Any:
+        probe = PROBES.get(request.path_info)
+        return get_response(request) if probe is None else async_to_sync(probe)(request)
+
+    return answer
 
 
 def missing_migrations() -> list[str]:

@@ -1,11 +1,13 @@
-"""The paths of the server: every room's own list, and nothing but paths."""
+"""The paths of the server: every room's own list, and nothing but paths.
+
+`/healthz` and `/readyz` are answered before them (`health.probe_middleware`).
+"""
 
 from django.contrib import admin
 from django.urls import include, path, re_path
 
 from chat_app.views import pages, reference
 from chat_app.views.edge import UnknownPathView
-from uamp_project import health
 
 urlpatterns = [
     path("", pages.chat, name="home"),
@@ -14,8 +16,6 @@ urlpatterns = [
     path("login", pages.LoginView.as_view(), name="login"),
     path("logout", pages.LogoutView.as_view(), name="logout"),
     path("admin/", admin.site.urls),
-    path("healthz", health.healthz, name="healthz"),
-    path("readyz", health.readyz, name="readyz"),
     path("", include("chat_app.urls")),
     path("", include("payments_app.urls")),
     path("", include("sessions_app.urls")),

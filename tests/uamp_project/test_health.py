@@ -22,6 +22,15 @@ def test_a_server_that_has_everything_is_ready(server: ServerAddress) -> None:
     assert (ready.status_code, ready.json()) == (200, {"status": "ready"})
 
 
+def test_a_probe_by_address_is_answered(server: ServerAddress) -> None:
+    """An orchestrator asks the address of a container, which is not in ALLOWED_HOSTS."""
+    host = {"Host": "10.1.2.3:8000"}
+    for path in ("/healthz", "/readyz"):
+        assert httpx.get(f"{server.http}{path}", headers=host).status_code == 200
+        assert httpx.post(f"{server.http}{path}", headers=host).status_code == 405
+    assert httpx.get(f"{server.http}/login", headers=host).status_code == 400
+
+
 def test_a_probe_leaves_no_channel_behind(server: ServerAddress) -> None:
     httpx.get(f"{server.http}/readyz")
     before = get_channel_layer().channel_count
