@@ -21,7 +21,7 @@ from django.db import DatabaseError, InterfaceError
 from chat_app import fanout
 from sessions_app import auth, database, handlers, presence, runner
 from sessions_app.pacing import Pace
-from sessions_app.peer import CLOSE_UNAUTHORIZED, Defaults, Peer
+from sessions_app.peer import CLOSE_RESTART, CLOSE_UNAUTHORIZED, Defaults, Peer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +31,6 @@ logger = logging.getLogger(__name__)
 CLOSE_FORBIDDEN: Final = 4403
 CLOSE_TOO_MANY: Final = 4429
 CLOSE_UNRESPONSIVE: Final = 1013
-CLOSE_RESTART: Final = 1012
 
 
 class UampConsumer(AsyncWebsocketConsumer):
@@ -89,6 +88,7 @@ class UampConsumer(AsyncWebsocketConsumer):
         )
         await self.accept()
         process.followers.add(self.peer)
+        process.connections.add(self.peer)
         self._pump = process.spawn(self._send_frames(), name="pump")
         try:
             self.peer.presence_id = await presence.arrive(principal, process=process.id)
@@ -114,6 +114,7 @@ class UampConsumer(AsyncWebsocketConsumer):
             for session_id in held:
                 self.peer.detach(session_id)
             self.process.followers.discard(self.peer)
+            self.process.connections.discard(self.peer)
             await self.process.release_sessions(held, held_by=self.channel_name)
         try:
             for group in self._groups:

@@ -44,6 +44,7 @@ BATCH_FRAMES: Final = 256
 BATCH_BYTES: Final = 1024 * 1024
 READ_AGAIN_SECONDS: Final = 1.0
 TOKEN_GRACE_SECONDS: Final = 60.0
+CLOSE_RESTART: Final = 1012
 CLOSE_UNAUTHORIZED: Final = 4401
 CLOSE_TRY_AGAIN_LATER: Final = 1013
 # The memory of a queued item without its text.
@@ -115,6 +116,8 @@ class Peer:
         )
         self.sessions: dict[str, Attached] = {}
         self.closed_with: int | None = None
+        # Whether nothing more is sent (runner.process.Connection).
+        self.has_ended = False
         self.presence_id: str | None = None
         self.on_error: Callable[[uamp.RemoteProtocolError], None] | None = None
         # The last limit that a request of this connection was counted against.
@@ -338,6 +341,7 @@ class Peer:
 
     def abandon(self) -> None:
         """Owe the client nothing more: its connection is gone."""
+        self.has_ended = True
         self._items.clear()
         self._ready.clear()
         self._queued_bytes = self._ready_bytes = self._sending_bytes = 0
@@ -432,6 +436,7 @@ class Peer:
             if self._behind:
                 self._catch_up_all()
             elif self.closed_with is not None or (self.ends_when_idle and not self.is_busy()):
+                self.has_ended = True
                 return None
             else:
                 self._woken.clear()

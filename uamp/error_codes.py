@@ -294,7 +294,7 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
         ErrorRow(
             _C.UNAVAILABLE,
             _SESSION,
-            "The server cannot reach its storage; nothing was stored.",
+            "The server cannot reach its storage, or is stopping; nothing was stored.",
             "Send it again after details.retry_after seconds.",
         ),
         ErrorRow(

@@ -20,6 +20,7 @@ from django.urls import re_path  # noqa: E402
 from sessions_app import runner  # noqa: E402
 from sessions_app.routing import websocket_urlpatterns  # noqa: E402
 from uamp_project.edge import Edge  # noqa: E402
+from uamp_project.orderly_end import OrderlyEnd  # noqa: E402
 
 
 async def lifespan(
@@ -32,9 +33,10 @@ async def lifespan(
         message = await receive()
         if message["type"] == "lifespan.startup":
             await runner.startup()
+            OrderlyEnd(runner.drain).take_signals()
             await send({"type": "lifespan.startup.complete"})
         else:
-            await runner.drain()
+            await runner.shutdown()
             await send({"type": "lifespan.shutdown.complete"})
             return
 

@@ -83,6 +83,11 @@ class Broker:
         below = any(run.broker.waits_for_client for run in self._below.values())
         return bool(self._client_waits or self._is_asking or unpaid or below) and not self._opening
 
+    @property
+    def has_news(self) -> bool:
+        """Whether another agent here has ended its work, of which this run has yet to hear."""
+        return any(run.has_ended for run in self._below.values())
+
     async def admit_step(self) -> None:
         """Let another step begin once it is paid."""
         if self._run.till is not None:

@@ -1,4 +1,7 @@
-"""The beginning and the end of a server process."""
+"""The beginning and the end of a server process.
+
+`drain` is for the time in which sockets and listeners are still open, `shutdown` for after that.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,24 @@ import asyncio
 import gc
 import logging
 import time
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 
 from agents_app.providers import close_providers
 from sessions_app import database
+from sessions_app.peer import CLOSE_RESTART
 from sessions_app.runner import process as processes
+
+if TYPE_CHECKING:
+    from sessions_app.runner.process import Process
 
 logger = logging.getLogger(__name__)
 
 COLLECTOR_THRESHOLDS: Final = (10_000, 20, 50)
+# How long connections may take for what waits to be sent to them.
+PART_SECONDS: Final = 2.0
+LOOK_SECONDS: Final = 0.05
 
 
 async def startup() -> None:
@@ -43,23 +53,59 @@ def is_ready() -> bool:
 
 
 async def drain() -> None:
-    """Take no more work, let responses finish for a grace time, then give the rest back."""
+    """Take no more turns, let answers finish for a grace time, and close the connections with 1012.
+
+    Answers that have not finished are given back, also where the wait for them is cancelled.
+    """
     process = processes.known()
     if process is None:
         return
     process.draining = True
-    deadline = time.monotonic() + settings.UAMP_GRACE_SECONDS
-    while process.runs and time.monotonic() < deadline:
-        # A wait for a person or a worker is not worth waiting for: its row goes on.
-        busy = [run for run in process.runs.values() if not run.broker.waiting]
-        if not busy:
-            break
-        await asyncio.sleep(0.05)
-    runs = list(process.runs.values())
-    if runs:
-        logger.info("giving %d responses back", len(runs))
-        await asyncio.gather(*(run.park() for run in runs))
+    try:
+        await _finish(process)
+    finally:
+        try:
+            await _give_back(process)
+        finally:
+            await _part(process)
+
+
+async def shutdown() -> None:
+    """End the process, after its connections; it is drained first where it was not yet."""
+    process = processes.known()
+    if process is None:
+        return
+    if not process.draining:
+        await drain()
     await process.stop()
     await close_providers()
     processes.forget()
     await asyncio.to_thread(database.close_connections)
+
+
+async def _finish(process: Process) -> None:
+    deadline = time.monotonic() + settings.UAMP_GRACE_SECONDS
+    while time.monotonic() < deadline:
+        # An answer that waits for a person, a payment or a worker is not waited for: its row goes
+        # on in another process.
+        if all(run.only_waits for run in process.runs.values()):
+            return
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+async def _give_back(process: Process) -> None:
+    runs = list(process.runs.values())
+    if runs:
+        logger.info("giving %d responses back", len(runs))
+        await asyncio.gather(*(run.park() for run in runs))
+
+
+async def _part(process: Process) -> None:
+    """Close sockets and streams, after what waits for them."""
+    for connection in list(process.connections):
+        connection.close(CLOSE_RESTART)
+    deadline = time.monotonic() + PART_SECONDS
+    while time.monotonic() < deadline:
+        if all(connection.has_ended for connection in list(process.connections)):
+            return
+        await asyncio.sleep(LOOK_SECONDS)

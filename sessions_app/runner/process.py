@@ -92,6 +92,16 @@ class Follower(Protocol):
         """The sessions that it holds."""
 
 
+class Connection(Protocol):
+    """A socket, a stream or a batch that is open, for the end of the process."""
+
+    # Whether nothing more is sent.
+    has_ended: bool
+
+    def close(self, code: int) -> None:
+        """End it with a WebSocket close code, after what waits to be sent."""
+
+
 async def tell_decision(chat_id: str, done: ev.ToolApprovalDone) -> None:
     """Tell a chat that a call was allowed or refused, so that nobody asks for it any more."""
     signal = fanout.signal_message(chat_id=chat_id, frame=frame(done), response_id=done.response_id)
@@ -108,6 +118,7 @@ class Process:
         self.runs: dict[str, Run] = {}
         self.capacity = Capacity()
         self.followers: weakref.WeakSet[Follower] = weakref.WeakSet()
+        self.connections: weakref.WeakSet[Connection] = weakref.WeakSet()
         self.draining = False
         self._watched_chats: OrderedDict[str, None] = OrderedDict()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -406,7 +417,7 @@ class Process:
         return task
 
     async def stop(self) -> None:
-        """End the process's own tasks and the turn store (after `drain`)."""
+        """End the process's own tasks and the turn store (for `lifespan.shutdown`)."""
         for task in list(self._tasks):
             task.cancel()
         if self._tasks:

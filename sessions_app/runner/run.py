@@ -115,6 +115,11 @@ class Run:
         """Whether nothing may be said any more."""
         return self._is_ending
 
+    @property
+    def only_waits(self) -> bool:
+        """Whether it waits for a person, a client, a worker, another agent or a payment: a row."""
+        return bool(self._pauses or self.broker.waiting) and not self.broker.has_news
+
     # --- Life ---
 
     def start(self, ending: Ending | None = None) -> asyncio.Task[None]:

@@ -71,6 +71,8 @@ T = TypeVar("T")
 
 PAUSES: Final = (0.1, 0.4)
 """Seconds before the database is asked again that lost a connection."""
+STOPPING_SECONDS: Final = 2
+"""When a turn is sent again that a stopping server refused."""
 MENTION: Final = re.compile(r"(?<![\w@/.])@([\w][\w.-]*)")
 
 REFUSALS: Final = {
@@ -96,8 +98,9 @@ async def start_response(request: TurnRequest, listener: Listener | None) -> Sta
     no agent is kept and starts no response.
     """
     process = processes.current()
-    if process.draining:
-        raise busy()
+    if process.draining and request.session.parent is None:
+        # What an agent gives to another one is part of an answer that may finish.
+        raise _stopping()
     # Before any work is done for it; how many answers come is known later.
     process.capacity.check(request.session.id, request.person, 1)
     began = timezone.now()
@@ -117,6 +120,14 @@ async def start_response(request: TurnRequest, listener: Listener | None) -> Sta
                 await database.run(contents.discard, ids, since=began)
             raise
         return await _write(process, request, turn, listener, began=began)
+
+
+def _stopping() -> RemoteProtocolError:
+    return RemoteProtocolError(
+        ErrorCode.UNAVAILABLE,
+        "The server is stopping. Connect again and repeat this in a moment.",
+        details={"retry_after": STOPPING_SECONDS},
+    )
 
 
 async def _write(

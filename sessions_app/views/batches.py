@@ -50,6 +50,7 @@ async def batch(request: HttpRequest, name: str = "") -> HttpResponseBase:
         await _take(line, events, till)
         if till.demand is not None:
             return till.demand
+        line.end_with_process()
         frames = [outgoing.text async for outgoing in line.peer.frames()]
     finally:
         await line.close()

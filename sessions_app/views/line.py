@@ -110,6 +110,10 @@ class Line:
         """Hold the sessions that are put on this line from now on, until it is closed."""
         self.peer.release = self._release
 
+    def end_with_process(self) -> None:
+        """Let the end of the process end the exchange, which otherwise has its own time."""
+        self._process.connections.add(self.peer)
+
     def _release(self, session_id: str) -> None:
         released = self._process.release_sessions([session_id], held_by=self.channel)
         self._process.spawn(released, name="release")
@@ -151,6 +155,7 @@ class Line:
         if self.peer.held_by:
             await self._process.release_sessions(held, held_by=self.channel)
         self._process.followers.discard(self.peer)
+        self._process.connections.discard(self.peer)
         listening, self._listening = self._listening, None
         if listening is not None:
             listening.cancel()
@@ -165,6 +170,7 @@ class Line:
 
         A client may go before the first frame: then nobody ever starts or closes the iterator.
         """
+        self.end_with_process()
         response = StreamingHttpResponse(
             frames, content_type="text/event-stream", headers=STREAM_HEADERS
         )

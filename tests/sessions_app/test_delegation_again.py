@@ -17,7 +17,7 @@ import uamp
 from agents_app.teamwork import Order
 from sessions_app import auth, calls, database, runner, services
 from sessions_app.models import Response, Session, ToolCall
-from sessions_app.runner import delegation
+from sessions_app.runner import Process, delegation
 from sessions_app.runner.checkpoints import Checkpoints
 from tests.sessions_app import team_tools
 from tests.sessions_app.test_delegation import doer, to
@@ -25,7 +25,8 @@ from tests.sessions_app.test_runs import Hearer, ask, process
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from sessions_app.runner import Process
+    from pytest_django import Settings
+
     from sessions_app.selectors import OpenSession
 
 __all__ = ["process"]
@@ -104,3 +105,26 @@ async def test_the_last_words_of_the_other_agent_are_told_before_its_result(
     ended = next(n for n, delta in enumerate(deltas) if delta.get("type") == "tool_result")
     assert [text for text in told if text] == ["word0 word1 word2 "]
     assert any(told[:ended])
+
+
+async def test_work_that_was_passed_on_ends_before_the_process_does(
+    process: Process, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the other agent works, and until its end is known to the one who waits."""
+    settings.UAMP_GRACE_SECONDS = 30
+    settle = Process.settle_call
+
+    async def settle_later(self: Process, response_id: str, pk: int) -> None:
+        await asyncio.sleep(0.3)
+        await settle(self, response_id, pk)
+
+    monkeypatch.setattr(Process, "settle_call", settle_later)
+    session = await database.run(open_session)
+    hearer = Hearer()
+    run = await ask(session, to("worker", team_tools.order(words=3)), hearer)
+    # The order is given while the process drains already.
+    await runner.drain()
+    assert process.runs == {}
+    assert hearer.is_over.is_set()
+    row = await database.run(Response.objects.get, pk=run.response_id)
+    assert (row.status, row.text.startswith("heard: ")) == ("completed", True)

@@ -41,7 +41,7 @@ async def process(database_threads: None, settings: Settings) -> AsyncIterator[P
     channel_layers.set("default", None)
     channel_layers.backends.clear()
     yield runner.current()
-    await runner.drain()
+    await runner.shutdown()
 
 
 def left_behind(status: str) -> Response:

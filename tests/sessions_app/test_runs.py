@@ -90,7 +90,7 @@ async def process(database_threads: None, settings: Settings) -> AsyncIterator[P
     channel_layers.set("default", None)
     channel_layers.backends.clear()
     yield runner.current()
-    await runner.drain()
+    await runner.shutdown()
 
 
 def open_session(script: str, **options: object) -> OpenSession:
@@ -259,7 +259,7 @@ async def test_a_session_opens_while_the_layer_is_away_and_is_heard_when_it_is_b
         while group not in layer._groups:
             assert json.loads(await socket.receive_from())["type"] != "session.error"
     await socket.disconnect()
-    await runner.drain()
+    await runner.shutdown()
 
 
 async def test_a_socket_that_is_gone_does_not_keep_its_person_online(process: Process) -> None:
@@ -290,7 +290,7 @@ async def test_a_socket_that_closes_after_the_end_of_the_server_starts_nothing_a
     connected, _ = await socket.connect()
     assert connected
     assert len(process.followers) == 1
-    await runner.drain()
+    await runner.shutdown()
     await socket.disconnect()
     assert processes.known() is None
 
@@ -397,7 +397,7 @@ async def test_a_process_that_begins_without_its_layer_hears_the_others_later(
     names = {task.get_name() for task in asyncio.all_tasks()}
     assert "listen" in names
     assert process.runs == {}
-    await runner.drain()
+    await runner.shutdown()
     channel_layers.backends.clear()
 
 

@@ -74,12 +74,18 @@ async def drain() -> None:
     say("drained")
 
 
+async def finish() -> None:
+    """Say that nothing runs any more."""
+    say("finished")
+
+
 if __name__ == "__main__":
     server = BackpressureServer(
         application,
         host="127.0.0.1",
         port=0,
         drain=drain,
+        finish=finish,
         ready=lambda port: say("port", port),
         body_bytes_max=1024 * 1024,
         send_stall_seconds=float(sys.argv[1]),

@@ -216,7 +216,7 @@ def test_sigterm_drains_then_closes_with_1012(serve: Callable[..., Served]) -> N
 
     assert closed.value.rcvd is not None
     assert closed.value.rcvd.code == 1012
-    assert [served.line(word) for word in ("drained", "closed 1012", "ended")]
+    assert [served.line(word) for word in ("drained", "closed 1012", "finished", "ended")]
     assert served.process.wait(timeout=10) == 0
 
 
@@ -255,7 +255,8 @@ def test_a_port_that_is_taken_is_said(serve: Callable[..., Served]) -> None:
     taken = serve().port
     program = (
         "from uamp_project.embedded.daphne_server import BackpressureServer as S\n"
-        f"s = S(None, host='127.0.0.1', port={taken}, drain=None, ready=None, body_bytes_max=1)\n"
+        f"s = S(None, host='127.0.0.1', port={taken}, drain=None,"
+        " finish=None, ready=None, body_bytes_max=1)\n"
         "s.run()\nprint(s.failure)"
     )
     done = subprocess.run(  # noqa: S603 our own interpreter

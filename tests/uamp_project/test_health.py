@@ -115,4 +115,4 @@ async def test_a_draining_process_is_not_ready(database_threads: None) -> None:
     process = runner.current()
     process.draining = True
     assert not runner.is_ready()
-    await runner.drain()
+    await runner.shutdown()

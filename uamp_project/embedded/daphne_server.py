@@ -29,6 +29,8 @@ from twisted.internet.interfaces import IPushProducer
 from twisted.logger import ILogObserver, globalLogBeginner
 from zope.interface.declarations import implementer
 
+from uamp_project.orderly_end import HURRY_AFTER_SECONDS
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
@@ -48,8 +50,8 @@ CLOSE_SECONDS = 5.0
 # What a client may go on sending of a body that was refused.
 DISCARD_BYTES_MAX = 64 * 1024 * 1024
 
-# A Ctrl-C that comes so long after the first signal ends the wait for running answers.
-HURRY_AFTER_SECONDS = 1.0
+# What a drain whose wait was ended may take to give the answers back.
+HURRY_SECONDS = 2.0
 
 CLOSE_SERVICE_RESTART = 1012
 
@@ -276,7 +278,8 @@ class BackpressureServer(Server):
 
     A request body above `body_bytes_max` is answered with 413 before it is stored; `refuse_body`
     makes headers and body of that answer for a path.
-    `drain` is awaited after the listeners are closed and before the sockets are.
+    `drain` is awaited after the listeners are closed and before the sockets are, `finish` when no
+    application runs any more.
     """
 
     def __init__(
@@ -286,6 +289,7 @@ class BackpressureServer(Server):
         host: str,
         port: int,
         drain: Callable[[], Awaitable[None]],
+        finish: Callable[[], Awaitable[None]],
         ready: Callable[[int], None],
         body_bytes_max: int,
         refuse_body: Callable[[str], Refusal] = lambda _: ([(b"Content-Length", b"0")], b""),
@@ -306,6 +310,7 @@ class BackpressureServer(Server):
         self.body_bytes_max = body_bytes_max
         self.refuse_body = refuse_body
         self._drain = drain
+        self._finish = finish
         self._ready = ready
         self._send_stall_seconds = send_stall_seconds
         self._ports: list[Any] = []
@@ -412,6 +417,7 @@ class BackpressureServer(Server):
         await asyncio.wait({draining, hurried}, return_when=asyncio.FIRST_COMPLETED)
         for waiting in (draining, hurried):
             waiting.cancel()
+        await asyncio.wait({draining}, timeout=HURRY_SECONDS)
         running = []
         for protocol, details in list(self.connections.items()):
             if isinstance(protocol, BackpressureWebSocket):
@@ -425,3 +431,4 @@ class BackpressureServer(Server):
             for instance in late:
                 instance.cancel()
             await asyncio.gather(*late, return_exceptions=True)
+        await self._finish()

@@ -88,6 +88,7 @@ class Command(BaseCommand):
             host=host,
             port=port,
             drain=runner.drain,
+            finish=runner.shutdown,
             ready=ready,
             body_bytes_max=bodies.largest_body(),
             refuse_body=bodies.refuse_body,
