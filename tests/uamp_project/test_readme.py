@@ -1,0 +1,55 @@
+"""The example of README.md runs as it stands, on what `make run` installs."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.uamp_project.test_serve import Serving, data_dir
+
+__all__ = ["data_dir"]
+
+ROOT = Path(__file__).resolve().parents[2]
+(EXAMPLE,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+
+
+def test_the_example_needs_nothing_that_make_run_does_not_install() -> None:
+    lock = (ROOT / "requirements" / "runtime.txt").read_text()
+    installed = set(re.findall(r"^([\w-]+)==", lock, re.MULTILINE))
+    imported = {
+        alias.name
+        for node in ast.walk(ast.parse(EXAMPLE))
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    }
+
+    assert imported - sys.stdlib_module_names - installed == set()
+
+
+def test_the_example_prints_the_answer(data_dir: Path) -> None:
+    people = json.loads((data_dir / "demo.json").read_text())["users"]
+    serving = Serving(data_dir)
+    try:
+        program = EXAMPLE.replace("uak_...", people[0]["api_key"])
+        program = program.replace("127.0.0.1:8000", f"127.0.0.1:{serving.port}")
+        done = subprocess.run(  # noqa: S603 our own example
+            [sys.executable, "-c", program],
+            env={"PATH": os.environ["PATH"]},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    finally:
+        serving.process.send_signal(signal.SIGTERM)
+        serving.process.wait(timeout=30)
+
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines()][-1] == "response.done"
+    assert "hello" in done.stdout
