@@ -17,6 +17,7 @@ from tests.settings import RUN_FOLDER, WORKER
 
 # Made by the migrations, the same for every test.
 KEPT = {"django_content_type", "auth_permission"}
+MANY_ROWS = 500
 TRIGGERS_OF_SQLITE = (
     "SELECT tbl_name, name, sql FROM sqlite_master"
     " WHERE type = 'trigger' AND sql LIKE '% BEFORE DELETE %'"
@@ -100,8 +101,19 @@ def empty_database() -> None:
             return
         before, after = _without_triggers(cursor, set(filled))
         deletions = [f"DELETE FROM {_quoted(table)}" for table in filled]  # noqa: S608 our tables
-        for statement in (*before, *deletions, *after):
+        for statement in before:
             cursor.execute(statement)
+        large = []
+        for table, statement in zip(filled, deletions, strict=True):
+            cursor.execute(statement)
+            if cursor.rowcount > MANY_ROWS:
+                large.append(table)
+        for statement in after:
+            cursor.execute(statement)
+    if large and connection.vendor == "postgresql":
+        # Deleted rows are read by every sequential scan until the next vacuum.
+        with connection.cursor() as cursor:
+            cursor.execute(f"VACUUM {', '.join(map(_quoted, large))}")
 
 
 def _without_triggers(cursor: CursorWrapper, tables: set[str]) -> tuple[list[str], list[str]]:
