@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pytest_django import DjangoDbBlocker
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def mass(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
     """Write 100,000 rows of everything, and let the database be used until they are gone."""
     with django_db_blocker.unblock():
