@@ -83,7 +83,8 @@ def prepare_agents(*, is_starting: bool = False) -> list[str]:
     """Create the agents that are missing and return their names; running it again changes nothing.
 
     The assistant answers with a model when the environment names a provider; one whose model is
-    not named is asked for its list, for a few seconds at most. `is_starting`: the environment is
+    not named is asked for its list, for a few seconds at most. Visitors may use all agents of the
+    demo but an assistant with a model (UAMP_ANONYMOUS_MODELS). `is_starting`: the environment is
     the one in which the server starts.
     """
     created: list[str] = []

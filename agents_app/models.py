@@ -119,7 +119,10 @@ class Agent(models.Model):
         ' "allow_replan": false}.',
     )
     is_public = models.BooleanField(
-        default=False, help_text="Everybody may use it; otherwise only its owner and staff."
+        default=False,
+        help_text="Everybody who is signed in may use it, otherwise only its owner and staff."
+        " Visitors may use it too, unless a model answers without a price"
+        " (UAMP_ANONYMOUS_MODELS).",
     )
     is_enabled = models.BooleanField(default=True)
     owner = models.ForeignKey(

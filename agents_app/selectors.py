@@ -9,6 +9,7 @@ import unicodedata
 from typing import Any
 
 import msgspec
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db.models import Exists, Q, QuerySet
 from django.db.models.functions import Lower
@@ -63,6 +64,10 @@ class AgentNotFoundError(LookupError):
 
 
 _specs: dict[str, tuple[float, AgentSpec]] = {}
+# A model answers, and neither its answer nor its tokens have a price: the operator's key pays.
+_COSTS_THE_OPERATOR = ~Q(provider=Agent.Provider.SCRIPTED) & ~Q(
+    pricing__has_any_keys=("per_answer", "input_per_1k", "output_per_1k")
+)
 
 
 def get_agent(name: str, *, viewer: Any) -> AgentSpec | None:
@@ -95,6 +100,12 @@ def agent_with_model(model: str, *, viewer: Any) -> AgentSpec | None:
 def list_agents(viewer: Any) -> list[AgentSpec]:
     """Return the enabled agents that the viewer (as for `get_agent`) may use, by name."""
     return [_spec(agent) for agent in _visible(viewer).order_by(Lower("name"))]
+
+
+def models_without_a_price() -> list[tuple[str, str]]:
+    """Return name and model of the public agents for which the operator's key pays, by name."""
+    agents = Agent.objects.filter(_COSTS_THE_OPERATOR, is_enabled=True, is_public=True)
+    return list(agents.order_by(Lower("name")).values_list("name", "model"))
 
 
 def remembered(agent_id: str) -> AgentSpec | None:
@@ -140,7 +151,8 @@ def _visible(viewer: Any) -> QuerySet[Agent]:
     agents = Agent.objects.filter(is_enabled=True)
     user_id = getattr(viewer, "pk", viewer)
     if user_id is None:
-        return agents.filter(is_public=True)
+        public = agents.filter(is_public=True)
+        return public if settings.UAMP_ANONYMOUS_MODELS else public.exclude(_COSTS_THE_OPERATOR)
     staff = get_user_model().objects.filter(pk=user_id, is_staff=True, is_active=True)
     return agents.filter(Q(is_public=True) | Q(owner=user_id) | Exists(staff))
 

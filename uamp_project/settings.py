@@ -354,6 +354,8 @@ UAMP_STRIPE_WEBHOOK_SECRET = os.environ.get("UAMP_STRIPE_WEBHOOK_SECRET", "")
 UAMP_STRIPE_API = os.environ.get("UAMP_STRIPE_API", "")
 # Agents that are marked public may be used without signing in.
 UAMP_ALLOW_ANONYMOUS = os.environ.get("UAMP_ALLOW_ANONYMOUS", "1") == "1"
+# Those of them for which a model answers without a price, too: the operator's key pays for it.
+UAMP_ANONYMOUS_MODELS = os.environ.get("UAMP_ANONYMOUS_MODELS", "") == "1"
 # Tools that agents of this server may be given, as dotted paths to ServerTool objects.
 UAMP_SERVER_TOOLS = [
     "agents_app.csv_report.csv_report",

@@ -4,11 +4,13 @@ import json
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -47,6 +49,12 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give a DATA_DIR with a migrated database and a demo."""
     path = tmp_path_factory.mktemp("serve")
     Product(path, 0).prepare()
+    # As after a start with OPENAI_API_KEY, whose service nothing here asks.
+    with closing(sqlite3.connect(path / "db.sqlite3")) as database, database:
+        database.execute(
+            "UPDATE agents_app_agent SET provider = 'openai_compat', model = 'm-1',"
+            " options = '{}' WHERE name = 'assistant'"
+        )
     return path
 
 
@@ -119,6 +127,11 @@ def test_it_greets_serves_and_takes_its_worker_along_when_it_ends(
     greeting = serving.output.read_text()
     assert f"http://127.0.0.1:{serving.port}" in greeting
     assert "sign in as alice" in greeting
+    assert (
+        "@assistant answers with the model m-1 at your cost, for people who signed in" in greeting
+    )
+    assert "not visitors (UAMP_ANONYMOUS_MODELS)" in greeting
+    assert "@echo" not in greeting
 
     worker = serving.wait_for_worker()
     serving.process.send_signal(signum)

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
+from agents_app.selectors import models_without_a_price
 from uamp_project import demo
 from uamp_project.embedded.bridge import HubIsRunningError
 from uamp_project.embedded.layer import EmbeddedChannelLayer
@@ -50,6 +51,7 @@ class Command(BaseCommand):
         if port is None:
             port = integer("PORT", 8000, most=PORT_MOST)
         require_migrations()
+        self._of_models = self._who_uses_models()
         # The connection of this thread would only sit there.
         connections.close_all()
         self._prepare_private_folders()
@@ -98,6 +100,15 @@ class Command(BaseCommand):
         if server.failure:
             raise CommandError(f"cannot listen on {host} port {port}: {server.failure}")
 
+    def _who_uses_models(self) -> list[str]:
+        """Return a line for each public agent whose model the operator pays."""
+        others = "visitors too" if settings.UAMP_ANONYMOUS_MODELS else "not visitors"
+        return [
+            f"  @{name} answers with the model {model} at your cost, for people who signed in and"
+            f" {others} (UAMP_ANONYMOUS_MODELS)\n"
+            for name, model in models_without_a_price()
+        ]
+
     def _prepare_private_folders(self) -> None:
         run = Path(settings.DATA_DIR) / "run"
         for folder in (run, run / "broker", run / "control"):
@@ -110,6 +121,8 @@ class Command(BaseCommand):
         for user in demo.read_users():
             password = user["password"] or "(with the password that you chose)"
             self.stdout.write(f"  sign in as {user['username']:6} {password}\n")
+        for line in self._of_models:
+            self.stdout.write(line)
         self.stdout.write("Ctrl-C stops it.\n")
         self.stdout.flush()
 

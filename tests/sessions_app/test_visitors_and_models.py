@@ -1,0 +1,68 @@
+"""A visitor does not spend the operator's key: which public agents are for people only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agents_app.models import Agent
+from tests import factories
+
+if TYPE_CHECKING:
+    import httpx
+    from pytest_django import Settings
+
+    from tests.house import Dial, Person
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PRICES: dict[str, dict[str, Any]] = {
+    "free": {},
+    "tools": {"tools": {"csv_report": "0.05"}},
+    "answers": {"per_answer": "0.02"},
+    "tokens": {"output_per_1k": "0.01"},
+}
+
+
+@pytest.fixture(autouse=True)
+def _models(web: httpx.Client, settings: Settings) -> None:
+    del web
+    settings.UAMP_ANONYMOUS_MODELS = False
+    of_model = {"provider": Agent.Provider.OPENAI_COMPAT, "model": "m", "options": {}}
+    for name, pricing in PRICES.items():
+        factories.agent(name, pricing=pricing, **of_model)
+
+
+def opens(dial: Dial, agent: str, who: Person | None = None) -> bool:
+    """Return whether a session with the agent can be opened."""
+    client = dial(who)
+    client.send("session.create", uamp_version="1.0", session={}, agent=agent)
+    return bool(client.receive()["type"] == "session.created")
+
+
+def listed(web: httpx.Client, who: Person | None = None) -> set[str]:
+    agents = web.get("/info", headers=who.headers if who else {}).json()["agents"]
+    return {agent["name"] for agent in agents} & {"echo", *PRICES}
+
+
+def test_a_visitor_opens_no_session_with_a_model_that_the_operator_pays(
+    dial: Dial, web: httpx.Client, alice: Person
+) -> None:
+    assert [name for name in ("echo", *PRICES) if opens(dial, name)] == [
+        "echo",
+        "answers",
+        "tokens",
+    ]
+    assert listed(web) == {"echo", "answers", "tokens"}
+    assert web.get("/agents/free/info").status_code == 404
+    assert all(opens(dial, name, alice) for name in PRICES)
+    assert listed(web, alice) == {"echo", *PRICES}
+
+
+def test_the_operator_may_let_visitors_use_models(
+    dial: Dial, web: httpx.Client, settings: Settings
+) -> None:
+    settings.UAMP_ANONYMOUS_MODELS = True
+    assert all(opens(dial, name) for name in PRICES)
+    assert listed(web) == {"echo", *PRICES}
