@@ -105,6 +105,11 @@ class PaymentRequestAdmin(HistoryAdmin):
     list_select_related = ("response", "payer")
     search_fields = ("response__id__exact", "asked_in__exact", "payer__username__exact")
     search_help_text = "The id of a response or a chat, or the payer's name."
+    fields = (
+        "response", "number", "payer", "asked_in", "sum", "reason", "action", "status", "hold_id",
+        "account_id", "token_id", "deadline", "created_at", "decided_at",
+    )  # fmt: skip
+    readonly_fields = ("sum",)
 
     @admin.display(description="amount")
     def sum(self, row: PaymentRequest) -> str:
