@@ -232,13 +232,17 @@ class TicketAdmin(HistoryAdmin):
 
 
 class ApiKeyForm(_Form):
-    """A new key: whose it is and what it may do."""
+    """A new key: whose it is, what for, and until when."""
 
     class Meta:
         """The secret part is made, not written."""
 
         model = ApiKey
         fields: ClassVar = ["user", "name", "scopes", "expires_at"]
+        help_texts: ClassVar = {
+            "scopes": "A note for operators. The server does not check it: a key may do all that"
+            " its owner may."
+        }
 
     def clean_scopes(self) -> list[str]:
         """Refuse what is no list of names."""

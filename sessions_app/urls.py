@@ -1,8 +1,17 @@
-"""The HTTP paths of the protocol: what the server can do, and UAMP without a socket."""
+"""The HTTP paths of the protocol, with and without a socket, and of people's own accounts."""
 
 from django.urls import include, path, re_path
 
-from sessions_app.views import batches, discovery, history, payments, schemas, tickets, transports
+from sessions_app.views import (
+    account,
+    batches,
+    discovery,
+    history,
+    payments,
+    schemas,
+    tickets,
+    transports,
+)
 
 app_name = "sessions_app"
 
@@ -36,5 +45,9 @@ urlpatterns = [
     re_path(rf"{_CHAT}/payments\Z", payments.PaymentsView.as_view(), name="chat_payments"),
     re_path(rf"{_CHAT}/pool\Z", payments.PoolView.as_view(), name="pool"),
     path("api/v1/sessions", history.SessionsView.as_view(), name="sessions"),
+    path("account", account.account, name="account"),
+    path("account/password", account.PasswordView.as_view(), name="password"),
+    path("account/keys", account.make_key, name="make_key"),
+    path("account/keys/<int:key_id>/revoke", account.revoke_key, name="revoke_key"),
     path("api/v1/tickets", tickets.TicketsView.as_view(), name="tickets"),
 ]

@@ -14,6 +14,7 @@ PAGES = [
     *ROOT.glob("templates/*.html"),
     *ROOT.glob("templates/chat_app/*.html"),
     *ROOT.glob("templates/registration/*.html"),
+    *ROOT.glob("templates/sessions_app/*.html"),
 ]
 
 

@@ -1,0 +1,15 @@
+/** The button that copies a new API key; without a clipboard the field is copied by hand. */
+
+const secret = document.getElementById("secret");
+const copy = document.getElementById("copy");
+
+secret.select();
+if (navigator.clipboard) {
+  copy.hidden = false;
+  copy.addEventListener("click", async () => {
+    secret.select();
+    await navigator.clipboard.writeText(secret.value);
+    document.getElementById("copied").textContent = "Copied.";
+    copy.textContent = "Copied";
+  });
+}
