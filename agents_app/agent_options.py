@@ -78,9 +78,14 @@ def problem_of(provider: str, options: Mapping[str, Any]) -> str | None:
     return None
 
 
+def option_names(provider: str) -> tuple[str, ...]:
+    """Return the options that agents of a provider have."""
+    return _kind(provider).__struct_fields__
+
+
 def unknown_options(provider: str, options: Mapping[str, Any]) -> list[str]:
     """Return the options that agents of a provider do not have."""
-    return sorted(set(options) - set(_kind(provider).__struct_fields__))
+    return sorted(set(options) - set(option_names(provider)))
 
 
 def _kind(provider: str) -> type[_Scripted | _OfModel]:

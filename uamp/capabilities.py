@@ -65,7 +65,7 @@ def _text_only() -> tuple[str, ...]:
 
 
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What somebody can do (UAMP §9); windows in tokens.
+    """What a client, server or agent can do (UAMP §9); windows in tokens.
 
     ``id`` is accepted as ``model_id`` too, which the reference implementation sends.
     """

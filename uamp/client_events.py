@@ -223,7 +223,7 @@ class _Voice(Event, frozen=True, kw_only=True):
 
 
 class VoiceInvite(_Voice, frozen=True, kw_only=True, tag="voice.invite"):
-    """Call somebody, with an optional WebRTC offer; relayed both ways (UAMP §7.3)."""
+    """Call a person or an agent, with an optional WebRTC offer; relayed both ways (UAMP §7.3)."""
 
 
 class VoiceAccept(_Voice, frozen=True, kw_only=True, tag="voice.accept"):

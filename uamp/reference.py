@@ -76,6 +76,7 @@ def _index_page() -> str:
         "- [States](states.md): the life cycles of sessions and responses\n"
         "- [Errors](errors.md): every error code and what to do about it\n"
         "- [Limits](limits.md): how much of everything is taken",
+        "The paths, headers and parameters of each transport: [transports](../transports.md). "
         "The JSON Schema of each event is at `/schemas/uamp/1.0/<type>.json`.",
     )
 
@@ -295,9 +296,11 @@ def _errors_page() -> str:
 def _limits_page() -> str:
     return _page(
         "Limits",
-        "Bytes are UTF-8 bytes. An operator can change each of them.",
+        "Bytes are UTF-8 bytes. This server uses the values below; they are fixed in its code, and "
+        "no setting changes them. A program that uses the library `uamp` passes its own "
+        "`uamp.Limits`.",
         _table(
-            ("Limit", "Default", "Of what"),
+            ("Limit", "Value", "Of what"),
             ((f"`{name}`", default, about) for name, default, about in limit_table()),
         ),
     )

@@ -195,7 +195,7 @@ class ToolApprovalRequired(Event, frozen=True, kw_only=True, tag="tool.approval_
 
 
 class ToolApprovalDone(Event, frozen=True, kw_only=True, tag="tool.approval_done"):
-    """A person allowed or refused a tool call, or nobody did in time; an addition.
+    """A person allowed or refused a tool call, or the time for it is over; an addition.
 
     ``user_id`` and ``username`` are whose answer it was.
     """

@@ -88,7 +88,9 @@ State = shape("PaymentToken", **_STATE)
 Issued = shape(
     "IssuedPaymentToken",
     **_STATE,
-    token=serializers.CharField(help_text="The secret: shown now, and never again."),
+    token=serializers.CharField(
+        help_text="The secret. Only the same request under the same idempotency key gets it again."
+    ),
     replayed=serializers.BooleanField(),
 )
 ToppedUp = shape(
