@@ -54,6 +54,8 @@ class Broker:
         self._is_unanswered = False
         self._asking: dict[int, asyncio.Event] = {}
         self._below: dict[int, Run] = {}
+        # How many orders are being given to other agents: they do not work yet.
+        self._giving = 0
         # Whether a person was asked, so that nobody is when the run has ended.
         self.has_asked = run.context.was_taken_over
         # Calls for the client that are being written: it was not told of all of them yet.
@@ -84,9 +86,9 @@ class Broker:
         return bool(self._client_waits or self._is_asking or unpaid or below) and not self._opening
 
     @property
-    def has_news(self) -> bool:
-        """Whether another agent here has ended its work, of which this run has yet to hear."""
-        return any(run.has_ended for run in self._below.values())
+    def is_handing(self) -> bool:
+        """Whether this run gives work to another agent just now, or has yet to hear of its end."""
+        return bool(self._giving) or any(run.has_ended for run in self._below.values())
 
     async def admit_step(self) -> None:
         """Let another step begin once it is paid."""
@@ -214,16 +216,14 @@ class Broker:
         """Have another agent do a task (UAMP §8.5.4): its response answers the row."""
         run = self._run
         self.has_delegated = True
-        opened = await self._open(ToolCall.Kind.AGENT, call)
-        wait = self._wait(opened.pk)
-        if opened.status == ToolCall.Status.WAITING:
-            try:
-                begun = await self._begin(run.itself, opened.pk, call, order)
-                self._below.update((opened.pk, below) for below in begun.runs)
-            except (ToolError, RemoteProtocolError) as error:
-                told = error.message if isinstance(error, RemoteProtocolError) else str(error)
-                refused = CallAnswer(result=told, is_error=True)
-                await database.run(answer_call, opened.pk, refused, at=timezone.now())
+        self._giving += 1
+        try:
+            opened = await self._open(ToolCall.Kind.AGENT, call)
+            wait = self._wait(opened.pk)
+            if opened.status == ToolCall.Status.WAITING:
+                await self._give(opened.pk, call, order)
+        finally:
+            self._giving -= 1
         telling = asyncio.create_task(self._tell_alive(call.id))
         try:
             # The other one has its own time, and may have to wait for a person.
@@ -232,6 +232,15 @@ class Broker:
         finally:
             telling.cancel()
             self._below.pop(opened.pk, None)
+
+    async def _give(self, pk: int, call: uamp.ToolCallData, order: Order) -> None:
+        try:
+            begun = await self._begin(self._run.itself, pk, call, order)
+            self._below.update((pk, below) for below in begun.runs)
+        except (ToolError, RemoteProtocolError) as error:
+            told = error.message if isinstance(error, RemoteProtocolError) else str(error)
+            refused = CallAnswer(result=told, is_error=True)
+            await database.run(answer_call, pk, refused, at=timezone.now())
 
     async def present(self, content_ids: Sequence[str]) -> tuple[uamp.ContentItem, ...]:
         """Return the items of contents that the chat may see (UAMP §8.5.4); raises ToolError."""

@@ -118,7 +118,7 @@ class Run:
     @property
     def only_waits(self) -> bool:
         """Whether it waits for a person, a client, a worker, another agent or a payment: a row."""
-        return bool(self._pauses or self.broker.waiting) and not self.broker.has_news
+        return bool(self._pauses or self.broker.waiting) and not self.broker.is_handing
 
     # --- Life ---
 

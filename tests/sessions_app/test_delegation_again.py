@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
@@ -27,6 +27,7 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from pytest_django import Settings
 
+    from sessions_app.runner import StartedTurn
     from sessions_app.selectors import OpenSession
 
 __all__ = ["process"]
@@ -110,15 +111,20 @@ async def test_the_last_words_of_the_other_agent_are_told_before_its_result(
 async def test_work_that_was_passed_on_ends_before_the_process_does(
     process: Process, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While the other agent works, and until its end is known to the one who waits."""
+    """While it is given, while the other agent works, and until its end is known."""
     settings.UAMP_GRACE_SECONDS = 30
-    settle = Process.settle_call
+    settle, give = Process.settle_call, delegation.begin
+
+    async def give_later(*args: Any, **kwargs: Any) -> StartedTurn:
+        await asyncio.sleep(0.3)
+        return await give(*args, **kwargs)
 
     async def settle_later(self: Process, response_id: str, pk: int) -> None:
         await asyncio.sleep(0.3)
         await settle(self, response_id, pk)
 
     monkeypatch.setattr(Process, "settle_call", settle_later)
+    monkeypatch.setattr(delegation, "begin", give_later)
     session = await database.run(open_session)
     hearer = Hearer()
     run = await ask(session, to("worker", team_tools.order(words=3)), hearer)
