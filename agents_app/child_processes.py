@@ -3,14 +3,15 @@
 A thread cannot be ended, and one regular expression can hold the interpreter's lock for minutes:
 another process can be killed. Requests go to it over a pipe, each as a big-endian uint32 length
 and that many bytes; an answer comes back in the same form. A process that is killed is replaced
-with the next request. Its environment has none of the server's secrets.
+with the next request. Its environment has none of the server's secrets. Those who ask take turns
+(`fair_turns`): one asker has one process at a time.
 """
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import os
-import queue
 import select
 import signal
 import struct
@@ -18,9 +19,12 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
+
+from agents_app.fair_turns import FairTurns, TooManyWait
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,22 +57,63 @@ class ChildProcesses:
         os.register_at_fork(after_in_child=self._forget)
 
     def _forget(self) -> None:
-        self._free: queue.LifoQueue[_ChildProcess | None] = queue.LifoQueue()
-        for _ in range(PROCESSES):
-            self._free.put(None)
+        self._turns: FairTurns[_ChildProcess | None] = FairTurns([None] * PROCESSES)
+        # No thread of it waits for a process, nor works for long: the end of this process waits.
+        self._threads = ThreadPoolExecutor(PROCESSES, thread_name_prefix=self._module)
         self._lock = threading.Lock()
         self._all: set[_ChildProcess] = set()
 
-    def ask(self, request: bytes, *, seconds: float, wait: float | None = None) -> bytes:
+    @property
+    def free(self) -> int:
+        """How many processes, or places for one, wait for a request."""
+        return len(self._turns.free)
+
+    def ask(
+        self, request: bytes, *, asker: str, seconds: float, wait: float | None = None
+    ) -> bytes:
         """Return what a process answers to a request.
 
         Raises TooSlow `seconds` after a process has it, and NoneFree when none was free for `wait`
-        seconds, which are `seconds` where they are not given.
+        seconds, which are `seconds` where they are not given, or too many of this asker wait.
         """
         try:
-            process = self._free.get(timeout=seconds if wait is None else wait)
-        except queue.Empty:
+            turn = self._turns.ask(asker)
+        except TooManyWait:
             raise NoneFree from None
+        try:
+            process = turn.result(seconds if wait is None else wait)
+        except BaseException as error:
+            self._turns.give_up(asker, turn)
+            if isinstance(error, TimeoutError):
+                raise NoneFree from None
+            raise
+        return self._answer(process, request, asker, seconds)
+
+    async def ask_from_loop(
+        self, request: bytes, *, asker: str, seconds: float, wait: float
+    ) -> bytes:
+        """Do as `ask`, without holding up the event loop."""
+        try:
+            turn = self._turns.ask(asker)
+        except TooManyWait:
+            raise NoneFree from None
+        try:
+            async with asyncio.timeout(wait):
+                process = await asyncio.wrap_future(turn)
+        except BaseException as error:
+            self._turns.give_up(asker, turn)
+            if isinstance(error, TimeoutError):
+                raise NoneFree from None
+            raise
+        # What gives the process back runs whoever is cancelled; there is a thread for each process.
+        loop = asyncio.get_running_loop()
+        return await asyncio.shield(
+            loop.run_in_executor(self._threads, self._answer, process, request, asker, seconds)
+        )
+
+    def _answer(
+        self, process: _ChildProcess | None, request: bytes, asker: str, seconds: float
+    ) -> bytes:
         try:
             if process is not None:
                 with suppress(OSError):
@@ -83,7 +128,7 @@ class ChildProcesses:
                 process = None
             raise TooSlow from None
         finally:
-            self._free.put(process)
+            self._turns.give_back(asker, process)
 
     def _start(self) -> _ChildProcess:
         process = _ChildProcess(self._module)

@@ -120,7 +120,7 @@ def call_tool(
         errand.work.deadline = anyio.current_time() + place.seconds
         errand.is_calling = True
         result = await client.call_tool(name, arguments, progress_callback=heard)
-        if not await anyio.to_thread.run_sync(_is_as_listed, listing, name, result):
+        if not await anyio.to_thread.run_sync(_is_as_listed, place, listing, name, result):
             raise ValueError("the result does not fit the tool's output schema")
         return result
 
@@ -172,7 +172,7 @@ def _leave_results_to_us(client: Client) -> None:
     client.session.validate_tool_result = check_nothing  # type: ignore[method-assign]  # no option
 
 
-def _is_as_listed(listing: Listing, name: str, result: CallToolResult) -> bool:
+def _is_as_listed(place: Place, listing: Listing, name: str, result: CallToolResult) -> bool:
     """Return whether a result is what the tool's output schema says, as far as that can be told."""
     schema = next((tool.output_schema for tool in listing.tools if tool.name == name), None)
     if schema is None or result.is_error:
@@ -180,13 +180,14 @@ def _is_as_listed(listing: Listing, name: str, result: CallToolResult) -> bool:
     if result.structured_content is None:
         return False
     try:
-        return misfit(schema, result.structured_content) is None
+        found = misfit(schema, result.structured_content, asker=f"source:{place.source}")
     except NoSchemaError:
         return False
     except TooMuchWorkError:
         # The tool has done its work, whatever its schema is worth.
         logger.warning("the result of %s was not checked: its schema takes too long", name)
         return True
+    return found is None
 
 
 async def _run(errand: _Errand, work: Callable[[Client], Awaitable[T]]) -> T:

@@ -37,13 +37,37 @@ class _Verdict(msgspec.Struct, omit_defaults=True):
     is_checked: bool = True
 
 
-def misfit(schema: dict[str, Any], value: Any) -> str | None:
+def misfit(schema: dict[str, Any], value: Any, *, asker: str) -> str | None:
     """Return what does not fit and where, None for what fits.
 
-    Raises NoSchemaError and TooMuchWorkError. It blocks, for WAIT_SECONDS and CHECK_SECONDS at
-    most, and for a fraction of a second where `is_quick`.
+    `asker` is whose schema it is: the checks of one asker are made one after another. Raises
+    NoSchemaError and TooMuchWorkError. It blocks, for WAIT_SECONDS and CHECK_SECONDS at most, and
+    for a fraction of a second where `is_quick`.
     """
-    verdict = _check(schema, value) if is_quick(schema, value) else _check_elsewhere(schema, value)
+    if is_quick(schema, value):
+        return _told(_check(schema, value))
+    given = msgspec.json.encode([schema, value])
+    try:
+        found = _processes.ask(given, asker=asker, seconds=CHECK_SECONDS, wait=WAIT_SECONDS)
+    except TooSlow as error:
+        raise TooMuchWorkError from error
+    return _told(msgspec.json.decode(found, type=_Verdict))
+
+
+async def slow_misfit(schema: dict[str, Any], value: Any, *, asker: str, wait: float) -> str | None:
+    """Do as `misfit` for what is not `is_quick`, without holding up the event loop.
+
+    Raises TooMuchWorkError also when no process was free for `wait` seconds.
+    """
+    given = msgspec.json.encode([schema, value])
+    try:
+        found = await _processes.ask_from_loop(given, asker=asker, seconds=CHECK_SECONDS, wait=wait)
+    except TooSlow as error:
+        raise TooMuchWorkError from error
+    return _told(msgspec.json.decode(found, type=_Verdict))
+
+
+def _told(verdict: _Verdict) -> str | None:
     if not verdict.is_checked:
         raise TooMuchWorkError
     if not verdict.is_schema:
@@ -76,15 +100,6 @@ def _check(schema: dict[str, Any], value: Any) -> _Verdict:
     if found is None:
         return _Verdict()
     return _Verdict(misfit=f"{found.message[:500]} - at {found.json_path[:500]}")
-
-
-def _check_elsewhere(schema: dict[str, Any], value: Any) -> _Verdict:
-    given = msgspec.json.encode([schema, value])
-    try:
-        found = _processes.ask(given, seconds=CHECK_SECONDS, wait=WAIT_SECONDS)
-    except TooSlow as error:
-        raise TooMuchWorkError from error
-    return msgspec.json.decode(found, type=_Verdict)
 
 
 def _checked(given: bytes) -> bytes:

@@ -180,7 +180,7 @@ def _check(tool: SourceTool, arguments: dict[str, Any], listing: "Listing") -> N
     if schema is None:
         raise _Misfit(f"{tool.source} has no tool named {tool.own_name!r} any more.")
     try:
-        found = misfit(schema, arguments)
+        found = misfit(schema, arguments, asker=f"source:{tool.source}")
     except NoSchemaError as error:
         raise SourceFailed(
             f"{tool.source} lists {tool.own_name!r} with a schema that is none."

@@ -76,7 +76,7 @@ class RunRequest:
     result are run again, under their old ids. With a `checkpoint` the agent goes on from there,
     and `resume` is its output and what was added to it. `written` are the tokens that the
     response has cost before. With `ends_at_tools` the run ends after a step in which the
-    client's tools were called.
+    client's tools were called. `asker` is the name under which limits count who asked.
     """
 
     response_id: str
@@ -89,6 +89,7 @@ class RunRequest:
     checkpoint: Checkpoint | None = None
     written: int = 0
     ends_at_tools: bool = False
+    asker: str = ""
 
 
 class ToolBroker(Doors, Protocol):
@@ -239,7 +240,7 @@ class _Run:
         self._read: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self._named: set[str] = set()
         self.tokens = Tokens(most=spec.max_output_tokens, written=request.written)
-        self.form = form_of(spec, request.response_format)
+        self.form = form_of(spec, request.response_format, asker=request.asker)
         # Whether the next inference is the first to read something that the client's tool returned.
         self.reads_client_result = False
         self._server_tools = _server_tools(spec)

@@ -10,13 +10,13 @@ from collections.abc import AsyncGenerator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import msgspec
 
-from agents_app.child_processes import PROCESSES
 from agents_app.failures import AgentError
-from agents_app.mcp_schemas import NoSchemaError, TooMuchWorkError, is_quick, misfit
+from agents_app.mcp_schemas import NoSchemaError, TooMuchWorkError, is_quick, misfit, slow_misfit
 from agents_app.selectors import AgentSpec
 from uamp.errors import ErrorCode
 from uamp.session import ResponseFormat
@@ -28,25 +28,29 @@ from upp.stream import reasoning_delta
 
 FORM_CHARS = 1_000_000
 """So much is held back of one answer; a longer one is none."""
-# A check that may take seconds has a process, which is killed, and holds up only others like it.
 # No thread is held for long: the end of this process waits for them.
 _QUICK = ThreadPoolExecutor(2, thread_name_prefix="response_format")
-_SLOW = ThreadPoolExecutor(PROCESSES, thread_name_prefix="response_format_slow")
 QUEUE_SECONDS = 30.0
-"""A check that has not ended by then is given up, so that an answer never hangs on others'."""
+"""A check that has not begun by then is given up, so that an answer never hangs on others'."""
 _PROMPT_CHARS = 20_000
 _MARK = {"uap": {"synthetic": True, "phase": "form"}}
 
 
 class Form:
-    """The form of one answer: its schema, and how often the model may still be asked again."""
+    """The form of one answer: its schema, and how often the model may still be asked again.
 
-    def __init__(self, agent: str, schema: Mapping[str, Any], *, repeats: int = 1) -> None:
+    `asker` is who wants it so: the checks of one asker are made one after another.
+    """
+
+    def __init__(
+        self, agent: str, schema: Mapping[str, Any], *, asker: str, repeats: int = 1
+    ) -> None:
         self.schema = dict(schema)
         self.repeats = repeats
         # Whether what the model says is the answer; else it is on its way to it.
         self.is_answering = True
         self._agent = agent
+        self._asker = asker
         self._judged: tuple[str, str | None] | None = None
 
     async def check(self) -> None:
@@ -66,10 +70,11 @@ class Form:
 
     async def _misfit(self, value: Any) -> str | None:
         try:
-            threads = _QUICK if is_quick(self.schema, value) else _SLOW
-            check = asyncio.get_running_loop().run_in_executor(threads, misfit, self.schema, value)
+            if not is_quick(self.schema, value):
+                return await slow_misfit(self.schema, value, asker=self._asker, wait=QUEUE_SECONDS)
+            check = partial(misfit, self.schema, value, asker=self._asker)
             async with asyncio.timeout(QUEUE_SECONDS):
-                return await check
+                return await asyncio.get_running_loop().run_in_executor(_QUICK, check)
         except NoSchemaError as error:
             told = "The schema of response_format is no JSON Schema, or refers to another one."
             raise AgentError(told, code=ErrorCode.INVALID_OUTPUT) from error
@@ -83,8 +88,8 @@ class Form:
         return AgentError(told, code=ErrorCode.INVALID_OUTPUT)
 
 
-def form_of(spec: AgentSpec, wanted: ResponseFormat | None) -> Form | None:
-    """Return the form that a request asks for; None for plain text.
+def form_of(spec: AgentSpec, wanted: ResponseFormat | None, *, asker: str) -> Form | None:
+    """Return the form that a request of `asker` asks for; None for plain text.
 
     A script says the same again when it is asked again, and has no mode for «any object».
     """
@@ -92,8 +97,8 @@ def form_of(spec: AgentSpec, wanted: ResponseFormat | None) -> Form | None:
         return None
     schema = wanted.json_schema.schema if wanted.json_schema is not None else None
     if spec.provider == "scripted":
-        return None if schema is None else Form(spec.name, schema, repeats=0)
-    return Form(spec.name, schema or {"type": "object"})
+        return None if schema is None else Form(spec.name, schema, asker=asker, repeats=0)
+    return Form(spec.name, schema or {"type": "object"}, asker=asker)
 
 
 @dataclass(frozen=True)

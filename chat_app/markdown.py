@@ -12,6 +12,7 @@ import hashlib
 import logging
 import re
 import sys
+import time
 from collections import OrderedDict
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
@@ -45,6 +46,8 @@ CACHED_CHARS: Final = 32_000
 """HTML longer than this is not kept."""
 RENDER_SECONDS: Final = 2.0
 """A text that takes longer is shown as it was written."""
+PAGE_SECONDS: Final = 4.0
+"""The texts of one answer that are not rendered after this time are shown as they were written."""
 HIGHLIGHT_CHARS: Final = 4_000
 """A code block longer than this is shown without colours: some lexers take quadratic time."""
 # fmt: off
@@ -206,39 +209,48 @@ _FORMATTER = HtmlFormatter(nowrap=True)
 _PARSER = _make_parser(linkify=True)
 _PARSER_WITHOUT_LINKIFY = _make_parser(linkify=False)
 _LOCK = Lock()
-_rendered: OrderedDict[bytes, str] = OrderedDict()
+# None stands for a text that was stopped.
+_rendered: OrderedDict[bytes, str | None] = OrderedDict()
 _processes = ChildProcesses("chat_app.markdown")
 
 
-def render(text: str) -> str:
+def render(text: str, *, asker: str = "", until: float | None = None) -> str:
     """Return `text` as sanitised HTML, safe to insert into a page of this server.
 
     The result holds no script, style, form, frame or handler; links open in a new tab without
     referrer; an image of another host is `<span class="remote-image" data-src data-alt>`; code
     is `<div class="code-block" data-language><pre><code>` with Pygments classes. Any text is
     accepted. It is rendered in another process, which is killed after RENDER_SECONDS: the text is
-    then shown as it was written. The HTML of recent texts is kept, so rendering a page of history
-    twice is cheap.
+    then shown as it was written, as is one that is not rendered `until` then (`time.monotonic()`).
+    Those who ask take turns, so `asker` waits for their own texts. The HTML of recent texts is
+    kept, and that one was stopped, so rendering a page of history twice is cheap.
     """
     encoded = text.encode("utf-8", "replace")  # a lone surrogate cannot be sent: it becomes "?"
     digest = hashlib.blake2b(encoded, digest_size=16).digest()
     with _LOCK:
-        if (known := _rendered.get(digest)) is not None:
+        if digest in _rendered:
             _rendered.move_to_end(digest)
-            return known
+            known = _rendered[digest]
+            return _as_written(encoded) if known is None else known
+    left = RENDER_SECONDS if until is None else min(RENDER_SECONDS, until - time.monotonic())
+    if left <= 0:
+        return _as_written(encoded)
+    html: str | None
     try:
-        html = _processes.ask(encoded, seconds=RENDER_SECONDS).decode()
+        html = _processes.ask(encoded, asker=asker, seconds=left).decode()
     except NoneFree:
         return _as_written(encoded)
     except TooSlow:
+        if left < RENDER_SECONDS:
+            return _as_written(encoded)
         logger.warning("a text of %d bytes takes too long to render", len(encoded))
-        html = _as_written(encoded)
-    if len(html) <= CACHED_CHARS:
+        html = None
+    if html is None or len(html) <= CACHED_CHARS:
         with _LOCK:
             _rendered[digest] = html
             if len(_rendered) > CACHED_TEXTS:
                 _rendered.popitem(last=False)
-    return html
+    return _as_written(encoded) if html is None else html
 
 
 def _as_written(encoded: bytes) -> str:

@@ -171,8 +171,13 @@ class HtmlSerializer(serializers.Serializer[Any]):
     html = serializers.CharField()
 
 
-def message_data(message: Message, *, html: bool) -> dict[str, Any]:
-    """Return a message as MessageSerializer describes it."""
+def message_data(
+    message: Message, *, html: bool, reader: int, until: float | None = None
+) -> dict[str, Any]:
+    """Return a message as MessageSerializer describes it, for a person who reads it.
+
+    A text that is not HTML `until` then is shown as it was written (`markdown.render`).
+    """
     sender = message.sender_agent_id or (
         "anonymous" if message.sender_user_id is None else str(message.sender_user_id)
     )
@@ -190,7 +195,9 @@ def message_data(message: Message, *, html: bool) -> dict[str, Any]:
         "response_id": message.response_id or None,
         "status": message.status,
     }
-    return {**data, "html": markdown.render(message.content)} if html else data
+    if html:
+        data["html"] = markdown.render(message.content, asker=f"user:{reader}", until=until)
+    return data
 
 
 def event_data(event: ChatEvent) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from django.http import Http404
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
+from chat_app.markdown import PAGE_SECONDS
 from chat_app.models import ChatEvent, Message
 from chat_app.paging import SeqQuery, list_of, list_response, read_query, seq_page
 from chat_app.problems import responses
@@ -40,7 +42,8 @@ class MessagesView(RestView):
         check_member(request, chat_id)
         page = seq_page(Message.objects.filter(chat_id=chat_id), request, query)
         html = query.get("render") == "html"
-        data = [message_data(message, html=html) for message in page.rows]
+        reader, until = caller(request).pk, time.monotonic() + PAGE_SECONDS
+        data = [message_data(m, html=html, reader=reader, until=until) for m in page.rows]
         return list_response(request, data, next_cursor=page.next_cursor)
 
 
@@ -55,12 +58,11 @@ class MessageView(RestView):
     def get(self, request: Request, message_id: str) -> Response:
         """Return a message of one of the caller's chats."""
         query = read_query(request, MessageQuery)
-        message = Message.objects.filter(
-            pk=message_id, chat__in=chats_of(caller(request).pk)
-        ).first()
+        reader = caller(request).pk
+        message = Message.objects.filter(pk=message_id, chat__in=chats_of(reader)).first()
         if message is None:
             raise Http404
-        return Response(message_data(message, html=query.get("render") == "html"))
+        return Response(message_data(message, html=query.get("render") == "html", reader=reader))
 
 
 class EventsView(RestView):

@@ -265,7 +265,8 @@ class RenderView(RestView):
         """Return a piece of text as sanitised HTML."""
         body = RenderSerializer(data=request.data)
         body.is_valid(raise_exception=True)
-        return Response({"html": markdown.render(body.validated_data["text"])})
+        html = markdown.render(body.validated_data["text"], asker=f"user:{caller(request).pk}")
+        return Response({"html": html})
 
 
 def _chat_data(request: Request, chat_id: str) -> dict[str, Any]:

@@ -1,14 +1,16 @@
 """Schemas of strangers: what fits is told, and nobody waits long for it."""
 
+import asyncio
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pytest_django.fixtures import Settings
 
-from agents_app import mcp_schemas
-from agents_app.mcp_schemas import NoSchemaError, TooMuchWorkError, misfit
+from agents_app import child_processes, mcp_schemas
+from agents_app.mcp_schemas import NoSchemaError, TooMuchWorkError, misfit, slow_misfit
 from agents_app.mcp_tools import find_tool, refresh
 from agents_app.tools import ToolError, ToolOutcome
 from tests.agents_app import mcp_sources
@@ -41,7 +43,7 @@ def nested(depth: int) -> dict[str, Any]:
 def test_what_does_not_fit_is_said_with_its_place(
     schema: dict[str, Any], value: Any, said: str | None
 ) -> None:
-    found = misfit(schema, value)
+    found = misfit(schema, value, asker="a")
     assert found == said if said is None else str(found).startswith(said)
 
 
@@ -51,7 +53,7 @@ def test_what_does_not_fit_is_said_with_its_place(
 )
 def test_what_is_no_schema_is_told(schema: dict[str, Any]) -> None:
     with pytest.raises(NoSchemaError):
-        misfit(schema, {"a": "b"})
+        misfit(schema, {"a": "b"}, asker="a")
 
 
 @pytest.mark.parametrize(
@@ -73,7 +75,7 @@ def test_a_schema_that_takes_for_ever_is_given_up(
 ) -> None:
     monkeypatch.setattr(mcp_schemas, "CHECK_SECONDS", 1.0)
     with pytest.raises(TooMuchWorkError):
-        misfit(schema, value)
+        misfit(schema, value, asker="a")
 
 
 @pytest.mark.parametrize(
@@ -136,3 +138,26 @@ def test_results_are_checked_as_long_as_that_takes_no_time(
     mcp_sources.forget()
     monkeypatch.setattr(mcp_schemas, "CHECK_SECONDS", 1.0)
     assert call("slow_result", journal, settings).result.endswith('a!"}')
+
+
+async def test_the_slow_checks_of_one_asker_do_not_keep_others_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(mcp_schemas, "CHECK_SECONDS", 3.0)
+    for asker in ("alice", "bob"):
+        assert await slow_misfit(SLOW, {"a": "aaa"}, asker=asker, wait=30) is None
+    greedy = [
+        asyncio.create_task(slow_misfit(SLOW, KEPT_BUSY, asker="mallory", wait=30))
+        for _ in range(4)
+    ]
+    await asyncio.sleep(0)
+    began = time.monotonic()
+    assert await slow_misfit(SLOW, {"a": "aaa"}, asker="alice", wait=30) is None
+    assert time.monotonic() - began < 2.0
+    assert not any(task.done() for task in greedy)
+    # Those who wait no more leave their places.
+    for task in greedy[1:]:
+        task.cancel()
+    told = await asyncio.gather(*greedy, return_exceptions=True)
+    assert isinstance(told[0], TooMuchWorkError)
+    assert mcp_schemas._processes.free == child_processes.PROCESSES

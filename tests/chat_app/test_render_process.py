@@ -12,7 +12,9 @@ import pytest
 
 from agents_app import child_processes
 from chat_app import markdown
+from chat_app.views import history
 from tests import factories
+from tests.client import wait_until
 from tests.house import alice, demo, impatience, web
 
 if TYPE_CHECKING:
@@ -71,6 +73,57 @@ def test_a_text_that_takes_too_long_is_stopped_and_shown_as_written(
     assert markdown.render("**next**") == "<p><strong>next</strong></p>"
 
 
+def test_one_asker_does_not_keep_others_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    for asker in ("alice", "bob"):
+        markdown.render(f"a process for {asker}", asker=asker)
+    slow = slow_text(1.0)
+    monkeypatch.setattr(markdown, "RENDER_SECONDS", 1.0)
+    texts = [slow + str(number) for number in range(4)]
+    threads = [
+        threading.Thread(target=markdown.render, args=(text,), kwargs={"asker": "mallory"})
+        for text in texts
+    ]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: markdown._processes.free < child_processes.PROCESSES)
+    for number in range(5):
+        html = markdown.render(f"**{number}**", asker="alice")
+        assert html == f"<p><strong>{number}</strong></p>"
+    # Without turns hers would have been given up, or come after all of theirs.
+    assert all(thread.is_alive() for thread in threads[1:])
+    for thread in threads:
+        thread.join()
+
+
+def test_a_page_of_slow_texts_is_given_up_and_known_the_next_time(
+    web: httpx.Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = factories.chat(alice.user)
+    for number in range(8):
+        factories.message(chat, alice.user, f"*slow* {number}")
+    monkeypatch.setattr(markdown, "RENDER_SECONDS", 0.2)
+    monkeypatch.setattr(history, "PAGE_SECONDS", 0.5)
+    asked: list[tuple[bytes, float]] = []
+
+    def stopped(text: bytes, *, asker: str, seconds: float) -> bytes:
+        assert asker == f"user:{alice.user.pk}"
+        asked.append((text, seconds))
+        time.sleep(seconds)
+        raise child_processes.TooSlow
+
+    monkeypatch.setattr(markdown._processes, "ask", stopped)
+    for reading in range(1, 5):
+        page = web.get(
+            f"/api/v1/chats/{chat.pk}/messages", params={"render": "html"}, headers=alice.headers
+        )
+        written = [m["html"].startswith("<p>*slow* ") for m in page.json()["data"]]
+        assert written == [True] * 8
+        assert sum(seconds for _, seconds in asked) <= 0.5 * reading
+    # Each was stopped once after its whole time, and is known.
+    stopped_at_last = [text for text, seconds in asked if seconds == 0.2]
+    assert len(stopped_at_last) == len(set(stopped_at_last)) == 8
+
+
 def test_a_process_that_died_has_a_successor_at_once() -> None:
     markdown.render("a process that is there")
     for process in list(markdown._processes._all):
@@ -113,7 +166,7 @@ def test_others_are_answered_while_texts_are_rendered(
 
 def test_the_processes_know_no_secret_of_the_server() -> None:
     markdown.render("a process that is there")
-    for process in markdown._processes._all:
+    for process in [p for p in markdown._processes._all if p._process.poll() is None]:
         environment = psutil.Process(process._process.pid).environ()
         assert set(environment) <= {"PATH", "PYTHONPATH", "LC_CTYPE"}
-    assert markdown._processes._free.qsize() == child_processes.PROCESSES
+    assert markdown._processes.free == child_processes.PROCESSES

@@ -177,7 +177,7 @@ def test_a_wrong_parameter_is_named(query: str) -> None:
 def test_what_nobody_foresaw_is_logged_and_not_shown(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail(_text: str) -> str:
+    def fail(_text: str, **_: object) -> str:
         raise RuntimeError("the secret inside")
 
     monkeypatch.setattr("chat_app.markdown.render", fail)
