@@ -40,10 +40,29 @@ async def check_rate(
         raise rate_limited(quota)
 
 
+async def check_text(
+    peer: Peer, principal: Principal, size: int, session_id: str | None = None
+) -> None:
+    """Count `size` bytes that are stored as text; raises RemoteProtocolError `rate_limited`.
+
+    Files are counted by what is stored of them, since they can be deleted.
+    """
+    quota = await rates.limiter().take("bytes of text", principal.counted_as, cost=size)
+    if quota.allowed:
+        return
+    peer.quota = quota
+    told = ev.RateLimit(
+        limit=quota.limit, remaining=quota.remaining, reset_at=math.ceil(quota.reset_at)
+    )
+    peer.reply(told, session_id=session_id)
+    raise rate_limited(quota)
+
+
 def rate_limited(quota: rates.Quota) -> RemoteProtocolError:
     """Return the error of a request that came too early."""
     return RemoteProtocolError(
         ErrorCode.RATE_LIMITED,
-        f"At most {quota.limit} {quota.kind} a minute. Wait a moment, then send it again.",
+        f"At most {quota.limit} {quota.kind} {rates.KINDS[quota.kind].unit}."
+        " Wait a moment, then send it again.",
         details={"retry_after": quota.retry_after},
     )

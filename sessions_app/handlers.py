@@ -21,7 +21,7 @@ from chat_app import fanout
 from chat_app import selectors as chats
 from chat_app.problems import is_out_of_space
 from sessions_app import calls, database, payers, payment_requests, runner, selectors, services
-from sessions_app.admission import check_rate
+from sessions_app.admission import check_rate, check_text
 from sessions_app.chat_events import mark_read, relay_voice, take_typing
 from sessions_app.frames import new_event_id
 from sessions_app.http_status import close_code
@@ -153,6 +153,10 @@ async def take_input(peer: Peer, event: ev.InputEvent) -> None:
     attached = peer.attached_to(event)
     if peer.transport == "sse":
         # Two HTTP requests may meet two processes: between them the input is a row.
+        principal = attached.session.principal
+        if principal.is_anonymous:
+            # `keep_input` bounds the rows that wait of one person, but has no name for visitors.
+            await check_text(peer, principal, size_of(event), attached.session.wire_id)
         event_id = event.event_id or new_event_id()
         await database.run(
             services.keep_input,
@@ -276,11 +280,12 @@ async def _start_with(
             listener.hear(run)
 
 
-async def _admit(peer: Peer, attached: Attached, answers: int) -> None:
-    """Count the answers of a turn but the first, all of them or none."""
+async def _admit(peer: Peer, attached: Attached, answers: int, size: int) -> None:
+    """Count the answers of a turn but the first, all of them or none, and the bytes of its text."""
     session = attached.session
     if answers > 1:
         await check_rate(peer, session.principal, "responses", session.wire_id, cost=answers - 1)
+    await check_text(peer, session.principal, size, session.wire_id)
 
 
 def _digest(event: ev.ResponseCreate) -> str:
@@ -325,6 +330,8 @@ async def cancel_response(peer: Peer, event: ev.ResponseCancel) -> None:
 async def take_tool_result(peer: Peer, event: ev.ToolResult) -> None:
     """Take the client's answer to a tool.call (UAMP §5.14)."""
     attached = peer.attached_to(event)
+    session = attached.session
+    await check_text(peer, session.principal, len(event.result or ""), session.wire_id)
     response_id, pk = await database.run(calls.record_tool_result, attached.session, event)
     await runner.current().settle_call(response_id, pk)
 

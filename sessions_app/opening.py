@@ -27,7 +27,7 @@ from sessions_app import (
     services,
     session_states,
 )
-from sessions_app.admission import check_rate
+from sessions_app.admission import check_rate, check_text
 from sessions_app.frames import frame
 from sessions_app.transitions import TransitionRefused
 from uamp import ErrorCode, RemoteProtocolError
@@ -58,6 +58,7 @@ async def create_session(peer: Peer, event: ev.SessionCreate) -> None:
             ErrorCode.SESSION_EXISTS, "This connection has a session of this id. Leave it out."
         )
     await check_rate(peer, principal, "sessions")
+    await check_text(peer, principal, len(msgspec.json.encode(event.session)))
     agent_name = event.agent or peer.defaults.agent
     session = await database.run(
         services.open_session,

@@ -18,7 +18,6 @@ from redis.exceptions import NoScriptError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-WINDOW_SECONDS: Final = 60
 # The counters that one process keeps; the least recently used are dropped. About 15 MB.
 COUNTERS_MAX: Final = 50_000
 Window: TypeAlias = tuple[int, float, int, float]
@@ -121,10 +120,11 @@ class SharedCounters(RedisStorage):
     The library asks twice for each request: whether it passes, and what is left.
     """
 
-    def acquire_all(self, asked: Sequence[tuple[str, int, int]]) -> list[tuple[bool, Window]]:
-        """Count each key with its limit and amount, in order; return whether it passed, and how
-        its window is then.
-        """  # noqa: D205 one sentence
+    def acquire_all(self, asked: Sequence[tuple[str, int, int, int]]) -> list[tuple[bool, Window]]:
+        """Count each key with its limit, seconds and amount, in order.
+
+        Returns for each whether it passed, and how its window is then.
+        """
         try:
             told = self._ask(asked)
         except NoScriptError:
@@ -137,14 +137,14 @@ class SharedCounters(RedisStorage):
             for acquired, window in zip(told[::2], told[1::2], strict=True)
         ]
 
-    def _ask(self, asked: Sequence[tuple[str, int, int]]) -> list[Any]:
+    def _ask(self, asked: Sequence[tuple[str, int, int, int]]) -> list[Any]:
         pipeline = self.storage.pipeline(transaction=False)
-        for key, limit, amount in asked:
+        for key, limit, seconds, amount in asked:
             names = (self._previous_window_key(key), self._current_window_key(key))
             keys = [self.prefixed_key(name) for name in names]
             acquire, read = self.lua_acquire_sliding_window.sha, self.lua_sliding_window.sha
-            pipeline.evalsha(acquire, len(keys), *keys, limit, WINDOW_SECONDS, amount)
-            pipeline.evalsha(read, len(keys), *keys, WINDOW_SECONDS)
+            pipeline.evalsha(acquire, len(keys), *keys, limit, seconds, amount)
+            pipeline.evalsha(read, len(keys), *keys, seconds)
         told: list[Any] = pipeline.execute()
         return told
 

@@ -17,21 +17,16 @@ import time
 import weakref
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import redis
 from django.conf import settings
-from limits import RateLimitItemPerMinute
+from limits import RateLimitItemPerDay, RateLimitItemPerMinute
 from limits.strategies import SlidingWindowCounterRateLimiter
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from sessions_app.rate_counters import (
-    WINDOW_SECONDS,
-    CounterStorage,
-    ReadWindow,
-    SharedCounters,
-)
+from sessions_app.rate_counters import CounterStorage, ReadWindow, SharedCounters
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, MutableMapping, Sequence
@@ -50,10 +45,23 @@ SCOPE_KEY: Final = "uamp.quota"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of request: the settings with its limits per minute."""
+    """One kind of request: the settings with its limits, and the window that they are for."""
 
     person: str
     visitors: str
+    unit: str = "a minute"
+
+    @property
+    def seconds(self) -> int:
+        """The length of the window."""
+        return _WINDOWS[self.unit].GRANULARITY.seconds
+
+
+_Item: TypeAlias = RateLimitItemPerMinute | RateLimitItemPerDay
+_WINDOWS: Final[Mapping[str, type[_Item]]] = {
+    "a minute": RateLimitItemPerMinute,
+    "a day": RateLimitItemPerDay,
+}
 
 
 def _same(name: str) -> Kind:
@@ -72,6 +80,8 @@ KINDS: Final[Mapping[str, Kind]] = {
     "sessions": Kind("UAMP_SESSIONS_PER_MINUTE", "UAMP_ANONYMOUS_SESSIONS_PER_MINUTE"),
     "payments": Kind("UAMP_PAYMENTS_PER_MINUTE", "UAMP_ANONYMOUS_PAYMENTS_PER_MINUTE"),
     "responses": Kind("UAMP_RESPONSES_PER_MINUTE", "UAMP_ANONYMOUS_RESPONSES_PER_MINUTE"),
+    # What is stored as text, in rows that are kept: each byte is a request.
+    "bytes of text": Kind("UAMP_TEXT_BYTES_PER_DAY", "UAMP_ANONYMOUS_TEXT_BYTES_PER_DAY", "a day"),
 }
 
 
@@ -96,7 +106,7 @@ class Quota:
         """  # noqa: D205 one sentence
         left = str(max(0, math.ceil(self.reset_at - time.time())))
         return [
-            ("RateLimit-Policy", f"{self.limit};w={WINDOW_SECONDS}"),
+            ("RateLimit-Policy", f"{self.limit};w={KINDS[self.kind].seconds}"),
             ("RateLimit-Limit", str(self.limit)),
             ("RateLimit-Remaining", str(self.remaining)),
             ("RateLimit-Reset", left),
@@ -224,16 +234,16 @@ class RateLimiter:
 
 
 def _hit(limiter: SlidingWindowCounterRateLimiter, asked: _Asked) -> Quota:
-    item = _item(_per_minute(asked))
+    item = _item(_limit(asked), KINDS[asked.kind].unit)
     allowed = limiter.hit(item, asked.kind, asked.name, cost=asked.cost)
     return _quota(limiter, asked, item, allowed=allowed)
 
 
 def _hit_shared(counters: SharedCounters, asked: Sequence[_Asked]) -> list[Quota]:
-    items = [_item(_per_minute(one)) for one in asked]
+    items = [_item(_limit(one), KINDS[one.kind].unit) for one in asked]
     answers = counters.acquire_all(
         [
-            (item.key_for(one.kind, one.name), item.amount, one.cost)
+            (item.key_for(one.kind, one.name), item.amount, item.get_expiry(), one.cost)
             for one, item in zip(asked, items, strict=True)
         ]
     )
@@ -246,7 +256,7 @@ def _hit_shared(counters: SharedCounters, asked: Sequence[_Asked]) -> list[Quota
     return quotas
 
 
-def _per_minute(asked: _Asked) -> int:
+def _limit(asked: _Asked) -> int:
     limits = KINDS[asked.kind]
     is_person = asked.name.startswith("user:")
     return int(getattr(settings, limits.person if is_person else limits.visitors))
@@ -255,13 +265,13 @@ def _per_minute(asked: _Asked) -> int:
 def _quota(
     limiter: SlidingWindowCounterRateLimiter,
     asked: _Asked,
-    item: RateLimitItemPerMinute,
+    item: _Item,
     *,
     allowed: bool,
 ) -> Quota:
     reset_at, remaining = limiter.get_window_stats(item, asked.kind, asked.name)
     if item.amount == 0:
-        reset_at = time.time() + WINDOW_SECONDS
+        reset_at = time.time() + item.get_expiry()
     return Quota(
         kind=asked.kind,
         limit=item.amount,
@@ -272,8 +282,8 @@ def _quota(
 
 
 @lru_cache(maxsize=64)
-def _item(per_minute: int) -> RateLimitItemPerMinute:
-    return RateLimitItemPerMinute(per_minute, namespace="")
+def _item(amount: int, unit: str) -> _Item:
+    return _WINDOWS[unit](amount, namespace="")
 
 
 @lru_cache(maxsize=1)

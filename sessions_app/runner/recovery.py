@@ -200,6 +200,7 @@ def _continued(row: Response, kept: Checkpoint | None) -> RunContext:
         resume=resume,
         checkpoint=kept,
         written=(usage.output_tokens or 0) if usage else 0,
+        asker=_counted_as(session),
     )
     return _context(row, request)
 

@@ -43,8 +43,9 @@ class TurnRequest:
     # What a transport does about an answer that nothing pays for yet, before anything is written:
     # it returns what pays, or refuses the turn. None: somebody is asked while the answer waits.
     pay: Pay | None = None
-    # Counts the answers of the turn before anything of it is written, or refuses them all.
-    admit: Callable[[int], Awaitable[None]] | None = None
+    # Counts the answers of the turn, and the bytes of its text, before anything of it is written,
+    # or refuses it.
+    admit: Callable[[int, int], Awaitable[None]] | None = None
     # The name under which limits count who asks, where it is not the session's own.
     counted_as: str = ""
 
@@ -102,8 +103,8 @@ def check_options(config: uamp.SessionConfig, response: ev.ResponseConfig) -> No
         raise RemoteProtocolError(ErrorCode.INVALID_EVENT, f"{error}.") from None
 
 
-def check_size(inputs: Sequence[ev.InputEvent], message: uamp.Message | None) -> None:
-    """Check the bytes of a turn's text: its message, and inputs that are said as another role.
+def check_size(inputs: Sequence[ev.InputEvent], message: uamp.Message | None) -> int:
+    """Return the bytes of a turn's text: its message, and inputs that are said as another role.
 
     Media do not count, nor does a history: one event carries it, which has a limit of its own.
     Raises RemoteProtocolError event_too_large.
@@ -122,6 +123,7 @@ def check_size(inputs: Sequence[ev.InputEvent], message: uamp.Message | None) ->
             f"The text of one turn has at most {settings.UAMP_MESSAGE_BYTES} bytes, and this has"
             f" {size}. Its inputs were dropped: send less of them, or the text as a file.",
         )
+    return size
 
 
 def _text_bytes(item: uamp.ContentItem) -> int:
@@ -143,6 +145,7 @@ def run_request(
     resume: Sequence[uamp.ContentItem] = (),
     checkpoint: Checkpoint | None = None,
     written: int = 0,
+    asker: str = "",
 ) -> RunRequest:
     """Return what an agent is asked, from its session and what this response overrides."""
     params: dict[str, Any] = {
@@ -163,6 +166,7 @@ def run_request(
         resume=resume,
         checkpoint=checkpoint,
         written=written,
+        asker=asker,
     )
 
 

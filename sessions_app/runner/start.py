@@ -88,6 +88,8 @@ class _Turn:
 
     message: NewMessage | None
     overrides: ResponseRequest
+    # The bytes that it stores as text.
+    size: int
     targets: list[chats.AgentMember] = field(default_factory=list)
 
 
@@ -113,7 +115,7 @@ async def start_response(request: TurnRequest, listener: Listener | None) -> Sta
                 process.capacity.reserved(request.session.id, request.person, answers)
             )
             if request.admit is not None:
-                await request.admit(answers)
+                await request.admit(answers, turn.size)
         except RemoteProtocolError:
             if turn.message is not None:
                 ids = contents.content_ids(turn.message.content_items)
@@ -185,7 +187,7 @@ async def _assemble(request: TurnRequest) -> _Turn:
         context = [*config.messages, *context]
     if message is None and context and context[-1].role == "user":
         message = context.pop()
-    check_size(request.inputs, message)
+    size = check_size(request.inputs, message)
     if session.is_shared and context:
         raise RemoteProtocolError(
             ErrorCode.FORBIDDEN_ROLE,
@@ -198,20 +200,22 @@ async def _assemble(request: TurnRequest) -> _Turn:
     )
     if stateless:
         context = await database.run(recalled, context, session.principal.key)
+    overrides = ResponseRequest(
+        instructions=config.instructions,
+        tools=config.tools,
+        modalities=config.modalities,
+        response_format=create.response_format,
+        model=config.model,
+        temperature=config.temperature,
+        max_tokens=config.max_tokens,
+        ends_at_tools=_ends_at_tools(session.config, config),
+        context=tuple(context) if stateless else None,
+        before=() if stateless else tuple(context),
+    )
     return _Turn(
         message=(None if message is None else await _new_message(request, message, new_ids)),
-        overrides=ResponseRequest(
-            instructions=config.instructions,
-            tools=config.tools,
-            modalities=config.modalities,
-            response_format=create.response_format,
-            model=config.model,
-            temperature=config.temperature,
-            max_tokens=config.max_tokens,
-            ends_at_tools=_ends_at_tools(session.config, config),
-            context=tuple(context) if stateless else None,
-            before=() if stateless else tuple(context),
-        ),
+        overrides=overrides,
+        size=size + len(msgspec.json.encode(overrides)),
     )
 
 
@@ -423,7 +427,9 @@ async def _launch(
             chat_id=session.chat_id,
             session_id=session.id,
             spec=await _surely(partial(_spec, new.agent_id)),
-            request=run_request(new.id, session.config, turn.overrides, history),
+            request=run_request(
+                new.id, session.config, turn.overrides, history, asker=request.person
+            ),
             fence=1,
             fan_out=fan_out,
             origin=request.origin,

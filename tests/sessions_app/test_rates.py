@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tests.house import Dial, Person
 
 WINDOW_SECONDS = 60
+DAY_SECONDS = 24 * 3600
 NEEDED_SECONDS = 8
 HEADERS = {"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "X-RateLimit-Remaining"}
 
@@ -142,6 +143,47 @@ def test_payments_are_counted(dial: Dial, alice: Person, settings: Settings) -> 
     assert codes == ["payment_not_due", "rate_limited"]
 
 
+def test_what_is_stored_as_text_is_counted_by_its_bytes(
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person, settings: Settings
+) -> None:
+    settings.UAMP_TEXT_BYTES_PER_DAY = 10_000
+    client = dial(alice)
+    client.create_session(agent="echo")
+    client.answer("x" * 6000)
+    client.ask("y" * 6000)
+    *_, told, refused = client.until("session.error")
+    assert (told["type"], told["limit"]) == ("rate_limit", 10_000)
+    assert refused["error"]["code"] == "rate_limited"
+    assert refused["error"]["message"].startswith("At most 10000 bytes of text a day.")
+    assert 1 <= refused["error"]["details"]["retry_after"] <= 2 * DAY_SECONDS
+    # A history, a session's options and other transports draw on the same bytes.
+    client.send("input.text", text="a")
+    history = [{"role": "user", "content": "z" * 6000}]
+    client.send("response.create", response={"messages": history})
+    assert client.until("session.error")[-1]["error"]["code"] == "rate_limited"
+    options = {"instructions": "i" * 6000}
+    batch = [new_event("session.create", uamp_version="1.0", session=options, agent="echo")]
+    answer = web.post("/uamp", json=batch, headers=alice.headers)
+    assert answer.json()[-1]["error"]["code"] == "rate_limited"
+    assert answer.headers["RateLimit-Policy"] == f"10000;w={DAY_SECONDS}"
+    # A message that has room is taken, and others are not concerned.
+    client.answer("v" * 500)
+    other = dial(bob)
+    other.create_session(agent="echo")
+    other.answer("w" * 6000)
+
+
+def test_the_inputs_of_visitors_that_wait_over_http_are_counted(
+    web: httpx.Client, settings: Settings
+) -> None:
+    settings.UAMP_ANONYMOUS_TEXT_BYTES_PER_DAY = 10_000
+    codes = []
+    for _ in range(3):
+        session_id = opened(web, agent="echo")
+        codes.append(post(web, "input.text", session_id, text="x" * 4000).status_code)
+    assert codes == [202, 202, 429]
+
+
 def test_every_transport_draws_on_the_same_limit(
     dial: Dial, web: httpx.Client, alice: Person, settings: Settings
 ) -> None:
@@ -159,7 +201,11 @@ def test_every_transport_draws_on_the_same_limit(
         new_event("input.text", text="three"),
         new_event("response.create"),
     ]
-    told = web.post("/uamp", json=batch, headers=alice.headers).json()
+    answer = web.post("/uamp", json=batch, headers=alice.headers)
+    told = answer.json()
+    assert answer.headers["Retry-After"] == str(told[-1]["error"]["details"]["retry_after"])
+    streamed = web.post("/uamp/stream", json=batch, headers=alice.headers)
+    assert 1 <= int(streamed.headers["Retry-After"]) <= WINDOW_SECONDS
 
     by_type = {frame["type"]: frame for frame in told}
     assert by_type["rate_limit"]["remaining"] == 0
