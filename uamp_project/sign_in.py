@@ -10,6 +10,7 @@ the account exists or not.
 from __future__ import annotations
 
 import ipaddress
+import math
 import secrets
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -29,8 +30,10 @@ from django.utils.decorators import sync_and_async_middleware
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
 
     from django.contrib.auth.models import User
+    from django.db.models import QuerySet
     from django.http import HttpRequest, HttpResponse
 
 DEVICE_COOKIE: Final = "known_device"
@@ -81,8 +84,8 @@ class SignInHandler(AxesDatabaseHandler):
     def get_failures(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> int:
         """Return AXES_FAILURE_LIMIT when one of the limits is reached, else 0."""
         username, address = get_client_username(request, credentials), client_address(request)
-        since = timezone.now() - timedelta(minutes=settings.UAMP_SIGN_IN_PAUSE_MINUTES)
-        rows = AccessAttempt.objects.filter(attempt_time__gte=since)
+        pause = timedelta(minutes=settings.UAMP_SIGN_IN_PAUSE_MINUTES)
+        rows = AccessAttempt.objects.filter(attempt_time__gte=timezone.now() - pause)
         of_account, from_address = Q(username=username), Q(ip_address=address)
         if device := known_device(request, username):
             counted = {"own": of_account & Q(user_agent=_KNOWN + device)}
@@ -101,15 +104,33 @@ class SignInHandler(AxesDatabaseHandler):
             "account": settings.UAMP_SIGN_IN_FAILURES_PER_ACCOUNT,
             "address": settings.UAMP_SIGN_IN_FAILURES_PER_ADDRESS,
         }
-        is_reached = any((count or 0) >= limits[name] for name, count in found.items())
-        return int(settings.AXES_FAILURE_LIMIT) if is_reached else 0
+        reached = [name for name, count in found.items() if (count or 0) >= limits[name]]
+        if not reached:
+            return 0
+        ends = [_falls_below(limits[name], rows.filter(counted[name])) for name in reached]
+        request.sign_in_paused_until = max(ends) + pause  # type: ignore[attr-defined]  # read below
+        return int(settings.AXES_FAILURE_LIMIT)
 
 
-def locked_response(*_: object) -> HttpResponse:
+def _falls_below(limit: int, rows: QuerySet[AccessAttempt]) -> datetime:
+    """Return the time of the failures that, once forgotten, leave fewer than `limit`."""
+    found = list(rows.order_by("attempt_time").values_list("attempt_time", "failures_since_start"))
+    left = sum(failures for _, failures in found)
+    for attempt_time, failures in found:
+        left -= failures
+        if left < limit:
+            return attempt_time
+    return timezone.now()
+
+
+def locked_response(request: HttpRequest, *_: object) -> HttpResponse:
     """Return the page that says how long to wait and what else can be done (429)."""
-    minutes = settings.UAMP_SIGN_IN_PAUSE_MINUTES
+    pause = timedelta(minutes=settings.UAMP_SIGN_IN_PAUSE_MINUTES)
+    until: datetime = getattr(request, "sign_in_paused_until", timezone.now() + pause)
+    seconds = max(1, math.ceil((until - timezone.now()).total_seconds()))
+    minutes = math.ceil(seconds / 60)
     response = render(None, "registration/locked.html", {"minutes": minutes}, status=429)
-    response["Retry-After"] = str(minutes * 60)
+    response["Retry-After"] = str(seconds)
     response["Cache-Control"] = "no-store"
     return response
 

@@ -23,6 +23,7 @@ from sessions_app.views.line import (
     count_events,
     principal_of,
     protocol_view,
+    retry_after,
     with_heartbeat,
 )
 from uamp import ErrorCode, PaymentErrorCode, RemoteProtocolError
@@ -101,12 +102,20 @@ class _Till:
 
     def __init__(self, request: HttpRequest, line: Line) -> None:
         self.demand: HttpResponse | None = None
-        self.headers: dict[str, str] = {}
+        self._told: dict[str, str] = {}
+        self._refused: list[RemoteProtocolError] = []
         self._request = request
         self._peer = line.peer
         # Of the payment on a chain that this request brought: it pays the later turns too.
         self._secret = ""
         line.peer.pay = self._pay
+        line.peer.on_error = self._refused.append
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What the answer says of payments, and when events that came too early may come again."""
+        waits = [wait for error in self._refused if (wait := retry_after(error)) is not None]
+        return {**self._told, **({"Retry-After": str(max(waits))} if waits else {})}
 
     async def _pay(self, session: OpenSession, spec: AgentSpec, amount: Money) -> payers.Source:
         body = x402.requirements(
@@ -132,7 +141,7 @@ class _Till:
             raise self._demanded(body, str(error), error.code) from error
         if paid is None:
             raise self._demanded(body, "This has to be paid first.", PAYMENT_REQUIRED)
-        self.headers.update(paid.response_headers)
+        self._told.update(paid.response_headers)
         self._secret = paid.secret
         session.payment_token_id = paid.token_id
         await database.run(services.keep_payment_token, session.id, paid.token_id)

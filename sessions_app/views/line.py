@@ -48,15 +48,20 @@ def problem(error: RemoteProtocolError, *, instance: str) -> HttpResponse:
     """Return an error as RFC 9457 has it, with the UAMP event beside it."""
     code = str(error.code)
     title = code.replace("_", " ").capitalize()
-    wait = (error.details or {}).get("retry_after")
     return refusal(
         code,
         kind=ProblemKind(http_status(error.code), title, ""),
         detail=error.message,
         instance=instance,
-        retry_after=None if wait is None else math.ceil(float(wait)),
+        retry_after=retry_after(error),
         event=uamp.to_dict(error.to_event()),
     )
+
+
+def retry_after(error: RemoteProtocolError) -> int | None:
+    """Return the seconds after which what was refused may be sent again; None where unknown."""
+    wait = (error.details or {}).get("retry_after")
+    return None if wait is None else math.ceil(float(wait))
 
 
 async def count_events(request: HttpRequest, principal: Principal, events: int = 1) -> None:
