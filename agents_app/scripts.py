@@ -28,6 +28,9 @@ SLOW_WORDS = 200
 SLOW_PAUSE = 0.05
 """Seconds between two words of the slow agent: 200 words take about ten seconds."""
 
+MOST_PIECES = 1000
+"""A longer answer has several words in each piece: pieces cost work wherever they pass."""
+
 _PIECE = re.compile(r"\s*\S+\s*|\s+")
 
 
@@ -47,7 +50,7 @@ def said_so_far(request: LLMRequest) -> str:
 
 
 async def echo(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
-    """Say the user's words back, one delta per word, so that they add up to the text."""
+    """Say the user's words back, one piece per word, so that they add up to the text."""
     text = asked_text(agent, request) or "There are no words to say back."
     for piece in _pieces(text.removeprefix(said_so_far(request))):
         yield Text(piece)
@@ -262,7 +265,12 @@ SCRIPTS: dict[str, AgentScript] = {
 
 
 def _pieces(text: str) -> list[str]:
-    return _PIECE.findall(text)
+    """Return the words of a text, several in each of MOST_PIECES where there are more."""
+    words = _PIECE.findall(text)
+    together = -(-len(words) // MOST_PIECES)
+    if together <= 1:
+        return words
+    return ["".join(words[n : n + together]) for n in range(0, len(words), together)]
 
 
 def _without_mention(name: str, text: str) -> str:

@@ -32,6 +32,7 @@ from sessions_app.runner.checkpoints import Checkpoints
 from sessions_app.runner.courier import Courier
 from sessions_app.runner.ending import Ending, finish_of
 from sessions_app.runner.row_state import RowState
+from sessions_app.runner.speech import Speech
 from sessions_app.runner.till import Till
 from sessions_app.turns import Fenced, Finish, Finished, FinishOutcome
 from uamp import ErrorCode
@@ -77,6 +78,7 @@ class Run:
         self.broker = Broker(port, begin)
         self.till = None if context.spec.pricing.is_free else Till(port, _payment(context))
         self._checkpoints = Checkpoints(port)
+        self._speech = Speech(port)
         self._store = store
         self._listeners: list[Listener] = []
         self._courier = Courier(context.chat_id, settings.UAMP_COALESCE_MS / 1000)
@@ -222,6 +224,7 @@ class Run:
             ending = _failed(ErrorCode.INTERNAL_ERROR, "The server could not finish the answer.")
         finally:
             self._is_ending = True
+            self._speech.flush()
         try:
             await self._finish(ending)
         finally:
@@ -285,8 +288,7 @@ class Run:
         self.builder.add(event)
         self.dirty = True
         text = frame(event)
-        for listener in self._listeners:
-            listener.frame(self.response_id, text)
+        self.tell_here(text)
         if self._fan_out:
             self._courier.signal(
                 fanout.signal_message(
@@ -298,11 +300,15 @@ class Run:
             )
 
     def _publish_text(self, delta: ev.Delta, text: str) -> None:
-        # The hottest path: one event is made, with all that it has, and encoded once.
         offset = self.builder.offset
         self.meter.wrote(text)
         self.builder.add_text(text)
         self.dirty = True
+        self._speech.say(offset, delta, text)
+
+    def tell_text(self, offset: int, delta: ev.Delta, text: str) -> None:
+        """Tell text of the answer to everybody who hears it; `delta` holds the same text."""
+        # The hottest path: one event is made, with all that it has, and encoded once.
         if self._listeners:
             encoded = uamp.encode(
                 ev.ResponseDelta(
@@ -319,7 +325,8 @@ class Run:
             self._courier.text(self.response_id, offset, text, self.context.origin)
 
     def tell_here(self, text: str) -> None:
-        """Tell a frame to those in this process who asked."""
+        """Tell a frame to those in this process who asked, after the text that came before it."""
+        self._speech.flush()
         for listener in self._listeners:
             listener.frame(self.response_id, text)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents_app.history import to_conversation
-from agents_app.scripts import SCRIPTS, SLOW_WORDS, asked_text
+from agents_app.scripts import MOST_PIECES, SCRIPTS, SLOW_WORDS, asked_text
 from agents_app.selectors import AgentSpec
 from uamp.content import (
     ContentItem,
@@ -67,6 +67,16 @@ async def test_echo_adds_up_to_the_text(text: str) -> None:
 
 async def test_echo_says_one_delta_per_word() -> None:
     assert await play("echo") == [Text("hello  "), Text("big "), Text("world")]
+
+
+@pytest.mark.parametrize("name", ["echo", "thinker"])
+@pytest.mark.parametrize("words", [MOST_PIECES, MOST_PIECES + 1, 100_000])
+async def test_a_long_answer_has_a_bounded_number_of_pieces(name: str, words: int) -> None:
+    text = "a " * words
+    steps = await play(name, text)
+    assert text_of(steps).endswith(text)
+    # A fixed beginning, and some thought, come besides.
+    assert min(words, MOST_PIECES // 2) <= len(steps) <= MOST_PIECES + 50
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -17,11 +18,12 @@ from django.db import connections, transaction
 from django.utils import timezone
 
 import uamp
+from agents_app import scripts
 from chat_app import fanout
 from chat_app.models import Chat, ChatEvent, Presence
 from sessions_app import auth, calls, database, runner, services
 from sessions_app.models import Response, ToolCall
-from sessions_app.runner import keeper, recovery
+from sessions_app.runner import keeper, recovery, speech
 from sessions_app.runner import process as processes
 from sessions_app.runner.courier import Courier
 from tests import factories
@@ -52,6 +54,8 @@ class Hearer:
     frames: list[str] = field(default_factory=list)
     is_over: asyncio.Event = field(default_factory=asyncio.Event)
     news: asyncio.Event = field(default_factory=asyncio.Event)
+    # The kinds of what is heard before the end.
+    order: list[str] = field(default_factory=list)
 
     async def until(self, holds: Callable[[], object]) -> None:
         """Wait for what is heard to make something true."""
@@ -64,12 +68,14 @@ class Hearer:
         """See runner.Listener."""
         del response_id, offset, frame
         self.texts.append(text)
+        self.order.append("text")
         self.news.set()
 
     def frame(self, response_id: str, frame: str) -> None:
         """See runner.Listener."""
         del response_id
         self.frames.append(frame)
+        self.order.append("frame")
         self.news.set()
 
     def event(self, seq: int, event_type: str, response_id: str, frame: str) -> None:
@@ -165,6 +171,48 @@ async def test_a_cancel_that_comes_while_the_end_is_written_takes_nothing_back(
     ]
     assert (await database.run(get_response, run.response_id)).status == "completed"
     assert process.runs == {}
+
+
+async def test_an_answer_that_is_made_faster_than_read_has_few_frames(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del process
+    monkeypatch.setattr(scripts, "MOST_PIECES", 1_000_000)
+    session = await database.run(open_session, "echo")
+    hearer = Hearer()
+    text = "ä " * 20_000
+    began = time.monotonic()
+    await ask(session, text, hearer)
+    async with asyncio.timeout(WAIT_SECONDS):
+        await hearer.is_over.wait()
+    passed = time.monotonic() - began
+    assert "".join(hearer.texts) == text
+    assert len(hearer.texts) <= speech.FRAMES_BURST + speech.FRAMES_PER_SECOND * passed + 2
+    # What is said at a pace that somebody reads at has a frame for each word.
+    slow = Hearer()
+    await ask(session, "one two three", slow, event_id="evt_2")
+    async with asyncio.timeout(WAIT_SECONDS):
+        await slow.is_over.wait()
+    assert slow.texts == ["one ", "two ", "three"]
+
+
+async def test_text_that_waits_is_told_before_what_comes_after_it(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del process
+    monkeypatch.setattr(speech, "FRAMES_BURST", 1)
+    monkeypatch.setattr(speech, "FRAMES_PER_SECOND", 1 / 3600)
+    session = await database.run(open_session, "thinker")
+    hearer = Hearer()
+    run = await ask(session, "one two three", hearer)
+    async with asyncio.timeout(WAIT_SECONDS):
+        await hearer.is_over.wait()
+    answer = "I thought about it. You asked: one two three"
+    assert "".join(hearer.texts) == answer
+    assert len(hearer.texts) == 2
+    # The usage is told after all of the text.
+    assert run.builder.text == answer
+    assert hearer.order[-2:] == ["text", "frame"]
 
 
 @dataclass
