@@ -1,8 +1,8 @@
-"""Requests to addresses that somebody else chose: a model, a page, a message.
+"""Requests to addresses that a model, a page, a message or an agent's row names.
 
 A connection goes to an IP address that `agents_app.outbound_rules` let through, and a name
 is looked up once for it, so that it cannot lead elsewhere in between. Each redirect is a new
-request under the same rules. Whoever asked learns one thing of all that was refused or did not
+request under the same rules. The caller learns one thing of all that was refused or did not
 answer: that it cannot be reached. The reason is in the log.
 """
 

@@ -1,4 +1,4 @@
-"""Which addresses may be asked, when somebody else chose them.
+"""Which addresses may be asked, when a model, a page, a message or a row names them.
 
 Everything here decides and does nothing. `check_url` looks at what is written,
 `check_addresses` at where it leads; `agents_app.outbound` connects to what both let through.

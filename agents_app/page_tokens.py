@@ -1,7 +1,7 @@
 """The tags and texts of a web page, in order.
 
-The time that a page takes grows with its length and with nothing else, for whoever wrote
-it may mean harm. No tree is built, and every character is looked at a few times. (`html.parser`
+The time that a page takes grows with its length and with nothing else: its
+author may mean harm. No tree is built, and every character is looked at a few times. (`html.parser`
 needs seconds for 24 kB of "<a ", and a tree of open elements, as browsers build it, minutes for
 500 kB of "<div>".)
 """

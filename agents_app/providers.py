@@ -153,7 +153,7 @@ def at_most(params: Mapping[str, Any], tokens: int) -> dict[str, Any]:
 def output_bound(spec: AgentSpec, overrides: Mapping[str, Any], *, most: int, hidden: int) -> int:
     """Return how many tokens one inference may bill as output, reasoning that is not shown too.
 
-    A vendor's limit counts reasoning. Where nobody set one it is `most` of text, and besides what
+    A vendor's limit counts reasoning. Where none is set it is `most` of text, and besides what
     the model may reason: the agent's `thinking` or `thinkingConfig` says how much, and `hidden` is
     taken where it only says that the model reasons. The option `reasoning_tokens` is added always.
     """

@@ -340,7 +340,7 @@ class _Run:
         )
 
     async def _hand_over(self, call: ToolCallData) -> str:
-        """Give the client a call; what this returns is read by nobody."""
+        """Give the client a call; the text that this returns is not used."""
         self._handed_over = True
         try:
             await self._broker.hand_over(call)

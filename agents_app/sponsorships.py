@@ -1,8 +1,8 @@
 """Sponsoring: an agent's owner pays for its answers to others, within a budget of their own.
 
-It is off until the owner themselves turns it on, and ends when the agent gets another owner: nobody
-sponsors by another's act. Budgets are decimal strings in the currency of prices; the ledger counts
-what is used of them where it reserves.
+It is off until the owner themselves turns it on, and ends when the agent gets another owner: an
+owner sponsors by their own act only. Budgets are decimal strings in the currency of prices; the
+ledger counts what is used of them where it reserves.
 """
 
 from collections.abc import Collection, Mapping

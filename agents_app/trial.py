@@ -91,14 +91,14 @@ class Payment(Protocol):
 
 
 class _NothingDue:
-    """The payment of an agent without a price, and the refusal of one that nobody pays."""
+    """The payment of an agent without a price, and the refusal of one without a payer."""
 
     def __init__(self, *, is_free: bool) -> None:
         self._is_free = is_free
 
     async def open(self) -> None:
         if not self._is_free:
-            raise AgentError("Nobody pays for this trial.", code=ErrorCode.PAYMENT_REQUIRED)
+            raise AgentError("This trial has no payer.", code=ErrorCode.PAYMENT_REQUIRED)
 
     async def admit_step(self) -> None:
         """Let it begin."""
@@ -183,7 +183,7 @@ def _added(usage: UsageStats | None, more: UsageStats) -> UsageStats:
 
 
 class _Doors:
-    """What a run needs of a chat, where there is none: the operator pays, and nobody else works."""
+    """What a run needs of a chat, where there is none: the operator pays, no other agent works."""
 
     def __init__(self, payment: Payment) -> None:
         self._payment = payment

@@ -52,7 +52,7 @@ class Chat(models.Model):
     title = models.CharField(max_length=200, blank=True)
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.GROUP)
     payer = models.CharField(max_length=10, choices=Payer, default=Payer.ASKER)
-    # The owner who said that they pay: nobody else can say it for them, and it ends when they go.
+    # The owner who chose to pay. Only they can choose it, and it ends when they leave.
     payer_user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )

@@ -356,7 +356,7 @@ def remove_participant(*, chat_id: str, removed_by: User, participant_id: int) -
 
 
 def _without_owner(chat: Chat, left: Participant) -> None:
-    """Have a chat owned by somebody, and nobody pay for it who has left."""
+    """Give a chat without an owner one, and stop a member who left from paying for it."""
     people = Participant.objects.filter(chat=chat, user__isnull=False, left_at__isnull=True)
     if not people.filter(role=Participant.Role.OWNER).exists():
         longest = people.order_by("joined_at", "id").first()

@@ -1,4 +1,4 @@
-"""What the whole ledger shows to whoever runs it: totals, revenue, cost by day and agent.
+"""What the whole ledger shows to operators: totals, revenue, cost by day and agent.
 
 These are sums over many rows. Nothing here is asked for with a request: `overview` is kept
 for OVERVIEW_SECONDS, whoever asks.

@@ -1,6 +1,6 @@
 """Locks on a payment token, and what is taken of them: the agents' side (webagents §5.2).
 
-Whoever shows a good token may lock money of it, and only who locked it may take it: into
+A caller who shows a good token may lock money of it, and only that caller may take it: into
 the account of an agent that they own, or to the platform. A request with a key has one effect, and
 its answer is kept and given again. More than is locked is taken as far as it goes and said to be
 `partial`. What a token's owner may spend counts here too.

@@ -1,6 +1,6 @@
 """What the ledger answers, and the reasons for which it refuses.
 
-An answer is kept with its idempotency key and given again to whoever asks again; a
+An answer is kept with its idempotency key and given again to the same request; a
 refusal is not kept, so the same key may be tried again when things have changed.
 """
 

@@ -1,4 +1,4 @@
-"""Who is there: cookie and Origin for browsers, keys for programs, nobody for public agents.
+"""Who opens a connection: a browser by cookie and Origin, a program by key, or a visitor.
 
 The Origin rule: a handshake with an Origin must come from this site or
 a trusted one, scheme, host and port alike; without an Origin the cookie does not count.

@@ -195,7 +195,7 @@ def _respond_later(peer: Peer, attached: Attached) -> None:
 
 async def _auto_respond(peer: Peer, attached: Attached, create: ev.ResponseCreate) -> None:
     if peer.asks_itself or await database.run(payers.may_cost, attached.session):
-        # Nobody pays for what they did not ask for.
+        # A payer pays only for answers that they asked for.
         return
     if attached.inputs and attached.session.wire_id in peer.sessions:
         await handle(peer, create)

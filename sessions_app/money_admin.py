@@ -1,6 +1,6 @@
 """Money in the admin beside the ledger: payments that answers wait for, the dashboard.
 
-Whoever may not see the ledger sees no amount of it here. Figures of the dashboard are
+Staff who may not see the ledger see no amount of it here. Figures of the dashboard are
 sums that are kept for a minute (`payments_app.books`).
 """
 

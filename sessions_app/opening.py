@@ -102,7 +102,7 @@ async def verified(token: str, *, address: str) -> Principal:
 async def _resumed_session(principal: Principal, event: ev.SessionCreate) -> OpenSession | None:
     """Return the session to go on with; None where a new one of the same chat must do.
 
-    An anonymous session belongs to whoever knows its id, which nobody can guess.
+    An anonymous session is open to every client that knows its id, which cannot be guessed.
     """
     session_id = event.resume.session_id if event.resume else None
     if session_id is None:

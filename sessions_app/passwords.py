@@ -1,7 +1,7 @@
 """API keys end with the password with which their owner could make them.
 
-Somebody who changes their password may do it because another knew it: that other may have had a key
-made. Django sessions end with the password by themselves; keys are revoked here.
+A person may change their password because another person knew it, who may have made a key with it.
+Django sessions end with the password by themselves; keys are revoked here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class KeysEndWithThePassword:
         """Take any password."""
 
     def password_changed(self, password: str, user: User | None = None) -> None:
-        """Revoke the person's keys; whoever holds one makes a new one."""
+        """Revoke the person's keys; the person makes new ones for their programs."""
         del password
         if user is not None:
             ApiKey.objects.filter(user_id=user.pk, revoked_at__isnull=True).update(

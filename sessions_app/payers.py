@@ -1,7 +1,7 @@
 """Who pays for an answer: what was said beforehand, read in the transaction that reserves.
 
-A payer is found for all answers of a group of turns together, and nobody is asked whose
-money may be taken. Everything here is synchronous and joins the caller's transaction.
+A payer is found for all answers of a group of turns together, and a payer whose money
+may be taken is not asked. Everything here is synchronous and joins the caller's transaction.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def may_cost(session: OpenSession) -> bool:
 def _payer(
     one: Purchase, chosen: chats.ChatPayer, sponsors: Mapping[str, int]
 ) -> tuple[str, int | None]:
-    """Return the rule that holds and whose money it is; a pool is nobody's.
+    """Return the rule that holds and whose money it is; a pool has no owner.
 
     Who asks pays where the sponsor of the chat's rule has not agreed to.
     """

@@ -57,7 +57,7 @@ def ask(
     nothing or less.
     """
     if amount.amount <= 0:
-        raise InvalidAmount("Nobody is asked to pay nothing.")
+        raise InvalidAmount("A payment is of more than nothing.")
     with transaction.atomic():
         mine = Response.objects.filter(pk=response_id, fence=fence)
         if not move(mine, ResponseTrigger.WAIT):

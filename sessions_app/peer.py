@@ -1,7 +1,7 @@
 """One client connection, whatever carries it: its sessions, and the frames that wait for it.
 
 Handlers put replies and runners put events here; one pump per transport takes frames out, at the
-pace of the socket. What waits is bounded in bytes (UAMP_OWED_BYTES): a client that falls behind
+pace of the socket. The queue is bounded in bytes (UAMP_OWED_BYTES): a client that falls behind
 loses nothing but the queue, because its feeds read the log and the running texts again; a client
 that sends without reading the answers is not read any more (`room`).
 """
@@ -110,7 +110,7 @@ class Peer:
         # Takes note that this connection holds a session no more; without it, it holds none.
         self.release = release
         self.limits = limits
-        # A visitor may send less than somebody who is known.
+        # A visitor may send less than a person.
         self.connection = uamp.Connection(
             "server", limits, authenticated=not principal.is_anonymous
         )
@@ -138,7 +138,7 @@ class Peer:
         self._pending = ConnectionBytes()
         self._items: deque[Outgoing | Work] = deque()
         self._ready: list[Outgoing] = []
-        # The bytes of what waits in the two, and of the batch that is being sent.
+        # The bytes of the frames in the two, and of the batch that is being sent.
         self._queued_bytes = 0
         self._ready_bytes = 0
         self._sending_bytes = 0

@@ -100,7 +100,7 @@ class PendingInputs:
         self._counted.append((name, size))
 
     def take(self) -> list[InputEvent]:
-        """Return what waits; nothing waits any more."""
+        """Return the inputs, and keep none."""
         taken, self._inputs = self._inputs, []
         for name, size in self._counted:
             self._connection.give_back(name, size)

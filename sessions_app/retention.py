@@ -1,7 +1,7 @@
 """What is deleted when it has no use any more, a batch at a time (docs/settings.md, "How long").
 
 Client events whose repetition is recognised no longer, inputs that no `response.create` took,
-private chats of visitors that nobody can open again, tickets and sessions of browsers that
+private chats of visitors that no client can open again, tickets and sessions of browsers that
 have expired. People's chats, answers and everything of the ledger are kept.
 """
 

@@ -216,7 +216,7 @@ def responses_started_by(session_id: str, event_id: str) -> list[str]:
 def going_on(session_id: str) -> set[str]:
     """Return the responses of a session that go on by themselves, in whichever process.
 
-    Those wait for nobody: no tool result of the client, no person's word and no payment, neither
+    Those wait for no tool result of the client, no decision of a person and no payment, neither
     themselves nor the agents that they gave work to.
     """
     live = response_ids_of(session_id, live_only=True)

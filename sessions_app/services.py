@@ -108,7 +108,7 @@ def _session_exists() -> RemoteProtocolError:
 def _client_id(principal: Principal, suggested: str | None) -> str:
     """Return the id that a client chose for its session, or "" for the server's own.
 
-    A visitor's session is open to whoever knows its id, so that nobody may choose it.
+    A visitor's session is open to every client that knows its id, so that the server chooses it.
     """
     if not suggested or principal.is_anonymous:
         return ""

@@ -57,7 +57,7 @@ def issue(principal: Principal) -> tuple[str, datetime]:
 def use(ticket: str) -> Ticket | None:
     """Use a ticket up and return its row, which is deleted; None for one that is not good."""
     row = Ticket.objects.select_related("user", "api_key").filter(sha256=_digest(ticket)).first()
-    # Whoever deletes the row has used the ticket: of two connections at once only one does.
+    # The connection that deletes the row has used the ticket: of two at once only one does.
     if row is None or not Ticket.objects.filter(pk=row.pk).delete()[0]:
         return None
     return row if row.expires_at > timezone.now() else None

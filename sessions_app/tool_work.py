@@ -1,4 +1,4 @@
-"""The work on one long tool call: whoever holds the row's fence number writes, nobody else.
+"""The work on one long tool call: only the worker that holds the row's fence number writes.
 
 A claim is one conditional UPDATE that counts `attempts` up; that number is the fence of every later
 write. Losing it is no error: the one who holds it now goes on.

@@ -1,7 +1,7 @@
 """The payment of a trial in the admin: from the account of the operator who tries an agent.
 
-A trial is an answer like any other: nothing is done that is not reserved before. There is nobody to
-ask while it runs, so it ends where the operator's money or limits do.
+A trial is an answer like any other: nothing is done that is not reserved before. No person can be
+asked while it runs, so it ends where the operator's money or limits do.
 """
 
 from __future__ import annotations

@@ -434,7 +434,7 @@ UAMP_MESSAGE_BYTES = integer("UAMP_MESSAGE_BYTES", 256 * 1024)
 # Inputs that wait for response.create, in bytes: on a connection, and of a person.
 UAMP_PENDING_BYTES_PER_CONNECTION = integer("UAMP_PENDING_BYTES_PER_CONNECTION", 32 * 1024 * 1024)
 UAMP_PENDING_BYTES_PER_USER = integer("UAMP_PENDING_BYTES_PER_USER", 64 * 1024 * 1024)
-# What waits for one client, in bytes: events beyond it are read again from the log when it reads.
+# Events that are not yet sent to one client, in bytes; more are read again from the log later.
 UAMP_OWED_BYTES = integer("UAMP_OWED_BYTES", 4 * 1024 * 1024)
 # A client that takes nothing of what is sent to it, or stops in a request body, is disconnected.
 UAMP_STALL_SECONDS = number("UAMP_STALL_SECONDS", 25, least=0.1)

@@ -160,7 +160,7 @@ def _with_cookie(request: HttpRequest, response: HttpResponse) -> HttpResponse:
 
 @sync_and_async_middleware
 def device_middleware(get_response: Callable[..., Any]) -> Callable[..., Any]:
-    """Send a browser in which somebody signed in the cookie that says so."""
+    """Send a browser in which a person signed in the cookie that says so."""
     if iscoroutinefunction(get_response):
 
         async def answer_async(request: HttpRequest) -> HttpResponse:

@@ -1,6 +1,6 @@
 """JSON values that belong to a message and cannot be changed.
 
-A message is a value: whoever holds it, a state or a turn, may rely on what it says. Objects and
+A message is a value: a state or a turn that holds it may rely on what it says. Objects and
 lists inside it are copied on the way in and refuse every change; they are still a `dict` and a
 `list`, equal to those that they were made of, so that whatever reads JSON reads them.
 """

@@ -6,7 +6,7 @@ from django.db import migrations
 
 
 def keep_who_chose(apps: Any, _schema_editor: Any) -> None:
-    """Nobody knows which of several owners chose to pay."""
+    """Keep the only owner as the payer; which of several owners chose to pay is unknown."""
     chats = apps.get_model("chat_app", "Chat")
     participants = apps.get_model("chat_app", "Participant")
     for chat in chats.objects.filter(payer="owner").iterator():

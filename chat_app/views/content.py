@@ -1,6 +1,6 @@
 """Content over HTTP: files come in as multipart, and go out so that they cannot act as a page.
 
-UAMP §8.4.1: whoever may not read a content learns nothing of
+UAMP §8.4.1: a caller who may not read a content learns nothing of
 it, and no stored byte is interpreted by a browser as a page or a script of this site.
 """
 

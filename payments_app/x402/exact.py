@@ -123,7 +123,7 @@ def _receipt(payment: _Payment) -> Receipt | None:
     if receipt is None:
         return None
     if receipt.payload.get("sha256") != payment.sha256:
-        # Known, but not with this signature: somebody repeats what they saw on the chain.
+        # Known, but not with this signature: the sender saw the payment on the chain.
         raise PaymentNotTaken("token_invalid", "This payment is known with another signature.")
     if not (_is_senders(payment, receipt) or _is_of_visitor(payment, receipt)):
         raise _used()

@@ -51,7 +51,7 @@ def requirements(
     Raises InvalidAmount for a demand of nothing or less.
     """
     if amount.amount <= 0:
-        raise InvalidAmount("Nobody is asked to pay nothing.")
+        raise InvalidAmount("A payment is of more than nothing.")
     accepts = [_by_token(amount, agent)]
     if exact := exact_offer(amount):
         accepts.append(exact)

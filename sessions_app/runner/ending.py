@@ -122,7 +122,7 @@ def _used(
     try:
         bill = meter.bill()
     except InvalidAmount:
-        # All that is held is taken, and no more: a provider counted what nobody can pay.
+        # All that is held is taken, and no more: a provider counted more than the ledger can.
         logger.exception("the usage of %s is beyond the ledger: %s", context.response_id, usage)
         bill = Bill.of_output(Money(10**MAX_DIGITS - 1, pricing.currency))
     if ending.is_stopped:

@@ -221,7 +221,7 @@ class Process:
             )
 
     async def call_decided(self, response_id: str, pk: int) -> None:
-        """Let whoever asked a person know that a call was allowed."""
+        """Let the run that waits for a person know that they decided."""
         if (run := self.runs.get(response_id)) is not None:
             run.broker.decided([pk])
         else:
@@ -375,7 +375,7 @@ class Process:
                 follower.nudge(chat_id)
 
     async def check_principals(self) -> None:
-        """Part from whoever is not welcome any more."""
+        """End the connections of principals that are not welcome any more."""
         followers = list(self.followers)
         for follower in followers:
             follower.watch_tokens(time.time())

@@ -1,4 +1,4 @@
-"""One running response: it iterates the agent and tells whoever listens.
+"""One running response: it iterates the agent and sends to its listeners.
 
 A run belongs to the process, not to a socket. Listeners in this process get each frame as it is
 made; the rest of the chat gets text collected over UAMP_COALESCE_MS. No delta is a database write.

@@ -1,6 +1,6 @@
 """Discovery: what this server and its agents are and can do, before any session (UAMP §9.2).
 
-Whoever asks hears of the agents that they may use, and of no others: an agent that is not
+A caller hears of the agents that they may use, and of no others: an agent that is not
 for the caller is answered like one that does not exist. A key may be shown; none is needed.
 """
 
@@ -130,7 +130,7 @@ def agent_info(request: HttpRequest, name: str) -> dict[str, Any]:
 
 
 def _viewer(request: HttpRequest) -> Any:
-    """Return who sends the request: the owner of the key, or of the session cookie, or nobody.
+    """Return who sends the request: the owner of the key, or of the session cookie, or a visitor.
 
     Raises _Refused for a bad key, and when they send too many requests.
     """

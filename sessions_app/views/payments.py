@@ -1,7 +1,7 @@
 """REST: what the answers of a chat cost, and the chat's pool (docs/money.md).
 
-Every member may know what an answer cost; who paid it sees the transfers, and nobody sees
-what somebody else has left. A pool is its chat's owners' to look at and to fill.
+Every member may know what an answer cost; who paid it sees the transfers, and no member
+sees the balance of another. A pool is its chat's owners' to look at and to fill.
 """
 
 from __future__ import annotations

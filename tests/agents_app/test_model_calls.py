@@ -1,4 +1,4 @@
-"""What a model writes into its calls that nobody meant: the answer goes on."""
+"""Mistakes of a model in its calls: the answer goes on."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def test_a_word_that_is_too_short_for_the_index_is_looked_for_in_a_window(world:
 
 
 @pytest.mark.parametrize("who", ["reader", "newcomer", "author"])
-def test_a_list_of_chats_reads_few_rows_whoever_asks(world: World, who: str) -> None:
+def test_a_list_of_chats_reads_few_rows_for_every_caller(world: World, who: str) -> None:
     client = Client()
     client.force_login(getattr(world, who))
     with counted() as cost:

@@ -246,7 +246,7 @@ def _agent(turn: Turn, name: str, owner: Person) -> Agent:
 
 
 def _agreed(turn: Turn, agent: Agent, asker: Person, owner: Person) -> Chat | None:
-    """Have somebody agree to pay; return the chat where that is its rule."""
+    """Have a payer agree to pay; return the chat where that is its rule."""
     if turn.consent == "approval":
         limits.approve(asker.user.pk, agent.pk, Money(turn.allowed))
     if turn.consent == "sponsor":

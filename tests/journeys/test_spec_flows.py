@@ -312,7 +312,7 @@ def test_nothing_begins_by_itself_where_it_could_be_charged_twice(
     client.send("input.image", session_id=two, **image)
     assert client.during(0.3) == []
     assert not Response.objects.exists()
-    # Whoever sends response.create is never answered without it.
+    # A client that sends response.create is never answered without it.
     client.send("response.create", session_id=two)
     client.until("response.done", "session.error")
     had = Response.objects.count()

@@ -101,7 +101,7 @@ def test_answers_that_wait_for_money_are_their_persons_and_take_no_room_of_other
     client = member(dial, alice)
     client.ask(ALL)
     asked = [client.until("payment.required")[-1] for _ in AGENTS]
-    # Whoever else asks has the whole process.
+    # Other people have the whole process.
     other = dial(bob)
     other.create_session(agent="echo")
     assert other.answer("Hello")[-1]["type"] == "response.done"

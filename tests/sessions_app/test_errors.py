@@ -815,7 +815,7 @@ def test_an_event_id_of_a_turn_with_another_body_is_refused_on_another_connectio
 # --- Around a session ---
 
 
-def test_a_used_session_id_is_refused_to_whoever_used_it(scene: Scene) -> None:
+def test_a_used_session_id_is_refused_to_the_client_that_used_it(scene: Scene) -> None:
     scene.client.create_session(agent="echo", session={"id": "mine"})
     scene.client.send("session.end", session_id="mine")
     scene.client.expect("session.end")

@@ -1,4 +1,4 @@
-"""What running answers have said so far is kept for whoever goes on with them."""
+"""The text so far of running answers is kept for the process that goes on with them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What is not there and what is somebody else's have one answer, on every route and event.
+"""What is not there and what is another person's have one answer, on every route and event.
 
-Each probe is sent twice by a stranger: with an id that exists for others and with one that nobody
+Each probe is sent twice by a stranger: with an id that exists for others and with one that no row
 has. Status, headers and body are the same but for the ids that they were sent and those that are
 new with every answer.
 """
@@ -88,7 +88,7 @@ def world(dial: Dial, alice: Person, mallory: Person) -> World:
 
 
 def absent(kind: str, foreign: str) -> str:
-    """Return an id like another one that nobody has."""
+    """Return an id like another one that no row has."""
     if kind in {"content", "handle"}:
         return str(uuid.UUID(int=uuid.UUID(foreign).int ^ 1))
     if kind == "participant":

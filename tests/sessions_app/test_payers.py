@@ -1,4 +1,4 @@
-"""Nobody pays by another's act: who pays in a chat said so themselves, and is still there."""
+"""A person pays by their own act only: the payer of a chat chose it and is still there."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_an_owner_pays_who_chose_it(
     assert ask(dial, alice, chat) == "response.done"
     wait_until(lambda: str(wallet(bob).available) == "9")
     assert str(wallet(alice).available) == "10"
-    # Neither a row that nobody chose nor who lost the role nor who was switched off pays.
+    # An owner who did not choose it, lost the role or was switched off does not pay.
     Participant.objects.filter(chat=chat, user=bob.user).update(role="member")
     assert rule(chat) == ("asker", None)
     Participant.objects.filter(chat=chat, user=bob.user).update(role="owner")
@@ -134,7 +134,7 @@ def test_a_member_adds_no_agent_that_others_pay_for(
 
 
 def sponsor(web: httpx.Client, who: Person, *budgets: tuple[str, str]) -> httpx.Response:
-    """Have somebody sponsor the agent."""
+    """Have an owner sponsor the agent."""
     return web.put(
         "/api/payments/sponsorships/paid",
         headers=who.headers,

@@ -70,7 +70,7 @@ def left_behind(status: str) -> Response:
 
 
 async def sweep(process: Process) -> None:
-    """Let the leases run out, and take over what nobody renews; nothing does so before."""
+    """Let the leases run out, and take over what no process renews; nothing does so before."""
     past = timezone.now() - timedelta(seconds=1)
     await database.run(Response.objects.update, lease_until=past)
     await recovery.sweep(process)

@@ -1,4 +1,4 @@
-"""What waits for response.create is bounded in bytes, for a connection and for a person."""
+"""Inputs that no response.create took are bounded in bytes, for a connection and for a person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Guessing passwords is paused, on the login page and in the admin, and nobody is locked out."""
+"""Guessing passwords is paused, on the login page and in the admin, and no person is locked out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FOUND, OK = httpx.codes.FOUND, httpx.codes.OK
 def guess(
     server: ServerAddress, username: str, times: int, *, address: str = "", path: str = "/login"
 ) -> list[int]:
-    """Try wrong passwords from an address, in a browser that nobody knows; return the statuses."""
+    """Try wrong passwords from an address, in an unknown browser; return the statuses."""
     headers = {"X-Forwarded-For": address} if address else {}
     with WebSignIn(server) as browser:
         browser.web.headers.update(headers)
@@ -40,7 +40,7 @@ def guess(
 def signs_in(
     server: ServerAddress, username: str, *, address: str = "", path: str = "/login"
 ) -> int:
-    """Try the right password in a browser that nobody knows; return the status."""
+    """Try the right password in an unknown browser; return the status."""
     with WebSignIn(server) as browser:
         if address:
             browser.web.headers["X-Forwarded-For"] = address
@@ -111,7 +111,7 @@ def test_an_account_is_paused_for_strangers_and_not_where_its_person_signed_in_b
         home.post("/logout")
         for number in range(6):
             guess(server, "ada", 4, address=f"203.0.113.{number}")
-        # Nobody who is unknown gets in, from wherever, nor with a cookie of their own making.
+        # No unknown browser gets in, from any address, nor with a cookie of its own making.
         assert signs_in(server, "ada", address="192.0.2.9") == TOO_MANY
         with WebSignIn(server) as forger:
             forger.web.headers["User-Agent"] = "device x"

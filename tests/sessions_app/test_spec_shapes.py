@@ -194,7 +194,7 @@ def test_capabilities_of_a_model_are_those_of_an_agent_that_has_it(
         assert alone.expect("session.error")["error"]["code"] == "agent_not_found"
 
 
-def test_a_model_of_an_agent_of_somebody_else_is_not_told(dial: Dial, bob: Person) -> None:
+def test_a_model_of_an_agent_of_another_person_is_not_told(dial: Dial, bob: Person) -> None:
     with model_server() as model:
         model.agent(model="secret-model")
         Agent.objects.filter(name="model").update(is_public=False)
@@ -245,7 +245,7 @@ def test_a_client_that_goes_on_keeps_its_socket(dial: Dial, alice: Person) -> No
 
 
 @pytest.mark.parametrize("place", ["create", "update", "input", "header", "query"])
-def test_a_foreign_payment_token_is_nobodys_business_while_nothing_is_due(
+def test_a_foreign_payment_token_is_not_looked_at_while_nothing_is_due(
     dial: Dial, alice: Person, place: str
 ) -> None:
     path = "/uamp?payment_token=foreign" if place == "query" else "/uamp"

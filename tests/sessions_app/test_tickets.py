@@ -28,7 +28,7 @@ def ticket_of(web: httpx.Client, who: Person) -> str:
     return ticket
 
 
-def test_a_ticket_opens_one_socket_as_whoever_asked_for_it(
+def test_a_ticket_opens_one_socket_as_the_caller_who_asked_for_it(
     dial: Dial, web: httpx.Client, alice: Person
 ) -> None:
     ticket = ticket_of(web, alice)
@@ -100,7 +100,7 @@ def test_a_bad_ticket_is_refused_and_never_falls_back_to_a_visitor(
     assert answer.status_code == httpx.codes.UNAUTHORIZED, answer.text
 
 
-def test_nobody_gets_a_ticket_without_signing_in_or_more_than_can_be_used(
+def test_no_caller_gets_a_ticket_without_signing_in_or_more_than_can_be_used(
     web: httpx.Client, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert web.post("/api/v1/tickets", json={}).status_code == httpx.codes.UNAUTHORIZED
