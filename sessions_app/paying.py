@@ -18,6 +18,7 @@ from payments_app import limits, tokens
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.money import AssetMismatch, InvalidAmount, Money
+from sessions_app.models import Response
 from sessions_app.payers import Payment, account_ids, who_pays
 
 if TYPE_CHECKING:
@@ -69,11 +70,16 @@ class BeyondApproval(Exception):
     """An answer would cost more than its payer allowed without being asked."""
 
 
+class AnswerEnded(Exception):
+    """The answer has ended and is settled: what was reserved for it now would not be given back."""
+
+
 class MandateRevoked(Exception):
     """The payer took back what they had allowed beforehand: they are asked from now on."""
 
 
 REFUSALS: Final = (
+    AnswerEnded,
     BeyondApproval,
     ledger.LedgerError,
     tokens.TokenRefused,
@@ -104,13 +110,23 @@ def reserve(
         )
 
 
+def lock_running(response_id: str) -> bool:
+    """Lock a response that has not ended; its end, which settles, waits for this transaction."""
+    running = Response.objects.select_for_update().filter(pk=response_id, finished_at__isnull=True)
+    return running.values_list("pk", flat=True).first() is not None
+
+
+@transaction.atomic
 def reserve_more(
     source: Source, *, key: str, amount: Money, response_id: str, agent_id: str, held: Money
 ) -> HoldOutcome:
     """Reserve more for a running answer; raises one of REFUSALS, and MandateRevoked.
 
-    What the payer allowed for an answer is read anew: they may have changed their mind since.
+    What the payer allowed for an answer is read anew: they may have changed their mind since. A run
+    that is stopped while this waits for the database ends, and settles, before it.
     """
+    if not lock_running(response_id):
+        raise AnswerEnded(response_id)
     if source.user_id is not None and source.up_to is not None and not source.token_id:
         allowed = limits.approved_up_to(source.user_id, agent_id)
         if allowed is None or allowed.asset != amount.asset:

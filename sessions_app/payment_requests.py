@@ -20,7 +20,7 @@ from payments_app.money import InvalidAmount, Money
 from sessions_app.calls import root_chat
 from sessions_app.models import PaymentRequest, Response
 from sessions_app.payers import Source, of_token
-from sessions_app.paying import REFUSALS, held_for, reserve
+from sessions_app.paying import REFUSALS, held_for, lock_running, reserve
 from sessions_app.states import PaymentTrigger
 from sessions_app.transitions import move, move_row
 from uamp import PaymentErrorCode, ResponseTrigger
@@ -87,6 +87,9 @@ def submit(session: OpenSession, event: ev.PaymentSubmit) -> tuple[PaymentReques
     payment = event.payment
     with transaction.atomic():
         row = _waiting_for(session, event.response_id)
+        if not lock_running(row.response_id):
+            # It was stopped, and settled, while this payment came.
+            raise LookupError("no payment is waited for")
         spec = agents.get_spec(row.response.agent_id)
         amount = Money(row.amount, row.asset)
         try:
