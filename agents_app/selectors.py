@@ -4,6 +4,7 @@
 from a row to which access was checked before.
 """
 
+import os
 import time
 import unicodedata
 from typing import Any
@@ -64,10 +65,12 @@ class AgentNotFoundError(LookupError):
 
 
 _specs: dict[str, tuple[float, AgentSpec]] = {}
-# A model answers, and neither its answer nor its tokens have a price: the operator's key pays.
-_COSTS_THE_OPERATOR = ~Q(provider=Agent.Provider.SCRIPTED) & ~Q(
-    pricing__has_any_keys=("per_answer", "input_per_1k", "output_per_1k")
-)
+_PRICES_OF_MODELS = ("per_answer", "input_per_1k", "output_per_1k")
+_ADDRESS_VARIABLES = {
+    Agent.Provider.OPENAI_COMPAT: "OPENAI_BASE_URL",
+    Agent.Provider.ANTHROPIC: "ANTHROPIC_BASE_URL",
+    Agent.Provider.GOOGLE: "GOOGLE_BASE_URL",
+}
 
 
 def get_agent(name: str, *, viewer: Any) -> AgentSpec | None:
@@ -104,8 +107,23 @@ def list_agents(viewer: Any) -> list[AgentSpec]:
 
 def models_without_a_price() -> list[tuple[str, str]]:
     """Return name and model of the public agents for which the operator's key pays, by name."""
-    agents = Agent.objects.filter(_COSTS_THE_OPERATOR, is_enabled=True, is_public=True)
-    return list(agents.order_by(Lower("name")).values_list("name", "model"))
+    agents = Agent.objects.filter(is_enabled=True, is_public=True)
+    paid = agents.exclude(pk__in=agents.filter(_is_for_visitors()).values("pk"))
+    return list(paid.order_by(Lower("name")).values_list("name", "model"))
+
+
+def _is_for_visitors() -> Q:
+    """Match agents that cost the operator nothing when visitors ask them.
+
+    They have no model, or a price of their answers or tokens, or a model at the operator's own
+    address: only an inside host may speak plain http (docs/adr/0014-models-keys-and-addresses.md).
+    """
+    matching = Q(provider=Agent.Provider.SCRIPTED) | Q(pricing__has_any_keys=_PRICES_OF_MODELS)
+    matching |= Q(options__base_url__istartswith="http://")
+    for provider, variable in _ADDRESS_VARIABLES.items():
+        if os.environ.get(variable, "").lower().startswith("http://"):
+            matching |= Q(provider=provider) & ~Q(options__has_key="base_url")
+    return matching
 
 
 def remembered(agent_id: str) -> AgentSpec | None:
@@ -152,7 +170,7 @@ def _visible(viewer: Any) -> QuerySet[Agent]:
     user_id = getattr(viewer, "pk", viewer)
     if user_id is None:
         public = agents.filter(is_public=True)
-        return public if settings.UAMP_ANONYMOUS_MODELS else public.exclude(_COSTS_THE_OPERATOR)
+        return public if settings.UAMP_ANONYMOUS_MODELS else public.filter(_is_for_visitors())
     staff = get_user_model().objects.filter(pk=user_id, is_staff=True, is_active=True)
     return agents.filter(Q(is_public=True) | Q(owner=user_id) | Exists(staff))
 

@@ -66,3 +66,21 @@ def test_the_operator_may_let_visitors_use_models(
     settings.UAMP_ANONYMOUS_MODELS = True
     assert all(opens(dial, name) for name in PRICES)
     assert listed(web) == {"echo", *PRICES}
+
+
+def test_visitors_may_use_a_model_at_an_address_of_the_operator(
+    dial: Dial, web: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_model = {"provider": Agent.Provider.OPENAI_COMPAT, "model": "m"}
+    factories.agent("inside", options={"base_url": "http://127.0.0.1:11434/v1"}, **of_model)
+    factories.agent("outside", options={"base_url": "https://models.example/v1"}, **of_model)
+    names = ("inside", "outside", "free")
+    assert [name for name in names if opens(dial, name)] == ["inside"]
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:11434/v1")
+    assert [name for name in ("inside", "outside", "free") if opens(dial, name)] == [
+        "inside",
+        "free",
+    ]
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://models.example/v1")
+    assert not opens(dial, "free")
+    assert web.get("/agents/free/info").status_code == 404
