@@ -1,4 +1,4 @@
-"""`python -m benchmarks.serve server|floor PORT`: uvicorn with wsproto, one process.
+"""`python -m benchmarks.serve server|floor PORT`: uvicorn, one process, as in production.
 
 With BENCH_PROFILE=FILE the calls of the event loop's thread are counted and written to FILE, those
 of the turn store's writer thread to FILE.turns (for `pstats`).
@@ -44,7 +44,8 @@ def main() -> None:
         APPLICATIONS[kind],
         host="127.0.0.1",
         port=int(port),
-        ws="wsproto",
+        http="h11" if kind == "floor" else "uamp_project.asgi_protocols:Requests",
+        ws="wsproto" if kind == "floor" else "uamp_project.asgi_protocols:Sockets",
         lifespan="off" if kind == "floor" else "on",
         log_level="warning",
         backlog=4096,

@@ -19,6 +19,12 @@ import httpx
 import psycopg
 import redis
 
+# uvicorn as it runs in production.
+PROTOCOLS = "uamp_project.asgi_protocols"
+UVICORN = (
+    "-m", "uvicorn", "uamp_project.asgi:application",
+    "--http", f"{PROTOCOLS}:Requests", "--ws", f"{PROTOCOLS}:Sockets",
+)  # fmt: skip
 PORT_TIMEOUT_SECONDS = 2
 START_TIMEOUT_SECONDS = 60
 BROWSER_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

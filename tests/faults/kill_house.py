@@ -137,7 +137,7 @@ class House:
 
     def _start_server(self, number: int) -> None:
         port = str(self.ports[number])
-        uvicorn = ["-m", "uvicorn", "uamp_project.asgi:application", "--ws", "wsproto"]
+        uvicorn = [*services.UVICORN]
         self._spawn(
             f"server{number}",
             ["manage.py", "serve", "--port", port]

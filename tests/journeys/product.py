@@ -52,9 +52,8 @@ class Product:
         """What starts the server."""
         if self.server == "serve":
             return [sys.executable, "manage.py", "serve", "--port", str(self.port)]
-        application = "uamp_project.asgi:application"
-        options = ["--ws", "wsproto", "--port", str(self.port), "--log-level", "warning"]
-        return [sys.executable, "-m", "uvicorn", application, *options]
+        options = ["--port", str(self.port), "--log-level", "warning"]
+        return [sys.executable, *services.UVICORN, *options]
 
     @property
     def url(self) -> str:

@@ -42,7 +42,7 @@ class Cluster:
     def start_server(self, number: int) -> None:
         """Start one of the two servers and wait until it is ready."""
         port = str(self.ports[number])
-        command = ["uvicorn", "uamp_project.asgi:application", "--ws", "wsproto", "--port", port]
+        command = [*services.UVICORN[1:], "--port", port]
         self._start(f"server{number}", [*command, "--log-level", "warning"])
         services.wait_until_ready(f"http://127.0.0.1:{port}")
 

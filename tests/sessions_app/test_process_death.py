@@ -73,7 +73,7 @@ class Server:
     def start(self, *, uvicorn: bool = False) -> None:
         """Start it and wait until it answers."""
         command = (
-            ["-m", "uvicorn", "uamp_project.asgi:application", "--ws", "wsproto", "--port"]
+            [*services.UVICORN, "--port"]
             if uvicorn
             else ["manage.py", "serve", "--no-worker", "--port"]
         )

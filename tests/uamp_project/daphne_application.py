@@ -1,7 +1,8 @@
 """The ASGI application that test_daphne_server.py serves in a process of its own.
 
 `/echo` sends back what comes in; `/flood` sends 64 KiB frames and prints how many were taken;
-`/slow` reads one message a second; `/stream` writes a body of 64 KiB chunks without end.
+`/slow` reads one message a second; `/stream` writes a body of 64 KiB chunks without end, with the
+status that the query names.
 The arguments are the seconds after which a stalled peer is closed, and those that draining takes.
 """
 
@@ -46,11 +47,11 @@ async def websocket(scope: Any, receive: Any, send: Any) -> None:
     say("closed", message["code"])
 
 
-async def stream(receive: Any, send: Any) -> None:
+async def stream(status: int, receive: Any, send: Any) -> None:
     """Write a response without end."""
     await receive()
     closed = asyncio.ensure_future(receive())
-    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.start", "status": status, "headers": []})
     taken = 0
     while not closed.done():
         body = {"type": "http.response.body", "body": b"x" * 65536, "more_body": True}
@@ -62,9 +63,10 @@ async def stream(receive: Any, send: Any) -> None:
 
 async def application(scope: Any, receive: Any, send: Any) -> None:
     """Serve a socket or a request."""
-    await (
-        websocket(scope, receive, send) if scope["type"] == "websocket" else stream(receive, send)
-    )
+    if scope["type"] == "websocket":
+        await websocket(scope, receive, send)
+    else:
+        await stream(int(scope["query_string"] or 200), receive, send)
 
 
 async def drain() -> None:

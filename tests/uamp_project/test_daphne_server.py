@@ -199,6 +199,24 @@ def test_a_body_above_the_limit_is_refused(
     assert status == (b"HTTP/1.1 200 OK" if size == MIB else b"HTTP/1.1 413 Content Too Large")
 
 
+@pytest.mark.parametrize(
+    ("status", "line"),
+    [
+        (404, b"404 Not Found"),
+        (422, b"422 Unprocessable"),
+        (429, b"429 Too Many Requests"),
+        (451, b"451 Unavailable For Legal Reasons"),
+        (599, b"599 "),
+    ],
+)
+def test_every_status_has_its_reason(
+    serve: Callable[..., Served], status: int, line: bytes
+) -> None:
+    with socket.create_connection(("127.0.0.1", serve().port), timeout=20) as raw:
+        raw.sendall(f"GET /stream?{status} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+        assert raw.recv(4096).startswith(b"HTTP/1.1 " + line)
+
+
 def test_sigterm_drains_then_closes_with_1012(serve: Callable[..., Served]) -> None:
     served = serve(drain=0.5)
     with connect(f"ws://127.0.0.1:{served.port}/echo") as ws:

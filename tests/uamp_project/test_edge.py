@@ -1,4 +1,4 @@
-"""The edge on both servers, as they run: `manage.py serve` (Daphne) and uvicorn with wsproto."""
+"""The edge on both servers, as they run: `manage.py serve` (Daphne) and uvicorn."""
 
 from __future__ import annotations
 
@@ -243,6 +243,113 @@ def test_a_stream_that_is_not_read_is_let_go(product: Product) -> None:
                 web.post("/events", json=new_event("response.create"), headers=session)
 
 
+# --- Clients that do not finish ---
+
+
+def upgraded(product: Product, username: str = "") -> socket.socket:
+    """Open a WebSocket for a client that only does what the test says; '' is a visitor."""
+    raw = socket.create_connection(("127.0.0.1", product.port), timeout=20)
+    key = f"Authorization: Bearer {product.people[username]['api_key']}\r\n" if username else ""
+    raw.sendall(
+        f"GET /uamp HTTP/1.1\r\nHost: localhost\r\n{key}Upgrade: websocket\r\n"
+        "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode()
+    )
+    answer = b""
+    while b"\r\n\r\n" not in answer:
+        answer += raw.recv(1)
+    assert answer.startswith(b"HTTP/1.1 101")
+    return raw
+
+
+def piece(data: bytes, opcode: int = 0, *, is_last: bool = False) -> bytes:
+    """Return a frame of a client: the beginning of a text (1), or what goes on (0)."""
+    size = len(data)
+    if size < 126:
+        length = bytes([0x80 | size])
+    elif size < 2**16:
+        length = b"\xfe" + struct.pack(">H", size)
+    else:
+        length = b"\xff" + struct.pack(">Q", size)
+    return bytes([opcode | (0x80 if is_last else 0)]) + length + bytes(4) + data
+
+
+def is_open(raw: socket.socket) -> bool:
+    """Return whether nothing came of a connection, neither data nor its end, for a moment."""
+    raw.settimeout(0.3)
+    try:
+        return bool(raw.recv(4096))
+    except TimeoutError:
+        return True
+    except ConnectionError:
+        return False
+
+
+UNFINISHED = {
+    "headers": b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
+    "second headers": b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\nGET /healthz HTTP/1.1\r\n",
+    "body": b"POST /events HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n",
+    "body of an answer": b"GET /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("begun", UNFINISHED)
+def test_a_request_that_is_not_finished_is_let_go(product: Product, begun: str) -> None:
+    with socket.create_connection(("127.0.0.1", product.port), timeout=20) as raw:
+        raw.sendall(UNFINISHED[begun])
+        deadline = time.monotonic() + 20
+        with suppress(ConnectionError):
+            while is_open(raw):
+                assert time.monotonic() < deadline, f"the {begun} may take for ever"
+                raw.sendall(b"x")
+
+
+# Twisted ends what says nothing after a minute.
+@pytest.mark.parametrize("product", ["uvicorn"], indirect=True)
+@pytest.mark.parametrize("said", [b"", b"\r\n"])
+def test_a_connection_without_a_request_is_let_go(product: Product, said: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", product.port), timeout=20) as raw:
+        raw.sendall(said)
+        while raw.recv(4096):
+            pass
+
+
+@pytest.mark.parametrize("opcode", [1, 2])
+def test_a_message_that_is_not_finished_is_let_go(product: Product, opcode: int) -> None:
+    with upgraded(product) as raw:
+        raw.sendall(piece(b"x" * 2000, opcode))
+        deadline = time.monotonic() + 20
+        with suppress(ConnectionError):
+            while is_open(raw):
+                assert time.monotonic() < deadline, "the message may take for ever"
+                raw.sendall(piece(b"x"))
+
+
+def test_a_message_that_comes_slowly_is_taken(product: Product) -> None:
+    with upgraded(product, "alice") as raw:
+        text = json.dumps(new_event("ping")).encode().ljust(100 * KIB)
+        raw.sendall(piece(text[: 20 * KIB], 1))
+        for start in range(20 * KIB, 100 * KIB, 20 * KIB):
+            time.sleep(0.8)
+            raw.sendall(piece(text[start : start + 20 * KIB]))
+        raw.sendall(piece(b"", is_last=True))
+        assert b'"pong"' in raw.recv(4096)
+
+
+def test_an_address_holds_few_unfinished_messages(product: Product) -> None:
+    sockets = [upgraded(product) for _ in range(3)]
+    for raw in sockets:
+        raw.sendall(piece(b"x" * 2 * MIB, 1))
+        time.sleep(0.2)
+    assert [is_open(raw) for raw in sockets] == [True, True, False]
+    # Others of the address go on, with messages of an ordinary size.
+    with upgraded(product) as other:
+        other.sendall(piece(json.dumps(new_event("ping")).encode(), 1, is_last=True))
+        assert b'"pong"' in other.recv(4096)
+    for raw in sockets:
+        raw.close()
+
+
 # --- HEAD ---
 
 
@@ -251,6 +358,7 @@ def test_head_has_no_body_and_the_connection_goes_on(product: Product) -> None:
     with product.api("alice") as web:
         files = {"file": ("a.bin", data, "application/octet-stream")}
         stored = web.post("/api/v1/contents", files=files).json()
+        assert "signed_url" in stored, stored
     connection = http.client.HTTPConnection("127.0.0.1", product.port, timeout=20)
     for path in (stored["signed_url"], "/static/chat/app.css", "/api/schema", "/login"):
         connection.request("GET", path)

@@ -11,13 +11,14 @@ A refusal has the form of the route that it stands in for (`refusals`).
 from __future__ import annotations
 
 import logging
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from chat_app.problems import is_out_of_space
 from sessions_app import rates
 from uamp_project.edge import refusals
 from uamp_project.edge.addresses import client_address
-from uamp_project.edge.bodies import RequestBody, body_limit, declared_length, in_flight
+from uamp_project.edge.bodies import RequestBody, body_limit, declared_length
 from uamp_project.edge.transports import Transport
 
 if TYPE_CHECKING:
@@ -66,18 +67,34 @@ class Edge:
             logger.exception("there is no space for a request of %s", scope["path"])
             await response.replace(refusals.no_space(scope["path"]), body)
         finally:
-            in_flight.release(body)
+            body.release()
         if body.refusal is not None and not response.started:
             await response.replace(body.refusal(scope["path"]), body)
 
     async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         transport = Transport.of(send)
         address = client_address(scope, transport)
+        _warn_of_plain(send)
         if refused := await _refused(scope, address):
             await receive()
             await _reject(scope, send, refused)
             return
         await self._application(scope, receive, transport.watched(send))
+
+
+@cache
+def _warn(protocol: str) -> None:
+    logger.warning(
+        "%s waits for unfinished messages without end; see 'Run it for others' in README.md",
+        protocol,
+    )
+
+
+def _warn_of_plain(send: Send) -> None:
+    """Say once that the server runs without `asgi_protocols`, or something of that kind."""
+    protocol = type(getattr(send, "__self__", None))
+    if protocol.__module__.startswith("uvicorn."):
+        _warn(f"{protocol.__module__}.{protocol.__qualname__}")
 
 
 async def _refused(scope: Scope, address: str) -> HttpResponse | None:

@@ -8,11 +8,12 @@ before any application sees the request.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+import time
+from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 
+from uamp_project.arrivals import LEAST_BYTES, Budget
 from uamp_project.edge import refusals
 
 if TYPE_CHECKING:
@@ -70,6 +71,14 @@ class RequestBody:
         self._receive = receive
         self._transport = transport
         self._is_whole = False
+        # The time for which it was waited since LEAST_BYTES came, and what came since.
+        self._waited = 0.0
+        self._fresh = 0
+
+    def release(self) -> None:
+        """Hold nothing more: the request has ended."""
+        in_flight.give_back(self.sender, self.held)
+        self.held = 0
 
     async def receive(self) -> Message:
         """Return the next message; a body that is refused looks to the application like a
@@ -82,8 +91,10 @@ class RequestBody:
         self.size += size
         if self.size > self.limit:
             self.refusal = lambda path: refusals.body_too_large(path, self.limit)
-        elif not in_flight.add(self, size):
-            self.refusal = refusals.too_many_bytes
+        else:
+            self.held += size
+            if not in_flight.take(self.sender, size):
+                self.refusal = refusals.too_many_bytes
         if self.refusal is not None:
             return {"type": "http.disconnect"}
         return message
@@ -101,35 +112,20 @@ class RequestBody:
     async def _next(self) -> Message:
         if self._is_whole:
             return await self._receive()
-        timer = asyncio.get_running_loop().call_later(
-            settings.UAMP_STALL_SECONDS, self._transport.drop
-        )
+        left = max(0.0, settings.UAMP_STALL_SECONDS - self._waited)
+        timer = asyncio.get_running_loop().call_later(left, self._transport.drop)
+        began = time.monotonic()
         try:
             message = await self._receive()
         finally:
             timer.cancel()
+        self._waited += time.monotonic() - began
+        self._fresh += len(message.get("body", b""))
+        if self._fresh >= LEAST_BYTES:
+            self._waited, self._fresh = 0.0, 0
         self._is_whole = not message.get("more_body", False)
         return message
 
 
-class InFlight:
-    """The bytes of all bodies that this process holds, by address."""
-
-    def __init__(self) -> None:
-        self._bytes: Counter[str] = Counter()
-
-    def add(self, body: RequestBody, size: int) -> bool:
-        """Count more bytes of a body; return whether its address may have them."""
-        body.held += size
-        self._bytes[body.sender] += size
-        most: Any = settings.UAMP_BODY_BYTES_PER_ADDRESS
-        return self._bytes[body.sender] <= int(most)
-
-    def release(self, body: RequestBody) -> None:
-        """Forget a body: its request has ended."""
-        self._bytes[body.sender] -= body.held
-        if self._bytes[body.sender] <= 0:
-            del self._bytes[body.sender]
-
-
-in_flight: Final = InFlight()
+# What this process holds of bodies, and of messages on sockets, by address.
+in_flight: Final = Budget(lambda: int(settings.UAMP_BODY_BYTES_PER_ADDRESS))

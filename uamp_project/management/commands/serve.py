@@ -74,7 +74,7 @@ class Command(BaseCommand):
 
     def _serve(self, host: str, port: int) -> None:
         # Importing it makes its event loop the process's; other commands have no use for that.
-        from sessions_app import runner  # noqa: PLC0415 as above
+        from sessions_app import rates, runner  # noqa: PLC0415 as above
         from uamp_project.asgi import application  # noqa: PLC0415 as above
         from uamp_project.edge import bodies  # noqa: PLC0415 as above
         from uamp_project.embedded.daphne_server import (  # noqa: PLC0415 as above
@@ -95,6 +95,8 @@ class Command(BaseCommand):
             body_bytes_max=bodies.largest_body(),
             refuse_body=bodies.refuse_body,
             send_stall_seconds=settings.UAMP_STALL_SECONDS,
+            budget=bodies.in_flight,
+            counted_as=rates.visitors,
         )
         server.run()
         if server.failure:

@@ -1,0 +1,154 @@
+"""What clients have begun to send and not finished: how long it may take, how much may wait.
+
+A server library reads a message, or a request, until it is whole, however long that takes. A
+connection's `Arrival` counts what came of it against a `Budget` of its address, and cuts the
+connection when less than LEAST_BYTES come within `seconds`. While the server itself does not read,
+no time passes. No settings and no server library are needed here: every server uses it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LEAST_BYTES: Final = 16 * 1024
+"""A client that sends less of what it began within the time is cut; all of it may be less."""
+FREE_BYTES: Final = 64 * 1024
+"""So much of each connection does not count: what others hold must not end an ordinary client."""
+PIECE_BYTES: Final = 64
+"""The memory of a piece of a message beside its bytes."""
+PIECES_BYTES_MAX: Final = 4 * 1024 * 1024
+"""So much of that may one message take: pieces may be empty."""
+
+
+class Budget:
+    """The bytes that one process holds for each address."""
+
+    def __init__(self, most: Callable[[], int]) -> None:
+        self._most = most
+        self._bytes: Counter[str] = Counter()
+
+    def take(self, sender: str, size: int) -> bool:
+        """Count more bytes of an address; return whether it may have them."""
+        self._bytes[sender] += size
+        return self._bytes[sender] <= self._most()
+
+    def give_back(self, sender: str, size: int) -> None:
+        """Forget bytes of an address."""
+        self._bytes[sender] -= size
+        if self._bytes[sender] <= 0:
+            del self._bytes[sender]
+
+    @property
+    def total(self) -> int:
+        """The bytes of all addresses."""
+        return self._bytes.total()
+
+
+class Arrival:
+    """What one connection sends: what is unfinished, and what is whole and not taken yet.
+
+    `sender` names the address once something has come; `cut` ends the connection, and is given the
+    reason for the log.
+    """
+
+    def __init__(
+        self,
+        *,
+        seconds: float,
+        budget: Budget | None,
+        sender: Callable[[], str],
+        cut: Callable[[str], None],
+    ) -> None:
+        self._seconds = seconds
+        self._budget = budget
+        self._sender = sender
+        self._cut = cut
+        self._counted_as = ""
+        self._counted = 0
+        # The bytes of the unfinished one, those of its pieces, and those of each whole one.
+        self._unfinished = 0
+        self._pieces = 0
+        self._whole: deque[int] = deque()
+        self._held = 0
+        # What came since the timer was set, and whether the server did not read meanwhile.
+        self._fresh = 0
+        self._is_paused = False
+        self._was_paused = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_over = False
+
+    def piece(self, size: int) -> None:
+        """Count a piece of what is unfinished; the first one sets the timer."""
+        if self._is_over:
+            return
+        self._unfinished += size + PIECE_BYTES
+        self._pieces += PIECE_BYTES
+        self._fresh += size
+        if self._timer is None:
+            self._wait()
+        if not self._hold(size + PIECE_BYTES):
+            self._end("holds too much for its address")
+        elif self._pieces > PIECES_BYTES_MAX:
+            self._end("sends a message in too many pieces")
+
+    def finished(self) -> None:
+        """Take note that all of it has come."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._whole.append(self._unfinished)
+        self._unfinished = self._pieces = 0
+
+    def taken(self) -> None:
+        """Take note that the application has the oldest whole one."""
+        if self._whole:
+            self._hold(-self._whole.popleft())
+
+    def paused(self) -> None:
+        """Let no time pass: the server does not read."""
+        self._is_paused = self._was_paused = True
+
+    def resumed(self) -> None:
+        """Let time pass again."""
+        self._is_paused = False
+
+    def close(self) -> None:
+        """Hold nothing more: the connection is gone."""
+        self._is_over = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._hold(-self._held)
+
+    def _hold(self, size: int) -> bool:
+        self._held += size
+        more = max(0, self._held - FREE_BYTES) - self._counted
+        if not more or self._budget is None:
+            return True
+        if more < 0:
+            self._budget.give_back(self._counted_as, -more)
+            self._counted += more
+            return True
+        self._counted_as = self._counted_as or self._sender()
+        self._counted += more
+        return self._budget.take(self._counted_as, more)
+
+    def _wait(self) -> None:
+        self._fresh, self._was_paused = 0, self._is_paused
+        self._timer = asyncio.get_running_loop().call_later(self._seconds, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        if self._fresh < LEAST_BYTES and not self._was_paused:
+            self._end("does not finish what it sends")
+        else:
+            self._wait()
+
+    def _end(self, reason: str) -> None:
+        self.close()
+        self._cut(reason)

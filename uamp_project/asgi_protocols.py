@@ -1,0 +1,146 @@
+"""uvicorn's protocols with deadlines: its options `--http` and `--ws` name them (README.md).
+
+uvicorn waits without end for the headers of a request and for the rest of a WebSocket message, and
+holds what came. Here a client that does not go on within UAMP_STALL_SECONDS is disconnected, and
+messages count against UAMP_BODY_BYTES_PER_ADDRESS until the application takes them.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import h11
+from django.conf import settings
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.wsproto_impl import WebsocketBuffer, WSProtocol
+
+import uamp
+
+# uvicorn imports its protocols before the application, which sets Django up.
+import uamp_project.asgi  # noqa: F401  # isort: skip
+from sessions_app import rates
+from uamp_project.arrivals import Arrival
+from uamp_project.edge.bodies import in_flight
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from uvicorn._types import ASGISendEvent, WebSocketEvent
+    from uvicorn.protocols.http.h11_impl import RequestResponseCycle
+    from wsproto import events
+
+logger = logging.getLogger(__name__)
+
+
+class Sockets(WSProtocol):
+    """A socket whose messages arrive in time and in a bounded size."""
+
+    def __init__(self, config: Any, *args: Any, **options: Any) -> None:
+        # An unpacked message may be a thousand times as large as what came, before it is counted.
+        config.ws_per_message_deflate = False
+        super().__init__(config, *args, **options)
+        largest = min(config.ws_max_size, uamp.DEFAULT_LIMITS.frame_bytes)
+        self.buffer = WebsocketBuffer(largest)
+        self._arrival = Arrival(
+            seconds=settings.UAMP_STALL_SECONDS,
+            budget=in_flight,
+            sender=self._sender,
+            cut=self._cut,
+        )
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Hold nothing of what came."""
+        self._arrival.close()
+        super().connection_lost(exc)
+
+    def handle_message(self, event: events.TextMessage | events.BytesMessage) -> None:
+        """Count a piece of a message."""
+        data = event.data
+        self._arrival.piece(len(data.encode() if isinstance(data, str) else data))
+        if self.transport.is_closing():
+            return
+        super().handle_message(event)
+        if event.message_finished:
+            self._arrival.finished()
+            if self.read_paused:
+                self._arrival.paused()
+
+    async def receive(self) -> WebSocketEvent:
+        """Hand the next message to the application."""
+        message = await super().receive()
+        if message["type"] == "websocket.receive":
+            self._arrival.taken()
+        if not self.read_paused:
+            self._arrival.resumed()
+        return message
+
+    async def send(self, message: ASGISendEvent) -> None:
+        """Do as uvicorn, which reads on after a close frame was sent."""
+        await super().send(message)
+        if not self.read_paused:
+            self._arrival.resumed()
+
+    def _sender(self) -> str:
+        # The edge has put the client's own address there, when the socket was opened.
+        client = self.scope.get("client") or ("", 0)
+        return rates.visitors(str(client[0]))
+
+    def _cut(self, reason: str) -> None:
+        logger.info("%s %s; disconnected", self._sender(), reason)
+        self.transport.abort()
+
+
+class Requests(H11Protocol):
+    """Requests whose headers come within UAMP_STALL_SECONDS, the first ones after connecting.
+
+    So does what is left of a body whose request was answered.
+    """
+
+    _due: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """Wait for the first request."""
+        super().connection_made(transport)
+        self._expect()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no more."""
+        self._expect_nothing()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Wait for the rest of the headers where a part has come."""
+        super().data_received(data)
+        self._look()
+
+    def on_response_complete(self) -> None:
+        """Wait for the rest of the next request, if it has begun; uvicorn ends an idle one."""
+        super().on_response_complete()
+        self._look()
+
+    def _look(self) -> None:
+        state = self.conn.their_state
+        # uvicorn's own deadline for the next request ends with the first byte of anything.
+        has_begun = bool(self.conn.trailing_data[0]) or self.timeout_keep_alive_task is None
+        cycle: RequestResponseCycle | None = self.cycle
+        is_answered = cycle is not None and cycle.response_complete
+        if (state is h11.IDLE and has_begun) or (state is h11.SEND_BODY and is_answered):
+            if self._due is None:
+                self._expect()
+        else:
+            self._expect_nothing()
+
+    def _expect(self) -> None:
+        self._due = self.loop.call_later(settings.UAMP_STALL_SECONDS, self._cut)
+
+    def _expect_nothing(self) -> None:
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+
+    def _cut(self) -> None:
+        self._due = None
+        if not self.transport.is_closing():
+            logger.info("%s sends no request; disconnected", self.client)
+            self.transport.abort()
