@@ -211,6 +211,8 @@ class Meter:
     first_input: int = 0
     # What the step that is under way has written: text, thoughts and calls, by weight.
     written: int = 0
+    # What the whole answer has written, by weight.
+    _said: int = 0
     _is_sent: bool = False
     _names: dict[str, str] = field(default_factory=dict)
 
@@ -219,6 +221,8 @@ class Meter:
         self.usage = usage
         for item in output:
             match item:
+                case uamp.TextContent(text=text) | uamp.ThinkingContent(thinking=text):
+                    self._said += weight(text)
                 case uamp.ToolCallContent(tool_call=call):
                     self._names[call.id] = call.name
                 case uamp.ToolResultContent(tool_result=result) if not result.is_error:
@@ -255,7 +259,9 @@ class Meter:
 
     def wrote(self, text: str) -> None:
         """Count what the model wrote: what it writes into its calls is output like its text."""
-        self.written += weight(text)
+        weighs = weight(text)
+        self.written += weighs
+        self._said += weighs
 
     def _called(self, call_id: str) -> None:
         name = self._names.pop(call_id, None)
@@ -289,6 +295,11 @@ class Meter:
             total_tokens=self.first_input + output,
         )
         return added(self.usage, step)
+
+    def tokens_written(self) -> int:
+        """Return the tokens that the answer wrote; by estimate where its provider counted none."""
+        used = self.used()
+        return _count(used.output_tokens if used else None) or tokens_of(self._said)
 
     def bill(
         self,

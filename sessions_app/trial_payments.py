@@ -111,9 +111,8 @@ class TrialPayment:
         if not is_stopped:
             self._meter.unsent()
         bill = self._bill(tools=Counter())
-        used = self._meter.used()
-        tokens = (used.output_tokens or 0) if used else 0
         if is_stopped:
+            tokens = self._meter.tokens_written()
             return of_stopped(bill, self._spec.pricing, has_begun=bool(tokens), tokens=tokens)
         return of_failed(bill, settings.UAMP_CHARGE_UNFINISHED)
 

@@ -126,7 +126,7 @@ def _used(
         logger.exception("the usage of %s is beyond the ledger: %s", context.response_id, usage)
         bill = Bill.of_output(Money(10**MAX_DIGITS - 1, pricing.currency))
     if ending.is_stopped:
-        tokens = (usage.output_tokens or 0) if usage else 0
+        tokens = meter.tokens_written()
         has_begun = bool(builder.output or tokens)
         bill = of_stopped(bill, pricing, has_begun=has_begun, tokens=tokens)
         usage = usage or (uamp.UsageStats() if has_begun else None)

@@ -80,6 +80,18 @@ ATTACKS = {
     "hidden reasoning": _turn(pieces=(4,), billed=(0, 3_000), consent="asked"),
     "long beyond its tokens": _turn(max_tokens=1, pieces=(900, 900), billed=(10, 450)),
     "stopped late, in Chinese": _turn(stop_after=2, letter="漢", billed=(10, 800)),
+    "stopped where nothing was counted": _turn(
+        per_answer=3,
+        per_input=167,
+        per_output=0,
+        expected_tokens=1,
+        pieces=(1,),
+        billed=(3, 0),
+        consent="asked",
+        allowed=1,
+        has=UNIT // 1000,
+        payments=1,
+    ),
     "a small budget": _turn(consent="sponsor", allowed=UNIT // 2),
 }
 
