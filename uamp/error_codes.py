@@ -1,7 +1,7 @@
 """Every error code, and what its reader should do (UAMP §6.3, §6.8, §7.2, §14.2).
 
-Whatever a peer can do wrong has one row here, and nothing is told to a peer under
-a code that has no row.
+Each mistake that a peer can make has one row here, and no peer is sent a code that has
+no row.
 """
 
 from collections.abc import Iterable
@@ -82,7 +82,7 @@ class PaymentErrorCode(StrEnum):
 
 
 class ErrorRow(msgspec.Struct, frozen=True):
-    """One code: the event that carries it, when it is told, and what its reader should do.
+    """One code: the event that carries it, when it is sent, and what its reader should do.
 
     ``event`` is session.error, response.error, or both, "session.error | response.error": then
     the error of a known response is a response.error. ``fatal`` closes the socket with

@@ -1,7 +1,7 @@
 """What a response has said so far, folded from its events (UAMP §6.6, §6.7, §6.13).
 
 Adding a piece costs the same however long the answer is; pieces are joined only
-when somebody reads.
+when a caller reads them.
 """
 
 from base64 import b64decode, b64encode

@@ -207,7 +207,7 @@ def _types_page() -> str:
     return _page(
         "Types",
         "## ContentItem",
-        "One of these, told apart by `type` (§8.4). Items of other types are dropped.",
+        "One of these, distinguished by `type` (§8.4). Items of other types are dropped.",
         items,
         *(
             f"## {cls.__name__}\n\n{_prose(cls)}\n\n{_fields_table(cls, ())}".replace(

@@ -63,7 +63,7 @@ class CapabilitiesAnnounced(Event, frozen=True, kw_only=True, tag="capabilities"
 class ResponseCreated(Event, frozen=True, kw_only=True, tag="response.created"):
     """A response began (UAMP §6.5).
 
-    Additions: ``agent`` is who answers, ``message_id`` what is answered, ``chat_id`` where.
+    Additions: ``agent`` answers the message ``message_id`` in the chat ``chat_id``.
     """
 
     response_id: str
@@ -182,7 +182,7 @@ class ToolApprovalRequired(Event, frozen=True, kw_only=True, tag="tool.approval_
     """A person has to allow a tool call; an addition, answered with ``tool.approve``.
 
     ``arguments`` is JSON text, ``expires_at`` is Unix seconds: an answer after it has no effect.
-    ``user_id`` is who asked for the work and decides, besides the owners of the chat.
+    ``user_id`` is the person who asked for the work; they or an owner of the chat decide.
     """
 
     call_id: str
@@ -265,7 +265,7 @@ class TranscriptDone(Event, frozen=True, kw_only=True, tag="transcript.done"):
 
 
 class UsageDelta(Event, frozen=True, kw_only=True, tag="usage.delta"):
-    """Usage to add to what was told before, after each inference of a response (UAMP §6.16)."""
+    """Usage to add to what was sent before, after each inference of a response (UAMP §6.16)."""
 
     response_id: str | None = None
     delta: UsageStats
@@ -364,7 +364,7 @@ class PaymentRequired(Event, frozen=True, kw_only=True, tag="payment.required"):
     """Pay before the response goes on (UAMP §7.2).
 
     ``extra`` with the action ``topup`` says that the response pauses and goes on when it is paid;
-    it is told here and in ``requirements``.
+    it is sent here and in ``requirements``.
     """
 
     response_id: str | None = None
@@ -385,7 +385,7 @@ class PaymentBalance(Event, frozen=True, kw_only=True, tag="payment.balance"):
     """What is left, a decimal string (UAMP §7.2).
 
     ``balance_remaining`` and ``threshold`` are what the transports' specification calls the balance
-    and the amount below which ``low_balance_warning`` is told.
+    and the amount below which ``low_balance_warning`` is true.
     """
 
     balance: str

@@ -116,7 +116,7 @@ class SessionPatch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The session as the server tells it (UAMP §8.8): ``created_at`` in seconds.
+    """The session as the server sends it (UAMP §8.8): ``created_at`` in seconds.
 
     ``status`` is active or closed. ``agent`` repeats the name that the client sent, ``agent_id``
     is the server's own id of that agent; connected agents read both.

@@ -14,7 +14,7 @@ from uamp.errors import LocalProtocolError
 class SessionState(StrEnum):
     """Active while a connection holds it; idle until one resumes it; closed for ever.
 
-    On the wire (§8.8) a session that is not closed is `active`: who reads that holds it.
+    On the wire (§8.8) a session that is not closed is `active`: the client that reads it holds it.
     """
 
     IDLE = "idle"
@@ -23,7 +23,7 @@ class SessionState(StrEnum):
 
 
 class SessionTrigger(StrEnum):
-    """What moves a session: a connection takes it or lets go of it, or it is ended (§5.3)."""
+    """What moves a session: a connection attaches or detaches it, or it is ended (§5.3)."""
 
     ATTACH = "attach"
     DETACH = "detach"
