@@ -1,6 +1,6 @@
 """How a provider's server is reached (UPP-1.3 §4.1).
 
-Everything here is about the connection; what the model is told goes through `params`.
+Everything here is about the connection; what the model is sent goes through `params`.
 """
 
 from __future__ import annotations

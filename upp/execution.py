@@ -1,8 +1,8 @@
 """Running the calls of one answer (UPP-1.3 §11).
 
 Calls run together, results keep the order of the calls, and what goes wrong in a call is
-told to the model; only a UPPError CANCELLED and an approval that raises end the generation. Results
-are JSON and nobody else's: what a tool keeps of its result cannot change the conversation.
+returned to the model; only a UPPError CANCELLED and an approval that raises end the generation.
+Results are JSON and copied: what a tool keeps of its result cannot change the conversation.
 """
 
 import asyncio
@@ -101,7 +101,7 @@ class ToolRunner:
         if not proceeds:
             return "Tool execution skipped", True
         if tool.approval is not None:
-            # What an approval raises is nobody's result: it ends the generation.
+            # What an approval raises is not a result: it ends the generation.
             attempt.approved = bool(await maybe_await(tool.approval(attempt.arguments)))
             if not attempt.approved:
                 return "The call was not approved.", True

@@ -97,7 +97,7 @@ def llm(*, model: Model, **options: Unpack[LLMOptions]) -> "LLMInstance":
 class LLMInstance:
     """A configured model; it keeps no state between two calls.
 
-    `middleware_state` is for who drives the loop from outside: middleware then has one `state` for
+    `middleware_state` is for a caller that drives the loop: middleware then has one `state` for
     all that belongs together, instead of a new one for each call.
     """
 
@@ -332,4 +332,4 @@ def _through(chain: Chain, emit: Emit) -> Emit:
 
 
 async def _discard(event: StreamEvent) -> None:
-    """Take an event that nobody follows."""
+    """Drop an event that no caller reads."""

@@ -1,6 +1,6 @@
 """Short ways to blocks of media (UPP-1.3 §6.6).
 
-The type of a file follows from its name unless it is given; a type that cannot be told is
+The type of a file follows from its name unless it is given; a type that stays unknown is
 an error, never a guess.
 """
 
@@ -21,10 +21,10 @@ from upp.messages import (
 
 
 def mime_type_of(name: str | Path) -> str:
-    """Return the MIME type of a file's name or address; raises ValueError when it tells none."""
+    """Return the MIME type of a file's name or address; raises ValueError if unknown."""
     found, packed = mimetypes.guess_type(str(name).split("?", maxsplit=1)[0])
     if found is None or packed is not None:
-        raise ValueError(f"The type of {name} cannot be told from its name.")
+        raise ValueError(f"The type of {name} cannot be inferred from its name.")
     return found
 
 

@@ -1,7 +1,7 @@
 """What an unfinished JSON text says so far (UPP-1.3 §10.5).
 
-A name without its value is left out; a text, a number and what is around them are told as
-far as they go. One pass over the text.
+A name without its value is left out; a text, a number and what is around them are returned
+as far as they go. One pass over the text.
 """
 
 import re
@@ -51,6 +51,6 @@ def _closed(text: str) -> str:
 
 
 def _cut_scalar(said: str) -> str:
-    """Return what of the last word can be told."""
+    """Return the certain part of the last word."""
     number = said.rstrip("+-.eE")
     return number if number[-1:].isdigit() else said * (said in _LITERALS)

@@ -187,7 +187,7 @@ class Following(Generic[EventT, OutcomeT]):
         return self._task
 
     async def _run(self) -> None:
-        # The outcome is kept here and not in the task, so that a result nobody asks for is silent.
+        # The outcome is kept here and not in the task, so that an unread result is silent.
         try:
             self._settle(_Done(await self._produce(self._emit)))
         except asyncio.CancelledError:
@@ -208,7 +208,7 @@ class Following(Generic[EventT, OutcomeT]):
 
     async def _emit(self, event: EventT) -> None:
         if self._end is not None:
-            # Nobody reads on, and work that is being cancelled must not wait for room.
+            # No caller reads on, and work that is being cancelled must not wait for room.
             return
         self._events.append(event)
         self._news.set()

@@ -111,11 +111,11 @@ _Change = AfterCallResult | None
 
 @dataclass(frozen=True, kw_only=True)
 class ToolUseStrategy:
-    """How tools are run, and who is told (UPP-1.3 §11.3); every hook is sync or async.
+    """How tools are run, and which hooks are called (UPP-1.3 §11.3); every hook is sync or async.
 
     `max_iterations` is the number of tool rounds: None for no limit, 0 to get the calls back
-    unexecuted. Left out, it is up to who runs the tools: 10 in `llm()`, no limit in an agent (UAP
-    §2.4). What `on_tool_call`, `on_before_call` and `on_after_call` raise is told to the model
+    unexecuted. Left out, the runner of the tools decides: 10 in `llm()`, no limit in an agent (UAP
+    §2.4). What `on_tool_call`, `on_before_call` and `on_after_call` raise is returned to the model
     like a tool's error, and to `on_error`; what the other two raise ends the generation.
     """
 

@@ -45,11 +45,11 @@ def test_a_type_that_is_given_counts_and_one_that_cannot_be_told_is_an_error(
     strange = tmp_path / "a.strange"
     strange.write_bytes(DATA)
     assert Image.from_path(strange, "image/x").mime_type == "image/x"
-    with pytest.raises(ValueError, match="cannot be told"):
+    with pytest.raises(ValueError, match="cannot be inferred"):
         Image.from_path(strange)
-    with pytest.raises(ValueError, match="cannot be told"):
+    with pytest.raises(ValueError, match="cannot be inferred"):
         Document.from_url("https://example.org/")
-    with pytest.raises(ValueError, match="cannot be told"):
+    with pytest.raises(ValueError, match="cannot be inferred"):
         Document.from_path("table.csv.gz")
 
 

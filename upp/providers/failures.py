@@ -87,7 +87,7 @@ class Failures:
         )
 
     def told(self, facts: Any) -> UPPError:
-        """Return the error that a server tells of in the middle of its stream."""
+        """Return the error that a server sends in the middle of its stream."""
         message, words, retry_after = _read(facts)
         return self.error(message, _code(message, words, _status(words)), retry_after=retry_after)
 
@@ -177,7 +177,7 @@ def _code(message: str, words: list[str], status: int | None) -> ErrorCode:
 
 
 def _status(words: list[str]) -> int | None:
-    """Return the HTTP status that an error without one of its own stands for, if it tells."""
+    """Return the HTTP status that an error without one of its own stands for, if any."""
     if "invalid_request_error" in words:
         return 400
     return next((int(word) for word in words if re.fullmatch(r"[45]\d\d", word)), None)
@@ -196,7 +196,7 @@ def _retry_after(headers: httpx.Headers) -> float | None:
     except ValueError:
         return None
     try:
-        # By the server's clock where it tells the time, since ours may be wrong.
+        # By the server's clock where it sends the time, since ours may be wrong.
         now = parsedate_to_datetime(headers.get("date", ""))
     except ValueError:
         now = datetime.now(UTC)

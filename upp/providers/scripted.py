@@ -192,7 +192,7 @@ class _Played:
         )
 
     def response(self, request: LLMRequest) -> LLMResponse:
-        """Return the whole answer, with counted words when the script told no usage."""
+        """Return the whole answer, with counted words when the script gives no usage."""
         content: list[AssistantContent] = []
         for kind, pieces in groupby(self._pieces, key=type):
             text = "".join(piece.text for piece in pieces)

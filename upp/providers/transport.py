@@ -60,7 +60,7 @@ class Answer(Protocol):
     def add(self, data: bytes) -> list[StreamEvent]:
         """Keep the data of an event and return what it means.
 
-        Raises UPPError for a failure that the server tells of, msgspec.DecodeError for nonsense.
+        Raises UPPError for a failure that the server reports, msgspec.DecodeError for nonsense.
         """
 
     def response(self) -> LLMResponse:
@@ -283,7 +283,7 @@ class _Chunks:
         return chunk
 
     async def drain(self) -> None:
-        """Read what comes after the answer; however the server hangs up, the answer is there."""
+        """Read what comes after the answer; however the server disconnects, the answer is there."""
         with suppress(TimeoutError, httpx.HTTPError):
             async with asyncio.timeout(DRAIN_SECONDS):
                 async for _ in self._chunks:
