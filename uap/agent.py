@@ -37,7 +37,7 @@ from upp.messages import to_message
 
 
 class AgentOptions(TypedDict, total=False):
-    """What `agent()` takes (UAP §4.2), for who keeps options before there is an agent."""
+    """What `agent()` takes (UAP §4.2), for callers that keep options before there is an agent."""
 
     model: Required[Model]
     execution: ExecutionStrategy | None

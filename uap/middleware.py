@@ -70,7 +70,7 @@ async def run_through(
 
     Each middleware sees the end of what is inside it: `after` a result, `on_error` an error, also
     its own one. After a recovery those outside see a result. `after` and `on_error` get the context
-    as the last `before` left it. Raises the error that nobody gave a result for.
+    as the last `before` left it. Raises the error if no `on_error` gave a result.
     """
     latest = context
 

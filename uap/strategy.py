@@ -1,7 +1,7 @@
 """Hooks into the life of a run (UAP §10).
 
-Hooks are told at the borders of steps. `stop_condition` ends a run, `on_error` may give a result in
-place of an error, and the hooks that get a state may return one with other metadata.
+Hooks are called at the borders of steps. `stop_condition` ends a run, `on_error` may give a result
+in place of an error, and the hooks that get a state may return one with other metadata.
 """
 
 import inspect

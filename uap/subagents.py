@@ -1,7 +1,7 @@
 """Sub-agents: agents that run inside a tool of another agent (UAP §8).
 
 A sub-agent is a plain tool whose `run` calls an agent; nothing is made from an agent. An
-agent that runs inside a tool call finds its parent there, tells the parent's stream about itself
+agent that runs inside a tool call finds its parent there, sends events to the parent's stream
 and leaves a trace in the parent's state.
 """
 
@@ -108,7 +108,7 @@ async def run_as_subagent(
         await tell("subagent_end", timestamp=trace.end_time, success=success, **told)
 
     await tell("subagent_start", prompt=prompt, timestamp=start)
-    # Only tools start sub-agents, so an agent that a hook of the inner one runs is nobody's child.
+    # Only tools start sub-agents, so an agent that a hook of the inner one runs has no parent.
     token = current_round.set(None)
     try:
         result = await run(None if emit is None and emit_to_parent is None else forward)

@@ -39,7 +39,7 @@ PLANS_IN_A_ROW = 3
 
 
 class PlanOptions(TypedDict, total=False):
-    """What `plan()` takes, for who keeps options before there is a strategy."""
+    """What `plan()` takes, for callers that keep options before there is a strategy."""
 
     max_plan_steps: float
     allow_replan: bool

@@ -1,4 +1,4 @@
-"""What a model is told about plans, and how its plan is read (UAP §5.4).
+"""The prompt that asks a model for a plan, and how its plan is read (UAP §5.4).
 
 A plan that cannot be carried out is refused as a whole; no step is left out in silence.
 """
@@ -64,7 +64,7 @@ class _Planned(msgspec.Struct):
 def planning_prompt(
     tools: Sequence[Tool], *, limit: float, schema: Mapping[str, Any] | None
 ) -> str:
-    """Return what asks for a plan; `schema` is told where the API cannot hold the model to it."""
+    """Return the prompt for a plan, with `schema` where the API cannot hold the model to it."""
     asked = (
         "Make a plan for what was asked, and do nothing else yet: call no tool and give no answer. "
         "Reply with a JSON object whose `steps` are the steps, each with an `id`, a `description`, "
