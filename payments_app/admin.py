@@ -1,4 +1,4 @@
-"""The ledger in the admin: everybody who may looks, nobody edits, some may order a movement.
+"""The ledger in the admin: read-only rows, and operations for operators with the permission.
 
 Refunding, voiding, adjusting and unfreezing go through the services (`ledger_admin`).
 """
@@ -125,7 +125,7 @@ class AccountAdmin(LedgerAdmin):
         return [statement, *super().get_urls()]
 
     def statement(self, request: HttpRequest, account_id: int) -> HttpResponseBase:
-        """Send all entries of an account, the newest first; that somebody asked is recorded."""
+        """Send all entries of an account, the newest first; the request is recorded."""
         if not request.user.has_perms(["payments_app.view_account", "payments_app.view_entry"]):
             raise PermissionDenied
         account = Account.objects.filter(pk=account_id).first()
@@ -169,7 +169,7 @@ class TransferAdmin(LedgerAdmin):
         return f"{row.kind} of {self.sum(row)} {row.asset}: {row.memo}"
 
     def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
-        """Return money to who paid."""
+        """Return money to the payer."""
         text = wanted["amount"]
         done = services.refund(
             key=wanted["key"],
@@ -223,7 +223,7 @@ class HoldAdmin(LedgerAdmin):
 
 @admin.register(Receipt)
 class ReceiptAdmin(LedgerAdmin):
-    """What providers told, and the way out where one never told how a payment ended."""
+    """What providers reported, and the way out where one never reported a payment's end."""
 
     list_display = ("provider", "external_id", "state", "sum", "account", "created_at")
     list_filter = (newest_by("state"), newest_by("provider"))

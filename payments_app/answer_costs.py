@@ -1,6 +1,6 @@
 """What answers cost, as their chat may know it: charged, given back, the server's share.
 
-Amounts only. Whose account paid is told as an id and a kind, never what is left in it.
+Amounts only. The paying account is shown as an id and a kind, never what is left in it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the whole ledger shows to operators: totals, revenue, cost by day and agent.
 
 These are sums over many rows. Nothing here is asked for with a request: `overview` is kept
-for OVERVIEW_SECONDS, whoever asks.
+for OVERVIEW_SECONDS, for all callers.
 """
 
 from __future__ import annotations

@@ -49,9 +49,9 @@ def capture(
     """Take an amount of a hold and give it to the splits, which add up to it; several times.
 
     With `release` what is left goes back and the hold ends, and the amount may be nothing. The
-    transfer is about the hold's purpose and response unless told otherwise. Raises UnknownHold,
-    HoldNotActive, OverCapture (with what is left), SplitMismatch, SameAccount, AssetMismatch,
-    UnknownAccount, InvalidAmount, IdempotencyConflict.
+    transfer is about the hold's purpose and response unless `about` says otherwise. Raises
+    UnknownHold, HoldNotActive, OverCapture (with what is left), SplitMismatch, SameAccount,
+    AssetMismatch, UnknownAccount, InvalidAmount, IdempotencyConflict.
     """
     return _one(
         Capture(

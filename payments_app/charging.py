@@ -31,7 +31,7 @@ MEMO_CHARS: Final = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Payee:
-    """Who locks and takes: a person, with the agents that they own as (id, name)."""
+    """The person who locks and takes, with the agents that they own as (id, name)."""
 
     user_id: int
     agents: tuple[tuple[str, str], ...] = ()
@@ -124,7 +124,7 @@ def lock(
 
 
 def extend(payee: Payee, *, key: str, lock_id: str, amount: Money) -> dict[str, Any]:
-    """Lock more; raises UnknownHold for somebody else's, and what lock raises."""
+    """Lock more; raises UnknownHold for another payee's, and what lock raises."""
     with transaction.atomic():
         first = lock_of(payee, lock_id)
         # Two that lock more wait here for each other: both are counted for one use of the token.
@@ -157,7 +157,7 @@ def _check(token: ResolvedToken, more: Money, total: Money) -> None:
 
 
 def lock_of(payee: Payee, lock_id: str) -> Hold:
-    """Return a payee's lock; raises UnknownHold for somebody else's and for none."""
+    """Return a payee's lock; raises UnknownHold for another payee's and for none."""
     first = (
         Hold.objects.filter(pk=lock_id, purpose=payee.mark, extends__isnull=True)
         .select_related("account")

@@ -85,15 +85,15 @@ class ReadOnly:
     """No add, no change, no delete, for people of any rights."""
 
     def has_add_permission(self, request: HttpRequest, *_args: Any) -> bool:  # noqa: ARG002 the interface's
-        """Return that nobody adds."""
+        """Refuse to add."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 the interface's
-        """Return that nobody changes."""
+        """Refuse to change."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 the interface's
-        """Return that nobody deletes; this also takes `delete_selected` away."""
+        """Refuse to delete; this also takes `delete_selected` away."""
         return False
 
 

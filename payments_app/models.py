@@ -64,7 +64,7 @@ class Account(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        """Nobody spends what is not there, whatever the code above does."""
+        """The database itself refuses to spend more than an account has."""
 
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(held__gte=0), name="account_held_is_not_negative"),
@@ -225,7 +225,7 @@ class Idempotency(models.Model):
 
 
 class Receipt(models.Model):
-    """What an outside provider told about money that comes in, under the provider's own id."""
+    """What an outside provider reported about incoming money, under the provider's own id."""
 
     class State(models.TextChoices):
         """Money is credited at `confirmed`, once; a late success may follow a failure."""
@@ -251,7 +251,7 @@ class Receipt(models.Model):
     updated_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        """The same payment is told of once."""
+        """A payment has one receipt."""
 
         constraints: ClassVar = [
             models.UniqueConstraint(

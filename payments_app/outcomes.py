@@ -179,7 +179,7 @@ class TransferOutcome:
 class Authorization:
     """One hold of `authorize_many`. `expires_in` is in seconds.
 
-    `agent_id` is who will get it: limits on one agent count it.
+    `agent_id` is the agent that will get it: limits on one agent count it.
 
     `limits_of` is the person whose spending limits have to allow it, whatever account pays.
     """

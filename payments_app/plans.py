@@ -169,10 +169,10 @@ def _transfers(
     asset: str,
     about: About,
 ) -> list[posting.NewTransfer]:
-    """Let the holds give, one after the other, until everybody has got what they get."""
+    """Take from the holds, one after the other, until each payee has their amount."""
     payers = {hold.account_id for hold in holds}
     if any(account_id in payers for account_id, _ in gets):
-        raise SameAccount("Who pays cannot get a part of it.")
+        raise SameAccount("A payer cannot get a part of the payment.")
     waiting = gets[::-1]
     transfers = []
     for hold in holds:

@@ -107,7 +107,7 @@ def moment(value: Any) -> datetime:
 def new_id(prefix: str) -> str:
     """Return an id of a transfer or hold: time and 64 random bits in hex after a prefix.
 
-    The time keeps holds of one millisecond, which is all that SQLite's clock tells, in their order.
+    The time keeps holds of one millisecond, the resolution of SQLite's clock, in their order.
     """
     return f"{prefix}_{time.time_ns():016x}{secrets.token_hex(8)}"
 

@@ -1,9 +1,9 @@
-"""The door to the ledger: what other rooms may do with money.
+"""The ledger's interface: what other rooms may do with money.
 
 Every operation is one transaction and joins the caller's. Each takes a `key`: the same key with
 the same request gives the first answer again, marked `replayed`, and with another request raises
-IdempotencyConflict. A caller that lost an answer asks again with the same key. A key that somebody
-outside chose is given a `scope` of its own (who asks), so that nobody uses up another one's keys.
+IdempotencyConflict. A caller that lost an answer asks again with the same key. A key that a client
+chose is given a `scope` of its own (its user), so that no client uses up another one's keys.
 Inside a transaction of the caller, rows that others wait for (chats) are locked before; after a
 refusal that transaction can go on.
 

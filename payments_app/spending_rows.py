@@ -1,4 +1,4 @@
-"""Rows of who may spend what: payment tokens, limits, approvals, requests for a top-up.
+"""Rows of permissions to spend: payment tokens, limits, approvals, requests for a top-up.
 
 None of these rows is money. A token's money is in its account, where the ledger guards it;
 a limit and an approval say what may be taken of an account that has more.
@@ -15,10 +15,10 @@ from django.db.models.functions import Now
 
 
 class PaymentToken(models.Model):
-    """A budget that whoever shows its secret may spend. Its money is in an account of its own.
+    """A budget that the holder of its secret may spend. Its money is in an account of its own.
 
     `id` is the `jti` of its JWT form. The secret of the opaque form is kept as a hash; `salt` makes
-    the same secret again for whoever repeats the request that made it, with the server's key.
+    the same secret again, with the server's key, when a client repeats the request that made it.
     """
 
     id = models.CharField(primary_key=True, max_length=40)

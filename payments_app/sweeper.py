@@ -1,7 +1,7 @@
 """Ends holds and tokens whose time is over, and audits: what a server does beside its requests.
 
 The server's keeper calls `sweep()` every few seconds, in every process: it is cheap when there is
-nothing to do, skips what another process is at, and audits once a minute whoever comes first.
+nothing to do, skips what another process works on, and audits once a minute in one of them.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def revoke(*, token_id: str, user_id: int) -> Money:
         ended: list[PaymentToken] = []
         level = [token_id]
         while level:
-            # Locked before its children are looked for: whoever passes it on waits, or is found.
+            # Locked before its children are read: a concurrent delegation waits, or is found.
             ended += _locked(Q(pk__in=level))
             rows = PaymentToken.objects.filter(pk__in=level)
             rows.filter(revoked_at__isnull=True).update(revoked_at=Now())

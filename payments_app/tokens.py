@@ -3,7 +3,7 @@
 A token is an account. To issue one moves money from its owner's account into the token's,
 to pass it on moves money from the parent's into the child's: what a token may spend is what it has,
 and the ledger guards it. A child may do no more than its parent: not for longer, not for others. A
-token that was revoked, is foreign, unknown or meant for somebody else is `token_invalid`, whichever
+token that was revoked, is foreign, unknown or meant for another payee is `token_invalid`, whichever
 it is. One that ended refuses new holds; what is held is still captured, and what is available goes
 back to the parent, or to the owner when that has ended too.
 """
@@ -88,7 +88,7 @@ class IssuedToken:
 
 
 def resolve(secret: str, *, agent: str = "") -> ResolvedToken:
-    """Return the token of a secret: opaque, a JWT, or a JWT in base64; `agent` is who gets paid.
+    """Return the token of a secret: opaque, a JWT, or a JWT in base64; `agent` is the payee.
 
     Raises TokenRefused: token_expired, or token_invalid for everything else.
     """
@@ -317,7 +317,7 @@ def token_account(token_id: str, asset: str, owner_id: int | None) -> int:
 
 
 def make_for_payer(token_id: str, account_id: int, *, name: str, audience: Sequence[str]) -> None:
-    """Make the token of money that came from outside for one agent; nobody here owns it."""
+    """Make the token of money that came from outside for one agent; it has no owner here."""
     _create(token_id, account_id, form="x402", name=name[:NAME_CHARS], audience=list(audience))
 
 
@@ -362,7 +362,7 @@ def _insert(token_id: str, account_id: int, wanted: _Wanted) -> None:
 
 
 def issued(row: PaymentToken, amount: Money, *, replayed: bool) -> IssuedToken:
-    """Return a token with its secret, for whoever it was made for."""
+    """Return a token with its secret, for the client that it was made for."""
     account = row.account
     available = Money(account.posted - account.held, account.asset)
     if row.form == "jwt":

@@ -1,7 +1,7 @@
 """Money that moves at once: in from outside, between accounts, back, and by an operator's hand.
 
-Money from outside is credited once for each id of its provider, however often it is told
-of and under whatever key. A refund returns to who paid, from those who got, in their proportions,
+Money from outside is credited once for each id of its provider, however often it is
+reported and under any key. A refund returns to the payer, from the payees, in their proportions,
 and all refunds of a transfer never exceed it. Refunds, adjustments and what leaves for the outside
 stop while the ledger is frozen.
 """
@@ -112,7 +112,7 @@ def record_receipt(
     state: str = "received",
     payload: Mapping[str, Any] | None = None,
 ) -> str:
-    """Note what a provider told of a payment that is not credited yet; return its state.
+    """Note what a provider reported of a payment that is not credited yet; return its state.
 
     `state` is received, verified, submitted or failed; a confirmed receipt stays confirmed. Raises
     ReceiptConflict when the id is known with another amount or account, ValueError for a state
@@ -312,7 +312,7 @@ def _unrefunded(transfer_id: str, entries: Mapping[int, int]) -> dict[int, int]:
 
 
 def _backwards(entries: Mapping[int, int], left: Mapping[int, int], wanted: int) -> dict[int, int]:
-    """Spread `wanted` over those who got: sums of shares are rounded down, so nobody gives more."""
+    """Spread `wanted` over the payees: sums of shares are rounded down, so none gives more."""
     total = sum(left.values())
     back: dict[int, int] = {}
     before = given = 0

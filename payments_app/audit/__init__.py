@@ -2,7 +2,7 @@
 
 One statement sees one moment, so an audit under load finds no mismatch that is not there,
 and no writer waits for it. An audit that finds nothing writes down up to where each account was
-seen; the next one goes on from there. Balances that somebody changed are found within a minute,
+seen; the next one goes on from there. Balances changed by hand are found within a minute,
 rows that were seen before within WHOLE_SECONDS. A mismatch freezes payouts until an operator has
 looked (`freezing`), and is logged as an error.
 """
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 RECENT_SECONDS: Final = 60.0
 WHOLE_SECONDS: Final = 3600.0
 AGAIN_SECONDS: Final = 900.0
-"""When somebody else reads the whole ledger if whoever began died over it."""
+"""When another process begins the audit of the whole ledger again, if the first one died."""
 TIMEOUT_SECONDS: Final = 1800
 ROWS: Final = 500
 

@@ -1,8 +1,8 @@
 """What came since the last sound audit, and every balance: the same sentences, of fewer rows.
 
 An account's entries get their ids under its row lock, so those that are newer than the
-last one that was seen are exactly those that nobody has checked. What was checked is taken from the
-point that was written down; that the rows below it are still what they were is for the whole audit.
+last one that was seen are exactly those that no audit has checked. What was checked is taken from
+the stored point; that the rows below it are still what they were is for the whole audit.
 Each row is found by an index, whatever a planner believes: the work grows with the accounts and
 with what is new, not with the ledger.
 """
@@ -104,7 +104,7 @@ def recent_statement() -> str:
                 _POSTED,
                 _HELD,
                 _ENTRIES,
-                CHECKS["nobody is overdrawn"],
+                CHECKS["no account is overdrawn"],
                 _CAPTURED.format(holds=holds),
                 _REFUNDED.format(paid=paid),
                 _ANSWERED,

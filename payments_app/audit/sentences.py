@@ -1,7 +1,7 @@
 """Checks as one statement: one statement sees one moment, so load makes no mismatch.
 
 A check is a query of (subject, off_by) that finds nothing in a sound ledger. Beside what
-they find, the same statement tells up to which entry each account was seen, and what its entries
+they find, the same statement returns up to which entry each account was seen, and what its entries
 add up to there: from that point the next audit goes on.
 """
 

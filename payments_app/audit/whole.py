@@ -35,7 +35,7 @@ CHECKS: Final = {
         HAVING coalesce(SUM(entry.amount), 0) <> 0 OR COUNT(entry.id) < 2
             OR SUM(CASE WHEN entry.amount > 0 THEN entry.amount ELSE 0 END) <> transfer.amount
     """,
-    "nobody is overdrawn": """
+    "no account is overdrawn": """
         SELECT code AS subject, posted - held AS off_by FROM payments_app_account
         WHERE (posted < held AND NOT overdraft) OR held < 0
     """,

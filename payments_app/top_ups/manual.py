@@ -31,5 +31,5 @@ class ManualProvider:
         return Started()
 
     def hook(self, body: bytes, headers: Mapping[str, str]) -> Told | None:  # noqa: ARG002 the interface's
-        """Refuse: nobody calls for it."""
-        raise ForeignHook("Nobody tells of top-ups by hand.")
+        """Refuse: no provider calls for it."""
+        raise ForeignHook("Top-ups by hand have no webhook.")

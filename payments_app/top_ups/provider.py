@@ -1,6 +1,6 @@
-"""What a provider of top-ups is: it says where a person pays, and is told when they did.
+"""The interface of a provider of top-ups: where a person pays, and its webhook when they did.
 
-A provider never credits. It returns what it was told, checked to be from whom it says, and
+A provider never credits. It returns what its webhook reported, once its origin is verified, and
 `requests` credits that once.
 """
 
@@ -33,7 +33,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What a provider told of a request: the money is there (`paid`), or will not come."""
+    """What a provider reported of a request: the money is there (`paid`), or will not come."""
 
     request_id: str
     paid: bool

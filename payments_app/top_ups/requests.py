@@ -1,7 +1,7 @@
 """Requests for a top-up: made by a person, ended by a provider or an operator, credited once.
 
-What a provider tells is believed when it is about a request of its own and the same
-amount, however often it is told. Money that comes after a refusal is credited all the same: it is
+A provider's report is accepted when it is about a request of its own and the same
+amount, however often it is sent. Money that comes after a refusal is credited all the same: it is
 there. The receipt's id is the request's for what operators grant, the provider's for the rest.
 """
 

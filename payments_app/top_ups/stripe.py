@@ -70,7 +70,7 @@ class StripeProvider:
     def hook(self, body: bytes, headers: Mapping[str, str]) -> Told | None:
         """Return what the webhook says of a session of ours."""
         if not settings.UAMP_STRIPE_WEBHOOK_SECRET:
-            # Anybody could sign with an empty secret.
+            # Any client could sign with an empty secret.
             raise ForeignHook("No secret of the webhook is set.")
         try:
             event: Any = stripe.Webhook.construct_event(
@@ -82,7 +82,7 @@ class StripeProvider:
         if event.type not in PAID | OVER or not session.client_reference_id:
             return None
         if event.type in PAID and session.payment_status != "paid":
-            # Some ways to pay take days: another call tells how it ended.
+            # Some ways to pay take days: another call reports how it ended.
             return None
         if event.type in OVER:
             reason = event.type.removeprefix("checkout.session.").replace("_", " ")

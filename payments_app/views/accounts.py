@@ -1,6 +1,6 @@
 """REST: what the caller has, what moved, and what it was spent on (docs/rest.md).
 
-Nobody's account is named in a path: every route is about who asks.
+No path names an account: every route is about the caller's own.
 """
 
 from __future__ import annotations

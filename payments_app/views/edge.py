@@ -104,7 +104,7 @@ class PaymentView(APIView):
         request: Request,  # noqa: ARG002 the interface's
         force: bool = False,  # noqa: ARG002, FBT001, FBT002 the interface's
     ) -> tuple[BaseRenderer, str]:
-        """Answer in JSON always: a 406 would help nobody."""
+        """Answer in JSON always: a 406 would help no client."""
         return JSONRenderer(), JSONRenderer.media_type
 
     def handle_exception(self, exc: Exception) -> Response:
@@ -157,7 +157,7 @@ def problem_of(error: Exception) -> Exception:
 
 
 def caller(request: Request) -> User:
-    """Return who asks; the view's permission made sure that somebody does."""
+    """Return the signed-in caller; the view's permission made sure that there is one."""
     if not request.user.is_authenticated:
         raise AssertionError(request.path)
     return request.user

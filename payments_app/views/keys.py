@@ -19,5 +19,5 @@ CACHE_SECONDS = 3600
 @require_safe
 @cache_control(public=True, max_age=CACHE_SECONDS)
 def published_keys(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 the interface's
-    """Return /.well-known/jwks.json; it is the same for everybody."""
+    """Return /.well-known/jwks.json; it is the same for every client."""
     return JsonResponse(jwks())

@@ -69,7 +69,7 @@ class VerifyView(PaymentView):
 
 
 class LocksView(PaymentView):
-    """Money that is put aside: of a token by who is paid, or into a new token by who pays."""
+    """Money that is put aside: of a token by the payee, or into a new token by the payer."""
 
     @extend_schema(
         operation_id="lock_payment",

@@ -28,7 +28,7 @@ class StrictSerializer(serializers.Serializer[Any]):
     """A body whose members are all known."""
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Refuse members that nobody would read."""
+        """Refuse members that the view does not read."""
         given = self.initial_data if isinstance(getattr(self, "initial_data", None), dict) else {}
         if unknown := set(given) - set(self.fields):
             raise ValidationError({str(name): "This member is not known." for name in unknown})

@@ -50,7 +50,7 @@ def accept(
 ) -> Accepted | None:
     """Take the payment of a request for what `requirements` returned; None when it brings none.
 
-    `user_id` is the signed-in person who sends it, `visitor` the name of a visitor's address.
+    `user_id` is the signed-in person who sends it, `visitor` names a visitor's address.
     `secret` is that of an Accepted of the same request, whose payment is taken once more;
     X-Payment-Token beside a payment has the same effect.
     Raises PaymentNotTaken. Called outside a transaction: `exact` asks the facilitator.

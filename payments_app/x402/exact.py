@@ -4,7 +4,7 @@ A payment is its payer's authorization, named by network, asset, payer and nonce
 receipt, credited once, into a token made for it. The receipt is written after the payment was
 verified and before it is settled. An answer that is late, doubled, lost, or a 500 after the money
 moved leaves the receipt `submitted`; the same payment again asks again and finds what became of it.
-A payment is its first sender's, because everybody can read it on the chain and repeat it. Until it
+A payment is its first sender's, because anyone can read it on the chain and repeat it. Until it
 was taken, that is the signed-in person, or the visitor of the same address with the same document.
 A credited payment is taken once. After that it is taken only from the person who sent it first, or
 together with the secret of its token, which the first answer carries.
@@ -64,7 +64,7 @@ class Paid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sender:
-    """Who sends a payment: a signed-in person, or a visitor, named by their address.
+    """The sender of a payment: a signed-in person, or a visitor, named by their address.
 
     `secret` is what came beside the payment.
     """
@@ -76,7 +76,7 @@ class Sender:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Payment:
-    """What was signed, what it is held against, and who sent it."""
+    """What was signed, what it is checked against, and its sender."""
 
     payload: facilitator.Payload
     wanted: facilitator.Requirements
@@ -107,7 +107,7 @@ def take(offer: Offered, requirement: Mapping[str, Any], sender: Sender) -> Paid
     payment = _read(offer, requirement, sender)
     receipt = _receipt(payment)
     if receipt is None:
-        # What is not good leaves no row: anybody may send it.
+        # An invalid payment leaves no row: any client may send one.
         _verify(payment)
         _note(payment)
         # Another request may have noted it at the same time, for another person.
@@ -267,7 +267,7 @@ def _verify(payment: _Payment) -> None:
             "payment_failed", f"The payment is not good: {_short(answer.invalid_reason)}."
         )
     if answer.payer is not None and answer.payer.lower() != payment.payer.lower():
-        raise PaymentNotTaken("payment_failed", "The payment was signed by somebody else.")
+        raise PaymentNotTaken("payment_failed", "The payment was signed by another payer.")
 
 
 def _settle(payment: _Payment) -> SettleResponse:
@@ -301,7 +301,7 @@ def _short(reason: str | None) -> str:
 
 
 def _credit(payment: _Payment, answer: SettleResponse) -> Paid:
-    """Credit a settled payment into its token; who comes second finds it done."""
+    """Credit a settled payment into its token; a second request finds it done."""
     with transaction.atomic():
         done = services.top_up(
             key=payment.external_id,
@@ -327,7 +327,7 @@ def _credit(payment: _Payment, answer: SettleResponse) -> Paid:
 def _again(payment: _Payment, receipt: Receipt) -> Paid:
     """Return a payment that was credited before, to its sender; raises PaymentNotTaken."""
     if not _is_senders(payment, receipt):
-        # An operator may have credited it, who had looked on the chain: then its visitor did not
+        # An operator may have found it on the chain and credited it: then its visitor did not
         # take it yet.
         try:
             with transaction.atomic():

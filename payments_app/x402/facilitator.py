@@ -42,7 +42,7 @@ def settle(payload: Payload, wanted: Requirements) -> SettleResponse:
 
 
 def _asked(ask: Callable[[HTTPFacilitatorClientSync], Answer]) -> Answer:
-    # A redirect would send the payment to somebody whom nobody chose.
+    # A redirect would send the payment to a server that the operator did not choose.
     with httpx.Client(timeout=settings.UAMP_X402_SECONDS, follow_redirects=False) as http:
         config = FacilitatorConfig(url=settings.UAMP_X402_FACILITATOR, http_client=http)
         try:

@@ -126,7 +126,7 @@ def exact_offer(amount: Money) -> dict[str, Any] | None:
 
 
 def on_chain(amount: Money) -> int:
-    """Return an amount in the stablecoin's smallest unit, rounded up: who pays less gets less."""
+    """Return an amount in the stablecoin's smallest unit, rounded up, so that it suffices."""
     unit: int = 10 ** (ASSETS[amount.asset].scale - CHAIN_SCALE)
     return -(-amount.amount // unit)
 

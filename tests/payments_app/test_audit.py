@@ -199,8 +199,8 @@ def test_what_was_verified_is_found_by_the_whole_audit_and_balances_at_once(chec
 
 
 def test_every_check_is_made_by_both_audits() -> None:
-    # Nobody is overdrawn even by hand: a constraint of both databases says so.
-    assert {*TAMPERED, "nobody is overdrawn"} == set(CHECKS)
+    # No account is overdrawn even by hand: a constraint of both databases says so.
+    assert {*TAMPERED, "no account is overdrawn"} == set(CHECKS)
 
 
 def test_a_sound_audit_is_where_the_next_one_goes_on() -> None:
