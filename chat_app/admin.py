@@ -73,18 +73,18 @@ class CappedPaginator(_Paginator):
 
 
 class ReadOnly:
-    """No add, no change, no delete, for people of any rights; the rows tell what happened."""
+    """No add, no change, no delete, for people of any rights; the rows record what happened."""
 
     def has_add_permission(self, request: HttpRequest, *_args: Any) -> bool:  # noqa: ARG002 the interface's
-        """Return that nobody adds."""
+        """Refuse to add."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 the interface's
-        """Return that nobody changes."""
+        """Refuse to change."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 the interface's
-        """Return that nobody deletes; this also takes `delete_selected` away."""
+        """Refuse to delete; this also takes `delete_selected` away."""
         return False
 
 
@@ -158,7 +158,7 @@ class ValueFilter(admin.SimpleListFilter):
 
 
 class RoleFilter(ValueFilter):
-    """Who speaks (UAMP §8.5)."""
+    """The role of the sender (UAMP §8.5)."""
 
     title = "role, of the newest"
     parameter_name = "role"
@@ -210,7 +210,7 @@ class ChatAdmin(HistoryAdmin):
     list_filter = ("kind", "latest_at")
     list_select_related = ("created_by",)
     search_fields = ("id__exact", "created_by__username__exact", "title")
-    search_help_text = "The id, the name of who made it, or a part of the title."
+    search_help_text = "The id, its creator's name, or a part of the title."
     ordering = ("-latest_at",)
     fields = (
         "id", "title", "kind", "payer", "epoch", "last_seq", "created_by", "created_at",
@@ -263,7 +263,7 @@ class ChatAdmin(HistoryAdmin):
         return [transcript, *super().get_urls()]
 
     def transcript(self, request: HttpRequest, chat_id: str) -> HttpResponse:
-        """Show a page of a chat's log, the newest last; that somebody looked is recorded.
+        """Show a page of a chat's log, the newest last; the request is recorded.
 
         Needs the right to view messages: PermissionDenied without it.
         """
@@ -393,7 +393,7 @@ class ChatEventAdmin(HistoryAdmin):
 
 @admin.register(Participant)
 class ParticipantAdmin(HistoryAdmin):
-    """Who is in which chat."""
+    """The members of chats."""
 
     list_display = ("chat", "user", "agent", "role", "trigger", "joined_at", "left_at")
     list_filter = ("role", "trigger")
@@ -404,7 +404,7 @@ class ParticipantAdmin(HistoryAdmin):
 
 @admin.register(Content)
 class ContentAdmin(HistoryAdmin):
-    """Stored files; their bytes are read through the address that checks who asks."""
+    """Stored files; their bytes are read through the address that checks the reader."""
 
     list_display = ("__str__", "mime_type", "size_bytes", "owner", "created_at")
     list_filter = ("created_at",)

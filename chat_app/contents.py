@@ -73,7 +73,7 @@ def content_url(content_id: object) -> str:
 
 
 def signed_url(content_id: object) -> str:
-    """Return a path that anybody may read for SIGNATURE_SECONDS."""
+    """Return a path that any client may read for SIGNATURE_SECONDS."""
     signature = TimestampSigner(salt="content").sign(str(content_id)).split(":", 1)[1]
     return f"{content_url(content_id)}?signature={signature}"
 

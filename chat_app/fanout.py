@@ -1,8 +1,8 @@
-"""Delivery to the members of a chat. The layer is a doorbell, the log is the truth.
+"""Delivery to the members of a chat. Layer messages are hints; the log decides.
 
-Every layer message carries what its event says, encoded once, so that nobody queries to deliver it.
-Whoever misses one finds out by `seq` or `offset` and reads the log. Sending is time-boxed: a layer
-that hangs costs half a second and no fact.
+Every layer message carries its event, encoded once, so that no process queries to deliver it.
+A process that misses one sees it by `seq` or `offset` and reads the log. Sending is time-boxed: a
+layer that hangs costs half a second and no fact.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def signal_message(
 ) -> dict[str, Any]:
     """Return the layer message for an event that is not kept: typing, presence, progress, voice.
 
-    `response_id` is the response it belongs to, if any; `user_id` the person whom it is about, who
-    does not need to hear it; `to_user_id` and `to_session_id` the only person and the only session
+    `response_id` is the response it belongs to, if any; `user_id` the person it is about, who
+    does not need to get it; `to_user_id` and `to_session_id` the only person and the only session
     that it is for, if there is one.
     """
     return {

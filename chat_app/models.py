@@ -1,6 +1,6 @@
 """The chat domain: one ordered log per chat, and what can be read from it.
 
-`ChatEvent` is the truth. `seq` is gapless per chat: it is taken from `Chat.last_seq` under the
+`ChatEvent` is authoritative. `seq` is gapless per chat: it is taken from `Chat.last_seq` under the
 chat's row lock, in the transaction that writes the fact. Messages, receipts and membership are
 kept as rows beside the log so that they can be read without folding it.
 """
@@ -93,7 +93,7 @@ class Participant(models.Model):
         MEMBER = "member"
 
     class Trigger(models.TextChoices):
-        """When an agent answers what somebody writes in the chat."""
+        """When an agent answers a message in the chat."""
 
         MENTION = "mention"
         ALWAYS = "always"

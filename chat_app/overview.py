@@ -1,4 +1,4 @@
-"""What a list of chats shows of each: unread messages, the last message, and who is there.
+"""What a list of chats shows of each: unread messages, the last message, members, presence.
 
 The number of queries does not depend on the number of chats, nor the cost of a chat on its length.
 Unread is derived from the marker, never counted up and down: a counter that missed one message

@@ -1,4 +1,4 @@
-"""Who is online: a row for each open socket of a person, kept fresh by its process."""
+"""The people who are online: a row for each open socket of a person, kept fresh by its process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def close_presence(*, presence_id: str, user_id: int, now: datetime) -> bool:
 
 
 def renew_presence(presence_ids: Sequence[str], *, now: datetime) -> None:
-    """Say that a process still holds these sockets; also forgets those that nobody holds."""
+    """Say that a process still holds these sockets; also forgets those that no process holds."""
     # A socket that opened since `now` was read is fresh anyway.
     Presence.objects.filter(pk__in=presence_ids, connected_at__lte=now).update(seen_at=now)
     stale = now - timedelta(seconds=2 * Presence.FRESH_SECONDS)

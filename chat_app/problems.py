@@ -35,7 +35,7 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class ProblemKind(NamedTuple):
-    """One kind of problem: its HTTP status, and what a person is told."""
+    """One kind of problem: its HTTP status, and what a person reads."""
 
     status: int
     title: str
@@ -198,7 +198,7 @@ def responses(*statuses: int) -> dict[tuple[int, str], type[ProblemSerializer]]:
 def problem_handler(error: Exception, context: Mapping[str, Any]) -> Response:
     """Return the problem document for an exception of a view; the hook of Django REST Framework.
 
-    An exception that nobody foresaw is logged with its request id and answered as
+    An exception that no row names is logged with its request id and answered as
     `internal_error` (500).
     """
     request: Request = context["request"]
@@ -283,7 +283,8 @@ _CODES: Final[Sequence[tuple[type[Exception], str]]] = (
     (InterfaceError, "unavailable"),
 )
 _NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
-# Which of "not there" and "not yours" it was is not told; the others say it in `errors` or headers.
+# The client does not learn whether it was "not there" or "not yours"; the others say it in
+# `errors` or headers.
 _OWN_WORDS: Final = {
     "invalid",
     "not_found",

@@ -1,4 +1,4 @@
-"""Reads of chats. Whoever asks is an argument: a stranger gets the same answer as for no chat."""
+"""Reads of chats. The reader is an argument: a stranger gets the same answer as for no chat."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class HistoryMessage(msgspec.Struct, frozen=True, kw_only=True):
     def seen_by(self, agent_id: str, *, shared: bool) -> uamp.Message:
         """Return it from one agent's view: only its own words are the assistant's.
 
-        In a shared chat other members are told apart by `name`.
+        In a shared chat `name` distinguishes the other members.
         """
         role = self.role
         if role == "assistant" and self.agent_id != agent_id:
@@ -163,16 +163,16 @@ def titles_of(chat_ids: Collection[str]) -> dict[str, str]:
 
 
 class ChatPayer(NamedTuple):
-    """Who pays in a chat: asker, owner, pool or sponsor; with `owner` the owner who said so."""
+    """The payer in a chat: asker, owner, pool or sponsor; with `owner` the owner who said so."""
 
     rule: str
     owner_id: int | None
 
 
 def payers_of(chat_ids: Collection[str]) -> dict[str, ChatPayer]:
-    """Return who pays in chats now; LookupError without a chat.
+    """Return the payers of chats now; LookupError without a chat.
 
-    An owner pays who chose it and is an owner still; else it is who asks.
+    An owner pays who chose it and is an owner still; else each asker pays.
     """
     if not chat_ids:
         return {}

@@ -28,7 +28,7 @@ class StrictSerializer(serializers.Serializer[Any]):
     """A body whose members are all known."""
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Refuse members that nobody would read."""
+        """Refuse members that the view does not read."""
         if unknown := set(self.initial_data) - set(self.fields):
             raise serializers.ValidationError(
                 {str(name): "This member is not known." for name in sorted(unknown)}
@@ -40,7 +40,7 @@ class StrictSerializer(serializers.Serializer[Any]):
 
 
 class MeSerializer(serializers.Serializer[Any]):
-    """Who asks."""
+    """The caller."""
 
     id = serializers.CharField()
     username = serializers.CharField()
@@ -103,7 +103,7 @@ class ChatSerializer(serializers.Serializer[Any]):
     id = serializers.CharField()
     title = serializers.CharField()
     kind = serializers.CharField(help_text="group or session")
-    payer = serializers.CharField(help_text="Who pays: asker, owner, pool, or sponsor.")
+    payer = serializers.CharField(help_text="The payer: asker, owner, pool, or sponsor.")
     created_at = serializers.DateTimeField()
     latest_at = serializers.DateTimeField()
     last_seq = serializers.IntegerField()
@@ -156,7 +156,7 @@ class ContentSerializer(serializers.Serializer[Any]):
 
     content_id = serializers.UUIDField()
     url = serializers.CharField()
-    signed_url = serializers.CharField(help_text="Readable by anybody for 15 minutes.")
+    signed_url = serializers.CharField(help_text="Readable by any client for 15 minutes.")
     mime_type = serializers.CharField()
     size_bytes = serializers.IntegerField()
     filename = serializers.CharField()

@@ -69,7 +69,7 @@ class NewMessage:
         return "agent" if self.sender_agent_id else "user"
 
     def event(self, chat_id: str) -> ev.MessageCreated:
-        """Return the event that tells of it."""
+        """Return the event that announces it."""
         sender = self.sender_agent_id or (
             str(self.sender_user_id) if self.sender_user_id is not None else "anonymous"
         )
@@ -95,7 +95,7 @@ class NewMessage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NewEvent:
-    """A durable event to be appended; with `message` when it tells of one."""
+    """A durable event to be appended; with `message` when it announces one."""
 
     type: str
     payload: dict[str, Any]
@@ -246,9 +246,9 @@ def create_chat(
 def update_chat(
     *, chat_id: str, changed_by: User, title: str | None = None, payer: str | None = None
 ) -> None:
-    """Change a chat's title, or who pays in it; tells the members.
+    """Change a chat's title or its payer; sends the change to the members.
 
-    Who says that the owner pays says it for themselves. Raises NotAMember to strangers, NotAnOwner
+    An owner who chooses `owner` becomes the payer. Raises NotAMember to strangers, NotAnOwner
     to members who do not own it, NoSponsor where no agent of the chat is sponsored.
     """
     with transaction.atomic():
@@ -303,9 +303,9 @@ def add_participant(
     agent_id: str | None = None,
     trigger: str = Participant.Trigger.MENTION,
 ) -> Participant:
-    """Add a person or an agent to a chat, or take them back; tells the members.
+    """Add a person or an agent to a chat, or take them back; sends it to the members.
 
-    Who comes back comes as a member, whatever they were. Where the owner or the pool pays, an
+    One that comes back is a member, whatever it was before. Where the owner or the pool pays, an
     agent is added by an owner, because its answers are paid from then on. Raises NotAMember unless
     `added_by` is in the chat, NotAnOwner for an agent that another member adds there.
     """
@@ -330,11 +330,11 @@ def add_participant(
 
 
 def remove_participant(*, chat_id: str, removed_by: User, participant_id: int) -> None:
-    """Let a member leave: oneself, or anybody when an owner says so.
+    """Let a member leave; an owner may remove any member.
 
-    An owner who leaves pays for nothing any more. When the last owner leaves, who has been there
-    the longest owns the chat. Raises NotAMember when the caller may not, or the participant is not
-    in the chat.
+    An owner who leaves pays for nothing any more. When the last owner leaves, the person who has
+    been there the longest owns the chat. Raises NotAMember when the caller may not, or the
+    participant is not in the chat.
     """
     with transaction.atomic():
         chat = Chat.objects.select_for_update().filter(pk=chat_id).first()
@@ -408,7 +408,7 @@ def is_member(chat_id: str, user_id: int | None) -> bool:
 
 
 def mark_read(*, chat_id: str, user_id: int | None, message_id: str) -> ReadReceipt | None:
-    """Move a member's marker forward to a message and tell the chat (`message.read`).
+    """Move a member's marker forward to a message and publish `message.read`.
 
     Returns None when the marker already stood there or further. Raises NotAMember for strangers
     and for messages of other chats.

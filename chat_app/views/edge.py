@@ -1,7 +1,7 @@
 """What every REST view shares: JSON in and out, limits, and problems for refusals.
 
-A view knows its caller through `request.user`, asks a selector or a service that is told
-who that is, and answers. A stranger is answered as if nothing were there.
+A view knows its caller through `request.user`, passes that caller to a selector or a service,
+and answers. A stranger is answered as if nothing were there.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class RestView(APIView):
         request: Request,  # noqa: ARG002 the interface's
         force: bool = False,  # noqa: ARG002, FBT001, FBT002 the interface's
     ) -> tuple[BaseRenderer, str]:
-        """Answer in JSON always: a 406 would help nobody."""
+        """Answer in JSON always: a 406 would help no client."""
         return JSONRenderer(), JSONRenderer.media_type
 
 
@@ -91,7 +91,7 @@ class UnknownPathView(RestView):
 
 
 def caller(request: Request) -> User:
-    """Return who asks; the view's permission made sure that somebody does."""
+    """Return the signed-in caller; the view's permission made sure that there is one."""
     if not request.user.is_authenticated:
         raise AssertionError(request.path)
     return request.user

@@ -1,6 +1,6 @@
 """The pages of the browser chat: a shell that the components fill.
 
-A page carries no message. It says who is signed in and which chat to open; everything
+A page carries no message. It names the signed-in person and the chat to open; everything
 else comes over REST and the socket, where the rules of membership are kept.
 """
 
@@ -53,7 +53,7 @@ def money(request: HttpRequest) -> HttpResponse:
 
 
 class LoginView(auth.LoginView):
-    """The login page; somebody who is signed in goes on to the chats."""
+    """The login page; a signed-in person goes on to the chats."""
 
     redirect_authenticated_user = True
 

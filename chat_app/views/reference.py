@@ -52,7 +52,7 @@ class ApiDocsView(SpectacularSwaggerSplitView):
 
 @require_safe
 def schema(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 the interface's
-    """Return the OpenAPI document; it is the same for everybody and made once per process."""
+    """Return the OpenAPI document; it is the same for every client and made once per process."""
     return JsonResponse(_schema())
 
 

@@ -1,4 +1,4 @@
-"""REST: who am I, whom can I talk to, my chats and their members (docs/rest.md)."""
+"""REST: the caller, agents and people, the caller's chats and their members (docs/rest.md)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PEOPLE_MAX = 50
 
 
 class MeView(RestView):
-    """Who asks."""
+    """The caller."""
 
     @extend_schema(operation_id="get_me", responses={200: MeSerializer, **responses(400)})
     def get(self, request: Request) -> Response:
@@ -75,7 +75,7 @@ class AgentsView(RestView):
 
 
 class UsersView(RestView):
-    """The people whom the caller can add to a chat."""
+    """The people that the caller can add to a chat."""
 
     @extend_schema(
         operation_id="list_users",
@@ -154,7 +154,7 @@ class ChatView(RestView):
         responses={200: ChatSerializer, **responses(400, 403, 404, 413, 415)},
     )
     def patch(self, request: Request, chat_id: str) -> Response:
-        """Change the title, or who pays; only an owner may."""
+        """Change the title or the payer; only an owner may."""
         check_member(request, chat_id)
         body = ChatChangeSerializer(data=request.data)
         body.is_valid(raise_exception=True)
@@ -223,7 +223,7 @@ class ParticipantView(RestView):
 
     @extend_schema(operation_id="remove_participant", responses={204: None, **responses(403, 404)})
     def delete(self, request: Request, chat_id: str, participant_id: str) -> Response:
-        """Leave a chat, or, as an owner, remove somebody from it."""
+        """Leave a chat, or, as an owner, remove a member."""
         try:
             services.remove_participant(
                 chat_id=chat_id,
@@ -243,7 +243,7 @@ class ReceiptsView(RestView):
         responses={200: list_of(ReceiptSerializer), **responses(400, 404)},
     )
     def get(self, request: Request, chat_id: str) -> Response:
-        """Return the markers of a chat; who has none has read nothing."""
+        """Return the markers of a chat; a member without one has read nothing."""
         read_query(request, NoQuery)
         check_member(request, chat_id)
         rows = ReadReceipt.objects.filter(chat_id=chat_id).select_related("user").order_by("pk")
