@@ -1,4 +1,4 @@
-/** A tool call that waits for a person: who asks, what for, and the two answers. */
+/** A tool call that waits for a person: the agent that asks, what for, and the two answers. */
 
 import { me } from "./context.js";
 import { h, icon } from "./dom.js";
@@ -93,7 +93,7 @@ class ApprovalCard extends HTMLElement {
         h("span", {}, h("strong", {}, agent), " asks to use ", h("code", {}, name)),
       ),
       readable(approval.arguments, itemOf),
-      mayDecide ? this._form : h("p", { class: "approval-note" }, "Who asked for this, or an owner of the chat, has to allow it."),
+      mayDecide ? this._form : h("p", { class: "approval-note" }, "The person who asked for this, or an owner of the chat, has to allow it."),
       h("p", { class: "approval-note" }, `The answer waits${until}.`),
     );
   }
@@ -113,7 +113,7 @@ class ApprovalCard extends HTMLElement {
     const mark = approval.outcome?.approved ? "check" : "close";
     this._outcome = outcomeText(approval);
     this.replaceChildren(h("p", {}, icon(mark), this._outcome));
-    // Whoever pressed a button here must not fall back to the top of the page.
+    // After a button press here, the focus must not fall back to the top of the page.
     if (hadFocus) this.closest(".log")?.focus({ preventScroll: true });
   }
 }

@@ -1,4 +1,4 @@
-/** The chats: who, the last words, when, how many unread, who is online. */
+/** The chats: members, the last words, when, how many unread, members online. */
 
 import { client, store } from "./context.js";
 import { avatar, h, iconButton, renew } from "./dom.js";

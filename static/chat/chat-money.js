@@ -49,7 +49,7 @@ export class ChatMoney {
     const keys = new Set(payments.map((payment) => payment.key));
     for (const [key, card] of this._cards) {
       if (keys.has(key)) continue;
-      // Whoever pressed a button here must not fall back to the top of the page.
+      // After a button press here, the focus must not fall back to the top of the page.
       if (card.contains(document.activeElement)) this._list.querySelector(".log").focus({ preventScroll: true });
       card.remove();
       this._cards.delete(key);

@@ -1,8 +1,8 @@
 /**
- * The chats of the signed-in person: names, members, last words, unread counts, who is online.
+ * The chats of the signed-in person: names, members, last words, unread counts, people online.
  *
  * The most recent chats have a session each (UAMP §10.2), so the list is live; the server's list is
- * read again now and then for chats that somebody else began.
+ * read again now and then for chats that another person began.
  */
 
 const WATCHED = 12;
@@ -91,7 +91,7 @@ export class ChatStore extends EventTarget {
    */
   session({ id, epoch, last_seq: lastSeq }) {
     const known = this._client.chats.has(id);
-    // A little earlier than now: the beginning of an answer that still runs tells who answers.
+    // A little earlier than now: the beginning of an answer that still runs names its agent.
     const session = this._client.open(id, { epoch, after: Math.max(0, lastSeq - OVERLAP) });
     if (!known) {
       session.addEventListener("message", (e) => this._message(id, e.detail));
@@ -112,7 +112,7 @@ export class ChatStore extends EventTarget {
     return participant.kind === "user" && String(participant.id) === this._me.id;
   }
 
-  /** @param {Chat} chat @returns {Participant[]} everybody but oneself */
+  /** @param {Chat} chat @returns {Participant[]} all members but oneself */
   others(chat) {
     return chat.participants.filter((participant) => !this._isMe(participant));
   }

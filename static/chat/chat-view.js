@@ -1,4 +1,4 @@
-/** The open chat: its head, its messages, who is typing, and the composer. */
+/** The open chat: its head, its messages, the people typing, and the composer. */
 
 import { api, checkSignedIn, me, renderer, store } from "./context.js";
 import { outcomeText } from "./approval-card.js";
@@ -295,7 +295,7 @@ class ChatView extends HTMLElement {
     const gone = error.status === 404 || ["chat_not_found", "forbidden"].includes(error.code);
     const again = h("button", { type: "button", class: "button button-primary", onclick: () => this.open(this.chatId) }, "Try again");
     const notice = gone
-      ? this._notice("alert", "This chat is not here", "It does not exist, or you are not a member of it. Ask somebody in it to add you.")
+      ? this._notice("alert", "This chat is not here", "It does not exist, or you are not a member of it. Ask a member to add you.")
       : this._notice("alert", "The chat could not be loaded", `${error.message} What you wrote is kept.`, again);
     this.replaceChildren(this._head, notice);
   }

@@ -66,8 +66,8 @@ class ChatComposer extends HTMLElement {
     this._grow();
     this._showSendable();
     this._showPrice();
-    // Whoever chose a chat goes on to write in it; what else has the focus keeps it. On a phone the
-    // keyboard would cover the chat that one came to read.
+    // After a click on a chat, the person writes in it; any other focused element keeps the focus.
+    // On a phone the keyboard would cover the chat.
     const isFree = document.activeElement === document.body || document.activeElement?.matches(".chat-item");
     if (matchMedia("(pointer: fine)").matches && isFree) this._text.focus();
   }
@@ -187,7 +187,7 @@ class ChatComposer extends HTMLElement {
     this._text.style.height = `${this._text.scrollHeight}px`;
   }
 
-  /** What the text would cost as it stands, and who pays, which an owner may have changed. */
+  /** What the text would cost as it stands, and the payer, which an owner may have changed. */
   _showPrice() {
     this._price.update(this._chat && (store.get(this._chat.id) || this._chat), this._text.value);
   }

@@ -1,4 +1,4 @@
-/** Tells when the connection is lost, when it is tried again, and lets one try at once. */
+/** Shows when the connection is lost and when it is tried again; a button tries at once. */
 
 import { client } from "./context.js";
 import { announce, h } from "./dom.js";

@@ -1,4 +1,4 @@
-/** What the components of one page share: who is signed in, the API, the client, the chats. */
+/** What the components of one page share: the signed-in person, the API, the client, the chats. */
 
 import { UampClient } from "../uamp/client.js";
 import { Api } from "./api.js";

@@ -1,4 +1,4 @@
-/** Who is in the open chat: people with their presence, agents with when they answer. */
+/** The members of the open chat: people with their presence, agents with when they answer. */
 
 import { me, store } from "./context.js";
 import { avatar, h, icon, iconButton, renew } from "./dom.js";
@@ -50,7 +50,7 @@ class MembersPanel extends HTMLElement {
     return h("section", {}, h("h3", {}, name), h("ul", { class: "member-list" }, members.map((member) => this._member(member))));
   }
 
-  /** Who pays, where an agent has a price; an owner may change it. */
+  /** The payer, where an agent has a price; an owner may change it. */
   _payer(chat) {
     if (!chat.participants.some((member) => member.pricing)) return null;
     return h(

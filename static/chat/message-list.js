@@ -33,7 +33,7 @@ export class MessageList extends HTMLElement {
     this._turns = h("div", { class: "log-turns" });
     this._log = h(
       "div",
-      // Not announced as it grows: the announcer tells where answers begin and end.
+      // Not announced as it grows: the announcer says where answers begin and end.
       { class: "log", role: "log", "aria-live": "off", "aria-label": "Messages", tabindex: "0" },
       h("div", { class: "log-column" }, this._top, this._messages, this._live, this._asks, this._turns),
     );
@@ -140,7 +140,7 @@ export class MessageList extends HTMLElement {
   }
 
   /**
-   * Show the tool calls that somebody has to allow; a card that is here keeps what was typed in it.
+   * Show the tool calls that a person has to allow; a card that is here keeps what was typed in it.
    * @param {import("../uamp/approvals.js").Approval[]} approvals
    * @param {(approval: object) => boolean} mayDecide
    */
@@ -163,7 +163,7 @@ export class MessageList extends HTMLElement {
     }
   }
 
-  /** What somebody sent or a tool made under a content id, as far as it is on the page. */
+  /** What a member sent or a tool made under a content id, as far as it is on the page. */
   _itemOf(contentId) {
     const items = this.entries.flatMap((entry) => entry.content_items || []);
     const all = items.flatMap((item) => [item, ...(item.tool_result?.content_items || [])]);

@@ -1,4 +1,4 @@
-/** A dialog for the owner of a chat: who pays in it, and the money in its pool. */
+/** A dialog for the owner of a chat: its payer, and the money in its pool. */
 
 import { shown } from "./amounts.js";
 import { api, store } from "./context.js";
@@ -9,8 +9,8 @@ import { wallet } from "./wallet.js";
 
 const EXPLAINED = {
   asker: "Each person pays for what they ask, and is asked first.",
-  owner: "You pay for everybody’s answers, without being asked, as long as you own the chat.",
-  pool: "The pool pays for everybody’s answers, as far as it goes.",
+  owner: "You pay for all answers, without being asked, as long as you own the chat.",
+  pool: "The pool pays for all answers, as far as it goes.",
   sponsor: "The owner of an agent pays for its answers, where they sponsor it, as far as their budget goes. You pay for other agents.",
 };
 

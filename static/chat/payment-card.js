@@ -1,4 +1,4 @@
-/** A payment that an answer waits for: who asks, how much, why, what is left, and the ways to decide. */
+/** A payment that an answer waits for: the agent, how much, why, what is left, and the ways to decide. */
 
 import { decimal, padded, shown, units } from "./amounts.js";
 import { h, icon } from "./dom.js";
@@ -133,7 +133,7 @@ class PaymentCard extends HTMLElement {
     const after = units(balance.available) - units(this._payment.amount);
     const has = shown(balance.available, balance.currency);
     const isShort = after < 0n;
-    // What can be done next looks like it: nobody can pay with what is not there.
+    // The next possible step is the primary button: a person cannot pay more than they have.
     this._topUp.hidden = !isShort;
     this._once.classList.toggle("button-primary", !isShort);
     if (!this._isWritten) this._upTo.value = enough(this._payment, balance);

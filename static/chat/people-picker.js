@@ -42,7 +42,7 @@ export class PeoplePicker {
       const answer = await api.get(path);
       const found = (answer.data || answer).map(read).filter(({ name }) => !this._taken.has(`${kind}:${name}`));
       list.replaceChildren(...found.map(({ name, description, pricing }) => this._option(kind, name, description, priceText(pricing))));
-      if (found.length === 0) list.replaceChildren(h("li", { class: "picker-none" }, "Nobody found."));
+      if (found.length === 0) list.replaceChildren(h("li", { class: "picker-none" }, "No match."));
     } catch (error) {
       if (error.name !== "ApiError") throw error;
       const again = h("button", { type: "button", class: "button", onclick: () => this._fill(list, kind, path, read) }, "Try again");

@@ -1,4 +1,4 @@
-/** What an agent costs and who pays for it, in words: shown before anything is sent. */
+/** An agent's price and its payer, in words: shown before anything is sent. */
 
 import { units, shown } from "./amounts.js";
 import { me } from "./context.js";
@@ -48,13 +48,13 @@ export const ownsChat = (chat) =>
   chat.participants.some((p) => p.kind === "user" && String(p.id) === me.id && p.role === "owner");
 
 export const PAYERS = {
-  asker: "Whoever asks",
+  asker: "The person who asks",
   owner: "The chat’s owner",
   pool: "The chat’s pool",
   sponsor: "The agent’s owner",
 };
 
-/** Who pays when one asks in a chat: "you pay". */
+/** The payer of a question in a chat, in words: "you pay". */
 export function payerText(chat) {
   if (chat.payer === "owner") return ownsChat(chat) ? "you pay, as the chat’s owner" : "the chat’s owner pays";
   return { pool: "the chat’s pool pays", sponsor: "the agent’s owner pays" }[chat.payer] || "you pay";

@@ -24,7 +24,7 @@ const AT_ONCE = 100;
  * @property {Receipt[]} [delegated] what other agents answered for it
  */
 
-const PAID_BY = { you: "You", somebody: "Somebody else", pool: "The chat’s pool" };
+const PAID_BY = { you: "You", somebody: "Another person", pool: "The chat’s pool" };
 
 const UNFINISHED = {
   whole: "the whole price of an answer",

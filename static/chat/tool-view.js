@@ -74,7 +74,7 @@ export class ToolView {
     }
   }
 
-  /** Work of another agent: who does what, and its words while it works. */
+  /** Work of another agent: its name, its task, and its words while it works. */
   _showWork(part, state) {
     const order = parsed(part.arguments || "{}") || {};
     const agent = order.agent || "agent";
@@ -99,7 +99,7 @@ export class ToolView {
   }
 
   _showProgress(progress, state) {
-    // Work of others may have begun and not told how far it is.
+    // Work of another agent may have begun without progress yet.
     const isWork = this._icon.classList.contains("icon-spark");
     this._progress.hidden = state !== "running" || !(progress || isWork);
     if (this._progress.hidden) return;

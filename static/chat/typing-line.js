@@ -1,4 +1,4 @@
-/** Who is typing. Each sign lasts a few seconds: the one who types repeats it. */
+/** The people who type. Each sign lasts a few seconds: the typing client repeats it. */
 
 import { me } from "./context.js";
 import { h } from "./dom.js";

@@ -18,7 +18,7 @@ class MoneyLimits extends MoneyPart {
     const fields = Object.keys(PERIODS).map((period) => this._field(period, limits.find((l) => l.period === period && !l.agent_id && !l.token)));
     const others = this._others.map((l) => [l.token ? `Token ${l.token_name || l.token}` : l.agent || l.agent_id, PERIODS[l.period], shown(l.amount, l.currency), shown(l.left, l.currency)]);
     this.body.replaceChildren(
-      h("p", { class: "quiet" }, "More than this is not spent, whoever asks. An empty field sets no limit. Days end at midnight UTC."),
+      h("p", { class: "quiet" }, "You never spend more than this. An empty field sets no limit. Days end at midnight UTC."),
       h("form", { class: "row-form", onsubmit: (event) => this._save(event) }, fields, h("button", { type: "submit", class: "button button-primary" }, "Save limits")),
       ...(others.length ? [table("Limits on single agents and tokens", ["Of", "In", "At most", "Left"], others)] : []),
     );

@@ -27,7 +27,7 @@ export class MoneyPart extends HTMLElement {
     const typed = Array.from(this.querySelectorAll("input[name]")).filter((field) => field.value !== field.defaultValue).map((field) => [field, field.value]);
     const again = () => h("button", { type: "button", class: "link", onclick: () => this.load() }, "Load again");
     await this.attempt(() => this.read(), again);
-    // What somebody was typing stays, whatever moved meanwhile.
+    // A half-typed value stays, whatever moved meanwhile.
     for (const [field, value] of typed) {
       const now = field.isConnected ? null : this.querySelector(`input[name="${field.name}"]`);
       if (now) now.value = value;
@@ -61,7 +61,7 @@ export class MoneyPart extends HTMLElement {
   }
 }
 
-/** A table with a caption for those who hear it. */
+/** A table with a caption for screen readers. */
 export function table(caption, heads, rows) {
   return h(
     "div", { class: "table-scroll", tabindex: "0", role: "group", "aria-label": caption },

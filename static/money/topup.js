@@ -27,7 +27,7 @@ class MoneyTopUp extends MoneyPart {
   }
 
   _show(providers) {
-    if (!providers.length) this._forms.append(h("p", { class: "quiet" }, "This server takes no money yet. Ask whoever runs it."));
+    if (!providers.length) this._forms.append(h("p", { class: "quiet" }, "This server takes no money yet. Ask its operator."));
     for (const { name, label } of providers) {
       this._forms.append(
         h(

@@ -11,10 +11,10 @@ const ASKED_AGAIN_MS = 3_000;
  * @property {string} key
  * @property {string} callId
  * @property {string} responseId
- * @property {string} agent who wants to call the tool
+ * @property {string} agent that wants to call the tool
  * @property {string} name of the tool
  * @property {string} arguments JSON
- * @property {string} userId who asked for the work; "" when that is not told
+ * @property {string} userId of the person who asked for the work; "" when unknown
  * @property {number} expiresAt Unix seconds, 0 for never
  * @property {"asking"|"sent"|"closed"} state
  * @property {{approved: boolean, userId: string, username: string}|null} outcome

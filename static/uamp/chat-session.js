@@ -1,5 +1,5 @@
 /**
- * One chat over one UAMP session: what is said in it, who answers, what waits to be sent.
+ * One chat over one UAMP session: its messages, the agents that answer, and the unsent turns.
  *
  * Made by `UampClient.open`. It outlives connections: after each reconnect it resumes behind the
  * last durable event that it has (`seq`) and the server fills in the rest.
@@ -123,7 +123,7 @@ export class ChatSession extends EventTarget {
   }
 
   /**
-   * After a `reset`: compare what waits with the history that was loaded, and send the rest.
+   * After a `reset`: compare the unsent turns with the loaded history, and send the rest.
    * @param {string} epoch of the history
    * @param {{seq: number, sender_id: string, content: string, created_at: string|number}[]} messages
    */

@@ -50,7 +50,7 @@ export class UampClient extends EventTarget {
   /**
    * @param {object} [options]
    * @param {string} [options.url] of the socket; default `/uamp` on this page's host
-   * @param {string} [options.userId] own id: tells one's own messages from those of others
+   * @param {string} [options.userId] own id: distinguishes own messages from those of others
    * @param {Storage} [options.storage] where unacknowledged turns survive a reload
    */
   constructor({ url, userId = "", storage = globalThis.sessionStorage } = {}) {
@@ -72,7 +72,7 @@ export class UampClient extends EventTarget {
    * Open a chat, or return it when it is open. Connects when there is no connection yet.
    * @param {string} chatId
    * @param {{epoch?: string, after?: number}} [from] the last event that the page has; without it
-   *   only new events are heard
+   *   only new events are received
    * @returns {ChatSession}
    */
   open(chatId, from) {
@@ -161,7 +161,7 @@ export class UampClient extends EventTarget {
       return;
     }
     const limit = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (attempt - 1));
-    // Half of the delay is random: a restarted server is not met by everybody at once.
+    // Half of the delay is random, so that not all clients reconnect to a restarted server at once.
     const delay = limit / 2 + (Math.random() * limit) / 2;
     this._timers.retry = setTimeout(() => this.connect(), delay);
     this._setState("waiting", attempt, Date.now() + delay);

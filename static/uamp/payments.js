@@ -13,7 +13,7 @@ const ASKED_AGAIN_MS = 3_000;
  * @typedef {object} Payment
  * @property {string} key
  * @property {string} responseId
- * @property {string} agent who asks
+ * @property {string} agent that asks
  * @property {string} amount a decimal string
  * @property {string} currency
  * @property {string} reason llm_usage or tool_usage
@@ -36,7 +36,7 @@ export class Payments {
     this._stale = new Set();
   }
 
-  /** @returns {Payment[]} what waits to be paid, in the order of asking */
+  /** @returns {Payment[]} the open payments, in the order of asking */
   get list() {
     return Array.from(this._all.values());
   }
@@ -67,7 +67,7 @@ export class Payments {
 
   /** Take `payment.error`; nothing moved, and the next try is another one. */
   refused({ response_id: responseId, code, message, balance_required, balance_current, can_retry }) {
-    // Nobody paid, and nothing is due any more.
+    // The payer did not pay, and nothing is due any more.
     if (!can_retry) this._settle((payment) => payment.responseId === responseId && payment.state === "asked");
     for (const payment of this.list) {
       if (payment.responseId === responseId && payment.state === "sent") {
