@@ -92,7 +92,7 @@ class Socket(asyncio.Protocol):
         transport.write(("\r\n".join(lines) + "\r\n\r\n").encode())
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell whoever waits."""
+        """Fail the futures that are not done."""
         for future in (self.opened, self.stopped):
             if not future.done():
                 future.set_exception(ConnectionError(f"the server closed the socket: {exc}"))
@@ -216,7 +216,7 @@ def quantiles(values: list[float]) -> dict[str, float]:
 
 
 def say(line: str) -> None:
-    """Print a line for whoever started this process."""
+    """Print a line for the parent process."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 

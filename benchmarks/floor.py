@@ -1,6 +1,6 @@
 """The floor: a bare ASGI application that answers a turn with frames recorded from the server.
 
-It stores nothing, parses nothing and knows nobody: what remains is the cost of the frames.
+It stores nothing, parses nothing and authenticates nothing: what remains is the cost of the frames.
 """
 
 from __future__ import annotations

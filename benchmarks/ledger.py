@@ -124,7 +124,7 @@ def _rate(make: Callable[[int], Callable[[int], object]], threads: int, seconds:
 
 
 def _purses(place: int) -> tuple[str, list[int]]:
-    """Return a prefix for keys that nobody else uses, and three accounts; the first is rich."""
+    """Return a unique prefix for keys, and three accounts; the first is rich."""
     from payments_app import services  # noqa: PLC0415 after django.setup
     from payments_app.money import Money  # noqa: PLC0415 as above
 

@@ -3,7 +3,7 @@
 Real servers and workers (tests/faults) on PostgreSQL and Redis. A worker is killed (SIGKILL) in
 the middle of a long tool, and the time runs until the tool's new attempt reports progress; a
 server is killed while an answer streams after its checkpoint, and the time runs until its client,
-who resumes on the other server, hears text of the process that went on with it.
+which resumes on the other server, gets text of the process that went on with it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Watch:
         self._before, self._after = before, after
 
     def __call__(self, _asker: Asker, frame: Frame) -> None:
-        """See Asker: every frame that it hears."""
+        """See Asker: every frame that it gets."""
         if self.killed:
             if not self.resumed.is_set() and self._after(frame):
                 self.resumed_at = time.monotonic()

@@ -130,7 +130,7 @@ async def events(deltas: int, steps: int) -> None:
 
 
 class _Listener:
-    """Somebody who hears every frame and does nothing with it."""
+    """A listener that gets every frame and drops it."""
 
     def text(self, response_id: str, offset: int, text: str, frame: str) -> None:
         """See runner.Listener."""

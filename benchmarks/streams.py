@@ -71,7 +71,7 @@ async def stream(order: Order) -> None:
     say("open")
     await asyncio.to_thread(sys.stdin.readline)
     for number, socket in enumerate(sockets):
-        # In no common phase: nobody asks when everybody else does.
+        # In no common phase: each client asks at its own time.
         loop.call_later(order.warm * 0.7 * number / len(sockets), socket.ask)
     await asyncio.sleep(order.warm)
     say("begin")
