@@ -29,7 +29,7 @@ Dial = Callable[..., UampClient]
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody with an account and an API key."""
+    """A person with an account and an API key."""
 
     user: User
     key: str
@@ -86,7 +86,7 @@ def demo(impatience: None, server: ServerAddress) -> ServerAddress:
 
 @pytest.fixture
 def dial(demo: ServerAddress) -> Iterator[Dial]:
-    """Give a function that opens sockets, as a person or as nobody; they are closed at the end."""
+    """Give a function that opens sockets, as a person or a visitor; they are closed at the end."""
     clients: list[UampClient] = []
 
     def open_socket(
@@ -103,26 +103,26 @@ def dial(demo: ServerAddress) -> Iterator[Dial]:
 
 @pytest.fixture
 def web(demo: ServerAddress) -> Iterator[httpx.Client]:
-    """Give an HTTP client of nobody."""
+    """Give an HTTP client without credentials."""
     with httpx.Client(base_url=demo.http, timeout=15, trust_env=False) as client:
         yield client
 
 
 @pytest.fixture
 def alice(demo: ServerAddress) -> Person:
-    """Somebody."""
+    """Return a person."""
     return person("alice")
 
 
 @pytest.fixture
 def bob(demo: ServerAddress) -> Person:
-    """Somebody else."""
+    """Return another person."""
     return person("bob")
 
 
 @pytest.fixture
 def mallory(demo: ServerAddress) -> Person:
-    """Somebody who is in no chat."""
+    """Return a person who is in no chat."""
     return person("mallory")
 
 

@@ -113,7 +113,7 @@ def functions_of(path: Path) -> set[str]:
     return {n.name for n in body if isinstance(n, kinds) and not n.name.startswith("_")}
 
 
-# The doors of the rooms: who reads rows, who changes them.
+# The interfaces of the rooms: which modules read rows, which change them.
 DOORS = [
     f"{room}.{name}"
     for room in ("agents_app", "chat_app", "payments_app", "sessions_app")

@@ -81,7 +81,7 @@ def test_the_assistant_takes_a_model_when_there_is_one(monkeypatch: pytest.Monke
     assert (assistant().provider, assistant().model) == ("anthropic", "claude")
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     monkeypatch.delenv("ANTHROPIC_MODEL")
-    # Another shell, in which somebody only asks for the keys of the demo.
+    # Another shell, in which an operator only asks for the keys of the demo.
     prepare_agents()
     assert (assistant().provider, assistant().model) == ("anthropic", "claude")
     prepare_agents(is_starting=True)

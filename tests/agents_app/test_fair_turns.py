@@ -1,4 +1,4 @@
-"""Who asks often waits behind their own requests."""
+"""A person who asks often waits behind their own requests."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def journal(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def staff() -> Client:
-    """Sign somebody in who may do everything with sources, and is no superuser."""
+    """Sign in an operator who may do everything with sources, and is no superuser."""
     user = User.objects.create_user("operator", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(content_type__app_label="agents_app"))
     client = Client()

@@ -1,4 +1,4 @@
-"""Schemas of strangers: what fits is told, and nobody waits long for it."""
+"""Schemas of strangers: each value is judged, and no caller waits long for it."""
 
 import asyncio
 import sys

@@ -111,7 +111,7 @@ def test_calls_of_one_answer_that_share_an_id_are_each_run(dial: Dial, name: str
     assert told[0] == "call_x"
     assert len(set(told)) == 2
     if name == "count_slowly":
-        # They are opened at once: which row is the first is nobody's business.
+        # They are opened at once: which row is the first does not matter.
         assert set(ToolCall.objects.values_list("call_id", flat=True)) == set(told)
 
 

@@ -1,4 +1,4 @@
-"""Requests to addresses that somebody else chose, over real sockets."""
+"""Requests to addresses that others chose, over real sockets."""
 
 import gzip
 import socket
@@ -32,7 +32,7 @@ def policy(*servers: WebServer, places: Sequence[str] = (), seconds: float = 5) 
 
 
 def refusal(url: str, allowed: Policy) -> str:
-    """Return the reason that the log has; who asked learns nothing of it."""
+    """Return the reason that the log has; the asker learns nothing of it."""
     with pytest.raises(Unreachable) as caught:
         fetch(url, allowed)
     assert str(caught.value) == "The address cannot be reached."

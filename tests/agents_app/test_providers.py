@@ -225,7 +225,7 @@ def test_options_that_were_written_past_the_form_are_refused(options: dict[str, 
 def test_a_secret_of_the_server_is_never_sent_as_a_providers_key(
     variable: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who edits agents chooses the address, too."""
+    """An editor of agents chooses the address, too."""
     monkeypatch.setenv(str(variable), "secret")
     agent = spec(provider="openai_compat", model="m1", options={"api_key_env": variable})
     with pytest.raises(UPPError, match="not the name of a key"):

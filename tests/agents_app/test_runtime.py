@@ -316,7 +316,7 @@ async def test_a_tool_that_breaks_is_logged_and_tells_nothing_of_its_inside(
 
 
 async def test_a_broker_may_end_the_run(play: Callable[[Play], AgentSpec]) -> None:
-    ended = AgentError("Nobody answered.", code=uamp.ErrorCode.TIMEOUT)
+    ended = AgentError("No client answered.", code=uamp.ErrorCode.TIMEOUT)
 
     def late(_call: ToolCallData) -> ToolOutcome:
         raise ended

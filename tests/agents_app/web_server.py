@@ -60,7 +60,7 @@ class WebServer:
             if content_type is not None:
                 request.send_header("Content-Type", content_type)
             request.send_header("Content-Length", str(len(data)))
-            # It is closed after this answer: who is not told uses it again and finds it gone.
+            # It is closed after this answer: a client that reuses it finds it gone.
             request.send_header("Connection", "close")
             for name, value in headers.items():
                 request.send_header(name.replace("_", "-"), value)
@@ -88,7 +88,7 @@ def web_server(certificate: Path | None = None) -> Iterator[WebServer]:
             try:
                 running.pages[self.path](self)
             except OSError:
-                # Who asked has had enough.
+                # The client has had enough.
                 return
 
         def do_POST(self) -> None:

@@ -1,4 +1,4 @@
-"""The chat domain in the admin: history is shown, changed by nobody, at a fixed cost."""
+"""The chat domain in the admin: history is shown, never changed, at a fixed cost."""
 
 from __future__ import annotations
 

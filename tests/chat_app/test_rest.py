@@ -66,7 +66,7 @@ def rows_written() -> tuple[int, int, int]:
     return Chat.objects.count(), Participant.objects.count(), ChatEvent.objects.count()
 
 
-# --- Who asks ---
+# --- The caller ---
 
 
 def test_me_is_the_owner_of_the_session_or_of_the_key() -> None:
@@ -768,7 +768,7 @@ def test_an_agent_alone_with_one_person_answers_always(users: list[str], trigger
     assert agent["trigger"] == trigger
 
 
-# --- Who pays ---
+# --- The payer ---
 
 
 def patch(client: Client, path: str, body: Any) -> Any:

@@ -97,7 +97,7 @@ def check_turn(house: House, state: State, asker: Asker, listener: Listener) -> 
     if response["status"] == "completed":
         wrong += _check_text(asker.agent, response, message, calls)
     elif response["status"] != "failed":
-        wrong.append(f"nobody asked for the end {response['status']}")
+        wrong.append(f"no client asked for the end {response['status']}")
     wrong += _check_clients(house, asker, listener)
     return [f"{asker.name}: {line}" for line in wrong]
 
@@ -178,7 +178,7 @@ def _check_text(agent: str, response: Row, message: Row | None, calls: Sequence[
 
 
 def _check_clients(house: House, asker: Asker, listener: Listener) -> list[str]:
-    """Live is replay: what was heard over all connections is what REST tells now."""
+    """Live is replay: what arrived over all connections is what REST returns now."""
     wrong = [f"{c.name}: {c.failure!r}" for c in (asker, listener) if c.failure is not None]
     if wrong:
         return wrong

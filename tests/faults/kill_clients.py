@@ -55,7 +55,7 @@ class Client(threading.Thread):
                     self.server = (self.server + 1) % len(self._house.ports)
                     time.sleep(AGAIN_SECONDS)
             self._check_over()
-        except BaseException as failure:  # noqa: BLE001 a thread hands it to whoever joins it
+        except BaseException as failure:  # noqa: BLE001 the thread that joins it raises it
             self.failure = failure
 
     def _check_over(self) -> None:
@@ -131,7 +131,7 @@ class Asker(Client):
         )
 
     def ask(self) -> None:
-        """Let it ask: whoever listens is there."""
+        """Let it ask: the listener is there."""
         self._asked.set()
 
     def session(self) -> dict[str, Any]:

@@ -161,7 +161,7 @@ class Killer:
     def _kill(self, victim: str) -> int | None:
         """Kill the server of the first asker, or the worker that has its call."""
         if self._first is None:
-            raise RuntimeError("nobody asked")
+            raise RuntimeError("no client asked")
         if victim == "server":
             number = self._first.server
             self._house.kill_server(number)

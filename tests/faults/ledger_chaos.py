@@ -99,7 +99,7 @@ class Crew:
         self.killed += 1
 
     def finish(self, seconds: float) -> None:
-        """Let everybody answer what waits, and end."""
+        """Let every worker answer its open orders, and end."""
         self.stop.touch()
         deadline = time.monotonic() + seconds
         while any(process.exitcode != 0 for process in self.running.values()):
@@ -117,7 +117,7 @@ def torment(crew: Crew, seconds: float, admin_url: str, database: str) -> int:
     while time.monotonic() < deadline:
         time.sleep(choice.uniform(0.2, 0.8))
         crew.look_after()
-        # A worker takes a second to start: most of the time somebody has to work.
+        # A worker takes a second to start: most of the time a worker has to run.
         if choice.random() < 0.3:
             crew.kill_one(choice)
         if admin_url:

@@ -99,7 +99,7 @@ class Worker:
             return self.write("done", order, ids)
 
     def run(self, stop: Path, people: list[int]) -> None:
-        """Answer what waits, then work until the end."""
+        """Answer the open orders, then work until the end."""
         from django.db import Error, connection  # noqa: PLC0415 after django.setup
 
         from payments_app.sweeper import expire_holds  # noqa: PLC0415 as above

@@ -153,7 +153,7 @@ def again(work: Callable[[], T]) -> T:
 
 @transaction.atomic
 def _prepared(turn: Turn) -> tuple[Played, dict[str, Any]]:
-    """Make the people, their money, the agent and who agreed; return what a session needs."""
+    """Make the people, their money, the agent and the agreements; return what a session needs."""
     number = next(_numbers)
     asker, owner = person(f"asker{number}"), person(f"owner{number}")
     agent = _agent(turn, f"agent{number}", owner)
@@ -208,7 +208,7 @@ class _Asker:
         except TimeoutError:
             if not of_owner:
                 raise
-            # The owner is asked, who has too little: who asked hears nothing of it.
+            # The owner is asked, who has too little: the asker gets nothing of it.
             self._client.send("response.cancel")
             return
         self._frames.append(frame)
@@ -289,7 +289,7 @@ def _text(units: int) -> str:
 
 
 def wrong_with(played: Played) -> list[str]:
-    """Return what is wrong with the money of a turn: work delivered is paid by who agreed."""
+    """Return what is wrong with the money of a turn: its payer agreed to pay for delivered work."""
     return again(partial(_wrong_with, played))
 
 

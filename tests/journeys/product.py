@@ -115,7 +115,7 @@ class Product:
             self.process = None
 
     def api(self, username: str) -> httpx.Client:
-        """Return an HTTP client with somebody's API key."""
+        """Return an HTTP client with a person's API key."""
         headers = {"Authorization": f"Bearer {self.people[username]['api_key']}"}
         return httpx.Client(base_url=self.url, headers=headers, timeout=15, trust_env=False)
 
@@ -162,7 +162,7 @@ async def browser(executable: str) -> AsyncIterator[Browser]:
 async def sign_in(
     context: BrowserContext, product: Product, username: str, chat_id: str = ""
 ) -> Page:
-    """Sign somebody in and open a chat, the shared one if none is named.
+    """Sign a person in and open a chat, the shared one if none is named.
 
     A script error or a CSP report fails the test.
     """

@@ -1,7 +1,7 @@
-"""Money before everybody's eyes: price, card, receipt, balance, top-up, refund.
+"""Money in the browser: price, card, receipt, balance, top-up, refund.
 
 Everything here runs against the product as `make run` starts it: daphne, SQLite, a Celery child.
-Amounts are chosen so that every figure on the page can be told by head.
+Amounts are chosen so that every figure on the page can be checked by head.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ async def test_a_price_is_shown_and_paid_once_and_the_receipt_stays(
             await expect(card).to_contain_text(f"{till.agent} asks for $1.00")
             await expect(card).to_contain_text("You have $10.00; $9.00 are left after it.")
             await expect(tab.locator("#announcer")).to_contain_text("asks for $1.00")
-        # Nobody who writes is interrupted, and the card is there again after a reload.
+        # A person who writes is not interrupted, and the card is there again after a reload.
         await expect(page.get_by_test_id("composer")).to_be_focused()
         await page.reload()
         await page.get_by_test_id("pay").dblclick()
@@ -322,7 +322,7 @@ async def test_what_is_refused_is_said_in_words_and_the_focus_stays(
     async with browser(chromium) as running:
         page = await till.open(running)
         await write(page, "Hello")
-        # Whoever allows less than what is asked for does not pay it.
+        # A payer who allows less than what is asked for does not pay it.
         for up_to, said in (("0.5", "allow at least that"), ("abc", "digits with a point")):
             await page.get_by_test_id("pay-up-to").fill(up_to)
             await page.keyboard.press("Enter")

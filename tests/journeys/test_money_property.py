@@ -1,4 +1,4 @@
-"""Work that is delivered is paid, or owed by who agreed to: over drawn prices, requests and payers.
+"""Delivered work is paid, or owed by a payer who agreed: over drawn prices, requests and payers.
 
 `MONEY_EXAMPLES` is how many turns are drawn (`make money-property` draws 10,000). Each mutant
 switches a guard off, and the property has to find it.

@@ -1,4 +1,4 @@
-"""An agent passes work on to one that has a price: who asked pays, and sees what it was for."""
+"""An agent passes work on to one that has a price: the asker pays, and sees what it was for."""
 
 from __future__ import annotations
 

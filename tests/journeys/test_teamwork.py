@@ -1,4 +1,4 @@
-"""Two agents work on one picture before everybody's eyes, and a person allows a tool or does not.
+"""Two agents work on one picture in a shared chat, and a person allows a tool or does not.
 
 Everything here runs against the product as `make run` starts it: daphne, SQLite, a Celery child.
 """
@@ -132,9 +132,9 @@ async def test_a_person_allows_a_tool_by_click_and_refuses_it_by_keyboard(
             await expect(card).to_contain_text("careful asks to use edit_picture")
             await expect(card).to_contain_text("grayscale")
             await expect(page.locator("#announcer")).to_contain_text("asks to use edit_picture")
-        # Nobody who writes is interrupted.
+        # A person who writes is not interrupted.
         await expect(bob.get_by_test_id("composer")).to_be_focused()
-        # It is still there for whoever comes later; an owner may decide for the asker.
+        # It is still there for a member who comes later; an owner may decide for the asker.
         await alice.reload()
         # One sees the picture that it is about, not its id.
         await expect(alice.get_by_test_id("approval").locator("img")).to_have_count(1)

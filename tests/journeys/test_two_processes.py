@@ -67,7 +67,7 @@ class Cluster:
 
     @contextmanager
     def socket(self, number: int, username: str, path: str = "/uamp") -> Iterator[UampClient]:
-        """Open a socket of somebody on one of the servers."""
+        """Open a socket of a person on one of the servers."""
         key = self.product.people[username]["api_key"]
         url = f"ws://127.0.0.1:{self.ports[number]}{path}"
         with UampClient(url, headers={"Authorization": f"Bearer {key}"}) as client:

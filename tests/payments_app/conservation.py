@@ -344,7 +344,7 @@ class Conservation(RuleBasedStateMachine):
         try:
             outcome = self.do(operation)
         except InsufficientFunds:
-            # Somebody has spent their part of it.
+            # A payee has spent their part of it.
             assert any(
                 isinstance(name, int) and self.available(name) < share
                 for name, share in one.gets.items()

@@ -26,7 +26,7 @@ def usd(text: str) -> Money:
 
 
 def new_key() -> str:
-    """Return a key that nobody used."""
+    """Return an unused key."""
     return uuid.uuid4().hex
 
 

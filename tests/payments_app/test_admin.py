@@ -1,4 +1,4 @@
-"""The ledger in the admin: read by those who may, changed by nobody, ordered with a permission."""
+"""The ledger in the admin: read with a permission, never changed, ordered with another one."""
 
 from __future__ import annotations
 

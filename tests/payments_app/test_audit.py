@@ -36,7 +36,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def unsound() -> services.AccountRef:
-    """Return an account whose balance somebody changed by hand."""
+    """Return an account whose balance was changed by hand."""
     account = purse("payer", "5")
     Account.objects.filter(pk=account.id).update(posted=usd("6").amount)
     return account
@@ -151,7 +151,7 @@ def some_rows() -> services.AccountRef:
 
 
 def tamper(statement: str) -> None:
-    """Run a statement that the ledger's triggers refuse from everybody."""
+    """Run a statement that the ledger's triggers refuse from every database user."""
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             # What was written before is checked now, as at its commit, and not again at the end.

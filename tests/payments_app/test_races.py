@@ -1,4 +1,4 @@
-"""Operations at the same time: nothing is spent or ended twice, nobody waits in a circle."""
+"""Operations at the same time: nothing is spent or ended twice, no operation waits in a circle."""
 
 from __future__ import annotations
 

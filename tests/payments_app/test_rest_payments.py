@@ -91,7 +91,7 @@ def token_of(caller: Caller, amount: str = "1", **fields: Any) -> IssuedToken:
     return issue(caller.person, amount, **fields)
 
 
-# --- Who asks ---
+# --- The caller ---
 
 ROUTES = [
     ("GET", "balance"),

@@ -1,4 +1,4 @@
-"""What the database refuses from everybody, on SQLite and PostgreSQL alike."""
+"""What the database refuses from every user, on SQLite and PostgreSQL alike."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def execute(*statements: str) -> None:
-    """Run statements in one transaction, as somebody with a database shell would."""
+    """Run statements in one transaction, as an operator with a database shell would."""
     with transaction.atomic(), connection.cursor() as cursor:
         for statement in statements:
             cursor.execute(statement)

@@ -342,7 +342,7 @@ def test_a_payment_that_a_person_sent_is_not_another_ones_before_it_is_credited(
 def test_a_visitors_payment_is_not_another_ones_before_it_was_taken(
     chain: Facilitator, thief: str, *, credited: bool
 ) -> None:
-    """The money moved and the answer was lost: the chain shows the payment to everybody."""
+    """The money moved and the answer was lost: the chain shows the payment to every reader."""
     headers = signed(demand())
     chain.mode = "500 after settling"
     with pytest.raises(PaymentNotTaken, match="Send the same payment again"):
@@ -615,7 +615,7 @@ class Till(BaseHTTPRequestHandler):
         """Say nothing."""
 
     def do_GET(self) -> None:
-        """Answer who pays."""
+        """Return the payer."""
         body = demand()
         try:
             done = ours.accept(dict(self.headers), body)

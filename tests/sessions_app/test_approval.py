@@ -252,7 +252,7 @@ def test_who_opens_the_chat_later_is_asked_too(
     assert elsewhere.settle() == []
     approve(again, question, approved=False)
     said(again)
-    # Nobody is asked for what is decided.
+    # No client is asked for what is decided.
     later = dial(bob)
     later.create_session(chat=chat.pk)
     assert "tool.approval_required" not in {f["type"] for f in later.settle()}

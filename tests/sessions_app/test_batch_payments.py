@@ -266,7 +266,7 @@ def test_a_payment_whose_answer_failed_is_the_payers_alone(
     settings: Settings,
     signed_in: bool,  # noqa: FBT001 - a parameter
 ) -> None:
-    """The chain shows the payment to everybody; only its payer gets another answer for it."""
+    """The chain shows the payment to every reader; only its payer gets another answer for it."""
     agent.options = {"script": "fail"}
     agent.save()
     payer = alice.headers if signed_in else {}
@@ -309,7 +309,7 @@ def test_a_payment_whose_answer_failed_is_the_payers_alone(
 def test_a_visitors_batch_again_has_its_answer_at_its_own_address_alone(
     demo: ServerAddress, web: httpx.Client, agent: Agent, settings: Settings
 ) -> None:
-    """Everybody can read the payment; who guesses the key and the body hears nothing elsewhere."""
+    """Any reader of the chain who guesses the key and the body gets nothing elsewhere."""
     with (
         facilitator.running() as chain,
         httpx.Client(

@@ -51,7 +51,7 @@ def frames_to_the_end(client: UampClient) -> list[Frame]:
 
 
 def chat_that_pays(rule: str, *people: Person) -> Chat:
-    """Make a chat in which an agent passes everything on, and this rule says who pays."""
+    """Make a chat in which an agent passes everything on, and this rule names the payer."""
     chat = shared_chat(*people, agents=("boss",), trigger="always")
     chat.payer, chat.payer_user = rule, people[0].user if rule == "owner" else None
     chat.save()
@@ -100,7 +100,7 @@ def test_the_token_of_the_session_pays_for_delegated_work(
 def test_work_that_nobody_pays_for_is_cancelled_alone(
     dial: Dial, alice: Person, paid: Agent
 ) -> None:
-    """Who is asked may refuse it; the agent that passed it on is told, and goes on."""
+    """The payer may refuse it; the agent that passed it on reads that, and goes on."""
     rich(alice)
     client = dial(alice)
     client.create_session(agent="boss")

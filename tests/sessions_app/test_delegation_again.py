@@ -84,7 +84,7 @@ async def test_the_last_words_of_the_other_agent_are_told_before_its_result(
 ) -> None:
     """Its end is written before all is cleared away after it, and the one who waits goes on."""
     del process
-    # Nothing but the end itself tells them.
+    # Nothing but the end itself reaches them.
     monkeypatch.setattr(delegation, "TELL_SECONDS", 60.0)
     hearer = Hearer()
     forget = Checkpoints.forget

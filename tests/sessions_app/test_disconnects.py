@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def locked_chats() -> Iterator[None]:
-    """Keep everybody from writing to the chats that there are (on SQLite to anything)."""
+    """Keep every process from writing to the chats that there are (on SQLite to anything)."""
     with transaction.atomic():
         list(Chat.objects.select_for_update())
         yield

@@ -1,4 +1,4 @@
-"""Discovery: what anybody hears of the server, its agents and its events (UAMP §9.2)."""
+"""Discovery: what any client reads of the server, its agents and its events (UAMP §9.2)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Live = replay: whatever the layer loses, doubles or turns round, a feed says the log.
 
-A world writes a log and texts; what it tells reaches feeds in any order, often or never. Every feed
+A world writes a log and texts; its messages reach feeds in any order, often or never. Every feed
 must say each durable event once and in order, and text without gaps, as the log has it.
 """
 
@@ -82,7 +82,7 @@ class World:
         self.told.append(("event", (entry.seq, entry.type, response_id, text)))
 
     def message(self) -> None:
-        """Let somebody write a message."""
+        """Let a member write a message."""
         self.count += 1
         message = ev.ChatMessage(
             id=f"msg_{self.count}",

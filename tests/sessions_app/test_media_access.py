@@ -54,7 +54,7 @@ def refused(client: UampClient) -> str:
 
 @pytest.fixture
 def secret(bob: Person) -> Content:
-    """Give a file of somebody else."""
+    """Give a file of another person."""
     return factories.content(bob.user)
 
 

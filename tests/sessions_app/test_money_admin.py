@@ -1,4 +1,4 @@
-"""Money in the admin, role by role: who sees it, who may move it back, and that nobody edits it."""
+"""Money in the admin, role by role: who sees it, who may move it back; no role edits it."""
 
 from __future__ import annotations
 

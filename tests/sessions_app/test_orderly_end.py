@@ -1,4 +1,4 @@
-"""A server that is told to end: what it lets finish, what it gives back, and what it tells.
+"""A server that gets a signal to end: what it lets finish, what it gives back, and what it sends.
 
 The server runs as a process of its own, by Daphne (`manage.py serve`) and by uvicorn.
 """

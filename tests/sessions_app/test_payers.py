@@ -36,7 +36,7 @@ def chat(paid: Agent, alice: Person, bob: Person) -> Chat:
 
 
 def choose(web: httpx.Client, who: Person, chat: Chat, payer: str) -> httpx.Response:
-    """Say who pays."""
+    """Set the payer."""
     return web.patch(f"/api/v1/chats/{chat.pk}", headers=who.headers, json={"payer": payer})
 
 
@@ -65,7 +65,7 @@ def ask(dial: Dial, who: Person, chat: Chat) -> str:
 
 
 def rule(chat: Chat) -> tuple[str, int | None]:
-    """Return who pays in a chat now."""
+    """Return the payer in a chat now."""
     chosen = chats.payers_of([chat.pk])[chat.pk]
     return chosen.rule, chosen.owner_id
 
@@ -77,7 +77,7 @@ def test_an_owner_who_comes_back_owns_nothing_and_pays_nothing(
     assert ask(dial, bob, chat) == "response.done"
     wait_until(lambda: str(wallet(alice).available) == "9")
     leave(web, alice, chat)
-    # Who has been there the longest owns it, and does not take over what alice paid for.
+    # The member who has been there the longest owns it, and does not pay for what alice paid.
     assert chats.is_owner(chat.pk, bob.user.pk)
     assert rule(chat) == ("asker", None)
     told = ChatEvent.objects.filter(chat=chat, type="chat.updated").last()

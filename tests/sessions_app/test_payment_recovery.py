@@ -111,7 +111,7 @@ def held() -> int:
 
 
 def pay(response: Response, row: PaymentRequest) -> None:
-    """Pay a request while nobody runs the response."""
+    """Pay a request while no process runs the response."""
     hold = authorize(
         key=f"pay:{row.pk}",
         account_id=ledger.account_of_user(_payer(response)).id,

@@ -38,7 +38,7 @@ def usd(text: str) -> Money:
 
 
 def rich(who: Person, amount: str = "10") -> Person:
-    """Give somebody money."""
+    """Give a person money."""
     ledger.top_up(
         key=f"seed:{who.user.pk}:{amount}",
         account=ledger.account_of_user(who.user.pk).id,
@@ -58,7 +58,7 @@ def priced(name: str, script: str = "echo", **pricing: Any) -> Agent:
 
 
 def wallet(who: Person) -> ledger_rows.Balance:
-    """Return what somebody has."""
+    """Return what a person has."""
     return ledger_rows.balance(ledger.account_of_user(who.user.pk).id)
 
 

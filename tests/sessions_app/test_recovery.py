@@ -59,7 +59,7 @@ def of_kind(kind: str, status: str) -> Response:
 async def test_a_response_stays_where_it_is_while_somebody_works_for_it(
     process: Process, kind: str, status: str
 ) -> None:
-    """Whoever took it over now would ask the client, or the person, a second time."""
+    """A process that took it over now would ask the client, or the person, a second time."""
     response = await database.run(of_kind, kind, status)
     await recovery.sweep(process)
     assert response.pk not in process.runs

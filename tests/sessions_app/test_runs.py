@@ -1,4 +1,4 @@
-"""The edges of a run's life: cancelled too late, a lease that ran out, nobody left to wait."""
+"""The edges of a run's life: cancelled too late, a lease that ran out, no listener left."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ async def ask(session: OpenSession, text: str, hearer: Hearer, event_id: str = "
 
 @asynccontextmanager
 async def locked(chat_id: str) -> AsyncIterator[None]:
-    """Keep everybody from writing to a chat (on SQLite to anything)."""
+    """Keep every process from writing to a chat (on SQLite to anything)."""
     held, released = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -188,7 +188,7 @@ async def test_an_answer_that_is_made_faster_than_read_has_few_frames(
     passed = time.monotonic() - began
     assert "".join(hearer.texts) == text
     assert len(hearer.texts) <= speech.FRAMES_BURST + speech.FRAMES_PER_SECOND * passed + 2
-    # What is said at a pace that somebody reads at has a frame for each word.
+    # Text at the pace of a reader has a frame for each word.
     slow = Hearer()
     await ask(session, "one two three", slow, event_id="evt_2")
     async with asyncio.timeout(WAIT_SECONDS):
@@ -217,7 +217,7 @@ async def test_text_that_waits_is_told_before_what_comes_after_it(
 
 @dataclass
 class Latecomer(Hearer):
-    """Comes to listen at the moment at which the run tells its listeners that it is over."""
+    """Comes to listen at the moment at which the run notifies its listeners of its end."""
 
     run: Run | None = None
     may_listen: bool | None = None

@@ -1,4 +1,4 @@
-"""Who may not come in any more is parted from within five seconds, on every transport."""
+"""A client that lost its access is disconnected within five seconds, on every transport."""
 
 from __future__ import annotations
 

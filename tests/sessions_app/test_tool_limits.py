@@ -195,7 +195,7 @@ def test_no_process_outlives_a_worker_that_is_killed(
     patient.process.send_signal(signal.SIGKILL)
     patient.process.wait()
     wait_for(lambda: not any(map(is_alive, started)))
-    # The row tells: its lease ends, and whoever looks rings for it again.
+    # The row's lease ends, and the reaper sends its task again.
     wait_for(lambda: call.pk in reap())
 
 

@@ -179,7 +179,7 @@ def test_a_turn_that_meets_a_defect_fails_alone(
 
     def defect(turn: Start) -> None:
         if turn is broken:
-            raise RuntimeError("nobody thought of this")
+            raise RuntimeError("a defect of the code")
 
     for module in (turn_sql, turn_writes):
         monkeypatch.setattr(module, "use_inputs", defect)

@@ -1,4 +1,4 @@
-"""The demo: idempotent, private, and never at the cost of somebody's own account."""
+"""The demo: idempotent, private, and never at the cost of a person's own account."""
 
 import json
 import stat

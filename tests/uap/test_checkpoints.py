@@ -58,7 +58,7 @@ class Saves:
         return next((dict(state) for name, state in self.saved[::-1] if name == session_id), None)
 
     async def load_metadata(self, session_id: str) -> CheckpointMetadata | None:
-        """Refuse; nobody asks here."""
+        """Refuse; no test asks for it."""
         raise LookupError(session_id)
 
     async def delete(self, session_id: str) -> None:

@@ -522,7 +522,7 @@ async def test_a_new_input_makes_a_new_plan_whatever_was_left_of_the_old_one() -
 
 async def test_what_an_approval_raises_ends_the_run_and_the_call_is_there_to_go_on_with() -> None:
     worked: list[object] = []
-    error = UPPError("nobody is there", code=ErrorCode.TIMEOUT)
+    error = UPPError("no person is there", code=ErrorCode.TIMEOUT)
     answers = iter([error, None])
 
     def approves(_arguments: object) -> bool:

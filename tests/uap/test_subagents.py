@@ -162,7 +162,7 @@ async def test_the_end_of_a_failed_sub_agent_is_told_and_the_error_is_the_tools(
 
 
 class Breaks(Middleware):
-    """Lets nobody in."""
+    """Refuses every run."""
 
     async def before(self, context: MiddlewareContext) -> MiddlewareContext | None:
         """Refuse."""
@@ -180,7 +180,7 @@ async def test_an_error_without_words_is_told_by_its_name() -> None:
 
 
 async def test_an_error_of_the_inner_model_is_a_result_for_the_outer_one() -> None:
-    """UAP §8.1: a sub-agent is a tool, and the words of its provider are for nobody's answer."""
+    """UAP §8.1: a sub-agent is a tool, and the words of its provider go into no answer."""
     error = UPPError("secret words", code=ErrorCode.RATE_LIMITED)
     broken = agent(model=model([Fail(error)]))
     result = await parent(explorer_tool(broken)).generate("go", START)

@@ -13,7 +13,7 @@ from upp.stream import _WINDOW, EventDelta, text_delta
 
 
 class Endless:
-    """A script without an end that tells whether it was closed."""
+    """A script without an end that records whether it was closed."""
 
     def __init__(self) -> None:
         self.closed = asyncio.Event()

@@ -67,7 +67,7 @@ async def serve(answer: Answer) -> AsyncIterator[WireServer]:
     wire = WireServer(url="")
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # Who connects may leave without asking anything.
+        # A client may connect and leave without a request.
         with closing(writer), suppress(asyncio.IncompleteReadError):
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
             lengths = (
