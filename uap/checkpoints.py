@@ -192,7 +192,7 @@ class _FileCheckpoints:
         return await asyncio.to_thread(self._read, path, CheckpointMetadata)
 
     async def delete(self, session_id: str) -> None:
-        # What cannot be deleted is still there, and who asked has to know.
+        # What cannot be deleted is still there, and the caller has to know.
         with suppress(FileNotFoundError):
             await asyncio.to_thread(shutil.rmtree, self._folder(session_id))
 

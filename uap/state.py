@@ -140,7 +140,7 @@ class AgentState:
 
     @classmethod
     def initial(cls) -> Self:
-        """Return the state of an agent that has heard nothing (UAP §6.2)."""
+        """Return the state of an agent without any messages (UAP §6.2)."""
         return cls(
             id=new_id(),
             messages=(),

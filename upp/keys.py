@@ -74,5 +74,5 @@ _SHOWN = 4
 
 
 def mask_key(key: str) -> str:
-    """Return a key for people who have to tell keys apart: its ends, or nothing of a short one."""
+    """Return a key as shown to people: its ends, to distinguish keys, or nothing of a short one."""
     return f"{key[:_SHOWN]}…{key[-_SHOWN:]}" if len(key) > 2 * _SHOWN else "***"

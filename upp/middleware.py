@@ -98,14 +98,14 @@ class Chain:
         self._middleware = tuple(middleware)
 
     async def begin(self) -> None:
-        """Tell of the start and the request."""
+        """Call `on_start`, then `on_request`."""
         for one in self._middleware:
             await maybe_await(one.on_start(self.context))
         for one in self._middleware:
             await maybe_await(one.on_request(self.context))
 
     async def end(self, turn: Turn) -> Turn:
-        """Tell of the turn; return what the middleware made of it."""
+        """Call the hooks of the end; return what the middleware made of the turn."""
         context = self.context
         context.response, context.end_time = turn, _now()
         if context.streaming:
@@ -118,7 +118,7 @@ class Chain:
         return context.response
 
     async def fail(self, error: Exception) -> None:
-        """Tell of an error."""
+        """Call `on_error`; what a hook raises is logged."""
         self.context.end_time = _now()
         for one in self._middleware:
             try:
@@ -127,7 +127,7 @@ class Chain:
                 _logger.exception("Middleware %s broke in on_error", one.name)
 
     async def abort(self) -> None:
-        """Tell of an abort."""
+        """Call `on_abort`; what a hook raises is logged."""
         self.context.end_time = _now()
         for one in self._middleware:
             try:
@@ -150,12 +150,12 @@ class Chain:
         return events
 
     async def tool_call(self, call: ToolCall) -> None:
-        """Tell of a call before it runs."""
+        """Call `on_tool_call` before the call runs."""
         for one in self._middleware:
             await maybe_await(one.on_tool_call(call, self.context))
 
     async def tool_result(self, execution: ToolExecution) -> None:
-        """Tell what came of a call."""
+        """Call `on_tool_result`, the last middleware first."""
         for one in reversed(self._middleware):
             await maybe_await(one.on_tool_result(execution, self.context))
 

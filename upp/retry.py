@@ -39,7 +39,7 @@ class RetryStrategy:
         return None
 
     def reset(self) -> None:
-        """Hear that a request succeeded."""
+        """Record that a request succeeded."""
 
 
 class NoRetry(RetryStrategy):

@@ -126,7 +126,7 @@ class Steps:
         self.state = self.state.with_message(asked)
 
     async def reason(self, reasoning: str) -> None:
-        """Keep and tell what the model reasoned."""
+        """Keep and emit what the model reasoned."""
         self.state = self.state.with_reasoning(reasoning)
         await call_hook(self._hooks.on_reason, self.number, reasoning)
         await self._tell("reasoning", {"reasoning": reasoning})

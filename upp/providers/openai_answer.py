@@ -78,7 +78,7 @@ class _Usage(msgspec.Struct):
     total_tokens: int | None = None
     prompt_tokens_details: _Details | None = None
     completion_tokens_details: _OutputDetails | None = None
-    # DeepSeek and Moonshot tell of cached tokens here.
+    # DeepSeek and Moonshot report cached tokens here.
     prompt_cache_hit_tokens: int | None = None
     cached_tokens: int | None = None
 
@@ -202,10 +202,10 @@ class CompletionAnswer:
         )
 
     def _place(self, piece: _CallPiece, function: _Function) -> int | None:
-        """Return the call that a piece goes on with; None for a new one."""
+        """Return the call that a piece continues; None for a new one."""
         if piece.index is not None:
             place = self._at_index.get(piece.index)
-            # Some servers number every call 0 and tell them apart by id.
+            # Some servers number every call 0 and distinguish them by id.
             known = "" if place is None else self._calls[place].vendor_id
             return None if piece.id and known and known != piece.id else place
         # Others do not number them: a piece that names nothing new belongs to the last call.
