@@ -65,7 +65,7 @@ class StreamSocket(Socket):
 
 
 async def stream(order: Order) -> None:
-    """Open the sockets, wait for a line, ask on all of them and tell the gaps."""
+    """Open the sockets, wait for a line, ask on all of them and print the gaps."""
     sockets = await open_sockets(order, StreamSocket)
     loop = asyncio.get_running_loop()
     say("open")

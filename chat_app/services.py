@@ -194,7 +194,7 @@ def _message_row(chat: Chat, seq: int, new: NewMessage) -> Message:
 
 
 def layer_messages(append: Append, first_seq: int, *, origin: str = "") -> list[dict[str, Any]]:
-    """Return the layer messages that tell a chat of appended events."""
+    """Return the layer messages that publish appended events to a chat."""
     return [
         fanout.event_message(
             chat_id=append.chat_id,
@@ -209,7 +209,7 @@ def layer_messages(append: Append, first_seq: int, *, origin: str = "") -> list[
 
 
 def append(chat_id: str, events: Sequence[NewEvent], *, at: datetime) -> int:
-    """Append events to one chat, tell its members on commit, and return the first `seq`."""
+    """Append events to one chat, publish them on commit, and return the first `seq`."""
     entry = Append(chat_id=chat_id, events=events, at=at)
     with transaction.atomic():
         (first,) = append_many([entry])

@@ -53,7 +53,7 @@ export class Api {
    * @returns {{done: Promise<object>, abort: () => void}}
    */
   upload(file, onProgress) {
-    // fetch cannot tell how much of the body has gone out.
+    // fetch does not report how much of the body has gone out.
     const request = new XMLHttpRequest();
     const done = new Promise((resolve, reject) => {
       request.open("POST", "/api/v1/contents");

@@ -9,7 +9,7 @@ import "./payment-card.js";
 export class ChatMoney {
   /**
    * @param {import("./message-list.js").MessageList} list
-   * @param {(text: string) => void} say tell the writer something for a moment
+   * @param {(text: string) => void} say shows the writer a text for a moment
    */
   constructor(list, say) {
     this._list = list;
@@ -38,7 +38,7 @@ export class ChatMoney {
     on(window, "focus", () => this._receipts.refresh());
     signal.addEventListener("abort", () => this._receipts.close());
     const priced = ({ sender_id: id }) => chat().participants.some((p) => p.kind === "agent" && p.id === id && p.pricing);
-    // Answers of before may be of an agent that was dearer then; new ones tell their cost.
+    // Answers of before may be of an agent that was dearer then; new ones have their cost.
     this._receipts.open(session.chatId, (entry) => entry.at < since || priced(entry));
     this._show(null);
   }

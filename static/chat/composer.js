@@ -91,7 +91,7 @@ class ChatComposer extends HTMLElement {
     if (!had && this._stop.hidden && document.activeElement === this._stop) this._text.focus();
   }
 
-  /** Tell the writer something for a moment. */
+  /** Show the writer a text for a moment. */
   say(text) {
     clearTimeout(this._noteTimer);
     this._note.hidden = false;

@@ -55,7 +55,7 @@ export class MoneyPart extends HTMLElement {
     return true;
   }
 
-  /** Tell the other parts that something moved. */
+  /** Notify the other parts that money moved. */
   changed() {
     dispatchEvent(new Event("money-changed"));
   }

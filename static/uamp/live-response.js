@@ -81,7 +81,7 @@ export class LiveResponse {
     }
   }
 
-  /** Apply `thinking`: a delta goes on with the last thought, anything else is the whole of it. */
+  /** Apply `thinking`: a delta continues the last thought, anything else is the whole of it. */
   applyThinking({ content, is_delta: isDelta }) {
     const last = this.parts.at(-1);
     if (!isDelta) {
