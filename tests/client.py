@@ -1,6 +1,6 @@
 """A small UAMP client for tests, over real sockets: WebSocket (§13.1) and HTTP + SSE (§13.2).
 
-It adds nothing to what it is told to send but an `event_id`, and shows every frame that comes, in
+It adds nothing to what a test sends but an `event_id`, and shows every frame that comes, in
 order. `Story` is what a client knows after all frames of all its connections.
 """
 

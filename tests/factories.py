@@ -112,7 +112,7 @@ def png(width: int = 2, height: int = 2) -> bytes:
 def content(
     owner: User, data: bytes | None = None, *, mime_type: str = "image/png", filename: str = "a.png"
 ) -> Content:
-    """Return a stored file of a person, a picture unless told otherwise."""
+    """Return a stored file of a person, a picture by default."""
     return contents.store(
         png() if data is None else data,
         mime_type=mime_type,

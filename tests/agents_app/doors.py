@@ -84,7 +84,7 @@ class Media:
 
 @dataclass
 class Context:
-    """A tool's context that keeps what the tool told and wrote."""
+    """A tool's context that keeps what the tool reported and wrote."""
 
     data: bytes = b""
     filename: str = "sales.csv"

@@ -1,4 +1,4 @@
-"""A crude MCP server over stdio, of 2025-06-18, that misbehaves as told; it knows no library.
+"""A crude MCP server over stdio, of 2025-06-18, that misbehaves as configured; it uses no library.
 
 `python tests/agents_app/mcp_crude.py JOURNAL WAY`.
 """

@@ -48,7 +48,7 @@ def add(a: int, b: int) -> int:
 
 @server.tool(annotations=ToolAnnotations(idempotent_hint=True))
 async def slow(context: Context, steps: int = 3, pause: float = 0.05) -> str:
-    """Take some steps, and tell of each."""
+    """Take some steps, and report each."""
     journal("began")
     try:
         for step in range(1, steps + 1):
@@ -69,7 +69,7 @@ async def walk(context: Context, query: str) -> str:
 
 @server.tool()
 async def hint(context: Context) -> str:
-    """Tell of progress without an end."""
+    """Report progress without an end."""
     await context.report_progress(7, None, "seven so far")
     await asyncio.sleep(0.2)
     return "done"
@@ -137,7 +137,7 @@ def odd() -> str:
 
 @server.tool(structured_output=False)
 def secret() -> str:
-    """Tell the secret of the environment."""
+    """Return the secret of the environment."""
     return f"it is {os.environ.get('TOKEN', 'nowhere')}"
 
 

@@ -26,7 +26,7 @@ def picture(width: int = 40, height: int = 20, *, kind: str = "PNG", mode: str =
 
 
 def edited(data: bytes, **arguments: Any) -> tuple[Image.Image, ToolOutcome, Context]:
-    """Run the tool and return the picture that it wrote, what it said and what it told."""
+    """Run the tool and return the picture that it wrote, its result and its progress."""
     context = Context(data=data, filename="holiday.png")
     outcome = edit_picture.run(context, {"content_id": CSV_ID, **arguments})
     assert not outcome.is_error, outcome.result

@@ -1,4 +1,4 @@
-"""MCP servers that fail: what a person is told, what the log has, and what is left behind."""
+"""MCP servers that fail: what a person reads, what the log has, and what is left behind."""
 
 import gzip
 import json
@@ -37,13 +37,13 @@ def journal(tmp_path: Path) -> Path:
 
 
 def failure(source: ToolSource) -> str:
-    """Refresh a source that does not work; returns what a person is told."""
+    """Refresh a source that does not work; returns what a person reads."""
     assert not refresh(source)
     return source.error
 
 
 def failed_call(journal: Path, way: str, **fields: object) -> str:
-    """Call the one tool of a crude server; returns what a person is told."""
+    """Call the one tool of a crude server; returns what a person reads."""
     assert refresh(mcp_sources.program(journal, way=way, **fields))
     tool = find_tool("demo__work")
     assert tool is not None

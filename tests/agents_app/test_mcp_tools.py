@@ -259,7 +259,7 @@ def test_a_tool_that_went_away_is_said_to_be_gone(journal: Path) -> None:
 
 @pytest.fixture
 def told(request: pytest.FixtureRequest, demo: ToolSource, journal: Path) -> Callable[[], int]:
-    """Return how many calls the server was told to cancel."""
+    """Return how many calls the server was asked to cancel."""
     path = journal if demo.transport == "stdio" else request.getfixturevalue("web")[1]
     before = lines(path).count("cancelled")
     return lambda: lines(path).count("cancelled") - before

@@ -1,4 +1,4 @@
-"""A web server for tests: real sockets on 127.0.0.1, and pages that misbehave as told."""
+"""A web server for tests: real sockets on 127.0.0.1, and pages that misbehave as configured."""
 
 from __future__ import annotations
 

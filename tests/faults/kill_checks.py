@@ -86,7 +86,7 @@ def _is_open(call: Row) -> bool:
 
 
 def check_turn(house: House, state: State, asker: Asker, listener: Listener) -> list[str]:
-    """Return what is wrong with one turn: its tools, its text, and what its clients heard."""
+    """Return what is wrong with one turn: its tools, its text, and what its clients received."""
     response = state.responses.get(asker.response_id)
     if response is None:
         return [f"{asker.name}: no response {asker.response_id}"]
@@ -154,7 +154,7 @@ def _check_output(message: Row | None, calls: Sequence[Row], *, completed: bool)
 
 
 def rounds_of(agent: str, calls: Sequence[Row]) -> list[list[str]]:
-    """Return the results of each round of calls, as the agent was told them."""
+    """Return the results of each round of calls, as the agent received them."""
     results = {(row["name"], 0): row["result"] for row in calls}
     rounds: list[list[str]] = []
     while names := said_in_round(agent, len(rounds), rounds[-1] if rounds else [])[1]:

@@ -1,6 +1,6 @@
 """The clients of the kill matrix: they lose their server, come back, and go on.
 
-One asks and answers tool calls, another only listens to the chat. Whatever they hear goes into a
+One asks and answers tool calls, another only reads the chat. Whatever they receive goes into a
 `Story`, which fails on a gap in a text and on a durable event that is told twice.
 """
 
@@ -106,7 +106,7 @@ class Client(threading.Thread):
 
 
 class Asker(Client):
-    """It asks once, under the same ids until that was heard, and answers what it is asked."""
+    """It asks once, under the same ids until that arrives, and answers what it is asked."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class Asker(Client):
 
 
 class Listener(Client):
-    """It hears the whole chat, until the asker has heard the end and the log is told."""
+    """It reads the whole chat, until the asker has the end and the log has been sent."""
 
     def __init__(self, house: House, first: int, asker: Asker) -> None:
         super().__init__(house, first, name=f"listener of {asker.tag}")

@@ -122,7 +122,7 @@ class Killer:
         self._thread = threading.Thread(target=self._run, name="killer", daemon=True)
 
     def watch(self, asker: Asker, frame: Frame) -> None:
-        """Look at what the first asker hears."""
+        """Look at what the first asker receives."""
         if asker is not self._first:
             return
         if frame["type"] == "response.created":

@@ -58,7 +58,7 @@ def rows(cluster: Cluster, sql: LiteralString, *values: str) -> list[tuple[Any, 
 
 
 def given(agent: str, journal: Path, *, steps: int) -> str:
-    """Return what the first agent is told: have another one use the tool `steps`."""
+    """Return what the first agent is asked: have another one use the tool `steps`."""
     arguments = {"steps": steps, "pause": 0.1, "journal": str(journal)}
     task = order(call="steps", arguments=arguments)
     return f"@boss {order(call='delegate', arguments={'agent': agent, 'task': task})}"

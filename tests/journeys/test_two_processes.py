@@ -1,6 +1,6 @@
 """Two server processes and a worker on one PostgreSQL and one Redis, without sticky sessions.
 
-What is asked for on one process is heard, stopped, answered and taken over on the other.
+What is asked for on one process is received, stopped, answered and taken over on the other.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ class Conservation(RuleBasedStateMachine):
 
     @rule(payment=st.integers(min_value=0, max_value=5))
     def top_up(self, payment: int) -> None:
-        """Credit a payment; one that is told of again under another key changes nothing."""
+        """Credit a payment; one that is reported again under another key changes nothing."""
         who, amount = payment % 3, payment * 7 + 40
         key = self.key()
         outcome = self.do(

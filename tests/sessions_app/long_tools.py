@@ -158,7 +158,7 @@ def odd_result(how: str) -> object:
 
 @tool
 def threads(context: ToolContext, count: int) -> str:
-    """Tell progress from many threads."""
+    """Report progress from many threads."""
 
     def work(number: int) -> None:
         for step in range(20):
@@ -185,7 +185,7 @@ def count_calls() -> int:
 
 @tool
 def whoami() -> str:
-    """Tell the process and its group."""
+    """Return the ids of the process and its group."""
     return f"{os.getpid()} {os.getpgid(0)}"
 
 

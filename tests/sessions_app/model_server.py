@@ -1,4 +1,4 @@
-"""A model provider on a socket of its own, that plays what it is told and keeps what it was sent.
+"""A model provider on a socket of its own, that plays its script and keeps what it was sent.
 
 It speaks the Chat Completions stream: each answer is a list of choices' deltas, or an HTTP error.
 """

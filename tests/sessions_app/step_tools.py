@@ -28,7 +28,7 @@ def note(journal: str) -> str:
 
 
 async def noter(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
-    """Note something in the first step, and tell it slowly in the second."""
+    """Note something in the first step, and stream text in the second."""
     if not isinstance(request.messages[-1], ToolResultMessage):
         yield Text(FIRST)
         yield Call(name="note", arguments={"journal": asked_text(agent, request)})

@@ -1,4 +1,4 @@
-"""An agent that does what it is told in JSON, and the long tools that it is told to use."""
+"""An agent that follows orders in JSON, and the long tools that they name."""
 
 from __future__ import annotations
 

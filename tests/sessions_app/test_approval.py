@@ -67,7 +67,7 @@ def asker(name: str = "asker", **fields: Any) -> Agent:
 
 
 def task(journal: Path) -> str:
-    """Return what the agent is told: one step."""
+    """Return the agent's order: one step."""
     steps = {"steps": 1, "pause": 0, "journal": str(journal)}
     return order(call="steps", arguments=steps)
 
@@ -78,7 +78,7 @@ def asked_of(client: UampClient) -> Frame:
 
 
 def approve(client: UampClient, question: Frame, **fields: Any) -> str:
-    """Answer a question; allow it unless told otherwise."""
+    """Answer a question; allow it by default."""
     answer = {"call_id": question["call_id"], "response_id": question["response_id"]}
     return client.send("tool.approve", **{**answer, **fields})
 

@@ -180,7 +180,7 @@ def test_a_later_turn_of_a_session_is_paid_anew_when_its_token_is_used_up(
 def test_a_batch_ends_where_somebody_has_to_top_up(
     web: httpx.Client, agent: Agent, token: str, settings: Settings
 ) -> None:
-    """The answer of the first request asks for more; the next one pays and hears the rest."""
+    """The answer of the first request asks for more; the next one pays and receives the rest."""
     settings.UAMP_RESERVE_TOKENS = 10
     agent.options = {"script": "slow"}
     agent.pricing = {"output_per_1k": "10"}

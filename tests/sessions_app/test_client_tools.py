@@ -89,7 +89,7 @@ def test_what_the_server_did_besides_comes_back_with_the_history(
         names = {made["id"]: made["function"]["name"] for made in told["tool_calls"]}
         found = {names.pop(result["tool_call_id"]): result["content"] for result in results}
         assert (found, names) == ({"weigh": "5 grams", "search": "rain"}, {})
-        # No other caller is told what an answer said, even with the ids of its calls.
+        # No other caller receives what an answer said, even with the ids of its calls.
         stranger = dial(bob)
         stranger.create_session(agent="model")
         turn(stranger, history)

@@ -224,7 +224,7 @@ def test_a_receipt_says_what_an_answer_passed_on_cost(
 def test_a_batch_ends_where_delegated_work_has_to_be_paid(
     web: httpx.Client, alice: Person, paid: Agent
 ) -> None:
-    """The next batch pays and hears the rest, as when the answer itself has to be paid."""
+    """The next batch pays and receives the rest, as when the answer itself has to be paid."""
     rich(alice)
     turn = [
         new_event("session.create", uamp_version="1.0", session={}, agent="boss"),

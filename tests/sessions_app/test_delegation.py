@@ -40,7 +40,7 @@ def _tools(settings: Settings) -> None:
 
 
 def doer(name: str, *delegates: str, tools: tuple[str, ...] = (), **fields: Any) -> Agent:
-    """Make an agent that does what it is told in JSON."""
+    """Make an agent that follows orders in JSON."""
     defaults: dict[str, Any] = {"is_public": True, "options": {"script": "doer"}}
     return Agent.objects.create(
         name=name, delegates=list(delegates), tools=list(tools), **{**defaults, **fields}
@@ -232,7 +232,7 @@ def test_an_order_that_does_not_fit_is_told(
     assert problem in heard
 
 
-# --- What is told meanwhile ---
+# --- Progress meanwhile ---
 
 
 @pytest.mark.parametrize("is_forwarded", [True, False])

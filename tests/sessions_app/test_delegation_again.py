@@ -82,7 +82,7 @@ async def test_an_order_that_is_given_again_is_the_same_order(process: Process) 
 async def test_the_last_words_of_the_other_agent_are_told_before_its_result(
     process: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its end is written before all is cleared away after it, and the one who waits goes on."""
+    """Its end is written before all is cleared away after it, and the waiting response resumes."""
     del process
     # Nothing but the end itself reaches them.
     monkeypatch.setattr(delegation, "TELL_SECONDS", 60.0)

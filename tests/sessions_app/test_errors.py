@@ -570,7 +570,7 @@ def test_a_provider_that_fails_in_mid_answer_leaves_one_error_and_its_text(scene
     assert types == ["message.created", "response.created", "response.error", "message.created"]
 
 
-# Told when its time comes, not in answer to a frame.
+# Sent when its time comes, not in answer to a frame.
 UNASKED = {ErrorCode.TOKEN_EXPIRING}
 SHOWN_ELSEWHERE = {
     ErrorCode.UNAVAILABLE: "errors: a_storage_that_is_away_is_said_and_nothing_is_kept",

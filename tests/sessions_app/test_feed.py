@@ -70,7 +70,7 @@ class World:
     # --- What happens ---
 
     def append(self, event: ev.Event, response_id: str = "") -> None:
-        """Write a durable event, and tell of it."""
+        """Write a durable event, and publish it."""
         payload = uamp.to_dict(
             uamp.decode(
                 uamp.encode(event, event_id=new_event_id(), timestamp=now_ms()), sender="server"
@@ -160,7 +160,7 @@ class Reader:
         self.story.take(said)
 
     def hear(self, told: Told, *, from_the_group: bool = True) -> None:
-        """Hear what was told; straight from a runner, text comes encoded too."""
+        """Take what was published; straight from a runner, text comes encoded too."""
         kind, fields = told
         if kind == "event":
             finish(self.feed.event(*fields))
@@ -176,7 +176,7 @@ class Reader:
 
 
 def replayed(world: World, *, cursor: int) -> Reader:
-    """Return a reader that hears nothing live but reads everything."""
+    """Return a reader that receives nothing live but reads everything."""
     reader = Reader(world, cursor=cursor)
     reader.join()
     return reader
@@ -201,7 +201,7 @@ happenings = st.one_of(
 
 
 class Play:
-    """Lets things happen: readers come, hear pieces in any order, and are checked at the end."""
+    """Lets things happen: readers come, receive pieces in any order, and are checked at the end."""
 
     def __init__(self) -> None:
         self.world = World()

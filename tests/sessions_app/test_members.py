@@ -1,4 +1,4 @@
-"""Members of a chat hear the same, strangers hear nothing (UAMP §7.1, §7.3)."""
+"""Members of a chat receive the same, strangers nothing (UAMP §7.1, §7.3)."""
 
 import random
 from typing import Any
@@ -51,7 +51,7 @@ def joined(dial: Dial, who: Person, chat: Chat) -> UampClient:
 
 
 def meeting(dial: Dial, chat: Chat, *people: Person) -> list[UampClient]:
-    """Return a socket of each person, who have all heard that the others came."""
+    """Return a socket of each person; all have received that the others came."""
     clients = [joined(dial, who, chat) for who in people]
     for number, client in enumerate(clients, start=1):
         client.expect(*["presence.online"] * (len(clients) - number))
@@ -59,7 +59,7 @@ def meeting(dial: Dial, chat: Chat, *people: Person) -> list[UampClient]:
 
 
 def heard(client: UampClient) -> list[Frame]:
-    """Return what is heard up to the agent's message, which comes last of a turn."""
+    """Return what arrives up to the agent's message, which comes last of a turn."""
     frames: list[Frame] = []
     while not frames or frames[-1].get("message", {}).get("role") != "assistant":
         frames += client.until("message.created")
@@ -140,7 +140,7 @@ def test_typing_is_told_to_the_others_only(
     told = reader.expect("presence.typing")
     assert (told["user_id"], told["username"]) == (str(alice.user.pk), "alice")
     assert (told["is_typing"], told["chat_id"]) == (True, chat.pk)
-    # Once in three seconds is enough; the end is always told.
+    # Once in three seconds is enough; the end is always sent.
     writer.send("input.typing", is_typing=True)
     writer.send("input.typing", is_typing=False)
     assert reader.expect("presence.typing")["is_typing"] is False
@@ -256,7 +256,7 @@ def test_who_leaves_hears_nothing_more(dial: Dial, alice: Person, bob: Person, c
     leaving.ask("Am I still here?")
     assert leaving.expect("session.error")["error"]["code"] == "session_required"
     assert not Message.objects.filter(content="Am I still here?").exists()
-    # Taken back, a new session hears the chat again.
+    # Taken back, a new session receives the chat again.
     add_participant(chat_id=chat.pk, added_by=alice.user, user=bob.user)
     staying.expect("participant.joined")
     again = joined(dial, bob, chat)

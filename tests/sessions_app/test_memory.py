@@ -52,7 +52,7 @@ async def answered(process: Process, session: OpenSession, number: int) -> list[
 
 
 async def until_idle(process: Process) -> None:
-    """Wait until the process carries no run, and the loop has let go of their tasks."""
+    """Wait until the process carries no run, and the loop has released their tasks."""
     for _ in range(1000):
         await asyncio.sleep(0)
         if not process.runs:

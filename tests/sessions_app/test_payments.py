@@ -68,7 +68,7 @@ def earned(agent: Agent) -> str:
 
 
 def types(frames: list[Frame]) -> list[str]:
-    """Return the types of frames, a run of deltas as one; what was used is told in between."""
+    """Return the types of frames, a run of deltas as one; the usage is sent in between."""
     found: list[str] = []
     for frame in frames:
         if frame["type"] != "usage.delta" and not (

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Log:
-    """A feed.Source: a chat of messages and one running answer; it fails as often as it is told."""
+    """A feed.Source: a chat of messages and one running answer; it fails as often as configured."""
 
     length: int
     failures: int = 0

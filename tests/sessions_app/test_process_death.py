@@ -188,7 +188,7 @@ def test_a_response_whose_process_was_killed_ends_once_with_its_text(killable: S
     assert again.during(0.5) == []
     ((status, text),) = killable.query("SELECT status, text FROM sessions_app_response")
     assert status == "failed"
-    # At most one flush behind what was heard; a prefix of what would have been said.
+    # At most one flush behind what arrived; a prefix of what would have been said.
     assert COUNTED.startswith(text)
     assert len(text.split()) >= len(text_of(heard).split()) - 3
     assert killable.query(
@@ -309,7 +309,7 @@ def test_a_response_goes_on_from_its_checkpoint(killable: Server, tmp_path: Path
         "tool_result",
         "text",
     ]
-    # What was heard adds up to the output, and the tool ran once.
+    # What arrived adds up to the output, and the tool ran once.
     story = Story(after=begun["seq"]).take_all(frames)
     assert story.texts == {begun["response_id"]: output_text(done)}
     assert journal.read_text() == "noted\n"

@@ -1,4 +1,4 @@
-"""Responses that a dead process left behind: who stays where they are, who goes on, who ends."""
+"""Responses that a dead process left behind: which stay where they are, which resume, which end."""
 
 from __future__ import annotations
 

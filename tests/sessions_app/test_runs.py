@@ -54,11 +54,11 @@ class Hearer:
     frames: list[str] = field(default_factory=list)
     is_over: asyncio.Event = field(default_factory=asyncio.Event)
     news: asyncio.Event = field(default_factory=asyncio.Event)
-    # The kinds of what is heard before the end.
+    # The kinds of frames before the end.
     order: list[str] = field(default_factory=list)
 
     async def until(self, holds: Callable[[], object]) -> None:
-        """Wait for what is heard to make something true."""
+        """Wait until the received frames make something true."""
         async with asyncio.timeout(WAIT_SECONDS):
             while not holds():
                 self.news.clear()
@@ -210,7 +210,7 @@ async def test_text_that_waits_is_told_before_what_comes_after_it(
     answer = "I thought about it. You asked: one two three"
     assert "".join(hearer.texts) == answer
     assert len(hearer.texts) == 2
-    # The usage is told after all of the text.
+    # The usage is sent after all of the text.
     assert run.builder.text == answer
     assert hearer.order[-2:] == ["text", "frame"]
 

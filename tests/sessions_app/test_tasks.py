@@ -127,7 +127,7 @@ def claimed(call: ToolCall) -> Claim:
 
 @contextmanager
 def hearing(call: ToolCall) -> Iterator[list[dict[str, Any]]]:
-    """Collect what the chat of a call and the processes are told."""
+    """Collect what is sent to the chat of a call and to the processes."""
     heard: list[dict[str, Any]] = []
     ready = threading.Event()
     stop = asyncio.Event()

@@ -337,7 +337,7 @@ def test_a_key_is_taken_in_each_place(dial: Dial, alice: Person, place: str) -> 
     created = client.create_session(agent="echo", session=session, **fields)
     row = Session.objects.get()
     assert row.user == alice.user
-    # A key is not told again, and not kept.
+    # A key is not sent again, and not kept.
     assert alice.key not in json.dumps(created) + json.dumps(row.config)
 
 

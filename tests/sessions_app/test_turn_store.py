@@ -203,7 +203,7 @@ def test_a_turn_with_nul_fails_alone(bodies: Bodies) -> None:
 
 
 def losing_one_answer(write: Callable[[Sequence[Any]], list[Any]]) -> Callable[[Any], list[Any]]:
-    """Return the same write, whose first commit is not heard of."""
+    """Return the same write, whose first commit is not acknowledged."""
     lost: list[bool] = []
 
     def write_and_lose(turns: Sequence[Any]) -> list[Any]:

@@ -17,18 +17,18 @@ from uamp.examples import EXAMPLES
 
 @dataclass
 class Pair:
-    """Both ends of one connection; each says what the other then hears."""
+    """Both ends of one connection; each sends what the other then receives."""
 
     client: Connection = field(default_factory=lambda: Connection("client"))
     server: Connection = field(default_factory=lambda: Connection("server"))
     ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def ask(self, event: uamp.Event, **options: Any) -> uamp.Event:
-        """Send from the client; return what the server hears."""
+        """Send from the client; return what the server receives."""
         return self._pass(self.client, self.server, event, **options)
 
     def answer(self, event: uamp.Event, **options: Any) -> uamp.Event:
-        """Send from the server; return what the client hears."""
+        """Send from the server; return what the client receives."""
         return self._pass(self.server, self.client, event, **options)
 
     def _pass(

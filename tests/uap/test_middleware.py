@@ -18,7 +18,7 @@ DOWN = UPPError("down", code=ErrorCode.PROVIDER_ERROR)
 
 
 class Told(Middleware):
-    """Notes what it is told."""
+    """Notes the calls of its hooks."""
 
     def __init__(self, name: str, log: list[str]) -> None:
         self.name = name
