@@ -1,6 +1,7 @@
 """Reading the environment: a value that cannot be used is refused at the start, with its name.
 
-A variable that is not set has its default; so has a number, a choice or an amount that is empty.
+A variable that is not set has its default; so has a number, a choice, an amount, a switch or a
+folder that is empty.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import math
 import os
 from decimal import Decimal, InvalidOperation
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import dj_database_url
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 # Above these nothing is meant, and sums of times leave the calendar.
 _INTEGER_MOST: Final = 10**15
 _SECONDS_MOST: Final = 10**9
+_ON: Final = ("1", "true", "yes", "on")
+_OFF: Final = ("0", "false", "no", "off")
 
 
 def integer(name: str, default: int, *, least: int = 0, most: int = _INTEGER_MOST) -> int:
@@ -68,6 +72,27 @@ def choice(name: str, default: str, choices: Sequence[str]) -> str:
     raise _refused(name, text, f"one of {', '.join(choices)}")
 
 
+def switch(name: str, default: str) -> bool:
+    """Return whether something is on; raises ImproperlyConfigured for a word that says neither."""
+    text = os.environ.get(name) or default
+    word = text.strip().casefold()
+    if word not in (*_ON, *_OFF):
+        raise _refused(name, text, f"one of {', '.join(_ON)} (on) or {', '.join(_OFF)} (off)")
+    return word in _ON
+
+
+def folder(name: str, default: Path) -> Path:
+    """Return a folder that can be written to, and make it (0700) where it is missing."""
+    path = Path(os.environ.get(name) or default).resolve()
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise _refused(name, str(path), f"a folder ({error.strerror})") from None
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise _refused(name, str(path), "a folder that this user can write to")
+    return path
+
+
 def items(name: str, default: str = "") -> list[str]:
     """Return what commas separate, without empty items."""
     return [item for part in os.environ.get(name, default).split(",") if (item := part.strip())]
@@ -98,13 +123,14 @@ def json_object(name: str) -> dict[str, Any]:
 
 
 def database(name: str, **options: Any) -> dict[str, Any]:
-    """Return the database that a URL names. The URL has a password: it is not shown."""
+    """Return the PostgreSQL that a URL names. The URL has a password: it is not shown."""
     try:
-        return dict(dj_database_url.parse(os.environ[name], **options))
+        found = dict(dj_database_url.parse(os.environ[name], **options))
     except (ValueError, dj_database_url.UnknownSchemeError):
-        raise ImproperlyConfigured(
-            f"{name} has to be as postgres://user:password@host:5432/name."
-        ) from None
+        found = {}
+    if found.get("ENGINE") != "django.db.backends.postgresql":
+        raise ImproperlyConfigured(f"{name} has to be as postgres://user:password@host:5432/name.")
+    return found
 
 
 def _refused(name: str, text: str, wanted: str) -> ImproperlyConfigured:

@@ -16,25 +16,26 @@ from uamp_project.environment import (
     amount,
     choice,
     database,
+    folder,
     integer,
     items,
     json_object,
     networks,
     number,
+    switch,
 )
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-DATA_DIR = Path(os.environ.get("DATA_DIR", BASE_DIR / "var")).resolve()
 # What the server writes is its user's alone, from the first byte on: the database and its journals,
 # contents, keys, sockets. A folder that was there before is closed to others, too.
 os.umask(0o077)
-DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
+DATA_DIR = folder("DATA_DIR", BASE_DIR / "var")
 if DATA_DIR.stat().st_mode & 0o077:
     # The folder of another user cannot be changed: the system check W011 says so.
     with contextlib.suppress(PermissionError):
         DATA_DIR.chmod(0o700)
 
-DEBUG = os.environ.get("DEBUG", "") == "1"
+DEBUG = switch("DEBUG", "0")
 REDIS_URL = os.environ.get("REDIS_URL", "")
 REDIS_PREFIX = os.environ.get("REDIS_PREFIX", "uamp")
 DATABASE_URL = os.environ.get("DATABASE_URL", "")
@@ -144,8 +145,7 @@ def _database() -> dict[str, Any]:
             },
         }
     config: dict[str, Any] = database("DATABASE_URL", conn_max_age=0)
-    if config["ENGINE"] == "django.db.backends.postgresql":
-        config["ENGINE"] = "uamp_project.postgresql"
+    config["ENGINE"] = "uamp_project.postgresql"
     config["OPTIONS"] = {
         **config.get("OPTIONS", {}),
         "connect_timeout": 5,
@@ -275,7 +275,7 @@ AXES_RESET_ON_SUCCESS = True
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_DISABLE_ACCESS_LOG = True
 AXES_VERBOSE = False
-HTTPS = os.environ.get("HTTPS", "") == "1"
+HTTPS = switch("HTTPS", "0")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_NAME = "__Host-sessionid" if HTTPS else "sessionid"
 SESSION_COOKIE_SAMESITE = "Lax"
@@ -353,9 +353,9 @@ UAMP_STRIPE_KEY = os.environ.get("UAMP_STRIPE_KEY", "")
 UAMP_STRIPE_WEBHOOK_SECRET = os.environ.get("UAMP_STRIPE_WEBHOOK_SECRET", "")
 UAMP_STRIPE_API = os.environ.get("UAMP_STRIPE_API", "")
 # Agents that are marked public may be used without signing in.
-UAMP_ALLOW_ANONYMOUS = os.environ.get("UAMP_ALLOW_ANONYMOUS", "1") == "1"
+UAMP_ALLOW_ANONYMOUS = switch("UAMP_ALLOW_ANONYMOUS", "1")
 # Those of them for which a model answers without a price, too: the operator's key pays for it.
-UAMP_ANONYMOUS_MODELS = os.environ.get("UAMP_ANONYMOUS_MODELS", "") == "1"
+UAMP_ANONYMOUS_MODELS = switch("UAMP_ANONYMOUS_MODELS", "0")
 # Tools that agents of this server may be given, as dotted paths to ServerTool objects.
 UAMP_SERVER_TOOLS = [
     "agents_app.csv_report.csv_report",
@@ -406,7 +406,7 @@ UAMP_AP2 = json_object("UAMP_AP2")
 # How often work is passed on from agent to agent.
 UAMP_DELEGATE_DEPTH = integer("UAMP_DELEGATE_DEPTH", 3)
 # Whether who waits for another agent reads its thoughts too (UAMP §6.13).
-DELEGATE_FORWARD_THINKING = os.environ.get("DELEGATE_FORWARD_THINKING", "1") != "0"
+DELEGATE_FORWARD_THINKING = switch("DELEGATE_FORWARD_THINKING", "1")
 # A long tool that takes longer is ended, counted from its first start.
 UAMP_TOOL_SECONDS = number("UAMP_TOOL_SECONDS", 600)
 # A trial of an agent in the admin: how long it may take, and how many a person may ask for.

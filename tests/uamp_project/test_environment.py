@@ -33,6 +33,14 @@ def choice() -> Any:
     return environment.choice("X", "usage", MODES)
 
 
+def on() -> Any:
+    return environment.switch("X", "1")
+
+
+def off() -> Any:
+    return environment.switch("X", "0")
+
+
 def networks() -> Any:
     return environment.networks("X")
 
@@ -57,6 +65,10 @@ def database() -> Any:
         (amount, "99.50", "99.50"),
         (choice, "", "usage"),
         (choice, "FULL", "full"),
+        (on, "", True),
+        (off, "", False),
+        *((off, text, True) for text in ("1", "true", "Yes", "ON", " on ")),
+        *((on, text, False) for text in ("0", "FALSE", "no", "Off")),
         (networks, "", []),
         (networks, "10.0.0.0/8, ::1,,unix", ["10.0.0.0/8", "::1", "unix"]),
         (json_object, "", {}),
@@ -80,6 +92,7 @@ def test_what_can_be_used_is_read(
         *((number, text, "from 0 to") for text in ("abc", "-1", "nan", "inf", "1e400", "2e9")),
         *((amount, text, "an amount") for text in ("abc", "-1", "NaN", "Infinity")),
         (choice, "half", "one of usage, none, full"),
+        *((off, text, "one of 1, true, yes, on (on) or 0,") for text in ("2", "y", "enabled")),
         *((networks, text, "a network") for text in ("10.0.0.0/99", "proxy.local")),
         *((json_object, text, "a JSON object") for text in ("{", "[]", "7")),
     ],
@@ -94,7 +107,16 @@ def test_what_cannot_is_refused_with_name_value_and_what_it_has_to_be(
     assert wanted in str(refused.value)
 
 
-@pytest.mark.parametrize("url", ["nonsense", "nosql://me:s3cret@host/name", "postgres://h:port/x"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "nonsense",
+        "nosql://me:s3cret@host/name",
+        "mysql://me:s3cret@host/name",
+        "sqlite:////tmp/x",
+        "postgres://h:port/x",
+    ],
+)
 def test_the_address_of_a_database_is_not_shown(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("X", url)
     with pytest.raises(ImproperlyConfigured, match="X has to be as postgres://") as refused:
@@ -107,6 +129,9 @@ def test_the_address_of_a_database_is_not_shown(url: str, monkeypatch: pytest.Mo
     [
         ({"UAMP_GRACE_SECONDS": "abc"}, "UAMP_GRACE_SECONDS is 'abc': it has to be a number"),
         ({"PORT": "abc"}, "PORT is 'abc': it has to be a whole number from 0 to 65535."),
+        ({"HTTPS": "sure"}, "HTTPS is 'sure': it has to be one of 1, true, yes, on (on)"),
+        ({"DATABASE_URL": "mysql://x"}, "DATABASE_URL has to be as postgres://"),
+        ({"DATA_DIR": "/dev/null/x"}, "DATA_DIR is '/dev/null/x': it has to be a folder (Not a"),
         ({"PORT": "70000"}, "PORT is '70000': it has to be a whole number from 0 to 65535."),
     ],
 )

@@ -11,7 +11,9 @@ ROOMS = ("uamp_project", "sessions_app", "chat_app", "payments_app", "agents_app
 # Django's own, and the name of a variable that a row of an agent chooses.
 NOT_OURS = {"DJANGO_SETTINGS_MODULE"}
 # Of uamp_project.environment; `database` is asked for what was read already.
-READERS = {"amount", "choice", "integer", "items", "json_object", "networks", "number"}
+READERS = {
+    "amount", "choice", "folder", "integer", "items", "json_object", "networks", "number", "switch",
+}  # fmt: skip
 
 
 def page_rows(heading: str) -> dict[str, str]:
@@ -84,3 +86,11 @@ def test_the_page_has_every_variable_with_its_default() -> None:
 
 def test_the_page_has_every_limit_with_its_default() -> None:
     assert page_rows("limits") == {name: str(default) for name, default, _ in limit_table()}
+
+
+def test_what_is_turned_on_or_off_is_read_by_switch() -> None:
+    for room in ROOMS:
+        for path in (ROOT / room).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Compare):
+                    assert "environ" not in ast.dump(node.left), f"{path}: line {node.lineno}"
