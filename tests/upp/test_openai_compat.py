@@ -27,6 +27,7 @@ from upp import (
     llm,
 )
 from upp.providers import sse, transport
+from upp.providers.failures import Failures
 from upp.providers.openai_compat import OpenAICompatProvider
 
 KEY = "sk-secret"
@@ -436,11 +437,31 @@ async def test_a_connection_that_breaks_is_a_network_error() -> None:
 
 
 async def test_nobody_listening_is_a_network_error() -> None:
-    provider = OpenAICompatProvider(base_url="http://127.0.0.1:9")
+    provider = OpenAICompatProvider(base_url="http://me:s3cret@127.0.0.1:9/v1/s3cret")
     with pytest.raises(UPPError) as caught:
         await llm(model=provider("m1")).generate([], "hi")
     await provider.aclose()
     assert caught.value.code == ErrorCode.NETWORK_ERROR
+    assert caught.value.message.startswith(
+        "The connection to the server at http://127.0.0.1:9 failed: ConnectError("
+    )
+    assert "s3cret" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("url", "named"),
+    [
+        ("https://models.example/v1?key=s3cret", " at https://models.example:443 failed"),
+        ("http://[::1]:11434/v1", " at http://[::1]:11434 failed"),
+        ("http://models.example:port/", "The connection to the server failed"),
+    ],
+)
+def test_a_failed_connection_names_the_server_and_nothing_secret(url: str, named: str) -> None:
+    failures = Failures(provider="p", url=url)
+    with pytest.raises(UPPError) as caught, failures.translated():
+        raise httpx.ConnectError("refused")
+    assert named in caught.value.message
+    assert "s3cret" not in caught.value.message
 
 
 async def test_silence_is_a_timeout() -> None:

@@ -62,10 +62,11 @@ _LINES = (b":", b"data", b"event", b"id", b"retry")
 
 @dataclass(frozen=True, kw_only=True)
 class Failures:
-    """Makes the errors of one request."""
+    """Makes the errors of one request; `url` is where it goes."""
 
     provider: str
     key: str | None = field(default=None, repr=False)
+    url: str = field(default="", repr=False)
 
     def error(
         self,
@@ -126,21 +127,34 @@ class Failures:
         try:
             yield
         except httpx.TimeoutException as error:
-            message, code = f"The server was silent too long: {error!r}", ErrorCode.TIMEOUT
-            raise self.error(message, code) from error
+            message = f"The server{_at(self.url)} was silent too long: {error!r}"
+            raise self.error(message, ErrorCode.TIMEOUT) from error
         except (httpx.LocalProtocolError, UnicodeEncodeError):
             # Their messages hold the header, and headers hold keys.
             message = "A header of the request has characters that no header may have."
             raise self.error(message, ErrorCode.INVALID_REQUEST) from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            message, code = f"The connection failed: {error!r}", ErrorCode.NETWORK_ERROR
-            raise self.error(message, code) from error
+            message = f"The connection to the server{_at(self.url)} failed: {error!r}"
+            raise self.error(message, ErrorCode.NETWORK_ERROR) from error
         except EventTooLongError as error:
             message = "The server sent an event without an end."
             raise self.error(message, ErrorCode.INVALID_RESPONSE) from error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             message = f"The server sent no piece of an answer: {error}"
             raise self.error(message, ErrorCode.INVALID_RESPONSE) from error
+
+
+def _at(url: str) -> str:
+    """Return ` at <scheme>://<host>:<port>`: the rest of an address may hold a key."""
+    try:
+        read = httpx.URL(url)
+    except httpx.InvalidURL:
+        return ""
+    if not read.host:
+        return ""
+    host = f"[{read.host}]" if ":" in read.host else read.host
+    port = read.port or {"http": 80, "https": 443}.get(read.scheme)
+    return f" at {read.scheme}://{host}" + (f":{port}" if port else "")
 
 
 def _read(facts: Any) -> tuple[str, list[str], float | None]:

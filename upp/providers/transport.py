@@ -202,8 +202,8 @@ class HttpModel:
     ) -> AsyncGenerator[StreamEvent | LLMResponse, None]:
         server = self.server
         config, key = await server.connection(request.config)
-        failures = Failures(provider=server.name, key=key)
         post = server.post(self.model_id, request, config, key)
+        failures = Failures(provider=server.name, key=key, url=post.url)
         answer = server.answer(request, failures)
         began = False
         with failures.translated():
