@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
 
 KEY_USED_RESOLUTION: Final = timedelta(minutes=5)
+_NOT_KNOWN: Final = (
+    "The token is not known here, or was revoked. Check that it was copied whole, or make a new one"
+    " on /account."
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -216,7 +220,7 @@ def verify_token(token: str) -> Principal:
     """Return whose API key this is; raises AuthenticationError (synchronous)."""
     if not token.isascii() or not token.isprintable():
         # No key has such characters, and not every database takes them in a question.
-        raise AuthenticationError("The token is not known here. Check that it was copied whole.")
+        raise AuthenticationError(_NOT_KNOWN)
     prefix, sha256 = ApiKey.split_secret(token)
     key = ApiKey.objects.select_related("user").filter(prefix=prefix).first()
     now = timezone.now()
@@ -226,7 +230,7 @@ def verify_token(token: str) -> Principal:
         or key.revoked_at is not None
         or not key.user.is_active
     ):
-        raise AuthenticationError("The token is not known here. Check that it was copied whole.")
+        raise AuthenticationError(_NOT_KNOWN)
     if key.expires_at is not None and key.expires_at <= now:
         raise AuthenticationError("The token has expired. Use a new one.", code="token_expired")
     # A write per request would make every read a write.

@@ -189,12 +189,18 @@ class Connection:
                 raise self._refusal(event, ErrorCode.UNKNOWN_SESSION, "no such session here")
             return event.session_id
         if not self._sessions:
-            raise self._refusal(event, ErrorCode.SESSION_REQUIRED, "session.create comes first")
+            raise self._refusal(
+                event,
+                ErrorCode.SESSION_REQUIRED,
+                "Send session.create first, or name a session of yours in session_id.",
+            )
         if isinstance(event, SessionUpdate):
             return None
         if len(self._sessions) > 1:
             raise self._refusal(
-                event, ErrorCode.SESSION_REQUIRED, "several sessions are open: name one"
+                event,
+                ErrorCode.SESSION_REQUIRED,
+                "Several sessions are open: name one of them in session_id.",
             )
         return next(iter(self._sessions))
 

@@ -367,6 +367,8 @@ def test_a_key_that_has_ended_is_not_taken(web: httpx.Client, alice: Person, end
     answer = web.post("/uamp", json=[{"type": "ping"}], headers=alice.headers)
     assert answer.status_code == 401
     assert answer.json()["code"] == ("token_expired" if end == "expired" else "unauthorized")
+    told = "has expired" if end == "expired" else "or was revoked"
+    assert told in answer.json()["detail"]
 
 
 def cookie_of(who: Person) -> str:
