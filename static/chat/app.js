@@ -112,7 +112,8 @@ class ChatApp extends HTMLElement {
     if (!isWide.matches && !this._members.hidden) {
       if (this._members.contains(document.activeElement)) this._view.querySelector(".members-button")?.focus();
       this._membersWanted = false;
-    } else if (isNarrow.matches && this._chatId) this._sidebarOpen = false;
+    } else if (this._view.escape(event)) return;
+    else if (isNarrow.matches && this._chatId) this._sidebarOpen = false;
     this._layOut();
   }
 }

@@ -80,6 +80,7 @@ class ChatView extends HTMLElement {
     this._list.addEventListener("bottom", () => this._markRead());
     this._list.addEventListener("ask-again", (e) => this._composer.write(e.detail));
     this._list.addEventListener("decide", (e) => this._decide(e.detail));
+    this._list.addEventListener("stop-answer", (e) => this._stopAnswer(e.detail));
     this.replaceChildren(this._head, this._list, this._typing, this._composer);
     this._money = new ChatMoney(this._list, (text) => this._composer.say(text));
   }
@@ -152,6 +153,8 @@ class ChatView extends HTMLElement {
     // Awaited below; a failure must not count as unhandled while the messages load.
     receipts.catch(() => {});
     await this._list.load(chatId, this.session.failures);
+    if (this.chatId !== chatId) return;
+    this.session.noteOwn(this._list.entries);
     this._readers = new Map();
     for (const receipt of (await receipts).data) this._readers.set(String(receipt.user_id), receipt);
     if (this.chatId !== chatId) return;
@@ -245,7 +248,26 @@ class ChatView extends HTMLElement {
   }
 
   _showRunning() {
-    this._composer.showRunning(Array.from(this.session?.responses.values() || []));
+    const own = this.session?.ownResponses || [];
+    this._composer.showRunning(own);
+    this._list.offerStops(new Set(own.map(({ id }) => id)));
+  }
+
+  /** One answer that was chosen, whoever asked for it. */
+  _stopAnswer(response) {
+    this.session.cancel(response.id);
+    announce(`Stopping ${response.agent || "the answer"}`);
+  }
+
+  /**
+   * Stop one's own answers where Escape means that: nothing is being written.
+   * @param {KeyboardEvent} event
+   * @returns {boolean} whether the key had this meaning
+   */
+  escape(event) {
+    const isWriting = event.isComposing || event.keyCode === 229 || Boolean(event.target.value);
+    if (!this.session || isWriting || !this.contains(event.target)) return false;
+    return this._composer.isEmpty && this._composer.stopOwn();
   }
 
   _onTurns() {

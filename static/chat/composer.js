@@ -19,14 +19,14 @@ const drafts = new Map();
 
 class ChatComposer extends HTMLElement {
   connectedCallback() {
-    this._running = [];
+    this._own = [];
     this._text = h("textarea", {
       id: "composer-text", rows: 1, dir: "auto", "data-testid": "composer", "aria-label": "Message",
       placeholder: "Message", enterkeyhint: "send", autocomplete: "off", maxlength: 100_000,
     });
     this._send = iconButton("send", "Send", { type: "submit", class: "send", "data-testid": "send" });
     this._stop = iconButton("stop", "Stop the answer", {
-      class: "stop", "data-testid": "stop", hidden: true, onclick: () => this._cancel(),
+      class: "stop", "data-testid": "stop", hidden: true, onclick: () => this.stopOwn(),
     });
     this._files = h("input", { type: "file", multiple: true, hidden: true, tabindex: "-1", "data-testid": "file-input" });
     this._attach = iconButton("attach", "Attach files", {
@@ -81,9 +81,12 @@ class ChatComposer extends HTMLElement {
     this._text.focus();
   }
 
-  /** @param {import("../uamp/live-response.js").LiveResponse[]} responses that can be stopped */
+  /**
+   * Show whether there is something to stop.
+   * @param {import("../uamp/live-response.js").LiveResponse[]} responses running answers that this person asked for
+   */
   showRunning(responses) {
-    this._running = responses;
+    this._own = responses;
     const had = this._stop.hidden;
     this._stop.hidden = responses.length === 0;
     const names = responses.map((response) => response.agent || "agent").join(", ");
@@ -123,9 +126,6 @@ class ChatComposer extends HTMLElement {
     main.ondrop = (e) => {
       this.classList.remove("is-dropping");
       this._take(e, e.dataTransfer.files);
-    };
-    main.onkeydown = (e) => {
-      if (e.key === "Escape" && !e.defaultPrevented) this._cancel();
     };
   }
 
@@ -176,10 +176,20 @@ class ChatComposer extends HTMLElement {
     this.closest("chat-view").querySelector("message-list").toBottom();
   }
 
-  _cancel() {
-    if (this._running.length === 0) return;
-    for (const response of this._running) this._session.cancel(response.id);
+  /**
+   * Stop the answers that this person asked for. Answers to others have a button of their own.
+   * @returns {boolean} whether there was one
+   */
+  stopOwn() {
+    if (this._own.length === 0) return false;
+    for (const response of this._own) this._session.cancel(response.id);
     announce("Stopping");
+    return true;
+  }
+
+  /** Whether nothing is written or attached. */
+  get isEmpty() {
+    return this._text.value === "" && this._tray.isEmpty;
   }
 
   _grow() {

@@ -1,26 +1,50 @@
 /** An answer while it is being given, and a turn while it is being sent. */
 
-import { avatar, h, icon } from "./dom.js";
+import { avatar, h, icon, iconButton } from "./dom.js";
 import { endingLine, messageHead } from "./message.js";
 import { PartList } from "./parts.js";
 
+/** Fires (bubbling) `stop-answer` with the response. */
 class LiveResponseView extends HTMLElement {
   /** @param {import("../uamp/live-response.js").LiveResponse} response */
   show(response) {
+    this._response = response;
     const name = response.agent || "Agent";
     if (this._name !== name) this._build(name);
     const running = response.status === "running";
     this._parts.update(response.parts, running);
     this._dots.hidden = !running || response.parts.length > 0;
     this.dataset.status = response.status;
+    if (!running) this.offerStop(false);
     if (!running && !this._ending) {
       this._ending = endingLine(response.status, response.error?.message);
       if (this._ending) this._bubble.append(this._ending);
     }
   }
 
+  /** Show or hide the button that stops this answer alone. */
+  offerStop(isOffered) {
+    const hide = !isOffered || this._response.status !== "running";
+    if (hide && document.activeElement === this._stop) this._leaveStop();
+    this._stop.hidden = hide;
+  }
+
+  /** The button goes away: the focus stays in the chat. */
+  _leaveStop() {
+    this.closest("[role=log]")?.focus({ preventScroll: true });
+  }
+
+  _stopped() {
+    this._leaveStop();
+    this._stop.disabled = true;
+    this.dispatchEvent(new CustomEvent("stop-answer", { bubbles: true, detail: this._response }));
+  }
+
   _build(name) {
     this._name = name;
+    this._stop = iconButton("stop", `Stop ${name}'s answer`, {
+      class: "stop-answer", "data-testid": "stop-answer", hidden: true, onclick: () => this._stopped(),
+    });
     this.className = "message from-agent is-live";
     this.dataset.testid = "live-response";
     this.setAttribute("role", "article");
@@ -30,7 +54,7 @@ class LiveResponseView extends HTMLElement {
     this._bubble = h("div", { class: "bubble" }, this._parts.element, this._dots);
     this.replaceChildren(
       h("div", { class: "message-side" }, avatar(name, "agent")),
-      h("div", { class: "message-main" }, messageHead(name, "agent"), this._bubble),
+      h("div", { class: "message-main" }, h("div", { class: "live-head" }, messageHead(name, "agent"), this._stop), this._bubble),
     );
   }
 }

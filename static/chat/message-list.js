@@ -119,6 +119,14 @@ export class MessageList extends HTMLElement {
     if (response.status !== "running") this._settle(view, response);
   }
 
+  /**
+   * Give each running answer that is not among a person's own a button of its own: it ends only by a choice.
+   * @param {Set<string>} own response ids
+   */
+  offerStops(own) {
+    for (const [id, view] of this._liveViews) view.offerStop(!own.has(id));
+  }
+
   /** Put an answer that ended without a message where it ended: what came later stands below it. */
   _settle(view, { seq, status, messageId }) {
     if (view.parentElement !== this._live || view.seq !== undefined) return;
@@ -135,7 +143,9 @@ export class MessageList extends HTMLElement {
 
   /** Take a running answer away, because its message is here or it said nothing. */
   dropLive(responseId) {
-    this._liveViews.get(responseId)?.remove();
+    const view = this._liveViews.get(responseId);
+    view?.offerStop(false);
+    view?.remove();
     this._liveViews.delete(responseId);
   }
 

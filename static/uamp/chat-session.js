@@ -47,8 +47,27 @@ export class ChatSession extends EventTarget {
     /** What one is asked to pay. */
     this.payments = new Payments(() => this._tell("payments", null));
     this._ended = new Set();
+    /** Ids of the messages that the person of this client wrote. */
+    this._ownMessages = new Set();
     this._createId = "";
     this._typingSentAt = 0;
+  }
+
+  /**
+   * The running answers to messages that the person of this client wrote. An answer whose question
+   * the client has not seen is not among them.
+   * @returns {LiveResponse[]}
+   */
+  get ownResponses() {
+    return Array.from(this.responses.values()).filter(({ messageId }) => this._ownMessages.has(messageId));
+  }
+
+  /**
+   * Remember which messages of the loaded history the person of this client wrote.
+   * @param {{id: string, sender_id: string, role: string}[]} messages
+   */
+  noteOwn(messages) {
+    for (const message of messages) if (this._isOwn(message)) this._ownMessages.add(message.id);
   }
 
   /** The turns of this chat that are not acknowledged, oldest first. */
@@ -219,11 +238,15 @@ export class ChatSession extends EventTarget {
   }
 
   _acknowledge(message) {
-    if (String(message.sender_id) !== this.client.userId) return;
+    if (!this._isOwn(message)) return;
     const turn = this.client.outbox.match(this.chatId, message);
     if (!turn) return;
     this.client.outbox.remove(turn);
     this._tell("turns");
+  }
+
+  _isOwn({ role, sender_id: senderId }) {
+    return role !== "assistant" && String(senderId) === this.client.userId;
   }
 
   _response(event) {
@@ -245,6 +268,7 @@ export class ChatSession extends EventTarget {
   }
 
   _onMessage(event) {
+    this.noteOwn([event.message]);
     this._acknowledge(event.message);
     this._tell("message", event);
   }
@@ -253,6 +277,7 @@ export class ChatSession extends EventTarget {
     const response = this._response(event);
     if (!response) return;
     response.agent ||= event.agent || "";
+    response.messageId ||= event.message_id || "";
     this._changed(response);
   }
 

@@ -33,7 +33,8 @@ WORDS = " ".join(f"word{number}" for number in range(1, 201))
 RELOADS = 10
 STEADY_AGENT = """
 from agents_app.models import Agent
-Agent.objects.create(name="steady", is_public=True, options={"script": "slow", "delay": 0.15})
+options = {"script": "slow", "delay": 0.15}
+Agent.objects.get_or_create(name="steady", defaults={"is_public": True, "options": options})
 """
 STREAM_MS = 20_000
 
@@ -42,6 +43,14 @@ STREAM_MS = 20_000
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     with running_product(tmp_path_factory.mktemp("product")) as running:
         yield running
+
+
+def make_steady(product: Product) -> None:
+    """Add an agent so slow that no machine is too busy to look at an answer while it grows."""
+    product.manage("shell", "-c", STEADY_AGENT)
+    with product.api("alice") as client:
+        path = f"/api/v1/chats/{product.chat_id}/participants"
+        client.post(path, json={"agent": "steady"}).raise_for_status()
 
 
 async def last_text(page: Page) -> str:
@@ -81,11 +90,7 @@ async def test_a_refresh_at_ten_points_of_a_stream_loses_and_doubles_nothing(
 
 
 async def test_both_browsers_see_an_answer_grow(product: Product, chromium: str) -> None:
-    # So slow that no machine is too busy to look at it while it grows.
-    product.manage("shell", "-c", STEADY_AGENT)
-    with product.api("alice") as client:
-        path = f"/api/v1/chats/{product.chat_id}/participants"
-        client.post(path, json={"agent": "steady"}).raise_for_status()
+    make_steady(product)
     async with browser(chromium) as running:
         alice = await sign_in(await running.new_context(), product, "alice")
         bob = await sign_in(await running.new_context(), product, "bob")
@@ -102,6 +107,54 @@ async def test_both_browsers_see_an_answer_grow(product: Product, chromium: str)
         assert stored["status"] == "cancelled"
         assert WORDS.startswith(stored["content"])
         assert await last_text(alice) == stored["content"]
+        no_complaints(alice, bob)
+
+
+async def test_nobody_stops_the_answers_of_others_unasked(product: Product, chromium: str) -> None:
+    make_steady(product)
+    async with browser(chromium) as running:
+        alice = await sign_in(await running.new_context(), product, "alice")
+        bob = await sign_in(await running.new_context(), product, "bob")
+        await write(alice, "@steady for alice")
+        for page in (alice, bob):
+            await expect(page.get_by_test_id("live-response")).to_contain_text("word1 ")
+        # Alice stops her own with one button; bob has one for this answer alone.
+        await expect(alice.get_by_test_id("stop")).to_be_visible()
+        await expect(alice.get_by_test_id("stop-answer")).to_be_hidden()
+        await expect(bob.get_by_test_id("stop")).to_be_hidden()
+        choice = bob.get_by_role("button", name="Stop steady's answer")
+        await expect(choice).to_be_visible()
+        await bob.get_by_test_id("composer").focus()
+        await bob.keyboard.press("Escape")
+
+        # A page that is loaded anew knows as well who asked for what.
+        await write(bob, "@slow for bob")
+        await bob.reload()
+        await expect(bob.get_by_test_id("live-response")).to_have_count(2)
+        await expect(bob.get_by_test_id("stop")).to_have_accessible_name("Stop slow")
+        composer = bob.get_by_test_id("composer")
+        await composer.fill("A draft")
+        await bob.keyboard.press("Escape")
+        await composer.fill("@")
+        await expect(bob.get_by_role("listbox")).to_be_visible()
+        await bob.keyboard.press("Escape")
+        await expect(bob.get_by_role("listbox")).to_be_hidden()
+        await bob.keyboard.press("Escape")
+        await composer.fill("")
+        await expect(bob.get_by_test_id("live-response")).to_have_count(2)
+        await bob.keyboard.press("Escape")
+        for page in (alice, bob):
+            await expect(page.get_by_test_id("live-response")).to_have_count(1)
+            await expect(page.get_by_test_id("live-response")).to_contain_text("steady")
+        stored = [(m["name"], m["status"]) for m in product.messages()[-3:]]
+        assert stored == [("alice", "completed"), ("bob", "completed"), ("slow", "cancelled")]
+
+        await choice.press("Enter")
+        await expect(bob.get_by_role("log")).to_be_focused()
+        for page in (alice, bob):
+            await expect(page.get_by_test_id("live-response")).to_have_count(0)
+        last = product.messages()[-1]
+        assert (last["name"], last["status"]) == ("steady", "cancelled")
         no_complaints(alice, bob)
 
 
