@@ -80,12 +80,14 @@ def signal_message(
     user_id: int | None = None,
     to_user_id: int | None = None,
     to_session_id: str | None = None,
+    before_end: bool = False,
 ) -> dict[str, Any]:
     """Return the layer message for an event that is not kept: typing, presence, progress, voice.
 
     `response_id` is the response it belongs to, if any; `user_id` the person it is about, who
     does not need to get it; `to_user_id` and `to_session_id` the only person and the only session
     that it is for, if there is one.
+    `before_end`: it is a part of the answer, and is dropped where the end of that was sent.
     """
     return {
         "type": "chat.signal",
@@ -96,6 +98,7 @@ def signal_message(
         "user": user_id,
         "to": to_user_id,
         "session": to_session_id,
+        "before_end": before_end,
     }
 
 

@@ -139,8 +139,13 @@ class Feed:
         if offset <= sent < offset + len(text):
             self._emit_text(response_id, sent, text[sent - offset :])
 
-    def signal(self, text: str, response_id: str) -> None:
-        """Send an event that is not kept: of a response, or of the whole chat if it is heard."""
+    def signal(self, text: str, response_id: str, *, before_end: bool = False) -> None:
+        """Send an event that is not kept: of a response, or of the whole chat if it is heard.
+
+        A part of an answer is dropped where the end of the answer was sent already.
+        """
+        if before_end and response_id in self._ended:
+            return
         if self.chat_scoped or response_id:
             self._emit(text, None)
 

@@ -492,7 +492,8 @@ class Peer:
             elif kind == "chat.text":
                 self.put(partial(feed.replace, message["response"], message["text"]))
             elif self._is_for(attached, message) and self._is_news(message["frame"]):
-                self.put(partial(feed.signal, message["frame"], message["response"]))
+                signal = partial(feed.signal, before_end=message["before_end"])
+                self.put(partial(signal, message["frame"], message["response"]))
 
     def _is_news(self, text: str) -> bool:
         return not (self.elsewhere and text.startswith(_ASKING)) or self.ask_once(text)

@@ -40,7 +40,8 @@ class Sockets(WSProtocol):
         # An unpacked message may be a thousand times as large as what came, before it is counted.
         config.ws_per_message_deflate = False
         super().__init__(config, *args, **options)
-        largest = min(config.ws_max_size, uamp.DEFAULT_LIMITS.frame_bytes)
+        # A frame that is a little too large is answered with `frame_too_large`.
+        largest = min(config.ws_max_size, uamp.DEFAULT_LIMITS.frame_bytes + 64 * 1024)
         self.buffer = WebsocketBuffer(largest)
         self._arrival = Arrival(
             seconds=settings.UAMP_STALL_SECONDS,

@@ -296,6 +296,7 @@ class Run:
                     frame=text,
                     origin=self.context.origin,
                     response_id=self.response_id,
+                    before_end=True,
                 )
             )
 
@@ -342,6 +343,7 @@ class Run:
                     origin=self.context.origin,
                     response_id=self.response_id,
                     to_session_id=self.context.session_id,
+                    before_end=True,
                 )
             )
 

@@ -207,4 +207,4 @@ async def test_operators_find_the_admin(product: Product, chromium: str) -> None
             await page.fill("input[name=password]", product.people[name]["password"])
             await page.keyboard.press("Enter")
             await page.wait_for_url(f"{product.url}/")
-            await expect(page.get_by_role("link", name="Admin")).to_have_count(links)
+            await expect(page.get_by_role("link", name="Admin", exact=True)).to_have_count(links)

@@ -244,6 +244,7 @@ def test_nothing_of_a_response_is_sent_after_its_end_was_read_from_the_log() -> 
     # What is queued is sent after a reading that was queued before it, and the log has the end.
     finish(reader.feed.catch_up())
     reader.feed.direct(usage, response_id)
+    reader.feed.signal(usage, response_id, before_end=True)
     reader.feed.direct(frame(ev.PaymentBalance(balance="1", currency="USD")))
     assert [f["type"] for f in reader.frames] == [
         "response.created",

@@ -34,9 +34,9 @@ OPAQUE = "CanaryOfNoShape42"
 def documented_command(port: int) -> list[str]:
     """Return the command of the README that serves in production, on another port."""
     readme = (ROOT / "README.md").read_text()
-    line = re.search(r"^\.venv/bin/(uvicorn .*?)(?:#.*)?$", readme, re.MULTILINE)
+    line = re.search(r"^\.venv/bin/(uvicorn (?:.*\\\n)*.*)$", readme, re.MULTILINE)
     assert line is not None
-    words = shlex.split(line[1])
+    words = shlex.split(line[1].replace("\\\n", " "))
     words[words.index("--port") + 1] = str(port)
     return ["-m", *words]
 

@@ -116,7 +116,8 @@ async def test_a_slow_reader_holds_the_provider_back() -> None:
     async with streamed(script) as result:
         events = aiter(result)
         await anext(events)
-        await asyncio.sleep(0.05)
+        for _ in range(10 * _WINDOW):
+            await asyncio.sleep(0)
         assert script.said == _WINDOW
         for _ in range(2 * _WINDOW):
             await anext(events)
