@@ -69,13 +69,14 @@ class Payment:
 
     `first` is the reservation that was made together with the turn, `source` what may be taken from
     without asking, `payer_id` who is asked otherwise; without one it is the visitor whose session
-    it is.
+    it is. `purchase` is what decided that.
     """
 
     source: Source | None
     payer_id: int | None
     is_sponsored: bool = False
     first: HoldOutcome | None = None
+    purchase: Purchase | None = None
 
 
 def purchase_of(session: OpenSession, spec: AgentSpec) -> Purchase:
@@ -119,10 +120,30 @@ def who_pays(purchases: Iterable[Purchase]) -> dict[Purchase, Payment]:
                 source = replace(source, up_to=up_to, has_limits=known.has_limits)
         if rule == "sponsor" and source is not None:
             source = replace(source, purpose=limits.SPONSOR)
-            payments[one] = Payment(source=source, payer_id=one.asker_id, is_sponsored=True)
+            payment = Payment(source=source, payer_id=one.asker_id, is_sponsored=True)
         else:
-            payments[one] = Payment(source=source, payer_id=user)
+            payment = Payment(source=source, payer_id=user)
+        payments[one] = replace(payment, purchase=one)
     return payments
+
+
+def standing(payment: Payment) -> Payment:
+    """Return what pays for the rest of an answer by the rule that stands now.
+
+    A payer whose agreement ended pays for what is held already. What the asker showed or paid for
+    this answer is their own act, whatever the rule of the chat is.
+    """
+    purchase, source = payment.purchase, payment.source
+    if purchase is None:
+        return payment
+    is_shown = source is None or bool(source.token_id)
+    if is_shown and payment.payer_id == purchase.asker_id:
+        return payment
+    now = who_pays([purchase])[purchase]
+    if source is not None and source.token_id and now.payer_id == payment.payer_id:
+        # They are asked still, and showed the token when they were.
+        return payment
+    return now
 
 
 def may_cost(session: OpenSession) -> bool:

@@ -19,7 +19,7 @@ from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.money import AssetMismatch, InvalidAmount, Money
 from sessions_app.models import Response
-from sessions_app.payers import Payment, account_ids, who_pays
+from sessions_app.payers import Payment, account_ids, standing, who_pays
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -118,23 +118,25 @@ def lock_running(response_id: str) -> bool:
 
 @transaction.atomic
 def reserve_more(
-    source: Source, *, key: str, amount: Money, response_id: str, agent_id: str, held: Money
-) -> HoldOutcome:
-    """Reserve more for a running answer; raises one of REFUSALS, and MandateRevoked.
+    payment: Payment, *, key: str, amount: Money, response_id: str, agent_id: str, held: Money
+) -> tuple[Payment, HoldOutcome]:
+    """Reserve more for a running answer, and return what pays for it now.
 
-    What the payer allowed for an answer is read anew: they may have changed their mind since. A run
-    that is stopped while this waits for the database ends, and settles, before it.
+    Who pays, and what they allowed for an answer, is read anew: the payer may have left the chat or
+    changed their mind since. A run that is stopped while this waits for the database ends, and
+    settles, before it. Raises one of REFUSALS, and MandateRevoked.
     """
     if not lock_running(response_id):
         raise AnswerEnded(response_id)
-    if source.user_id is not None and source.up_to is not None and not source.token_id:
-        allowed = limits.approved_up_to(source.user_id, agent_id)
-        if allowed is None or allowed.asset != amount.asset:
+    before, now = payment.source, standing(payment)
+    if now.source is None:
+        if before is not None and before.up_to is not None and now.payer_id == payment.payer_id:
             raise MandateRevoked(response_id)
-        source = replace(source, up_to=allowed)
-    return reserve(
-        source, key=key, amount=amount, response_id=response_id, agent_id=agent_id, held=held
+        raise BeyondApproval(f"{amount} would be held, nothing is allowed any more")
+    hold = reserve(
+        now.source, key=key, amount=amount, response_id=response_id, agent_id=agent_id, held=held
     )
+    return now, hold
 
 
 def held_for(response_id: str, asset: str) -> Money:
@@ -187,7 +189,7 @@ def reserve_all(wanted: Sequence[Reservation]) -> dict[str, Payment]:
     payments = {
         one.response_id: found[one.purchase]
         if one.source is None
-        else Payment(source=one.source, payer_id=one.purchase.asker_id)
+        else Payment(source=one.source, payer_id=one.purchase.asker_id, purchase=one.purchase)
         for one in wanted
     }
     asked = [

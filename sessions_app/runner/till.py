@@ -61,6 +61,8 @@ class Till:
         self._wait: tuple[int, asyncio.Future[PaymentRequest]] | None = None
         # Whether somebody was asked for what was not paid.
         self._is_due = False
+        # Whether what was held last is of the account of who is told.
+        self._is_payers_balance = True
 
     @property
     def waiting(self) -> list[int]:
@@ -169,14 +171,13 @@ class Till:
 
     async def _take(self, amount: Money) -> bool:
         """Reserve more of what may be taken without asking."""
-        source = self._payment.source
-        if source is None:
+        if self._payment.source is None:
             return False
         self._holds += 1
         try:
-            hold = await database.run(
+            self._payment, hold = await database.run(
                 paying.reserve_more,
-                source,
+                self._payment,
                 key=f"hold:{self._run.response_id}:{self._run.context.fence}:{self._holds}",
                 amount=amount,
                 response_id=self._run.response_id,
@@ -184,7 +185,6 @@ class Till:
                 held=self._held,
             )
         except paying.MandateRevoked:
-            self._payment = replace(self._payment, source=None)
             event = revoked(self._run.response_id, self._run.context.spec.name, amount)
             await self.tell_payer(event)
             return False
@@ -196,8 +196,12 @@ class Till:
         return True
 
     async def _ask(self, amount: Money, action: str) -> None:
-        """Ask whoever pays, and wait for as long as they may take."""
-        run = self._run
+        """Ask who pays by the rule that stands now, and wait for as long as they may take."""
+        run, before = self._run, self._payment
+        self._payment = await database.run(payers.standing, before)
+        if before.is_sponsored or self._payment.payer_id != before.payer_id:
+            # What the last payer has left is theirs to know.
+            self._is_payers_balance = False
         if self._payment.is_sponsored:
             # The sponsor's budget is used up: who asked may pay the rest.
             self._payment = replace(self._payment, source=None, is_sponsored=False)
@@ -230,6 +234,7 @@ class Till:
         if row.status != PaymentRequest.Status.PAID:
             raise _late()
         self._is_due = False
+        self._is_payers_balance = True
         self._held += Money(row.amount, row.asset)
         if row.token_id:
             # What it was paid with pays for the rest too, as far as it goes.
@@ -259,6 +264,8 @@ class Till:
         """
         if self._is_due and self._run.context.parent is not None:
             await self.tell_payer(withdrawn(self._run.response_id))
+        if not self._is_payers_balance:
+            return
         if left is None:
             left = await database.run(paying.payer_balance, self._run.response_id)
         if left is not None:

@@ -42,7 +42,9 @@ def _take(response: Response) -> object:
     purses = payers.account_ids([("user", str(response.session.user_id), "USD")])
     try:
         return paying.reserve_more(
-            payers.Source(account_id=next(iter(purses.values()))),
+            payers.Payment(
+                source=payers.Source(account_id=next(iter(purses.values()))), payer_id=None
+            ),
             key="more",
             amount=DOLLAR,
             response_id=response.pk,

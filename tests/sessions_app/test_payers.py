@@ -11,8 +11,10 @@ import pytest
 from agents_app import sponsorships
 from chat_app import selectors as chats
 from chat_app.models import ChatEvent, Participant
+from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.models import Hold
+from sessions_app import payers
 from tests.client import TERMINAL, text_of, wait_until
 from tests.house import quick_agent, shared_chat
 from tests.sessions_app.test_payments import clean, earned, pay, priced, rich, usd, wallet
@@ -20,6 +22,7 @@ from tests.sessions_app.test_payments import clean, earned, pay, priced, rich, u
 if TYPE_CHECKING:
     from agents_app.models import Agent
     from chat_app.models import Chat
+    from tests.client import Frame, UampClient
     from tests.house import Dial, Person
 
 
@@ -128,6 +131,74 @@ def test_a_member_adds_no_agent_that_others_pay_for(
     assert choose(web, alice, chat, "asker").is_success
     quick_agent("other", "echo")
     assert web.post(members, json={"agent": "other"}, headers=bob.headers).is_success
+
+
+def half_done(dial: Dial, who: Person, chat: Chat) -> tuple[UampClient, Frame]:
+    """Ask an agent that has a price and calls a tool of its client; return that call."""
+    client = dial(who)
+    tool = {"type": "function", "function": {"name": "lookup"}}
+    client.create_session(chat=chat.pk, session={"tools": [tool]})
+    client.send("input.text", text="@helper Look it up")
+    client.send("response.create", response={"max_tokens": 100})
+    return client, client.until("tool.call")[-1]
+
+
+@pytest.fixture
+def helper(demo: object) -> Agent:
+    """Give an agent that needs a second reservation after a call of its client's tool."""
+    return priced("helper", "tool-user", input_per_1k="1", output_per_1k="1")
+
+
+@pytest.mark.parametrize("ends", ["owner leaves", "owner stops", "pool stops", "sponsor stops"])
+def test_a_payer_who_stops_pays_what_is_held_and_who_asked_is_asked_for_the_rest(
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person, helper: Agent, ends: str
+) -> None:
+    owned(helper, rich(alice))
+    chat = shared_chat(alice, rich(bob), agents=("helper",))
+    rule, _, how = ends.partition(" ")
+    account = ledger.account_of_user(alice.user.pk).id
+    if rule == "pool":
+        purse, account = account, payers.pool_of(chat.pk, "USD")
+        ledger.transfer(key="fill", debit=purse, credit=account, amount=usd("5"))
+    budget = {"budgets": [{"period": "total", "amount": "5"}]}
+    sponsorship = "/api/payments/sponsorships/helper"
+    assert web.put(sponsorship, headers=alice.headers, json=budget).is_success
+    assert choose(web, alice, chat, rule).is_success
+    had = ledger_rows.balance(account).posted
+    client, call = half_done(dial, bob, chat)
+    held = ledger_rows.balance(account).held
+    assert held
+    if how == "leaves":
+        leave(web, alice, chat)
+    elif rule == "sponsor":
+        assert web.delete(sponsorship, headers=alice.headers).is_success
+    else:
+        assert choose(web, alice, chat, "asker").is_success
+    client.send("tool.result", call_id=call["call_id"], result='"found"')
+    asked = client.until("payment.required", *TERMINAL)[-1]
+    assert asked["type"] == "payment.required"
+    assert ledger_rows.balance(account).held == held
+    pay(client, asked)
+    assert client.until(*TERMINAL)[-1]["type"] == "response.done"
+    wait_until(clean)
+    given = had - ledger_rows.balance(account).posted
+    assert given <= held
+    assert earned(helper) == str(given + (usd("10") - wallet(bob).posted))
+
+
+def test_who_is_asked_instead_of_a_payer_who_left_does_not_hear_what_that_one_has(
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person, helper: Agent
+) -> None:
+    chat = shared_chat(rich(alice), rich(bob), agents=("helper",))
+    assert choose(web, alice, chat, "owner").is_success
+    client, call = half_done(dial, bob, chat)
+    leave(web, alice, chat)
+    client.send("tool.result", call_id=call["call_id"], result='"found"')
+    asked = client.until("payment.required")[-1]
+    client.send("response.cancel", response_id=asked["response_id"])
+    client.until("response.cancelled")
+    wait_until(clean)
+    assert [frame for frame in client.during(0.5) if frame["type"] == "payment.balance"] == []
 
 
 # --- Sponsors ---
