@@ -5,14 +5,18 @@ the words that are written here.
 """
 
 import logging
+from collections.abc import Collection
 from typing import NoReturn
 
 from agents_app.selectors import AgentSpec
 from uamp.errors import ErrorCode
+from uap import PlanStepError
 from upp import ErrorCode as ProviderErrorCode
 from upp import TooManyRoundsError, UPPError
 
 logger = logging.getLogger(__name__)
+
+TOOL_RESULT = "tool.result"
 
 
 class AgentError(Exception):
@@ -64,11 +68,18 @@ _FAILURES = {
 _FAILURE = (ErrorCode.PROVIDER_ERROR, "The model failed. Try again.")
 
 
-def fail(spec: AgentSpec, error: UPPError, *, of_client: bool = False) -> NoReturn:
+def fail(
+    spec: AgentSpec,
+    error: UPPError,
+    *,
+    parts: Collection[str] = (),
+    declined: Collection[str] = (),
+) -> NoReturn:
     """Raise the AgentError that users may read for what a provider or a broker raised.
 
-    `of_client` says that the request was the first to carry a `tool.result` of the client. The
-    provider took what the agent and the server send, so a refusal is the result's.
+    `parts` names what the request was the first to carry of what the client sent. The provider took
+    what the agent and the server send, so a refusal is that of the parts. `declined` are the ids
+    of calls that the client or a person made fail.
     """
     if isinstance(error.__cause__, AgentError):
         raise error.__cause__
@@ -78,10 +89,23 @@ def fail(spec: AgentSpec, error: UPPError, *, of_client: bool = False) -> NoRetu
             f"{spec.name} used its {spec.max_steps} tool rounds without coming to an answer.",
             code=ErrorCode.TOO_MANY_STEPS,
         ) from error
-    if of_client and error.code == ProviderErrorCode.INVALID_REQUEST:
+    if isinstance(error, PlanStepError):
+        raise _step_error(error, declined) from error
+    if parts and error.code == ProviderErrorCode.INVALID_REQUEST:
+        only_result = set(parts) == {TOOL_RESULT}
         raise AgentError(
-            "The model refused the request with the client's tool.result.",
-            code=ErrorCode.INVALID_TOOL_RESULT,
+            f"The model refused the request with the client's {' and '.join(sorted(parts))}.",
+            code=ErrorCode.INVALID_TOOL_RESULT if only_result else ErrorCode.REQUEST_REFUSED,
         ) from error
     code, message = _FAILURES.get(error.code, _FAILURE)
     raise AgentError(message, code=code, retry_after=error.retry_after) from error
+
+
+def _step_error(error: PlanStepError, declined: Collection[str]) -> AgentError:
+    if error.calls.isdisjoint(declined):
+        told = "A step of the agent's plan failed, because its tool did."
+        return AgentError(told, code=ErrorCode.PROVIDER_ERROR)
+    return AgentError(
+        "A step of the agent's plan failed: its call was not allowed, or the client's tool failed.",
+        code=ErrorCode.STEP_REFUSED,
+    )

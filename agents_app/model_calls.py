@@ -47,14 +47,15 @@ class OrderlyModel:
 
     `surplus` are the ids of calls that are not to be run. With `keeps_ids` an id of the model's own
     stays where it fits; else each call gets one that is unique on this server. `sent` is called
-    when an inference is sent.
+    when an inference is sent, and `answered` when its provider has answered it.
     """
 
     model: Model
     tokens: Tokens = field(default_factory=Tokens)
     surplus: set[str] = field(default_factory=set)
     keeps_ids: bool = True
-    sent: Callable[[], None] | None = None
+    sent: Callable[[LLMRequest], None] | None = None
+    answered: Callable[[], None] | None = None
 
     @property
     def model_id(self) -> str:
@@ -77,11 +78,13 @@ class OrderlyModel:
             left = max(self.tokens.most - self.tokens.written, 1)
             request = replace(request, params=at_most(request.params, left))
         if self.sent is not None:
-            self.sent()
+            self.sent(request)
         async with aclosing(self.model.stream(request)) as answer:
             async for said in answer:
                 if isinstance(said, LLMResponse):
                     self.tokens.written += said.usage.output_tokens
+                    if self.answered is not None:
+                        self.answered()
                 if isinstance(said, LLMResponse) and said.message.tool_calls:
                     message = _orderly(said.message, request.messages, keeps_ids=self.keeps_ids)
                     calls = message.tool_calls[CALLS_AT_ONCE:]

@@ -19,6 +19,7 @@ from agents_app import teamwork
 from agents_app.agent_options import audio_formats
 from agents_app.borders import Border, CheckpointKeeper, recent
 from agents_app.checkpoints import Checkpoint
+from agents_app.client_parts import ClientParts
 from agents_app.failures import AgentError, fail
 from agents_app.history import (
     MediaLoader,
@@ -41,15 +42,22 @@ from agents_app.tools import (
     ToolOutcome,
     server_tools,
 )
-from uamp.content import ContentItem, Message, TextContent, ToolCallContent, ToolCallData
+from uamp.content import (
+    ContentItem,
+    Message,
+    TextContent,
+    ToolCallContent,
+    ToolCallData,
+    ToolResultContent,
+)
 from uamp.errors import ErrorCode
 from uamp.events import Event, UsageDelta
 from uamp.session import ResponseFormat, ToolDefinition, UsageStats
 from uap import Agent, AgentState, AgentStrategy, AgentStreamEvent, agent
 from uap.execution import ExecutionStrategy
 from upp import ErrorCode as ProviderErrorCode
+from upp import LLMRequest, Model, Tool, ToolUseStrategy, UPPError, current_tool_call
 from upp import Message as ModelMessage
-from upp import Model, Tool, ToolUseStrategy, UPPError, current_tool_call
 
 __all__ = [
     "AgentError",
@@ -184,7 +192,7 @@ async def run_agent(
         )
         return
     except UPPError as error:
-        fail(spec, error, of_client=run.reads_client_result)
+        fail(spec, error, parts=run.parts.refused(), declined=run.declined)
     turn = result.turn
     if turn.stop_reason == "content_filter":
         raise AgentError(
@@ -224,6 +232,15 @@ def _ended_in_text(request: RunRequest) -> bool:
     return not under_way and isinstance([None, *request.resume][-1], TextContent)
 
 
+def _ends_in_result(request: RunRequest, client_tools: Mapping[str, ToolDefinition]) -> bool:
+    """Return whether the run goes on with a result that the client's tool returned."""
+    if not request.resume or not isinstance(request.resume[-1], ToolResultContent):
+        return False
+    call_id = request.resume[-1].tool_result.call_id
+    calls = [one.tool_call for one in request.resume if isinstance(one, ToolCallContent)]
+    return any(call.id == call_id and call.name in client_tools for call in calls)
+
+
 class _Run:
     """The parts of one run that its tools share."""
 
@@ -241,10 +258,16 @@ class _Run:
         self._named: set[str] = set()
         self.tokens = Tokens(most=spec.max_output_tokens, written=request.written)
         self.form = form_of(spec, request.response_format, asker=request.asker)
-        # Whether the next inference is the first to read something that the client's tool returned.
-        self.reads_client_result = False
+        # The calls that the client or a person made fail.
+        self.declined: set[str] = set()
         self._server_tools = _server_tools(spec)
         self._client_tools = _client_tools(request.tools, self._server_tools)
+        self.parts = ClientParts(
+            tools=self._client_tools,
+            schema=None if self.form is None else self.form.schema,
+            goes_on=bool(request.resume or request.checkpoint),
+            reads_result=_ends_in_result(request, self._client_tools),
+        )
         self.translator = Translator(
             request.response_id,
             client_tools=frozenset(self._client_tools),
@@ -263,13 +286,9 @@ class _Run:
 
     async def saw(self, event: AgentStreamEvent) -> None:
         """Take note that an event was read: a call that has a payer waits for those before it."""
-        if event.upp is None:
+        if event.upp is None or self._is_free:
             return
         kind, delta = event.upp.type, event.upp.delta
-        if kind == "message_stop":
-            self.reads_client_result = False
-        if self._is_free:
-            return
         call_id = delta.tool_call_id or ""
         if kind == "tool_execution_start":
             self._read[call_id].set()
@@ -293,7 +312,8 @@ class _Run:
             self.tokens,
             self._surplus,
             keeps_ids=not request.ends_at_tools,
-            sent=self._broker.inference_sent,
+            sent=self._sent,
+            answered=self.parts.took,
         )
         execution, form = _strategy(spec), self.form
         if form is not None:
@@ -316,6 +336,10 @@ class _Run:
             tool_strategy=ToolUseStrategy(max_iterations=max(spec.max_steps - had, 1)),
         )
 
+    def _sent(self, request: LLMRequest) -> None:
+        self.parts.sent(request)
+        self._broker.inference_sent()
+
     def _client_tool(self, definition: ToolDefinition) -> Tool:
         async def run(_arguments: dict[str, Any]) -> str:
             call = self._call()
@@ -327,7 +351,9 @@ class _Run:
 
         async def answered(call: ToolCallData) -> ToolOutcome:
             outcome = await self._broker.client_tool(call)
-            self.reads_client_result = True
+            self.parts.result_came()
+            if outcome.is_error:
+                self.declined.add(call.id)
             # The client sends JSON text; the model reads what it says, as in every later turn.
             return replace(outcome, result=plain_result(outcome.result))
 
@@ -422,7 +448,10 @@ class _Run:
         except Exception:
             logger.exception("Agent %s: a tool broke", self._spec.name)
             raise _ToolFailedError("The tool broke inside the server.") from None
-        self._outcomes[current_tool_call.get().tool_call_id] = outcome
+        call_id = current_tool_call.get().tool_call_id
+        self._outcomes[call_id] = outcome
+        if outcome.is_refused:
+            self.declined.add(call_id)
         if outcome.is_error:
             raise _ToolFailedError(teamwork.pure(outcome.result))
         items = () if outcome.is_presented else outcome.content_items

@@ -34,13 +34,15 @@ class ToolOutcome:
     """What a tool gave back: text for the model and for people, and media.
 
     `result` is plain text, JSON-serialised on the wire (UAMP §8.4.2). The result of a client's
-    tool is the client's own JSON text. What `is_presented` is shown in the answer itself.
+    tool is the client's own JSON text. What `is_presented` is shown in the answer itself. A call
+    that `is_refused` was not allowed by a person, and did not run.
     """
 
     result: str
     is_error: bool = False
     content_items: tuple[ContentItem, ...] = ()
     is_presented: bool = False
+    is_refused: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -158,6 +158,8 @@ CAUSES: Final[Mapping[str, Cause]] = MappingProxyType(
         ErrorCode.TOO_MANY_STEPS: Cause.ASKER,
         ErrorCode.ANSWER_TOO_LONG: Cause.ASKER,
         ErrorCode.INVALID_TOOL_RESULT: Cause.ASKER,
+        ErrorCode.REQUEST_REFUSED: Cause.ASKER,
+        ErrorCode.STEP_REFUSED: Cause.ASKER,
         ErrorCode.CONTEXT_LENGTH_EXCEEDED: Cause.ASKER,
         ErrorCode.CONTENT_FILTERED: Cause.ASKER,
         # The server, the agent or the provider.

@@ -66,6 +66,8 @@ class ErrorCode(StrEnum):
     TOO_MANY_STEPS = "too_many_steps"
     ANSWER_TOO_LONG = "answer_too_long"
     INVALID_TOOL_RESULT = "invalid_tool_result"
+    REQUEST_REFUSED = "request_refused"
+    STEP_REFUSED = "step_refused"
     INTERRUPTED = "interrupted"
     INTERNAL_ERROR = "internal_error"
 
@@ -399,6 +401,18 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
             _RESPONSE,
             "The model refused the request that carried the client's tool.result.",
             "Send a result that the model takes: plain text, or media of the agent's capabilities.",
+        ),
+        ErrorRow(
+            _C.REQUEST_REFUSED,
+            _RESPONSE,
+            "The model refused the client's tools or response_format after it had begun to work.",
+            "Send tools and a schema that the model takes; the message names what it refused.",
+        ),
+        ErrorRow(
+            _C.STEP_REFUSED,
+            _RESPONSE,
+            "A step of the plan failed: its call was not allowed, or the client's tool failed.",
+            "Allow the call, or answer it without is_error.",
         ),
         ErrorRow(
             _C.INTERRUPTED,

@@ -29,6 +29,7 @@ from uap.execution import (
     ExecutionStrategy,
     LoopOptions,
     PlanOptions,
+    PlanStepError,
     ReactOptions,
 )
 from uap.middleware import Middleware, MiddlewareContext
@@ -69,6 +70,7 @@ __all__ = [
     "MiddlewareContext",
     "PlanOptions",
     "PlanStep",
+    "PlanStepError",
     "ReactOptions",
     "SubagentExecutionTrace",
     "ThreadNode",

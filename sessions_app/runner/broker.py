@@ -313,6 +313,8 @@ def outcome_of(row: ToolCall) -> ToolOutcome:
         result=row.result,
         is_error=row.is_error,
         content_items=msgspec.convert(row.content_items, tuple[uamp.ContentItem, ...]),
+        # The decision that a call may run does not end it.
+        is_refused=row.decided_at is not None and row.decided_at == row.finished_at,
     )
 
 

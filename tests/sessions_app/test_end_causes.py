@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from agents_app import runtime, scripts
+from agents_app.tools import ToolContext, ToolError, tool
 from payments_app import limits
 from sessions_app.prices import CAUSES, Cause
 from tests.client import TERMINAL, Frame, wait_until
 from tests.sessions_app.test_payments import clean, earned, priced, rich, usd
 from uamp import ERROR_CODES, ErrorCode
+from upp import AssistantMessage, ToolResultMessage, UPPError
 from upp import ErrorCode as ProviderErrorCode
-from upp import ToolResultMessage, UPPError
 from upp.providers.scripted import Call, Fail, Pause, Step, Text
 
 if TYPE_CHECKING:
@@ -31,11 +33,19 @@ SEARCH = {
     "type": "function",
     "function": {"name": "search", "parameters": {"type": "object", "properties": {}}},
 }
+STEPS = "tests.sessions_app.team_tools.STEPS"
+BROKEN = "tests.sessions_app.test_end_causes.broken"
 MISFIT = {
     "type": "json_schema",
     "json_schema": {"name": "city", "schema": {"type": "object", "required": ["city"]}},
 }
 NO_SCHEMA = {"type": "json_schema", "json_schema": {"name": "city", "schema": {"type": "place"}}}
+
+
+@tool(long_running=False)
+def broken(_context: ToolContext) -> str:
+    """Fail."""
+    raise ToolError("It is broken.")
 
 
 async def calling(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
@@ -66,6 +76,35 @@ async def refusing(_agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Ste
         yield Call(name="search", arguments={})
 
 
+async def planned(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
+    """Plan to write nearly all of it and then to use a tool; make no second plan."""
+    said = [one for one in request.messages if isinstance(one, AssistantMessage)]
+    if "steps" in (request.structure or {}).get("properties", {}):
+        tool = agent.tools[0] if agent.tools else "search"
+        steps = [
+            {"id": "a", "description": "write"},
+            {"id": "b", "description": "do", "tool": tool},
+        ]
+        yield Text("No." if said else msgspec.json.encode({"steps": steps}).decode())
+    elif len(said) == 1:
+        yield Text("Nearly all of it. ")
+    elif len(said) == 2:
+        yield Call(name=request.tools[0].name, arguments={})
+    else:
+        yield Text("It did not work.")
+
+
+async def picky(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
+    """Write a plan or a thought and the work; refuse tools, schemas and whatever comes last."""
+    said = [one for one in request.messages if isinstance(one, AssistantMessage)]
+    if "steps" in (request.structure or {}).get("properties", {}):
+        yield Text('{"steps": [{"id": "a", "description": "write"}]}')
+    elif request.structure or request.tools or len(said) > (agent.strategy == "plan"):
+        yield Fail(UPPError("no such thing", code=ProviderErrorCode.INVALID_REQUEST))
+    else:
+        yield Text("Nearly all of it. ")
+
+
 async def endless(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
     """Write more than an answer may have."""
     for _ in range(20):
@@ -79,10 +118,15 @@ def ask(dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setitem(scripts.SCRIPTS, "called-once", called_once)
     monkeypatch.setitem(scripts.SCRIPTS, "refusing", refusing)
     monkeypatch.setitem(scripts.SCRIPTS, "endless", endless)
+    monkeypatch.setitem(scripts.SCRIPTS, "planned", planned)
+    monkeypatch.setitem(scripts.SCRIPTS, "picky", picky)
 
-    def _ask(script: str, **session: Any) -> tuple[Agent, UampClient]:
+    def _ask(
+        script: str, *, row: dict[str, Any] | None = None, **session: Any
+    ) -> tuple[Agent, UampClient]:
         agent = priced("paid", script, per_answer="1")
-        agent.max_steps = 2
+        for name, value in {"max_steps": 2, **(row or {})}.items():
+            setattr(agent, name, value)
         agent.save()
         limits.approve(rich(alice).user.pk, agent.pk, usd("5"))
         client = dial(alice)
@@ -156,4 +200,61 @@ def test_a_result_that_the_model_refuses_is_the_clients(
     agent, client = ask("refusing", tools=[SEARCH])
     call = client.until("tool.call")[-1]
     client.send("tool.result", call_id=call["call_id"], result=f'"{result}"')
+    ended(agent, client.until(*TERMINAL), code, charged)
+
+
+def planner(*, replans: bool = False, **fields: Any) -> dict[str, Any]:
+    """Return what makes an agent plan."""
+    return {
+        "strategy": "plan",
+        "strategy_options": {"allow_replan": replans},
+        "max_steps": 9,
+        **fields,
+    }
+
+
+@pytest.mark.parametrize("replans", [False, True])
+def test_a_plan_that_fails_at_the_clients_tool_is_charged(
+    ask: Any,
+    replans: bool,  # noqa: FBT001 a parameter of the test
+) -> None:
+    agent, client = ask("planned", row=planner(replans=replans), tools=[SEARCH])
+    call = client.until("tool.call")[-1]
+    client.send("tool.result", call_id=call["call_id"], result='"no"', is_error=True)
+    ended(agent, client.until(*TERMINAL), "step_refused", "1")
+
+
+def test_a_plan_that_fails_at_what_a_person_did_not_allow_is_charged(
+    ask: Any, settings: Settings
+) -> None:
+    settings.UAMP_SERVER_TOOLS = [*settings.UAMP_SERVER_TOOLS, STEPS]
+    agent, client = ask("planned", row=planner(tools=["steps"], approvals=["steps"]))
+    asked = client.until("tool.approval_required")[-1]
+    told = {"call_id": asked["call_id"], "response_id": asked["response_id"]}
+    client.send("tool.approve", **told, approved=False)
+    ended(agent, client.until(*TERMINAL), "step_refused", "1")
+
+
+def test_a_plan_that_fails_at_a_tool_of_the_agent_is_not_charged(
+    ask: Any, settings: Settings
+) -> None:
+    settings.UAMP_SERVER_TOOLS = [*settings.UAMP_SERVER_TOOLS, BROKEN]
+    agent, client = ask("planned", row=planner(tools=["broken"]))
+    ended(agent, client.until(*TERMINAL), "provider_error", "0")
+
+
+@pytest.mark.parametrize(
+    ("row", "session", "code", "charged"),
+    [
+        (planner(), {"response_format": MISFIT}, "request_refused", "1"),
+        (planner(), {"tools": [SEARCH]}, "request_refused", "1"),
+        ({"strategy": "react"}, {"response_format": MISFIT}, "request_refused", "1"),
+        ({"strategy": "react"}, {}, "provider_error", "0"),
+        ({}, {"tools": [SEARCH]}, "provider_error", "0"),
+    ],
+)
+def test_what_the_client_sent_and_the_model_refuses_late_is_the_clients(
+    ask: Any, row: dict[str, Any], session: dict[str, Any], code: str, charged: str
+) -> None:
+    agent, client = ask("picky", row=row, **session)
     ended(agent, client.until(*TERMINAL), code, charged)

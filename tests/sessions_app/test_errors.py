@@ -579,6 +579,10 @@ SHOWN_ELSEWHERE = {
     ErrorCode.TOO_MANY_STEPS: "errors: an_agent_that_uses_all_its_steps_ends",
     ErrorCode.ANSWER_TOO_LONG: "end_causes: an_answer_that_is_too_long_is_charged",
     ErrorCode.INVALID_TOOL_RESULT: "end_causes: a_result_that_the_model_refuses_is_the_clients",
+    ErrorCode.REQUEST_REFUSED: (
+        "end_causes: what_the_client_sent_and_the_model_refuses_late_is_the_clients"
+    ),
+    ErrorCode.STEP_REFUSED: "end_causes: a_plan_that_fails_at_the_clients_tool_is_charged",
     ErrorCode.PROVIDER_ERROR: (
         "errors: a_provider_that_fails_in_mid_answer_leaves_one_error_and_its_text"
     ),

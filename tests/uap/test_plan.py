@@ -9,7 +9,7 @@ import pytest
 
 from tests.uap.agents import Answer, call, followed, kinds, model, requests, said, tool
 from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
-from uap import Agent, AgentState, AgentStrategy, AgentStreamEvent, PlanStep, agent
+from uap import Agent, AgentState, AgentStrategy, AgentStreamEvent, PlanStep, PlanStepError, agent
 from uap.execution import PLAN_SCHEMA, plan
 from upp import (
     ErrorCode,
@@ -262,8 +262,11 @@ async def test_without_replanning_a_failure_ends_the_run() -> None:
     answers: list[Answer] = [a_plan(step("a", tool="t")), call("t"), "could not"]
     broken = tool("t", lambda _: 1 / 0)
     bot = agent(model=model(*answers), tools=[broken], execution=plan(allow_replan=False))
-    with pytest.raises(UPPError, match="Step a of the plan failed: t: division by zero"):
+    with pytest.raises(
+        PlanStepError, match="Step a of the plan failed: t: division by zero"
+    ) as failed:
         await bot.generate("go", START)
+    assert len(failed.value.calls) == 1
 
     seen: list[AgentState] = []
     down = agent(

@@ -3,7 +3,7 @@
 from uap.execution.context import ExecutionContext, ExecutionStrategy
 from uap.execution.loop import LoopOptions, loop
 from uap.execution.plan import PlanOptions, plan
-from uap.execution.planning import PLAN_SCHEMA
+from uap.execution.planning import PLAN_SCHEMA, PlanStepError
 from uap.execution.react import ReactOptions, react
 from uap.execution.steps import Steps, run_steps, stream_steps
 from uap.result import ExecutionResult
@@ -15,6 +15,7 @@ __all__ = [
     "ExecutionStrategy",
     "LoopOptions",
     "PlanOptions",
+    "PlanStepError",
     "ReactOptions",
     "Steps",
     "loop",

@@ -11,6 +11,7 @@ from uap.execution.context import ExecutionContext, ExecutionStrategy
 from uap.execution.planning import (
     ANSWER_PROMPT,
     PLAN_SCHEMA,
+    PlanStepError,
     in_order,
     planning_prompt,
     read_plan,
@@ -58,10 +59,11 @@ def plan(
     with its tools, until the model calls no more of them. When a plan leaves nothing to do, the
     model is asked for the answer. A step of the plan fails when the inference fails, or when the
     tool that it names was called and has only failed: with `allow_replan` the model then makes a
-    new plan for what is left, else the run fails. A plan that cannot be read or carried out is
-    asked for again likewise, and fails the run when it is the third one in a row. Only the first
-    `max_plan_steps` of a plan are kept. `plan_schema` describes an object with `steps` like those
-    of the default, and maybe more. A run without an input goes on with an unfinished plan.
+    new plan for what is left, else the run fails with PlanStepError, as it does where a tool failed
+    and no new plan can be read. A plan that cannot be read or carried out is asked for again
+    likewise, and fails the run when it is the third one in a row. Only the first `max_plan_steps`
+    of a plan are kept. `plan_schema` describes an object with `steps` like those of the default,
+    and maybe more. A run without an input goes on with an unfinished plan.
     """
     return _Plan(max_plan_steps=max_plan_steps, allow_replan=allow_replan, plan_schema=plan_schema)
 
@@ -93,6 +95,8 @@ class _Run:
     reason: str = "it was not finished."
     answered: bool = True
     executed: list[ToolExecution] = field(default_factory=list)
+    # The calls that failed in the step for which there has to be a new plan.
+    failed_calls: tuple[str, ...] = ()
 
     @property
     def plan(self) -> tuple[PlanStep, ...]:
@@ -139,6 +143,8 @@ class _Run:
                 )
             except UPPError as error:
                 if not self.options.allow_replan or attempts == PLANS_IN_A_ROW:
+                    if self.failed_calls:
+                        raise self._step_error(error.message) from error
                     raise
                 asked = f"{unreadable_prompt(error.message)}\n{prompt}"
                 if await self.steps.end(phase=phase, plan=self.plan):
@@ -167,6 +173,7 @@ class _Run:
             if error.code in _HOPELESS or not self.options.allow_replan:
                 raise
             self.reason = f"the model could not be asked ({error.code})."
+            self.failed_calls = ()
             return False
         self.answered = True
         self.executed += executed
@@ -177,12 +184,10 @@ class _Run:
         if not executed:
             failure = self._failure(step)
             self._mark(step, "failed" if failure else "completed")
+            tried = self._tried(step) if failure else ()
+            self.failed_calls = tuple(done.tool_call_id for done in tried)
             if failure and not self.options.allow_replan:
-                raise UPPError(
-                    f"Step {step.id} of the plan failed: {failure}",
-                    code=ErrorCode.INVALID_RESPONSE,
-                    provider=self.model.provider,
-                )
+                raise self._step_error(f"Step {step.id} of the plan failed: {failure}")
             self.reason = failure or ""
         return await self.steps.end(phase="execute", plan=self.plan)
 
@@ -198,10 +203,16 @@ class _Run:
 
     def _failure(self, step: PlanStep) -> str | None:
         """Return why a step has failed whose tool was called and never worked."""
-        tried = [done for done in self.executed if done.tool_name == step.tool]
+        tried = self._tried(step)
         if tried and all(done.is_error for done in tried):
             return f"{step.tool}: {tried[-1].result}"
         return None
+
+    def _tried(self, step: PlanStep) -> list[ToolExecution]:
+        return [done for done in self.executed if done.tool_name == step.tool]
+
+    def _step_error(self, message: str) -> PlanStepError:
+        return PlanStepError(message, provider=self.model.provider, calls=self.failed_calls)
 
     def _first(self, status: PlanStatus) -> PlanStep | None:
         return next((step for step in self.plan if step.status == status), None)

@@ -50,6 +50,21 @@ _OBJECT = re.compile(r'\{(?=\s*")')
 ANSWER_PROMPT = "There is nothing left to do: give the whole answer to what was asked."
 
 
+class PlanStepError(UPPError):
+    """A plan cannot go on after a step that failed; `calls` are the ids of its tool calls."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: ErrorCode = ErrorCode.INVALID_RESPONSE,
+        provider: str = "",
+        calls: Iterable[str] = (),
+    ) -> None:
+        super().__init__(message, code=code, provider=provider)
+        self.calls = frozenset(calls)
+
+
 class _PlannedStep(msgspec.Struct, rename="camel"):
     description: str
     id: str | int | None = None
