@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+from django.db import close_old_connections
 from rest_framework import serializers
 
 from chat_app import contents, markdown
@@ -196,6 +197,8 @@ def message_data(
         "status": message.status,
     }
     if html:
+        # Others may need the connection while this thread waits for a process.
+        close_old_connections()
         data["html"] = markdown.render(message.content, asker=f"user:{reader}", until=until)
     return data
 

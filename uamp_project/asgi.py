@@ -6,15 +6,17 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from channels.routing import ProtocolTypeRouter, URLRouter
-from django.core.asgi import get_asgi_application
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "uamp_project.settings")
-http_application = get_asgi_application()
 
-# These read the settings, which get_asgi_application has set up.
+from uamp_project.http import Handler
+
+http_application = Handler()
+
+# These read the settings, which uamp_project.http has set up.
 from django.urls import re_path  # noqa: E402
 
 from sessions_app import runner  # noqa: E402

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.models import User
+from django.db import close_old_connections
 from django.http import Http404
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import PermissionDenied
@@ -265,7 +266,10 @@ class RenderView(RestView):
         """Return a piece of text as sanitised HTML."""
         body = RenderSerializer(data=request.data)
         body.is_valid(raise_exception=True)
-        html = markdown.render(body.validated_data["text"], asker=f"user:{caller(request).pk}")
+        asker = f"user:{caller(request).pk}"
+        # Others may need the connection while this thread waits for a process.
+        close_old_connections()
+        html = markdown.render(body.validated_data["text"], asker=asker)
         return Response({"html": html})
 
 

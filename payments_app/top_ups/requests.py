@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
-from django.db import transaction
+from django.db import close_old_connections, transaction
 from django.db.models.functions import Now
 from django.utils.module_loading import import_string
 
@@ -104,6 +104,8 @@ def ask(*, key: str, user_id: int, provider: str, amount: Money) -> tuple[TopUpR
     if (row.provider, row.amount, row.asset) != (provider, amount.amount, amount.asset):
         raise IdempotencyConflict(f"The key {key!r} was used for another top-up.")
     if row.state == TopUpRequest.State.OPEN and not row.reference:
+        # Others may need the connection while the provider answers.
+        close_old_connections()
         started = chosen.start(row.pk, amount)
         TopUpRequest.objects.filter(pk=row.pk).update(url=started.url, reference=started.reference)
         row.refresh_from_db()
