@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from django.http.response import HttpResponseBase
 
 PAGE: Final = "sessions_app:account"
+# The new key in the Django session, from the form until the page that shows it.
+NEW_KEY: Final = "new_api_key"
 
 
 class KeyForm(forms.Form):
@@ -83,8 +85,10 @@ def _counted(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpRespons
 @never_cache
 @login_required
 def account(request: HttpRequest) -> HttpResponse:
-    """Show the person's keys in force, and the way to a new password."""
-    return _page(request, KeyForm())
+    """Show the person's keys, one that was made just now, and the way to a new password."""
+    # A HEAD request shows nothing, so the key stays for the page.
+    new = request.session.pop(NEW_KEY, {}) if request.method == "GET" else {}
+    return _page(request, KeyForm(), **new)
 
 
 @require_POST
@@ -92,7 +96,11 @@ def account(request: HttpRequest) -> HttpResponse:
 @login_required
 @_counted
 def make_key(request: HttpRequest) -> HttpResponse:
-    """Make a key, and show its secret in the answer itself: a redirect would have to keep it."""
+    """Make a key, and redirect to the page that shows its secret once.
+
+    A page that is loaded again must not make another key. The secret stays in the Django session
+    until the page takes it out.
+    """
     form = KeyForm(request.POST)
     if not form.is_valid():
         return _page(request, form, status=400)
@@ -101,7 +109,8 @@ def make_key(request: HttpRequest) -> HttpResponse:
     except keys.TooManyKeys:
         form.add_error(None, f"You have {keys.KEYS_PER_PERSON} keys. Revoke one first.")
         return _page(request, form, status=409)
-    return _page(request, KeyForm(), secret=secret, made=form.cleaned_data["name"], status=201)
+    request.session[NEW_KEY] = {"secret": secret, "made": form.cleaned_data["name"]}
+    return redirect(PAGE)
 
 
 @require_POST

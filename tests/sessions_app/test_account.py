@@ -6,9 +6,11 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
+from django.contrib.sessions.models import Session
 
 from sessions_app import keys
 from sessions_app.models import ApiKey
+from sessions_app.views.account import NEW_KEY
 from tests import factories
 from tests.sessions_app.web_sign_in import WebSignIn
 
@@ -45,10 +47,17 @@ def browser(demo: ServerAddress, ada: User) -> Iterator[WebSignIn]:
 def made(browser: WebSignIn, name: str = "laptop") -> str:
     """Make a key and return its secret, as the page shows it."""
     answer = browser.post("/account/keys", name=name)
-    assert answer.status_code == 201
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/account")
     assert "no-store" in answer.headers["Cache-Control"]
-    secret: str = re.findall(r'id="secret"[^>]* value="([^"]+)"', answer.text)[0]
-    return secret
+    return shown(browser)[0]
+
+
+def shown(browser: WebSignIn) -> list[str]:
+    """Load the page and return the new key that it shows, if any."""
+    answer = browser.web.get("/account")
+    assert answer.status_code == 200
+    assert "no-store" in answer.headers["Cache-Control"]
+    return re.findall(r'id="secret"[^>]* value="([^"]+)"', answer.text)
 
 
 def me(web: httpx.Client, secret: str) -> int:
@@ -102,6 +111,23 @@ def test_a_key_is_shown_once_and_opens_what_its_owner_may(browser: WebSignIn, ad
     assert key.prefix in page
     assert "laptop" in page
     assert re.search(r"last used \d{4}-", page)
+
+
+def test_a_page_that_is_loaded_again_makes_and_shows_no_key(
+    browser: WebSignIn, demo: ServerAddress, ada: User
+) -> None:
+    answer = browser.post("/account/keys", name="laptop")
+    assert answer.headers["Location"] == "/account"
+    with WebSignIn(demo) as other:
+        assert other.try_to_sign_in(ada.username).status_code == 302
+        assert shown(other) == []
+    assert browser.web.head("/account").status_code == 200
+    secret = ApiKey.objects.get().prefix
+    assert [key[:12] for key in shown(browser)] == [secret]
+    assert shown(browser) == []
+    kept = [row.get_decoded() for row in Session.objects.all()]
+    assert not any(NEW_KEY in said for said in kept)
+    assert ApiKey.objects.count() == 1
 
 
 def test_a_key_without_a_good_name_is_not_made(browser: WebSignIn) -> None:
