@@ -14,6 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents_app import selectors as agents
+from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app import tokens
 from payments_app.money import InvalidAmount, Money
@@ -32,6 +33,17 @@ if TYPE_CHECKING:
     from agents_app.selectors import AgentSpec
     from payments_app.services import HoldOutcome
     from sessions_app.selectors import OpenSession
+
+
+class OfferTooLow(Exception):
+    """A payment names less than what is asked for; `available` is what its account has."""
+
+    def __init__(self, offered: Money, wanted: Money, available: Money) -> None:
+        super().__init__(
+            f"You offered {offered} {offered.asset}; {wanted} {wanted.asset} are asked for."
+            " Submit at least that."
+        )
+        self.available = available
 
 
 class PaymentRefused(Exception):
@@ -93,8 +105,8 @@ def submit(session: OpenSession, event: ev.PaymentSubmit) -> tuple[PaymentReques
         spec = agents.get_spec(row.response.agent_id)
         amount = Money(row.amount, row.asset)
         try:
-            _check_offer(payment, amount)
             source = _offered(session, payment, spec)
+            _check_offer(payment, amount, source)
             hold = reserve(
                 source,
                 key=f"pay:{row.pk}",
@@ -103,7 +115,7 @@ def submit(session: OpenSession, event: ev.PaymentSubmit) -> tuple[PaymentReques
                 agent_id=spec.id,
                 held=None,
             )
-        except REFUSALS as error:
+        except (*REFUSALS, OfferTooLow) as error:
             raise PaymentRefused(error_event(error, amount, row.response_id)) from error
         move_row(row, PaymentTrigger.PAY)
         row.decided_at = timezone.now()
@@ -134,9 +146,13 @@ def _waiting_for(session: OpenSession, response_id: str | None) -> PaymentReques
     raise LookupError("no payment is waited for")
 
 
-def _check_offer(payment: ev.Payment, amount: Money) -> None:
-    if payment.amount is not None and Money.parse(payment.amount, amount.asset) < amount:
-        raise ledger.InsufficientFunds(Money.parse(payment.amount, amount.asset), amount)
+def _check_offer(payment: ev.Payment, amount: Money, source: Source) -> None:
+    if payment.amount is None:
+        return
+    offered = Money.parse(payment.amount, amount.asset)
+    if offered < amount:
+        balance = ledger_rows.balance(source.account_id)
+        raise OfferTooLow(offered, amount, balance.available)
 
 
 def _offered(session: OpenSession, payment: ev.Payment, spec: AgentSpec) -> Source:
@@ -144,7 +160,9 @@ def _offered(session: OpenSession, payment: ev.Payment, spec: AgentSpec) -> Sour
     if payment.scheme == "balance" and session.principal.user_id is not None:
         account = ledger.account_of_user(session.principal.user_id, spec.pricing.currency)
         return Source(account_id=account.id, user_id=session.principal.user_id)
-    if payment.scheme == "token" and payment.token:
+    if payment.scheme == "token":
+        if not payment.token:
+            raise tokens.TokenRefused("payment_failed", "Name the payment token in `token`.")
         return of_token(tokens.resolve(payment.token, agent=spec.name))
     raise tokens.TokenRefused(
         "payment_failed", f"Pay with the scheme token or balance, not {payment.scheme[:40]!r}."
@@ -159,6 +177,15 @@ def error_event(error: Exception, amount: Money, response_id: str) -> ev.Payment
             return ev.PaymentError(
                 code=PaymentErrorCode.INSUFFICIENT_BALANCE,
                 message=f"{required} {amount.asset} are needed, {available} are there. Top up.",
+                balance_required=required,
+                balance_current=str(available),
+                can_retry=True,
+                response_id=response_id,
+            )
+        case OfferTooLow(available=available):
+            return ev.PaymentError(
+                code=PaymentErrorCode.PAYMENT_FAILED,
+                message=str(error),
                 balance_required=required,
                 balance_current=str(available),
                 can_retry=True,

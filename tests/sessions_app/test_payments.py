@@ -157,6 +157,33 @@ def test_who_has_too_little_is_told_and_can_pay_later(dial: Dial, alice: Person)
     assert earned(agent) == "1"
 
 
+@pytest.mark.parametrize(
+    ("payment", "said", "balance"),
+    [
+        (
+            {"scheme": "balance", "amount": "0.5"},
+            "You offered 0.5 USD; 1 USD are asked for. Submit at least that.",
+            ("1", "10"),
+        ),
+        ({"scheme": "token"}, "Name the payment token in `token`.", (None, None)),
+        ({"scheme": "crypto"}, "Pay with the scheme token or balance, not 'crypto'.", (None, None)),
+    ],
+)
+def test_a_bad_payment_says_what_to_do_and_what_is_there(
+    dial: Dial, alice: Person, payment: dict[str, str], said: str, balance: tuple[str | None, ...]
+) -> None:
+    priced("paid", per_answer="1")
+    rich(alice)
+    client = dial(alice)
+    client.create_session(agent="paid")
+    client.ask("Hello")
+    pay(client, client.until("payment.required")[-1], **payment)
+    refused = client.until("payment.error")[-1]
+    assert refused["message"] == said
+    assert (refused.get("balance_required"), refused.get("balance_current")) == balance
+    assert refused["can_retry"] is True
+
+
 def test_a_payment_that_comes_twice_is_taken_once(dial: Dial, alice: Person) -> None:
     agent = priced("paid", per_answer="1")
     rich(alice)
@@ -468,8 +495,9 @@ def test_who_comes_back_is_asked_again(dial: Dial, alice: Person) -> None:
     ("payment", "code"),
     [
         ({"scheme": "token", "token": "ptok_nobody"}, "token_invalid"),
+        ({"scheme": "token"}, "payment_failed"),
         ({"scheme": "crypto", "network": "base"}, "payment_failed"),
-        ({"scheme": "balance", "amount": "0.5"}, "insufficient_balance"),
+        ({"scheme": "balance", "amount": "0.5"}, "payment_failed"),
         ({"scheme": "balance", "amount": "1e3"}, "payment_failed"),
         ({"scheme": "balance", "amount": "-1"}, "payment_failed"),
         ({"scheme": "balance", "amount": "\uff11"}, "payment_failed"),
