@@ -1,6 +1,7 @@
 """The people, agents, chat, money and groups of a new server, so that there is something to try.
 
-What was generated is kept in DATA_DIR/demo.json (0600): a second preparation gives the same.
+What was generated is kept in DATA_DIR/demo.json (0600): a second preparation gives the same. What
+people changed is theirs: of a password that they chose and a key that was revoked, nothing is kept.
 People are known as ours by their address; somebody else's account of the same name is left alone.
 """
 
@@ -124,6 +125,8 @@ def _prepare_user(user: dict[str, str]) -> None:
     if created:
         user["password"] = user["password"] or secrets.token_urlsafe(9)
         row.is_staff = row.is_superuser = name == "admin"
+    # The password that DEMO_PASSWORD gives below revokes all keys; a person's own end ends the key.
+    keeps_key = created or _is_in_force(user["api_key"])
     if created or "DEMO_PASSWORD" in os.environ:
         if not row.check_password(user["password"]):
             row.set_password(user["password"])
@@ -140,18 +143,19 @@ def _prepare_user(user: dict[str, str]) -> None:
         external_id=f"demo:{row.pk}",
         memo="to try the demo with",
     )
-    if _is_revoked(user["api_key"]):
-        # Its owner's password was changed: the demo keeps a key that works.
-        user["api_key"] = ApiKey.make_secret()
-    prefix, sha256 = ApiKey.split_secret(user["api_key"])
-    ApiKey.objects.get_or_create(
-        prefix=prefix, defaults={"user": row, "sha256": sha256, "name": "demo"}
-    )
+    if not keeps_key:
+        user["api_key"] = ""
+    elif not _is_in_force(user["api_key"]):
+        if not created or not user["api_key"]:
+            user["api_key"] = ApiKey.make_secret()
+        prefix, sha256 = ApiKey.split_secret(user["api_key"])
+        ApiKey.objects.create(user=row, prefix=prefix, sha256=sha256, name="demo")
 
 
-def _is_revoked(secret: str) -> bool:
-    prefix, _ = ApiKey.split_secret(secret)
-    return ApiKey.objects.filter(prefix=prefix, revoked_at__isnull=False).exists()
+def _is_in_force(secret: str) -> bool:
+    prefix, sha256 = ApiKey.split_secret(secret)
+    keys = ApiKey.objects.filter(prefix=prefix, sha256=sha256, revoked_at__isnull=True)
+    return keys.exists()
 
 
 def _prepare_group(name: str, rights: Iterable[str]) -> None:

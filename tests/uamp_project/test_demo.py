@@ -10,10 +10,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.utils import timezone
 from pytest_django import Settings
 
 from chat_app.models import Chat
 from sessions_app.auth import verify_token
+from sessions_app.keys import revoke_key
+from sessions_app.models import ApiKey
 from uamp_project import demo
 
 pytestmark = pytest.mark.django_db
@@ -85,6 +88,44 @@ def test_a_password_that_was_changed_and_rights_that_were_taken_stay_so() -> Non
     # A new database has people with passwords again.
     User.objects.all().delete()
     assert all(user["password"] for user in prepare()["users"])
+
+
+@pytest.mark.parametrize("how", ["chose a password", "revoked it"])
+def test_the_key_of_a_person_who_ended_it_is_not_made_anew(how: str) -> None:
+    first = prepare()
+    alice = User.objects.get(username="alice")
+    if how == "revoked it":
+        (key,) = ApiKey.objects.filter(user=alice)
+        assert revoke_key(alice.pk, key.pk)
+    else:
+        alice.set_password("a password of my own")
+        alice.save()
+
+    again = prepare()
+    assert again == prepare()
+    known = "" if how == "chose a password" else first["users"][0]["password"]
+    assert again["users"] == [
+        {"username": "alice", "password": known, "api_key": ""},
+        *first["users"][1:],
+    ]
+    assert not ApiKey.objects.filter(user=alice, revoked_at__isnull=True).exists()
+    out = StringIO()
+    call_command("demo", stdout=out)
+    assert out.getvalue().count("(make one on /account)") == 1
+    # A new database has people with passwords and keys again.
+    User.objects.all().delete()
+    assert all(user["password"] and user["api_key"] for user in prepare()["users"])
+
+
+def test_a_password_that_is_given_leaves_keys_that_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare()
+    ApiKey.objects.filter(user__username="bob").update(revoked_at=timezone.now())
+    monkeypatch.setenv("DEMO_PASSWORD", "let-me-see-it")
+
+    alice, bob, _ = prepare()["users"]
+    assert verify_token(alice["api_key"]).username == "alice"
+    assert bob["api_key"] == ""
+    assert alice in prepare()["users"]
 
 
 def test_the_kept_file_is_private() -> None:

@@ -1,5 +1,6 @@
 """What commands ask before they touch the database: is it there, and are its tables."""
 
+from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import DatabaseError
 
@@ -11,6 +12,18 @@ def require_migrations() -> None:
     try:
         missing = health.missing_migrations()
     except DatabaseError as error:
-        raise CommandError(f"the database does not answer: {error}") from error
+        raise CommandError(f"the database {_name()} does not answer: {error}") from error
     if missing:
-        raise CommandError(f"run `manage.py migrate` first: {len(missing)} are missing")
+        raise CommandError(
+            f"run `manage.py migrate` first: the database {_name()} has {len(missing)} migrations"
+            " less; DATA_DIR and DATABASE_URL choose it"
+        )
+
+
+def _name() -> str:
+    """Return which database this is, without who signs in to it."""
+    chosen = settings.DATABASES["default"]
+    host, port = chosen.get("HOST"), chosen.get("PORT")
+    if not host:
+        return str(chosen["NAME"])
+    return f"{chosen['NAME']} at {host}:{port}" if port else f"{chosen['NAME']} at {host}"

@@ -16,7 +16,7 @@ class Command(BaseCommand):
     help = (
         "Prepare the people alice, bob and admin, agents and a chat to try the server with, and"
         " print the people's passwords and API keys. Running it again changes nothing and prints"
-        " the same."
+        " the same, but no password that a person has chosen since and no key that was revoked."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -46,6 +46,6 @@ class Command(BaseCommand):
             self.stdout.write(
                 f"{user['username']:8} password {user['password'] or '(chosen since)'}"
             )
-            self.stdout.write(f"{'':8} API key  {user['api_key']}")
+            self.stdout.write(f"{'':8} API key  {user['api_key'] or '(make one on /account)'}")
         for agent in prepared["agents"]:
             self.stdout.write(f"@{agent['name']:10} {agent['description']}")
