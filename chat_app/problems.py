@@ -24,6 +24,7 @@ from rest_framework.response import Response
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from django.http import HttpRequest
     from rest_framework.request import Request
 
 logger = logging.getLogger(__name__)
@@ -149,6 +150,14 @@ def refusal(
         response["Retry-After"] = str(retry_after)
     if body["status"] == 401:  # noqa: PLR2004 its number is its name
         response["WWW-Authenticate"] = "Bearer"
+    return response
+
+
+def wrong_method(request: HttpRequest, *allowed: str, hint: str = "") -> HttpResponse:
+    """Return the 405 of a path that is not a view of Django REST Framework."""
+    said = f"This path takes {' and '.join(allowed)}, not {request.method}. {hint}".rstrip()
+    response = refusal("method_not_allowed", instance=request.path, detail=said)
+    response["Allow"] = ", ".join(allowed)
     return response
 
 

@@ -39,12 +39,10 @@ BATCH_EVENTS: Final = 100
 PAYMENT_REQUIRED: Final = "payment_required"
 
 
-@protocol_view
+@protocol_view("POST")
 async def batch(request: HttpRequest, name: str = "") -> HttpResponseBase:
     """`POST /uamp`: an array of client events in, an array of server events out."""
     del name
-    if request.method != "POST":
-        return HttpResponse(status=405, headers={"Allow": "POST"})
     line, events = await _batch_of(request)
     till = _Till(request, line)
     try:
@@ -60,12 +58,10 @@ async def batch(request: HttpRequest, name: str = "") -> HttpResponseBase:
     )
 
 
-@protocol_view
+@protocol_view("POST")
 async def batch_stream(request: HttpRequest, name: str = "") -> HttpResponseBase:
     """`POST /uamp/stream`: an array of client events in, a stream of server events out."""
     del name
-    if request.method != "POST":
-        return HttpResponse(status=405, headers={"Allow": "POST"})
     line, events = await _batch_of(request)
     till = _Till(request, line)
     try:

@@ -14,12 +14,11 @@ from urllib.parse import quote
 import msgspec
 from django.conf import settings
 from django.http import JsonResponse
-from django.views.decorators.http import require_safe
 
 import uamp
 from agents_app import capabilities
 from agents_app import selectors as agents
-from chat_app.problems import PROBLEMS, refusal
+from chat_app.problems import PROBLEMS, refusal, wrong_method
 from sessions_app import throttles
 from sessions_app.auth import AuthenticationError, verify_token
 
@@ -56,9 +55,10 @@ class _Refused(Exception):
 def _answers(view: Callable[..., Any]) -> Callable[..., HttpResponse]:
     """Make a view of a function that returns plain values or raises _Refused."""
 
-    @require_safe
     @wraps(view)
     def answer(request: HttpRequest, **path: str) -> HttpResponse:
+        if request.method not in {"GET", "HEAD"}:
+            return wrong_method(request, "GET", "HEAD")
         try:
             return JsonResponse(msgspec.to_builtins(view(request, **path)))
         except _Refused as refused:

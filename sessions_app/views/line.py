@@ -19,7 +19,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 import uamp
 from chat_app import fanout
-from chat_app.problems import ProblemKind, refusal
+from chat_app.problems import ProblemKind, refusal, wrong_method
 from sessions_app import auth, database, handlers, rates, runner, selectors
 from sessions_app.admission import rate_limited
 from sessions_app.http_status import http_status
@@ -28,7 +28,7 @@ from sessions_app.peer import Defaults, Outgoing, Peer
 from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from sessions_app.attached import Attached
     from sessions_app.auth import Principal
@@ -261,16 +261,30 @@ def _url_agent(request: HttpRequest) -> str | None:
     return match.kwargs.get("name") if match else None
 
 
-def protocol_view(view: Any) -> Any:
-    """Answer the protocol's errors as problems; programs bring a token, so no CSRF token."""
+def protocol_view(method: str) -> Callable[[Any], Any]:
+    """Answer one method, and the protocol's errors as problems.
 
-    async def guarded(request: HttpRequest, **kwargs: str) -> HttpResponseBase:
-        try:
-            return await view(request, **kwargs)  # type: ignore[no-any-return]
-        except RemoteProtocolError as error:
-            return problem(error, instance=request.path)
+    Programs bring a token, so that no CSRF token is asked for.
+    """
 
-    return csrf_exempt(guarded)
+    def decorated(view: Any) -> Any:
+        async def guarded(request: HttpRequest, **kwargs: str) -> HttpResponseBase:
+            if request.method != method:
+                return wrong_method(request, method, hint=_hint(request))
+            try:
+                return await view(request, **kwargs)  # type: ignore[no-any-return]
+            except RemoteProtocolError as error:
+                return problem(error, instance=request.path)
+
+        return csrf_exempt(guarded)
+
+    return decorated
+
+
+def _hint(request: HttpRequest) -> str:
+    if request.path.endswith("/uamp"):
+        return "A WebSocket is opened with its handshake (Upgrade: websocket)."
+    return ""
 
 
 async def with_heartbeat(frames: AsyncIterator[Outgoing]) -> AsyncIterator[Outgoing | None]:

@@ -33,12 +33,10 @@ if TYPE_CHECKING:
     from sessions_app.peer import Outgoing
 
 
-@protocol_view
+@protocol_view("POST")
 async def post_event(request: HttpRequest, name: str = "") -> HttpResponseBase:
     """`POST /events`: one client event. 202 with the direct answers; the rest is streamed."""
     del name
-    if request.method != "POST":
-        return HttpResponse(status=405, headers={"Allow": "POST"})
     principal = await principal_of(request)
     await count_events(request, principal)
     line = Line(request, principal, "sse")
@@ -84,12 +82,10 @@ async def _tell_streams(replies: list[Outgoing], rows: Mapping[str, str]) -> Non
             )
 
 
-@protocol_view
+@protocol_view("GET")
 async def stream_events(request: HttpRequest, name: str = "") -> HttpResponseBase:
     """`GET /events/stream`: the server's events of one session, from `Last-Event-ID` on."""
     del name
-    if request.method != "GET":
-        return HttpResponse(status=405, headers={"Allow": "GET"})
     session_id = request.headers.get("X-Session-ID") or request.GET.get("session_id", "")
     principal = await principal_of(request)
     await count_events(request, principal)

@@ -83,7 +83,9 @@ def test_an_agents_instructions_and_options_are_not_told() -> None:
 
 
 def test_discovery_is_read_only() -> None:
-    assert Client().post("/info").status_code == 405
+    answer = Client().post("/info")
+    assert (answer.status_code, answer["Allow"]) == (405, "GET, HEAD")
+    assert answer.json()["detail"] == "This path takes GET and HEAD, not POST."
 
 
 def test_every_event_has_its_schema() -> None:

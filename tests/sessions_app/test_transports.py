@@ -206,7 +206,14 @@ def test_the_wrong_method_is_said(web: httpx.Client) -> None:
     for method, path in (("GET", "/events"), ("POST", "/events/stream"), ("GET", "/uamp/stream")):
         answer = web.request(method, path)
         assert answer.status_code == 405
-        assert answer.headers["Allow"] == ("POST" if method == "GET" else "GET")
+        takes = "POST" if method == "GET" else "GET"
+        assert answer.headers["Allow"] == takes
+        problem = answer.json()
+        assert (problem["code"], problem["status"]) == ("method_not_allowed", 405)
+        assert problem["detail"].startswith(f"This path takes {takes}, not {method}.")
+        assert problem["instance"] == path
+    for path in ("/uamp", "/agents/echo/uamp"):
+        assert "WebSocket" in web.get(path).json()["detail"]
 
 
 # --- Batches ---

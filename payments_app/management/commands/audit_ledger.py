@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 
 from payments_app import services
 
@@ -18,8 +18,10 @@ class Command(BaseCommand):
         try:
             report = services.audit()
         except DatabaseError as error:
+            name = connection.settings_dict["NAME"]
             raise CommandError(
-                f"the ledger cannot be read; run `manage.py migrate` first: {error}"
+                f"the ledger of the database {name} cannot be read; run `manage.py migrate` first:"
+                f" {error}"
             ) from error
         for one in report.mismatches:
             self.stdout.write(f"{one.check}: {one.subject} by {one.off_by}")
