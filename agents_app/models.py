@@ -17,7 +17,7 @@ from django.db.models import Q
 from django.db.models.functions import Lower
 from django.utils import timezone
 
-from agents_app.pricing import read_pricing
+from agents_app.pricing import read_pricing, without_zeros
 from agents_app.strategies import MAX_STEPS, make_strategy
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?")
@@ -235,6 +235,7 @@ class Agent(models.Model):
             errors["delegates"] = "An agent cannot give work to itself."
         try:
             read_pricing(self.pricing)
+            self.pricing = without_zeros(self.pricing or {})
         except ValueError as error:
             errors["pricing"] = str(error)
         if self.strategy in self.Strategy.values:

@@ -34,7 +34,7 @@ class Pricing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     @property
     def is_free(self) -> bool:
         """Whether nothing has a price."""
-        return not any(any(digit in "123456789" for digit in price) for price in self.amounts)
+        return not any(map(_is_something, self.amounts))
 
     @property
     def amounts(self) -> list[str]:
@@ -50,6 +50,27 @@ class Pricing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 FREE = Pricing()
+_ZERO_IS_NONE = ("per_answer", "input_per_1k", "output_per_1k")
+
+
+def _is_something(price: str) -> bool:
+    return any(digit in "123456789" for digit in price)
+
+
+def without_zeros(value: dict[str, Any]) -> dict[str, Any]:
+    """Return prices that `read_pricing` took without those of nothing, which mean the same.
+
+    A price of nothing for cached tokens stays: without one they cost as much as other input.
+    """
+    kept = {
+        name: price
+        for name, price in value.items()
+        if name not in _ZERO_IS_NONE or _is_something(price)
+    }
+    if "tools" in kept:
+        priced = {name: price for name, price in kept["tools"].items() if _is_something(price)}
+        kept = {**kept, "tools": priced} if priced else {k: kept[k] for k in kept if k != "tools"}
+    return kept
 
 
 def read_pricing(value: Any) -> Pricing:

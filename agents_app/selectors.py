@@ -118,12 +118,22 @@ def _is_for_visitors() -> Q:
     They have no model, or a price of their answers or tokens, or a model at the operator's own
     address: only an inside host may speak plain http (docs/adr/0014-models-keys-and-addresses.md).
     """
-    matching = Q(provider=Agent.Provider.SCRIPTED) | Q(pricing__has_any_keys=_PRICES_OF_MODELS)
+    matching = Q(provider=Agent.Provider.SCRIPTED)
+    for price in _PRICES_OF_MODELS:
+        # A price of "0" is none.
+        matching |= Q(**{f"pricing__{price}__regex": "[1-9]"})
     matching |= Q(options__base_url__istartswith="http://")
     for provider, variable in _ADDRESS_VARIABLES.items():
         if os.environ.get(variable, "").lower().startswith("http://"):
             matching |= Q(provider=provider) & ~Q(options__has_key="base_url")
     return matching
+
+
+def may_answer_visitors(agent_id: str) -> bool:
+    """Return whether an agent's model may be used for visitors, whoever else may use the agent."""
+    if settings.UAMP_ANONYMOUS_MODELS:
+        return True
+    return Agent.objects.filter(_is_for_visitors(), pk=agent_id).exists()
 
 
 def remembered(agent_id: str) -> AgentSpec | None:

@@ -124,13 +124,19 @@ def _new_session(asker: Session, target: AgentSpec, pk: int) -> Session:
 
 
 def _target(spec: AgentSpec, order: Order, asker: Session) -> AgentSpec:
-    """Return the agent that shall work: one that was declared, and that who asked may use."""
+    """Return the agent that shall work: a declared one that the asker or the agent's owner may use.
+
+    An owner who declares a private agent agrees that those who ask theirs have it work. Visitors
+    reach no model through it that the operator does not let them use.
+    """
     known = [name for name, _ in spec.delegates]
     if order.agent.casefold() not in {name.casefold() for name in known}:
         raise ToolError(f"There is no agent {order.agent[:80]!r} to give work to: {known}.")
     for viewer in (asker.user_id, spec.owner_id):
         target = agents.get_agent(order.agent, viewer=viewer)
-        if target is not None:
+        if target is None:
+            continue
+        if asker.user_id is not None or agents.may_answer_visitors(target.id):
             return target
     raise ToolError(f"{order.agent} is not there for the person who asks.")
 

@@ -8,6 +8,8 @@ import pytest
 
 from agents_app.models import Agent
 from tests import factories
+from tests.sessions_app.team_tools import order
+from tests.sessions_app.test_delegation import asked, doer, said, to
 
 if TYPE_CHECKING:
     import httpx
@@ -20,6 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 PRICES: dict[str, dict[str, Any]] = {
     "free": {},
     "tools": {"tools": {"csv_report": "0.05"}},
+    "zeros": {"per_answer": "0", "input_per_1k": "0.000", "output_per_1k": "0.0"},
     "answers": {"per_answer": "0.02"},
     "tokens": {"output_per_1k": "0.01"},
 }
@@ -84,3 +87,37 @@ def test_visitors_may_use_a_model_at_an_address_of_the_operator(
     monkeypatch.setenv("OPENAI_BASE_URL", "https://models.example/v1")
     assert not opens(dial, "free")
     assert web.get("/agents/free/info").status_code == 404
+
+
+def test_a_visitor_reaches_no_closed_model_through_another_agent(
+    dial: Dial, alice: Person, bob: Person, settings: Settings
+) -> None:
+    fields: dict[str, Any] = {"owner": bob.user, "is_public": False}
+    doer("hidden", **fields)
+    of_model = {"provider": Agent.Provider.OPENAI_COMPAT, "model": "m", "options": {}}
+    factories.agent("secret", **fields, **of_model)
+    names = ("free", "zeros", "secret", "hidden")
+    doer("boss", *names, owner=bob.user)
+
+    def refused(who: Person | None) -> list[str]:
+        task = order(say="done")
+        answers = {name: said(asked(dial(who), "boss", to(name, task))) for name in names}
+        return [name for name in names if "is not there for" in answers[name]]
+
+    # The owner of the agent agreed to what their private ones do for others.
+    assert refused(None) == ["free", "zeros", "secret"]
+    assert refused(alice) == []
+    settings.UAMP_ANONYMOUS_MODELS = True
+    assert refused(None) == []
+
+
+def test_the_form_drops_prices_of_nothing() -> None:
+    kept = {"input_per_1k": "0.01", "cache_read_per_1k": "0"}
+    agent = factories.agent(
+        "tidy", pricing={**kept, "per_answer": "0", "output_per_1k": "0.0", "tools": {"x": "0"}}
+    )
+    agent.full_clean()
+    assert agent.pricing == kept
+    agent.pricing = PRICES["zeros"]
+    agent.full_clean()
+    assert agent.pricing == {}
