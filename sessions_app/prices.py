@@ -233,7 +233,8 @@ class Meter:
     def add(self, event: ev.Event) -> None:
         """Count what an event of the answer says; `wrote` counts its text."""
         match event:
-            case ev.UsageDelta(delta=usage):
+            case ev.UsageDelta(delta=told):
+                usage = self._counted(told)
                 self.usage, self.written = added(self.usage, usage), 0
                 self._is_sent = False
                 self.first_input = _count(usage.input_tokens) + _count(usage.output_tokens)
@@ -247,8 +248,25 @@ class Meter:
                 self._read(result.result, result.content_items)
                 if not result.is_error:
                     self._called(result.call_id)
-            case ev.ToolResult(result=told, content_items=items):
-                self._read(told, items)
+            case ev.ToolResult(result=found, content_items=items):
+                self._read(found, items)
+
+    def _counted(self, told: uamp.UsageStats) -> uamp.UsageStats:
+        """Return what a step used: what its provider counted, and by estimate what it did not."""
+        read, wrote = _count(told.input_tokens), _count(told.output_tokens)
+        cached = _count(told.cached_tokens)
+        is_read = read or (cached and self.spec.provider == "anthropic")
+        # The others count cached tokens as input.
+        estimate = 0 if is_read else max(self.first_input, cached)
+        unsaid = 0 if wrote else tokens_of(self.written)
+        if not estimate and not unsaid:
+            return told
+        return msgspec.structs.replace(
+            told,
+            input_tokens=read + estimate,
+            output_tokens=wrote + unsaid,
+            total_tokens=max(_count(told.total_tokens), read + estimate + wrote + unsaid),
+        )
 
     def _read(self, result: str, items: Sequence[uamp.ContentItem] | None) -> None:
         """Count a result as what the next step reads."""

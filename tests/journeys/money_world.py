@@ -346,17 +346,20 @@ def _due(turn: Turn, response: Response) -> tuple[int, int]:
     Of one that was stopped it is known what it said, not whether its provider's count came first.
     """
     read, written = turn.billed
-    whole = turn.per_answer + _per_1k(read, turn.per_input) + _per_1k(written, turn.per_output)
-    if response.status == "completed":
-        return whole, whole
     quarters = sum(1 if letter.isascii() else 4 for letter in response.text)
+    # What a provider does not count is an estimate.
+    written = written or -(-quarters // QUARTERS)
+    of_output = turn.per_answer + _per_1k(written, turn.per_output)
+    whole = of_output + _per_1k(read or 2_000, turn.per_input)
+    if response.status == "completed":
+        return of_output + _per_1k(read or 1, turn.per_input), whole
     if response.status != "cancelled" or not quarters:
         # The input of an inference that was sent is an estimate, in a step that is cut off.
         return 0, max(whole, turn.per_answer + _per_1k(2_000, turn.per_input))
     said = -(-quarters // QUARTERS)
     answer = turn.per_answer
     if turn.expected_tokens is not None:
-        part = min(said, written or said, turn.expected_tokens)
+        part = min(said, written, turn.expected_tokens)
         answer = answer * part // turn.expected_tokens - 1
     counted = min(_per_1k(said, turn.per_output), _per_1k(written, turn.per_output))
     if turn.stop_after is not None and turn.stop_after <= len(turn.pieces):

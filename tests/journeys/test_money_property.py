@@ -92,6 +92,9 @@ ATTACKS = {
         has=UNIT // 1000,
         payments=1,
     ),
+    "nothing was counted": _turn(billed=(0, 0)),
+    "no output was counted": _turn(billed=(10, 0)),
+    "no input was counted": _turn(per_input=UNIT, billed=(0, 200)),
     "a small budget": _turn(consent="sponsor", allowed=UNIT // 2),
 }
 
@@ -208,6 +211,10 @@ def _counts_ignored(stack: ExitStack) -> None:
     _set(stack, Till, "complete", nothing)
 
 
+def _uncounted_free(stack: ExitStack) -> None:
+    _set(stack, prices.Meter, "_counted", lambda _self, told: told)
+
+
 def _characters_alike(stack: ExitStack) -> None:
     _set(stack, prices, "weight", len)
     _set(stack, till, "weight", len)
@@ -218,6 +225,7 @@ def _set(stack: ExitStack, owner: Any, name: str, value: Any) -> None:
 
 
 MUTANTS: dict[Callable[[ExitStack], None], str] = {
+    _uncounted_free: "no output was counted",
     _unchecked_numbers: "negative",
     _nothing_reserved: "long beyond its tokens",
     _stopping_free: "stopped late",

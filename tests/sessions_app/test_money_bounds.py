@@ -145,7 +145,8 @@ def test_what_a_provider_counts_neither_pays_back_nor_breaks_the_end(
     ended = client.until(*TERMINAL)[-1]
     if tokens < 0:
         assert ended["type"] == "response.done"
-        assert earned(agent) == "0.25"
+        # By estimate two tokens were read and two were written.
+        assert earned(agent) == "0.254"
     else:
         assert ended["error"]["code"] == "payment_required"
         assert wallet(alice).available < usd("10")
