@@ -2,7 +2,7 @@
 
 import { shown } from "../chat/amounts.js";
 import { announce, h } from "../chat/dom.js";
-import { MoneyPart, api, labelled, table } from "./part.js";
+import { MoneyPart, api, labelled, named, table } from "./part.js";
 
 const PERIODS = { day: "A day", week: "A week", month: "A month" };
 const when = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
@@ -16,7 +16,7 @@ class MoneyLimits extends MoneyPart {
     const { limits } = await api.get("/api/payments/limits");
     this._others = limits.filter(({ agent_id: agentId, token }) => agentId || token);
     const fields = Object.keys(PERIODS).map((period) => this._field(period, limits.find((l) => l.period === period && !l.agent_id && !l.token)));
-    const others = this._others.map((l) => [l.token ? `Token ${l.token_name || l.token}` : l.agent || l.agent_id, PERIODS[l.period], shown(l.amount, l.currency), shown(l.left, l.currency)]);
+    const others = this._others.map((l) => [l.token ? ["Token", named(l.token_name, l.token)] : named(l.agent || l.agent_id), PERIODS[l.period], shown(l.amount, l.currency), shown(l.left, l.currency)]);
     this.body.replaceChildren(
       h("p", { class: "quiet" }, "You never spend more than this. An empty field sets no limit. Days end at midnight UTC."),
       h("form", { class: "row-form", onsubmit: (event) => this._save(event) }, fields, h("button", { type: "submit", class: "button button-primary" }, "Save limits")),

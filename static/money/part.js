@@ -68,10 +68,16 @@ export function table(caption, heads, rows) {
     h(
       "table", {}, h("caption", { class: "visually-hidden" }, caption),
       h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head || h("span", { class: "visually-hidden" }, "Action"))))),
-      h("tbody", {}, rows.map((cells) => h("tr", {}, cells.map((cell) => (cell instanceof HTMLTableCellElement ? cell : h("td", {}, cell)))))),
+      h("tbody", {}, rows.map((cells) => h("tr", {}, cells.map((cell) => (cell instanceof HTMLTableCellElement ? cell : h("td", {}, ...[cell].flat().filter(Boolean))))))),
     ),
   );
 }
+
+const ID_SHOWN = 12;
+
+/** A name, or the beginning of an id, which opens to the whole of it; as narrow as the table needs. */
+export const named = (name, id) =>
+  h("span", { class: "named" }, name || h("details", {}, h("summary", { title: id }, h("code", {}, `${id.slice(0, ID_SHOWN)}…`)), h("code", {}, id)));
 
 /** A field with its label. */
 export const labelled = (label, field) => h("label", { class: "labelled" }, h("span", {}, label), field);

@@ -3,7 +3,7 @@
 import { shown } from "../chat/amounts.js";
 import { announce, h, iconButton, whileBusy } from "../chat/dom.js";
 import { newId } from "../uamp/ids.js";
-import { MoneyPart, api, labelled, table } from "./part.js";
+import { MoneyPart, api, labelled, named, table } from "./part.js";
 
 const DAY_SECONDS = 86_400;
 const when = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
@@ -32,7 +32,7 @@ class MoneyTokens extends MoneyPart {
   async read() {
     const { items } = await api.get("/api/payments/tokens");
     const rows = items.map((token) => [
-      h("span", {}, token.name || token.id, token.parentId && h("small", {}, " passed on")),
+      [named(token.name, token.id), token.parentId && h("small", {}, " passed on")],
       shown(token.balance, token.currency),
       token.status === "active" && token.expiresAt ? `until ${when.format(new Date(token.expiresAt))}` : token.status,
       token.status === "active" ? h("button", { type: "button", class: "button", "data-testid": "token-revoke", "aria-label": `End ${token.name || token.id}`, onclick: () => this._end(token) }, "End") : "",

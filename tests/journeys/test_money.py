@@ -315,6 +315,35 @@ async def test_the_money_page_shows_what_there_is_and_sets_limits_and_makes_toke
         no_complaints(page)
 
 
+async def test_no_token_makes_the_money_page_wider_than_a_phone(
+    product: Product, chromium: str
+) -> None:
+    till = Till(product, money="10")
+    phone: dict[str, Any] = {"viewport": {"width": 360, "height": 740}}
+    async with browser(chromium) as running:
+        page = await till.open(running, **phone)
+        await page.goto(f"{product.url}/money")
+        rows = page.locator("money-tokens tbody tr")
+        for number, name in enumerate(("", "n" * 100), start=1):
+            await page.get_by_test_id("token-amount").fill("1")
+            await page.get_by_test_id("token-day").fill("0.5")
+            await page.locator("money-tokens").get_by_label("Name").fill(name)
+            await page.get_by_test_id("token-make").click()
+            await expect(rows).to_have_count(number)
+            await expect(page.locator("money-limits tbody tr")).to_have_count(number)
+        # The beginning of an id opens to the whole of it.
+        for part in ("money-tokens", "money-limits"):
+            short = page.locator(part).locator("tbody summary")
+            token_id = await short.get_attribute("title") or ""
+            await expect(short).to_have_text(f"{token_id[:12]}…")
+            await short.click()
+            await expect(page.locator(part).locator("tbody details > code")).to_have_text(token_id)
+            await expect(page.locator(part).locator("tbody details > code")).to_be_visible()
+        too_wide = "all => all.filter((one) => one.scrollWidth > one.clientWidth).length"
+        assert await page.locator(".table-scroll, html").evaluate_all(too_wide) == 0
+        no_complaints(page)
+
+
 async def test_what_is_refused_is_said_in_words_and_the_focus_stays(
     product: Product, chromium: str
 ) -> None:
