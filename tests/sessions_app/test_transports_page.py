@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 PAGE = (Path(__file__).parents[2] / "docs" / "transports.md").read_text()
 EXAMPLES = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[1:]
+PROGRAM = "\n".join(re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
 
 
 def run(number: int, demo: ServerAddress, alice: Person) -> str:
@@ -51,11 +54,32 @@ def run(number: int, demo: ServerAddress, alice: Person) -> str:
 
 
 def test_every_example_is_tried() -> None:
-    assert len(EXAMPLES) == 7
+    assert len(EXAMPLES) == 8
+    assert PAGE.count("```python") == 2
 
 
 def test_a_socket_is_opened_with_a_ticket(demo: ServerAddress, alice: Person) -> None:
     assert run(0, demo, alice) == "101\n"
+
+
+def test_the_client_runs_its_tool_and_resumes(demo: ServerAddress, alice: Person) -> None:
+    program = PROGRAM.replace("ws://127.0.0.1:8000", demo.ws).replace("uak_...", alice.key)
+    done = subprocess.run(  # noqa: S603 our own page
+        [sys.executable, "-c", program],
+        env={"PATH": os.environ["PATH"], "no_proxy": "*"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    types = [line.split()[0] for line in done.stdout.splitlines()]
+    first = types.index("response.done")
+    assert types[0] == types[first + 1] == "session.created"
+    assert types[:first].count("tool.call") == 1
+    assert "response.delta" in types[:first]
+    assert types[-1] == "response.done"
+    assert "response.created" not in types[first:]
 
 
 def test_a_turn_by_http_is_heard_on_the_stream(demo: ServerAddress, alice: Person) -> None:
@@ -72,21 +96,27 @@ def test_a_stream_goes_on_after_the_last_event_id(demo: ServerAddress, alice: Pe
     assert '"type":"response.done"' in heard.splitlines()[-1]
 
 
-@pytest.mark.parametrize(("number", "end"), [(3, "}]"), (4, "data: [DONE]\n\n")])
+@pytest.mark.parametrize(("number", "end"), [(3, "}]"), (5, "data: [DONE]\n\n")])
 def test_a_batch_is_answered(number: int, end: str, demo: ServerAddress, alice: Person) -> None:
     answer = run(number, demo, alice)
     assert '"type":"response.done"' in answer
     assert answer.endswith(end)
 
 
+def test_a_second_batch_brings_the_result_of_a_tool(demo: ServerAddress, alice: Person) -> None:
+    answer = run(4, demo, alice)
+    assert "The tool answered: 4 degrees" in answer
+    assert '"type":"response.done"' in answer
+
+
 def test_a_batch_under_a_key_is_answered_once(demo: ServerAddress, alice: Person) -> None:
-    first, second = run(5, demo, alice).splitlines()
+    first, second = run(6, demo, alice).splitlines()
     assert first == second
     assert first.startswith('"response_id":"')
 
 
 def test_a_batch_is_paid_by_a_header(demo: ServerAddress, alice: Person) -> None:
-    status, _, answer = run(6, demo, alice).partition("\n")
+    status, _, answer = run(7, demo, alice).partition("\n")
     assert status == "402"
     assert '"type":"response.done"' in answer
 
