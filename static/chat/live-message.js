@@ -61,8 +61,9 @@ class LiveResponseView extends HTMLElement {
 customElements.define("live-response", LiveResponseView);
 
 const TURN_STATES = {
-  waiting: "Waiting for the connection",
+  waiting: "Waiting to be sent",
   sent: "Sending…",
+  held: "The server does not take messages right now. This one is sent again by itself",
   failed: "Not sent",
 };
 

@@ -7,6 +7,7 @@
 
 import { Approvals } from "./approvals.js";
 import { newId } from "./ids.js";
+import { Later } from "./later.js";
 import { LiveResponse } from "./live-response.js";
 import { Payments } from "./payments.js";
 
@@ -14,6 +15,8 @@ const TYPING_MS = 3_000;
 const START_AGAIN_MS = 5_000;
 /** `session.created` said the first already; the second is what one wished for. */
 const QUIET = new Set(["resync", "nothing_to_cancel"]);
+/** Refusals of a turn that pass by themselves: nothing is wrong with the turn (docs/protocol/errors.md). */
+const LATER = new Set(["unavailable", "busy"]);
 /** Refusals of a session that pass by themselves. */
 const PASSING = new Set(["unavailable", "internal_error", "rate_limited", "busy", "too_many_sessions"]);
 
@@ -51,6 +54,7 @@ export class ChatSession extends EventTarget {
     this._ownMessages = new Set();
     this._createId = "";
     this._typingSentAt = 0;
+    this._later = new Later(() => this._transmitTurns());
   }
 
   /**
@@ -82,7 +86,8 @@ export class ChatSession extends EventTarget {
   send({ text, attachments = [] }) {
     const turn = this.client.outbox.add(this.chatId, text, attachments);
     this._typingSentAt = 0;
-    this._transmitTurn(turn);
+    // Behind a turn that is sent again later, so that the chat gets both in the order in which they were written.
+    if (!this._later.isPlanned) this._transmitTurn(turn);
     this._tell("turns");
     return turn;
   }
@@ -175,6 +180,7 @@ export class ChatSession extends EventTarget {
   lost() {
     this.ready = false;
     clearTimeout(this._startTimer);
+    this._later.reset();
     this._typingSentAt = 0;
   }
 
@@ -224,6 +230,7 @@ export class ChatSession extends EventTarget {
 
   _transmitTurns() {
     for (const turn of this.turns) if (turn.state !== "failed") this._transmitTurn(turn);
+    this._tell("turns");
   }
 
   _transmitTurn(turn) {
@@ -242,6 +249,7 @@ export class ChatSession extends EventTarget {
     const turn = this.client.outbox.match(this.chatId, message);
     if (!turn) return;
     this.client.outbox.remove(turn);
+    if (!this._later.isPlanned) this._later.reset();
     this._tell("turns");
   }
 
@@ -322,7 +330,7 @@ export class ChatSession extends EventTarget {
 
   _onEnd(event) {
     const turn = this._turnOf(event.error?.details?.event_id);
-    if (turn) this._failTurn(turn, event.error);
+    if (turn) this._refusedTurn(turn, event.error);
     const response = this._response(event);
     if (!response) return;
     this._ended.add(response.id);
@@ -338,7 +346,7 @@ export class ChatSession extends EventTarget {
     const error = event.error || {};
     const cause = error.details?.event_id;
     const turn = this._turnOf(cause);
-    if (turn) this._failTurn(turn, error);
+    if (turn) this._refusedTurn(turn, error);
     else if (this.approvals.refused(cause) || this.payments.notDue(cause)) return;
     else if (QUIET.has(error.code)) return;
     else if (cause !== this._createId) this._tell("error", { ...error, fatal: false });
@@ -355,8 +363,13 @@ export class ChatSession extends EventTarget {
     } else this._tell("error", { ...error, fatal: true });
   }
 
-  _failTurn(turn, error) {
-    this.client.outbox.update(turn, { state: "failed", error: error.message || error.code });
+  _refusedTurn(turn, error) {
+    // What follows from the first refusal, such as a request whose input was not taken, says nothing of the turn.
+    if (turn.state === "held") return;
+    const seconds = error.details?.retry_after;
+    const isHeld = LATER.has(error.code) && seconds !== undefined;
+    if (isHeld) this._later.plan(seconds);
+    this.client.outbox.update(turn, isHeld ? { state: "held" } : { state: "failed", error: error.message || error.code });
     this._tell("turns");
   }
 

@@ -129,6 +129,7 @@ export class UampClient extends EventTarget {
     if (!chat) return;
     this.chats.delete(chatId);
     if (chat.sessionId) this.transmit({ type: "session.end", session_id: chat.sessionId });
+    chat.lost();
   }
 
   _end(phase) {

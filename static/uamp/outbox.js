@@ -20,7 +20,7 @@ import { newId } from "./ids.js";
  * @property {string} text
  * @property {Attachment[]} attachments
  * @property {number} createdAt Unix ms
- * @property {"waiting"|"sent"|"failed"} state
+ * @property {"waiting"|"sent"|"held"|"failed"} state `held`: refused for now, and sent again by itself
  * @property {string} [error] why it failed, for people
  */
 
@@ -92,7 +92,7 @@ export class Outbox {
     const request = message.client_event_id;
     if (request) return this.of(chatId).find((turn) => turn.frames.at(-1).event_id === request);
     const text = (message.content || "").trim();
-    return this.of(chatId).find((turn) => turn.state === "sent" && turn.text.trim() === text);
+    return this.of(chatId).find((turn) => ["sent", "held"].includes(turn.state) && turn.text.trim() === text);
   }
 
   _save() {

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,6 +107,22 @@ class Product:
             stdout=subprocess.DEVNULL,
         )
         services.wait_until_ready(self.url)
+
+    def begin_to_stop(self) -> None:
+        """Ask the server to end, and wait until it takes no more requests."""
+        if self.process is None:
+            raise AssertionError(self.url)
+        self.process.terminate()
+        with httpx.Client(trust_env=False) as client:
+            while True:
+                try:
+                    if (
+                        client.get(f"{self.url}/readyz").status_code
+                        == HTTPStatus.SERVICE_UNAVAILABLE
+                    ):
+                        return
+                except httpx.ConnectError:
+                    return
 
     def stop(self, number: int = signal.SIGTERM) -> None:
         """End the server with a signal."""

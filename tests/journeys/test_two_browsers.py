@@ -218,6 +218,32 @@ async def test_a_report_shows_its_progress_and_its_chart(
         no_complaints(alice, bob)
 
 
+async def test_what_is_written_to_a_stopping_server_is_sent_again(
+    tmp_path: Path, chromium: str
+) -> None:
+    with running_product(tmp_path, UAMP_GRACE_SECONDS="20") as product:
+        async with browser(chromium) as running:
+            alice = await sign_in(await running.new_context(), product, "alice")
+            bob = await sign_in(await running.new_context(), product, "bob")
+            await write(bob, "@slow count")
+            await expect(alice.get_by_test_id("live-response")).to_contain_text("word1 ")
+            pending = alice.get_by_test_id("pending")
+            # The answer keeps the process, and with it the connections, for a while.
+            await asyncio.to_thread(product.begin_to_stop)
+            await write(alice, "first")
+            await expect(pending).to_have_attribute("data-status", "held")
+            await expect(pending).to_contain_text("is sent again by itself")
+            await write(alice, "second")
+            await expect(pending).to_have_count(2)
+            await asyncio.to_thread(product.stop)
+            await asyncio.to_thread(product.start)
+            await expect(pending).to_have_count(0, timeout=STREAM_MS)
+            said = [m["content"] for m in product.messages() if m["name"] == "alice"]
+            assert said[-2:] == ["first", "second"]
+            assert said.count("first") == said.count("second") == 1
+            no_complaints(alice, bob)
+
+
 async def test_a_restart_of_the_server_ends_the_answer_honestly(
     tmp_path: Path, chromium: str
 ) -> None:
