@@ -17,6 +17,8 @@ const START_AGAIN_MS = 5_000;
 const QUIET = new Set(["resync", "nothing_to_cancel"]);
 /** Refusals of a turn that pass by themselves: nothing is wrong with the turn (docs/protocol/errors.md). */
 const LATER = new Set(["unavailable", "busy"]);
+/** The session ended because the person is signed out; the connection closes for the same reason. */
+const SIGNED_OUT = new Set(["unauthorized", "token_expired"]);
 /** Refusals of a session that pass by themselves. */
 const PASSING = new Set(["unavailable", "internal_error", "rate_limited", "busy", "too_many_sessions"]);
 
@@ -348,7 +350,7 @@ export class ChatSession extends EventTarget {
     const turn = this._turnOf(cause);
     if (turn) this._refusedTurn(turn, error);
     else if (this.approvals.refused(cause) || this.payments.notDue(cause)) return;
-    else if (QUIET.has(error.code)) return;
+    else if (QUIET.has(error.code) || (!cause && SIGNED_OUT.has(error.code))) return;
     else if (cause !== this._createId) this._tell("error", { ...error, fatal: false });
     else this._notCreated(error);
   }

@@ -37,6 +37,11 @@ options = {"script": "slow", "delay": 0.15}
 Agent.objects.get_or_create(name="steady", defaults={"is_public": True, "options": options})
 """
 STREAM_MS = 20_000
+NOTES = """() => {
+  window.said = [];
+  const note = document.querySelector(".composer-note");
+  new MutationObserver(() => window.said.push(note.textContent)).observe(note, { childList: true });
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -216,6 +221,24 @@ async def test_a_report_shows_its_progress_and_its_chart(
             await expect(chart).to_be_visible(timeout=STREAM_MS)
             assert await chart.evaluate("image => image.decode().then(() => image.naturalWidth)")
         no_complaints(alice, bob)
+
+
+async def test_one_who_is_signed_out_elsewhere_is_told_once_and_in_words(
+    product: Product, chromium: str
+) -> None:
+    async with browser(chromium) as running:
+        context = await running.new_context()
+        page = await sign_in(context, product, "bob")
+        other = await context.new_page()
+        await other.goto(f"{product.url}/")
+        # What the page says, also for a moment, is written down.
+        await page.evaluate(NOTES)
+        await other.get_by_role("button", name="Sign out").click()
+        await other.wait_for_url(f"{product.url}/login**")
+        banner = page.get_by_test_id("banner")
+        await expect(banner).to_contain_text("You are signed out.", timeout=STREAM_MS)
+        assert await page.evaluate("window.said") == []
+        no_complaints(page)
 
 
 async def test_what_is_written_to_a_stopping_server_is_sent_again(
