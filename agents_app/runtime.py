@@ -402,7 +402,7 @@ class _Run:
             return
         await self._read[call.id].wait()
         try:
-            await self._broker.admit_tool(call.name)
+            await self._broker.admit_tool(call)
         except AgentError as error:
             # Nobody pays for it: the run is over, and the model is not asked what it thinks of it.
             raise UPPError(error.message, code=ProviderErrorCode.CANCELLED) from error

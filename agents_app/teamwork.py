@@ -77,7 +77,7 @@ class Doors(Protocol):
     def inference_sent(self) -> None:
         """Take note that an inference is sent: from now on its input is used."""
 
-    async def admit_tool(self, name: str) -> None:
+    async def admit_tool(self, call: ToolCallData) -> None:
         """Let a call of a tool run, once it is paid; raises AgentError."""
 
     async def wrote(self, text: str) -> None:

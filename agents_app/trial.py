@@ -71,7 +71,7 @@ class Payment(Protocol):
     async def admit_step(self) -> None:
         """Reserve another step."""
 
-    async def admit_tool(self, name: str) -> None:
+    async def admit_tool(self, call: ToolCallData) -> None:
         """Reserve the price of a tool."""
 
     async def wrote(self, text: str) -> None:
@@ -103,7 +103,7 @@ class _NothingDue:
     async def admit_step(self) -> None:
         """Let it begin."""
 
-    async def admit_tool(self, name: str) -> None:
+    async def admit_tool(self, call: ToolCallData) -> None:
         """Let it run."""
 
     async def wrote(self, text: str) -> None:
@@ -192,9 +192,9 @@ class _Doors:
         """Let it begin once it is paid."""
         await self._payment.admit_step()
 
-    async def admit_tool(self, name: str) -> None:
+    async def admit_tool(self, call: ToolCallData) -> None:
         """Let it run once it is paid."""
-        await self._payment.admit_tool(name)
+        await self._payment.admit_tool(call)
 
     async def wrote(self, text: str) -> None:
         """Count it once it is paid."""

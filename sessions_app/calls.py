@@ -349,6 +349,20 @@ def _last_progress(row: ToolCall) -> ev.Progress | None:
     return of_call(said, CallAbove("", row.response_id, row.call_id), inner.response.agent.name)
 
 
+def begun_calls(response_id: str, call_ids: Sequence[str]) -> dict[str, bool]:
+    """Return by call whether the agent's tool has begun, and has not failed, of those with a row.
+
+    A long tool has begun when a worker took it. The client runs its tools itself.
+    """
+    rows = ToolCall.objects.filter(response_id=response_id, call_id__in=call_ids)
+    failed = {ToolCall.Status.FAILED, ToolCall.Status.UNKNOWN}
+    return {
+        row.call_id: row.status not in failed
+        and (row.kind == ToolCall.Kind.AGENT or row.attempts > 0)
+        for row in rows
+    }
+
+
 # --- The end of waiting ---
 
 

@@ -216,7 +216,9 @@ class Meter:
     # What the whole answer has written, by weight.
     _said: int = 0
     _is_sent: bool = False
+    # The calls that have no result yet, by id, and which of them were admitted and run here.
     _names: dict[str, str] = field(default_factory=dict)
+    _begun: set[str] = field(default_factory=set)
 
     def resume(self, usage: uamp.UsageStats | None, output: Iterable[uamp.ContentItem]) -> None:
         """Go on with an answer that was begun elsewhere."""
@@ -227,8 +229,8 @@ class Meter:
                     self._said += weight(text)
                 case uamp.ToolCallContent(tool_call=call):
                     self._names[call.id] = call.name
-                case uamp.ToolResultContent(tool_result=result) if not result.is_error:
-                    self._called(result.call_id)
+                case uamp.ToolResultContent(tool_result=result):
+                    self._ended(result.call_id, is_error=result.is_error)
 
     def add(self, event: ev.Event) -> None:
         """Count what an event of the answer says; `wrote` counts its text."""
@@ -246,8 +248,7 @@ class Meter:
                 self._names[call.id] = call.name
             case ev.ResponseDelta(delta=ev.Delta(tool_result=uamp.ToolResultData() as result)):
                 self._read(result.result, result.content_items)
-                if not result.is_error:
-                    self._called(result.call_id)
+                self._ended(result.call_id, is_error=result.is_error)
             case ev.ToolResult(result=found, content_items=items):
                 self._read(found, items)
 
@@ -283,10 +284,30 @@ class Meter:
         self.written += weighs
         self._said += weighs
 
-    def _called(self, call_id: str) -> None:
+    def _ended(self, call_id: str, *, is_error: bool) -> None:
         name = self._names.pop(call_id, None)
-        if name is not None and self.has_price(name):
+        if name is not None and self.has_price(name) and not is_error:
             self.tools[name] += 1
+
+    def began(self, call_id: str) -> None:
+        """Take note that a call was admitted and runs in this process."""
+        self._begun.add(call_id)
+
+    def has_row(self, call_id: str) -> None:
+        """Take note that the row of a call says whether it has begun."""
+        self._begun.discard(call_id)
+
+    def without_result(self) -> list[str]:
+        """Return the ids of the calls that have a price and no result yet."""
+        return [call_id for call_id, name in self._names.items() if self.has_price(name)]
+
+    def count_begun(self, rows: Mapping[str, bool]) -> None:
+        """Count the calls of an answer that was stopped while they ran: what has begun is due.
+
+        `rows` says, of calls that have a row, whether they have begun.
+        """
+        for call_id in self.without_result():
+            self._ended(call_id, is_error=not rows.get(call_id, call_id in self._begun))
 
     def has_price(self, name: str) -> bool:
         """Return whether a call of a tool is charged: one that the client runs itself is not."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from agents_app.runtime import RunRequest
     from agents_app.selectors import AgentSpec
     from sessions_app.prices import Bill
+    from uamp import ToolCallData
 
 
 class TrialPayment:
@@ -57,11 +58,12 @@ class TrialPayment:
         """Reserve another step; raises AgentError."""
         await self._need(self._bill(more=True).total)
 
-    async def admit_tool(self, name: str) -> None:
+    async def admit_tool(self, call: ToolCallData) -> None:
         """Reserve what was used, and the price of a tool; raises AgentError."""
-        if self._meter.has_price(name):
-            self._begun[name] += 1
+        if self._meter.has_price(call.name):
+            self._begun[call.name] += 1
         await self._need(self._bill().total)
+        self._meter.began(call.id)
 
     async def wrote(self, text: str) -> None:
         """Reserve what the model writes into its calls; raises AgentError."""
@@ -108,7 +110,9 @@ class TrialPayment:
             return self._bill(tools=Counter())
         # The time of a trial is the operator's.
         is_stopped = code == ErrorCode.TIMEOUT or CAUSES.get(code) is Cause.ASKER
-        if not is_stopped:
+        if is_stopped:
+            self._meter.count_begun({})
+        else:
             self._meter.unsent()
         bill = self._bill(tools=Counter())
         if is_stopped:

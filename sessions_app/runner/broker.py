@@ -95,10 +95,11 @@ class Broker:
         if self._run.till is not None:
             await self._run.till.admit_step()
 
-    async def admit_tool(self, name: str) -> None:
+    async def admit_tool(self, call: uamp.ToolCallData) -> None:
         """Let a tool run once it is paid."""
         if self._run.till is not None:
-            await self._run.till.admit_tool(name)
+            await self._run.till.admit_tool(call.name)
+        self._run.meter.began(call.id)
 
     async def wrote(self, text: str) -> None:
         """Count what the model writes into its calls, once it is paid."""
@@ -181,6 +182,7 @@ class Broker:
 
         The row is the queue, Celery is the doorbell.
         """
+        self._run.meter.has_row(call.id)
         opened = await self._open(ToolCall.Kind.LONG, call, needs_approval=tool.needs_approval)
         wait = self._wait(opened.pk)
         telling = asyncio.create_task(self._tell_alive(call.id))
@@ -216,6 +218,7 @@ class Broker:
         """Have another agent do a task (UAMP §8.5.4): its response answers the row."""
         run = self._run
         self.has_delegated = True
+        run.meter.has_row(call.id)
         self._giving += 1
         try:
             opened = await self._open(ToolCall.Kind.AGENT, call)

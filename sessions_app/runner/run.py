@@ -23,7 +23,7 @@ import uamp
 from agents_app.runtime import AgentError, RunFinished, run_agent, run_by_client
 from chat_app import contents, fanout
 from sessions_app import database, services
-from sessions_app.calls import root_chat
+from sessions_app.calls import begun_calls, root_chat
 from sessions_app.frames import frame, new_event_id, now_ms
 from sessions_app.payers import Payment
 from sessions_app.prices import Cause, Meter
@@ -391,10 +391,9 @@ class Run:
     # --- The end ---
 
     async def _finish(self, ending: Ending) -> None:
-        finish = self._finish_of(ending)
-        outcome = await self._write(finish)
+        finish, outcome = await self._write(ending)
         await self._courier.drain()
-        if outcome is None or isinstance(outcome, Fenced):
+        if finish is None or outcome is None or isinstance(outcome, Fenced):
             # Somebody else ended it; who listens here reads that from the log.
             self._fan_out = True
         else:
@@ -404,17 +403,19 @@ class Run:
         if isinstance(outcome, Finished):
             await self._checkpoints.forget()
 
-    async def _write(self, finish: Finish) -> FinishOutcome | None:
+    async def _write(self, ending: Ending) -> tuple[Finish | None, FinishOutcome | None]:
+        finish: Finish | None = None
         for pause in (*FINISH_RETRY_SECONDS, None):
             try:
-                return await self._store.finish(finish)
+                finish = finish or await self._finish_of(ending)
+                return finish, await self._store.finish(finish)
             except Exception:
                 # The database may be away for a moment; after the lease the sweeper ends it.
-                logger.exception("the end of %s could not be written", finish.response_id)
+                logger.exception("the end of %s could not be written", self.response_id)
                 if pause is None:
-                    return None
+                    return finish, None
                 await asyncio.sleep(pause)
-        return None
+        return finish, None
 
     async def _tell_end(self, finish: Finish, first_seq: int) -> None:
         events = [finish.event, *([finish.message_event] if finish.message_event else [])]
@@ -436,7 +437,10 @@ class Run:
                     ),
                 )
 
-    def _finish_of(self, ending: Ending) -> Finish:
+    async def _finish_of(self, ending: Ending) -> Finish:
+        if ending.is_stopped and (open_calls := self.meter.without_result()):
+            rows = await database.run(begun_calls, self.response_id, open_calls)
+            self.meter.count_begun(rows)
         return finish_of(
             self.context,
             ending,

@@ -32,7 +32,7 @@ class Broker:
     def inference_sent(self) -> None:
         """Let it be sent."""
 
-    async def admit_tool(self, name: str) -> None:
+    async def admit_tool(self, call: ToolCallData) -> None:
         """Let it run."""
 
     async def wrote(self, text: str) -> None:

@@ -110,12 +110,12 @@ def held() -> int:
     return Hold.objects.filter(state="active").count()
 
 
-def pay(response: Response, row: PaymentRequest) -> None:
+def pay(response: Response, row: PaymentRequest, amount: Money = DOLLAR) -> None:
     """Pay a request while no process runs the response."""
     hold = authorize(
         key=f"pay:{row.pk}",
         account_id=ledger.account_of_user(_payer(response)).id,
-        amount=DOLLAR,
+        amount=amount,
         purpose="answer",
         response_id=response.pk,
     )
