@@ -223,16 +223,18 @@ _GUIDE_OPENING = (
     " operator sets OPENAI_API_KEY or OPENAI_BASE_URL and restarts the server."
 )
 _GUIDE_OVERVIEW = (
-    "Until then you can try what works without one. Write **@echo** and some words to see them"
-    " streamed back, **@slow** for a long answer that you can stop, **@thinker** for visible"
-    " thinking, **@tool-user** for tools of your own program, **@fail** for an answer that breaks"
-    " off, **@report** with a CSV file attached for a report with a chart, and **@studio** with a"
-    " picture for two agents that work on it together. Ask me about"
-    " *agents*, *files*, *chats* or the *API* to read more."
+    "Until then you can try what works without one. In the chat *Welcome*, write **@echo** and"
+    " some words to see them streamed back, **@slow** for a long answer that you can stop, and"
+    " **@paid-echo** for an answer that has a price. Add the others under *Members*, or start a"
+    " chat with them (+): **@thinker** for visible thinking, **@fail** for an answer that breaks"
+    " off, **@report** with a CSV file attached for a report with a chart, **@studio** with a"
+    " picture for two agents that work on it together, and **@careful** with a picture for an agent"
+    " that asks you first. Ask me about *agents*, *files*, *chats* or the *API* to read more."
 )
 _TOPICS = {
     ("agent", "@", "mention"): (
-        "**Agents** answer when you mention them: write @ and a name. An operator adds them in the"
+        "**Agents** answer when they are members of the chat and you mention them: write @ and a"
+        " name. *Members* adds one to a chat. An operator adds them in the"
         " admin under Agents: with a script, or with a model of an OpenAI-compatible server."
     ),
     ("file", "csv", "upload", "attach", "image", "picture"): (

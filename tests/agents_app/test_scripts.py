@@ -1,5 +1,6 @@
 """What the agents without a model answer."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents_app.demo import DEMO_AGENTS
 from agents_app.history import to_conversation
 from agents_app.scripts import MOST_PIECES, SCRIPTS, SLOW_WORDS, asked_text
 from agents_app.selectors import AgentSpec
@@ -23,6 +25,7 @@ from uamp.content import (
     ToolResultContent,
     ToolResultData,
 )
+from uamp_project.demo import CHAT_AGENTS
 from upp import LLMRequest, Tool, UPPError
 from upp.providers.scripted import Call, Fail, Reasoning, Step, Text
 
@@ -273,6 +276,13 @@ async def test_the_guide_says_that_there_is_no_model_and_helps(asked: str, said:
     answer = text_of(await play("guide", asked))
     assert answer.startswith("No model is configured on this server")
     assert said in answer
+
+
+async def test_the_guide_names_what_a_person_can_try_and_where() -> None:
+    named = re.findall(r"\*\*@([\w-]+)\*\*", text_of(await play("guide", "what can you do?")))
+    assert set(named[:3]) == set(CHAT_AGENTS)
+    # One works for other agents, one with tools that a program declares.
+    assert set(named) == set(DEMO_AGENTS) - {"darkroom", "tool-user"}
 
 
 def test_nobody_asked_anything() -> None:

@@ -12,11 +12,13 @@ import sys
 from pathlib import Path
 
 from tests.uamp_project.test_serve import Serving, data_dir
+from uamp_project.demo import CHAT_AGENTS
 
 __all__ = ["data_dir"]
 
 ROOT = Path(__file__).resolve().parents[2]
-(EXAMPLE,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+README = (ROOT / "README.md").read_text()
+(EXAMPLE,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
 def test_the_example_needs_nothing_that_make_run_does_not_install() -> None:
@@ -32,20 +34,31 @@ def test_the_example_needs_nothing_that_make_run_does_not_install() -> None:
     assert imported - sys.stdlib_module_names - installed == set()
 
 
-def test_the_example_prints_the_answer(data_dir: Path) -> None:
+def test_the_readme_says_which_agents_are_in_the_chat() -> None:
+    (said,) = re.findall(r"the chat \*Welcome\* with ([^;]*);", README)
+    assert set(re.findall(r"`@([\w-]+)`", said)) == set(CHAT_AGENTS)
+
+
+def run(serving: Serving, key: str) -> subprocess.CompletedProcess[str]:
+    """Run the example with a key."""
+    program = EXAMPLE.replace("uak_...", key)
+    program = program.replace("127.0.0.1:8000", f"127.0.0.1:{serving.port}")
+    return subprocess.run(  # noqa: S603 our own example
+        [sys.executable, "-c", program],
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_example_prints_the_answer_and_fails_with_a_bad_key(data_dir: Path) -> None:
     people = json.loads((data_dir / "demo.json").read_text())["users"]
     serving = Serving(data_dir)
     try:
-        program = EXAMPLE.replace("uak_...", people[0]["api_key"])
-        program = program.replace("127.0.0.1:8000", f"127.0.0.1:{serving.port}")
-        done = subprocess.run(  # noqa: S603 our own example
-            [sys.executable, "-c", program],
-            env={"PATH": os.environ["PATH"]},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = run(serving, people[0]["api_key"])
+        refused = run(serving, "uak_nobody")
     finally:
         serving.process.send_signal(signal.SIGTERM)
         serving.process.wait(timeout=30)
@@ -53,3 +66,5 @@ def test_the_example_prints_the_answer(data_dir: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines()][-1] == "response.done"
     assert "hello" in done.stdout
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "401" in refused.stderr
