@@ -319,7 +319,10 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "UAMP server REST API",
-    "DESCRIPTION": "History of chats, and the content that messages carry.",
+    "DESCRIPTION": (
+        "History of chats, the content that messages carry, and payments: balances, tokens, locks,"
+        " limits and top-ups. Send `Authorization: Bearer <API key>`; keys are made on /account."
+    ),
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.http import JsonResponse
 from django.shortcuts import render
+from django.utils.html import format_html, format_html_join
 from django.views.decorators.http import require_safe
 from drf_spectacular.settings import spectacular_settings
 from drf_spectacular.views import SpectacularSwaggerSplitView
@@ -62,5 +63,21 @@ def problems(request: HttpRequest) -> HttpResponse:
 
     The HTTP transports of the protocol answer with its own codes; they are listed below ours.
     """
-    protocol = {code: row for code, row in uamp.ERROR_CODES.items() if code not in PROBLEMS}
-    return render(request, "chat_app/problems.html", {"problems": PROBLEMS, "protocol": protocol})
+    ours = [
+        (code, kind.status, _with_code(f"{kind.title} {kind.remedy}"))
+        for code, kind in PROBLEMS.items()
+    ]
+    protocol = [
+        (code, _with_code(f"{row.when} {row.what_to_do}"))
+        for code, row in uamp.ERROR_CODES.items()
+        if code not in PROBLEMS
+    ]
+    return render(request, "chat_app/problems.html", {"problems": ours, "protocol": protocol})
+
+
+def _with_code(text: str) -> str:
+    """Return a text as HTML, with what stands between backticks as code."""
+    parts = enumerate(text.split("`"))
+    return format_html_join(
+        "", "{}", ((format_html("<code>{}</code>", one) if n % 2 else one,) for n, one in parts)
+    )

@@ -690,6 +690,7 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
     file = tmp_path / "schema.yaml"
     call_command("spectacular", validate=True, fail_on_warn=True, file=str(file))
     document = Client().get("/api/schema").json()
+    assert "payments" in document["info"]["description"]
     operations = {
         operation["operationId"]: path
         for path, methods in document["paths"].items()
@@ -753,6 +754,8 @@ def test_every_problem_has_its_place_on_the_reference_page() -> None:
     page = Client().get("/docs/problems").content.decode()
     for code in (*PROBLEMS, *uamp.ERROR_CODES):
         assert page.count(f'<dt id="{code}">') == 1
+    assert "`" not in page
+    assert "Send <code>Authorization: Bearer &lt;API key&gt;</code> or sign in." in page
 
 
 @pytest.mark.parametrize(
