@@ -3,7 +3,8 @@
 A server library reads a message, or a request, until it is whole, however long that takes. A
 connection's `Arrival` counts what came of it against a `Budget` of its address, and cuts the
 connection when less than LEAST_BYTES come within `seconds`. While the server itself does not read,
-no time passes. No settings and no server library are needed here: every server uses it.
+no time passes. `Frames` counts the frames of a WebSocket that cost work and end no message. No
+settings and no server library are needed here: every server uses it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,36 @@ PIECE_BYTES: Final = 64
 """The memory of a piece of a message beside its bytes."""
 PIECES_BYTES_MAX: Final = 4 * 1024 * 1024
 """So much of that may one message take: pieces may be empty."""
+FRAMES_PER_SECOND: Final = 100
+"""So many pings, pongs and small fragments of one WebSocket cost little; a client sends few."""
+FRAMES_BURST: Final = 400
+"""So many may come at once: a client's network may have held them back."""
+SMALL_BYTES: Final = 1024
+"""A fragment with fewer is a small one; the time that others cost is limited by their bytes."""
+TOO_FAST: Final = (1008, "too many frames")
+"""How the socket of a client is closed that sends more."""
+
+
+class Frames:
+    """The frames of one WebSocket that are no messages: pings, pongs and fragments.
+
+    Whole messages are not counted here: a server reads on when its application has taken them.
+    """
+
+    def __init__(self) -> None:
+        self._left = float(FRAMES_BURST)
+        self._at = 0.0
+
+    def control(self, now: float) -> bool:
+        """Count a ping or pong; return whether the client may send it. `now` is monotonic."""
+        self._left = min(FRAMES_BURST, self._left + (now - self._at) * FRAMES_PER_SECOND)
+        self._at = now
+        self._left -= 1
+        return self._left >= 0
+
+    def fragment(self, size: int, now: float) -> bool:
+        """Count a frame of a message that goes on after it."""
+        return size >= SMALL_BYTES or self.control(now)
 
 
 class Budget:

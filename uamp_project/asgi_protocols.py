@@ -2,35 +2,70 @@
 
 uvicorn waits without end for the headers of a request and for the rest of a WebSocket message, and
 holds what came. Here a client that does not go on within UAMP_STALL_SECONDS is disconnected, and
-messages count against UAMP_BODY_BYTES_PER_ADDRESS until the application takes them.
+messages count against UAMP_BODY_BYTES_PER_ADDRESS until the application takes them. A socket is
+closed whose client sends more pings, pongs and small fragments than `arrivals` allows.
 """
 
 from __future__ import annotations
 
 import logging
+import time
 from typing import TYPE_CHECKING, Any
 
 import h11
 from django.conf import settings
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.wsproto_impl import WebsocketBuffer, WSProtocol
+from wsproto import ConnectionType, WSConnection, events
 
 import uamp
 
 # uvicorn imports its protocols before the application, which sets Django up.
 import uamp_project.asgi  # noqa: F401  # isort: skip
 from sessions_app import rates
-from uamp_project.arrivals import Arrival
+from uamp_project.arrivals import TOO_FAST, Arrival, Frames
 from uamp_project.edge.bodies import in_flight
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Generator
 
     from uvicorn._types import ASGISendEvent, WebSocketEvent
     from uvicorn.protocols.http.h11_impl import RequestResponseCycle
-    from wsproto import events
+    from wsproto.events import Event
 
 logger = logging.getLogger(__name__)
+
+
+class _TooFastError(Exception):
+    """The client sends too many frames."""
+
+
+class _Counted(WSConnection):
+    """A connection whose frames are counted as they are read, also after it was closed."""
+
+    def __init__(self) -> None:
+        super().__init__(ConnectionType.SERVER)
+        self._frames = Frames()
+        self._size = 0
+
+    def events(self) -> Generator[Event, None, None]:
+        """Yield what came; raise _TooFastError."""
+        for event in super().events():
+            if not self._may_come(event):
+                raise _TooFastError
+            yield event
+
+    def _may_come(self, event: Event) -> bool:
+        if isinstance(event, events.Ping | events.Pong):
+            return self._frames.control(time.monotonic())
+        if not isinstance(event, events.Message):
+            return True
+        self._size += len(event.data)
+        if not event.frame_finished:
+            return True
+        size, self._size = self._size, 0
+        return event.message_finished or self._frames.fragment(size, time.monotonic())
 
 
 class Sockets(WSProtocol):
@@ -43,6 +78,9 @@ class Sockets(WSProtocol):
         # A frame that is a little too large is answered with `frame_too_large`.
         largest = min(config.ws_max_size, uamp.DEFAULT_LIMITS.frame_bytes + 64 * 1024)
         self.buffer = WebsocketBuffer(largest)
+        self.conn = _Counted()
+        # The latest ping that came while the client took nothing.
+        self._unanswered: events.Ping | None = None
         self._arrival = Arrival(
             seconds=settings.UAMP_STALL_SECONDS,
             budget=in_flight,
@@ -54,6 +92,27 @@ class Sockets(WSProtocol):
         """Hold nothing of what came."""
         self._arrival.close()
         super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Read what came, and nothing after too many frames."""
+        try:
+            super().data_received(data)
+        except _TooFastError:
+            self._refuse()
+
+    def handle_ping(self, event: events.Ping) -> None:
+        """Answer a ping; while the client takes nothing, only the latest one, later (RFC 6455)."""
+        if self.writable.is_set():
+            super().handle_ping(event)
+        else:
+            self._unanswered = event
+
+    def resume_writing(self) -> None:
+        """Send what was held back."""
+        super().resume_writing()
+        unanswered, self._unanswered = self._unanswered, None
+        if unanswered is not None and not self.close_sent and not self.transport.is_closing():
+            super().handle_ping(unanswered)
 
     def handle_message(self, event: events.TextMessage | events.BytesMessage) -> None:
         """Count a piece of a message."""
@@ -86,6 +145,21 @@ class Sockets(WSProtocol):
         # The edge has put the client's own address there, when the socket was opened.
         client = self.scope.get("client") or ("", 0)
         return rates.visitors(str(client[0]))
+
+    def _refuse(self) -> None:
+        """Close the socket; a client that takes nothing gets no close frame."""
+        code, reason = TOO_FAST
+        if self.close_sent or self.transport.is_closing() or not self.writable.is_set():
+            self._cut("sends too many frames")
+            return
+        logger.info("%s sends too many frames; closed", self._sender())
+        self.close_sent = True
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": code, "reason": reason})
+        self.transport.write(self.conn.send(events.CloseConnection(code=code, reason=reason)))
+        # Not closed at once: what is unread would have the close frame thrown away.
+        self.transport.pause_reading()
+        self.read_paused = False  # so that nothing resumes it
+        self.close_timer = self.loop.call_later(self.close_timeout, self.transport.abort)
 
     def _cut(self, reason: str) -> None:
         logger.info("%s %s; disconnected", self._sender(), reason)

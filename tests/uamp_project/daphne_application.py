@@ -1,6 +1,7 @@
 """The ASGI application that test_daphne_server.py serves in a process of its own.
 
-`/echo` sends back what comes in; `/flood` sends 64 KiB frames and prints how many were taken;
+`/echo` sends back what comes in; `/flood` sends 64 KiB frames, and prints how many were taken and
+that a message came;
 `/slow` reads one message a second; `/stream` writes a body of 64 KiB chunks without end, with the
 status that the query names.
 The arguments are the seconds after which a stalled peer is closed, and those that draining takes.
@@ -21,9 +22,21 @@ def say(*words: object) -> None:
 
 async def flood(receive: Any, send: Any) -> None:
     """Send as much as the server takes, until the peer is gone."""
-    closed = asyncio.ensure_future(receive())
+
+    async def next_message() -> Any:
+        message = await receive()
+        if message["type"] == "websocket.receive":
+            say("heard")
+        return message
+
+    def hear() -> asyncio.Future[Any]:
+        return asyncio.ensure_future(next_message())
+
+    closed = hear()
     taken = 0
-    while not closed.done():
+    while not (closed.done() and closed.result()["type"] == "websocket.disconnect"):
+        if closed.done():
+            closed = hear()
         await send({"type": "websocket.send", "bytes": b"x" * 65536})
         taken += 1
         say("taken", taken)

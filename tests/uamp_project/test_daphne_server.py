@@ -23,9 +23,10 @@ MIB = 1024 * 1024
 class Served:
     """A running server of `daphne_application` and the lines that it prints."""
 
-    def __init__(self, stall: float, drain: float) -> None:
+    def __init__(self, stall: float, drain: float, server: str) -> None:
+        module = f"tests.uamp_project.{server}_application"
         self.process = subprocess.Popen(  # noqa: S603 our own interpreter
-            [sys.executable, "-m", "tests.uamp_project.daphne_application", str(stall), str(drain)],
+            [sys.executable, "-m", module, str(stall), str(drain)],
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -70,8 +71,8 @@ class Served:
 def serve() -> Iterator[Callable[..., Served]]:
     running: list[Served] = []
 
-    def start(*, stall: float = 30, drain: float = 0) -> Served:
-        running.append(Served(stall, drain))
+    def start(*, stall: float = 30, drain: float = 0, server: str = "daphne") -> Served:
+        running.append(Served(stall, drain, server))
         return running[-1]
 
     yield start
@@ -145,6 +146,32 @@ def test_a_reader_that_stops_holds_up_its_sender_not_the_memory(
         for _ in range(400):
             raw.recv(65536)
         assert int(served.last("taken").split()[1]) > taken
+
+
+@pytest.mark.parametrize("server", ["daphne", "uvicorn"])
+def test_of_the_pings_of_a_reader_that_stops_the_latest_is_answered_when_it_reads(
+    serve: Callable[..., Served], server: str
+) -> None:
+    served = serve(server=server)
+    with open_raw(served.port, "/flood") as raw, raw.makefile("rb") as come:
+        while come.readline() != b"\r\n":
+            pass
+        served.last("taken")
+        for number in range(300):
+            payload = str(number).encode()
+            raw.sendall(bytes([0x89, 0x80 | len(payload), 0, 0, 0, 0]) + payload)
+        raw.sendall(bytes([0x81, 0x81, 0, 0, 0, 0]) + b"x")
+        served.line("heard")
+        pongs: list[bytes] = []
+        frames = 0
+        while not pongs or frames < 300:
+            head = come.read(2)
+            size = head[1] if head[1] < 126 else struct.unpack(">Q", come.read(8))[0]
+            payload = come.read(size)
+            frames += 1
+            if head[0] == 0x8A:
+                pongs.append(payload)
+        assert pongs == [b"299"]
 
 
 def test_a_reader_that_stays_away_is_closed(serve: Callable[..., Served]) -> None:

@@ -350,6 +350,53 @@ def test_an_address_holds_few_unfinished_messages(product: Product) -> None:
         raw.close()
 
 
+# --- Clients that send many frames ---
+
+PING, PONG = 9, 10
+# The text of an event begins, and goes on with parts of nothing.
+FLOODS = {
+    "pings": piece(b"x" * 125, PING, is_last=True) * 500,
+    "pongs": piece(b"x" * 125, PONG, is_last=True) * 500,
+    "empty parts": piece(b"{", 1) + piece(b"") * 5000,
+    "small parts": piece(b"{", 1) + piece(b" " * 100) * 5000,
+}
+
+
+def close_code(raw: socket.socket) -> int:
+    """Read until a close frame; return its code. Other frames are short ones."""
+    with raw.makefile("rb") as come:
+        while head := come.read(2):
+            payload = come.read(head[1])
+            if head[0] & 0x0F == 8:
+                return int(struct.unpack(">H", payload[:2])[0])
+    raise AssertionError("the connection ended without a close frame")
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+def test_a_client_that_sends_too_many_frames_is_let_go(product: Product, flood: str) -> None:
+    with upgraded(product) as raw:
+        raw.sendall(FLOODS[flood])
+        assert close_code(raw) == 1008
+    with UampClient(f"ws://127.0.0.1:{product.port}/uamp") as other:
+        other.send("ping")
+        other.expect("pong")
+
+
+def test_messages_in_parts_and_some_pings_are_taken(product: Product) -> None:
+    with upgraded(product, "alice") as raw, raw.makefile("rb") as come:
+        for _ in range(3):
+            text = json.dumps(new_event("ping")).encode().ljust(250 * KIB)
+            raw.sendall(piece(text[:KIB], 1))
+            for start in range(KIB, 250 * KIB, KIB):
+                raw.sendall(piece(text[start : start + KIB]))
+            raw.sendall(piece(b"", PING, is_last=True) * 50)
+            assert come.read(100) == b"\x8a\x00" * 50
+            raw.sendall(piece(b"", is_last=True))
+            head = come.read(2)
+            size = head[1] if head[1] < 126 else struct.unpack(">H", come.read(2))[0]
+            assert b'"pong"' in come.read(size)
+
+
 # --- HEAD ---
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -24,6 +25,8 @@ from twisted.internet.protocol import connectionDone
 from twisted.web.http import HTTPChannel
 from zope.interface.declarations import implementer
 
+from uamp_project.arrivals import TOO_FAST, Frames
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -39,6 +42,8 @@ CLOSE_SECONDS: Final = 5.0
 # What a client may go on sending of a body that was refused.
 DISCARD_BYTES_MAX: Final = 64 * 1024 * 1024
 CLOSE_SERVICE_RESTART: Final = 1012
+# Pings and pongs have higher opcodes, data has lower ones.
+OPCODE_CLOSE: Final = 8
 
 Message = dict[str, Any]
 
@@ -58,9 +63,15 @@ reactor: Any = installed_reactor
 class WriteGate:
     """Shut by the transport while more than 64 KiB wait to be written; opened when none does."""
 
-    def __init__(self) -> None:
+    def __init__(self, opens: Callable[[], None] = lambda: None) -> None:
         self._opened = asyncio.Event()
         self._opened.set()
+        self._opens = opens
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the transport takes more."""
+        return self._opened.is_set()
 
     async def passed(self, *, within: float) -> bool:
         """Wait until the gate is open, for `within` seconds; return whether it is."""
@@ -76,8 +87,9 @@ class WriteGate:
         self._opened.clear()
 
     def resumeProducing(self) -> None:  # noqa: N802 as above
-        """Open the gate; called by the transport."""
+        """Open the gate, and call `opens`; called by the transport."""
         self._opened.set()
+        self._opens()
 
     def stopProducing(self) -> None:  # noqa: N802 as above
         """Open the gate for good: the connection is gone and takes everything."""
@@ -91,12 +103,37 @@ class BackpressureWebSocket(WebSocketProtocol):
 
     def __init__(self) -> None:
         super().__init__()
-        self.gate = WriteGate()
+        self.gate = WriteGate(self._answer_ping)
+        self._frames = Frames()
+        self._is_refused = False
+        # The latest ping that came while the client took nothing.
+        self._unanswered: bytes | None = None
         # What the application was opened with: the client's own address is in it by then.
         self.scope: Message = {}
         self._arrival: Arrival | None = None
         self._unread_bytes = 0
         self._unread_messages = 0
+
+    def processData(self) -> bool:  # noqa: N802 Autobahn's name
+        """Read the next frame, and nothing after too many of them."""
+        return not self._is_refused and bool(super().processData())
+
+    def onFrameBegin(self) -> None:  # noqa: N802 Autobahn's name
+        """Count a frame that is no message: a ping, a pong, a part that others follow."""
+        super().onFrameBegin()
+        frame, now, may_come = self.current_frame, time.monotonic(), True
+        if frame.opcode > OPCODE_CLOSE:
+            may_come = self._frames.control(now)
+        elif frame.opcode < OPCODE_CLOSE and not frame.fin:
+            may_come = self._frames.fragment(frame.length, now)
+        if not may_come:
+            self._refuse()
+
+    def onPing(self, payload: bytes) -> None:  # noqa: N802 Autobahn's name
+        """Answer a ping; while the client takes nothing, only the latest one, later (RFC 6455)."""
+        self._unanswered = payload
+        if self.gate.is_open:
+            self._answer_ping()
 
     def onMessageFrameBegin(self, length: int) -> None:  # noqa: N802 Autobahn's name
         """Count a frame of a message: there may be any number, also empty ones."""
@@ -119,6 +156,21 @@ class BackpressureWebSocket(WebSocketProtocol):
     def _sender(self) -> str:
         client = self.scope.get("client") or ("", 0)
         return str(client[0])
+
+    def _answer_ping(self) -> None:
+        unanswered, self._unanswered = self._unanswered, None
+        if unanswered is not None and self.state == self.STATE_OPEN:
+            self.sendPong(unanswered)
+
+    def _refuse(self) -> None:
+        """Close the socket and read no more; a client that takes nothing gets no close frame."""
+        self._is_refused = True
+        if self.state != self.STATE_OPEN or not self.gate.is_open:
+            self._cut("sends too many frames")
+            return
+        logger.info("%r sends too many frames; closed", self)
+        self.serverClose(*TOO_FAST)
+        self.transport.pauseProducing()
 
     def _cut(self, reason: str) -> None:
         logger.info("%r %s; disconnected", self, reason)
@@ -153,7 +205,7 @@ class BackpressureWebSocket(WebSocketProtocol):
         else:
             self._unread_bytes -= len(text) if text.isascii() else len(text.encode())
         self._unread_messages -= 1
-        if lagged and not self._lags() and self.transport.connected:
+        if lagged and not self._lags() and self.transport.connected and not self._is_refused:
             self.transport.resumeProducing()
             self.arrival.resumed()
 
