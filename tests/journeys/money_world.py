@@ -7,7 +7,9 @@ and how much there is. `play` lets it happen; `wrong_with` returns what is wrong
 from __future__ import annotations
 
 import itertools
+import threading
 import time
+from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -19,6 +21,7 @@ from hypothesis import strategies as st
 
 from agents_app import sponsorships
 from agents_app.models import Agent
+from agents_app.tools import tool
 from payments_app import limits, tokens
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
@@ -27,7 +30,7 @@ from payments_app.money import Money
 from sessions_app.models import PaymentRequest, Response
 from tests.client import TERMINAL, WAIT_SECONDS, Frame, wait_until
 from tests.house import person, shared_chat
-from upp.providers.scripted import Pause, Step, Text, Usage
+from upp.providers.scripted import Call, Pause, Step, Text, Usage
 from upp.turn import TokenUsage
 
 if TYPE_CHECKING:
@@ -46,8 +49,22 @@ UNIT: Final = 10**9
 QUARTERS: Final = 4
 """What a character weighs that is not ASCII, in quarters of a token; another one weighs one."""
 OWNER_SECONDS: Final = 1.0
+TOOL_SECONDS: Final = 0.1
+WORK: Final = "tests.journeys.money_world.work"
 _numbers = itertools.count(1)
+CALL_TOKENS: Final = 50
+"""More than the name and the arguments of a call of the tool have."""
+
+
+class _Work:
+    """Whether the tool of an agent has begun, and may end."""
+
+    def __init__(self) -> None:
+        self.begun, self.over = threading.Event(), threading.Event()
+
+
 _plans: dict[str, Turn] = {}
+_work: defaultdict[str, _Work] = defaultdict(_Work)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +72,8 @@ class Turn:
     """What is drawn of a turn; prices and amounts in smallest units.
 
     `stop_after` is after how many pieces its client cancels, `payments` how many demands it pays
-    before it cancels instead.
+    before it cancels instead. With a `tool_price` the agent calls a tool in the end, and its client
+    cancels while that runs.
     """
 
     per_answer: int
@@ -72,6 +90,7 @@ class Turn:
     allowed: int
     has: int
     payments: int
+    tool_price: int | None = None
 
 
 _price = st.one_of(
@@ -100,6 +119,7 @@ turns = st.builds(
     allowed=st.integers(1, 30 * UNIT),
     has=st.sampled_from([0, UNIT // 1000, UNIT, 20 * UNIT, 1000 * UNIT]),
     payments=st.integers(0, 4),
+    tool_price=st.one_of(st.none(), st.none(), _price),
 )
 
 
@@ -114,6 +134,16 @@ async def drawn(agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, 
         yield Pause(60)
     read, written = turn.billed
     yield Usage(TokenUsage(input_tokens=read, output_tokens=written, total_tokens=read + written))
+    if turn.tool_price is not None:
+        yield Call(name=work.name, arguments={"agent": agent.name})
+
+
+@tool(long_running=False)
+def work(agent: str) -> str:
+    """Work until the turn is over."""
+    _work[agent].begun.set()
+    _work[agent].over.wait(WAIT_SECONDS)
+    return "done"
 
 
 @dataclass
@@ -133,9 +163,10 @@ def play(turn: Turn, dial: Dial) -> Played:
     played, fields = again(partial(_prepared, turn))
     client = dial(played.asker)
     try:
-        played.refused = _Asker(turn, client, played.frames).ask(fields)
+        played.refused = _Asker(turn, client, played.frames, _work[played.agent.name]).ask(fields)
     finally:
         client.close()
+        _work[played.agent.name].over.set()
     live = Response.objects.filter(agent=played.agent, status__in=Response.LIVE)
     wait_until(lambda: not again(live.exists))
     return played
@@ -169,8 +200,10 @@ def _prepared(turn: Turn) -> tuple[Played, dict[str, Any]]:
 class _Asker:
     """The client of a turn: asks, pays as often as was drawn, and cancels when it was drawn to."""
 
-    def __init__(self, turn: Turn, client: UampClient, frames: list[Frame]) -> None:
+    def __init__(self, turn: Turn, client: UampClient, frames: list[Frame], done: _Work) -> None:
         self._turn, self._client, self._frames = turn, client, frames
+        self._work = done
+        self._has_called = False
         self._stop_at = None if turn.stop_after is None else sum(turn.pieces[: turn.stop_after])
         self._chars = 0
         self._paid = 0
@@ -203,9 +236,15 @@ class _Asker:
 
     def _hear(self) -> None:
         of_owner = self._turn.consent == "owner"
+        if self._has_called and self._work.begun.wait(TOOL_SECONDS):
+            self._has_called = False
+            self._client.send("response.cancel")
+        seconds = TOOL_SECONDS if self._has_called else WAIT_SECONDS
         try:
-            frame = self._client.receive(OWNER_SECONDS if of_owner else WAIT_SECONDS)
+            frame = self._client.receive(OWNER_SECONDS if of_owner else seconds)
         except TimeoutError:
+            if self._has_called and not of_owner:
+                return
             if not of_owner:
                 raise
             # The owner is asked, who has too little: the asker gets nothing of it.
@@ -217,6 +256,7 @@ class _Asker:
     def _react(self, frame: Frame) -> None:
         if frame["type"] == "response.delta":
             self._chars += len(frame["delta"].get("text") or "")
+            self._has_called |= "tool_call" in frame["delta"]
         if frame["type"] in {"response.created", "response.delta"}:
             if self._chars == self._stop_at:
                 self._client.send("response.cancel")
@@ -239,9 +279,16 @@ def _agent(turn: Turn, name: str, owner: Person) -> Agent:
     }
     if turn.expected_tokens is not None:
         pricing |= {"unfinished": "share", "expected_tokens": turn.expected_tokens}
+    if turn.tool_price is not None:
+        pricing["tools"] = {work.name: _text(turn.tool_price)}
     _plans[name] = turn
     return Agent.objects.create(
-        name=name, is_public=True, owner=owner.user, options={"script": SCRIPT}, pricing=pricing
+        name=name,
+        is_public=True,
+        owner=owner.user,
+        options={"script": SCRIPT},
+        pricing=pricing,
+        tools=[] if turn.tool_price is None else [work.name],
     )
 
 
@@ -353,6 +400,10 @@ def _due(turn: Turn, response: Response) -> tuple[int, int]:
     whole = of_output + _per_1k(read or 2_000, turn.per_input)
     if response.status == "completed":
         return of_output + _per_1k(read or 1, turn.per_input), whole
+    of_tool = (turn.tool_price or 0) if _work[response.agent.name].begun.is_set() else 0
+    if turn.tool_price is not None:
+        # What is not counted is the call too.
+        whole += of_tool + _per_1k(CALL_TOKENS, turn.per_output)
     if response.status != "cancelled" or not quarters:
         # The input of an inference that was sent is an estimate, in a step that is cut off.
         return 0, max(whole, turn.per_answer + _per_1k(2_000, turn.per_input))
@@ -367,7 +418,7 @@ def _due(turn: Turn, response: Response) -> tuple[int, int]:
         counted = _per_1k(said, turn.per_output)
     # The question is read by estimate, in a step that is cut off.
     estimated = turn.per_answer + _per_1k(said, turn.per_output) + _per_1k(2_000, turn.per_input)
-    return answer + counted, max(whole, estimated)
+    return answer + counted + of_tool, max(whole, estimated)
 
 
 def _per_1k(tokens: int, price: int) -> int:

@@ -30,6 +30,7 @@ from sessions_app.runner.till import Till
 from tests.journeys.money_world import (
     SCRIPT,
     UNIT,
+    WORK,
     Turn,
     books_are_sound,
     drawn,
@@ -56,6 +57,7 @@ def unhurried(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.UAMP_SESSIONS_PER_MINUTE = 10**6
     settings.UAMP_REQUESTS_PER_MINUTE = 10**6
     settings.UAMP_EVENTS_PER_MINUTE = 10**6
+    settings.UAMP_SERVER_TOOLS = [*settings.UAMP_SERVER_TOOLS, WORK]
     monkeypatch.setitem(scripts.SCRIPTS, SCRIPT, drawn)
 
 
@@ -92,6 +94,8 @@ ATTACKS = {
         has=UNIT // 1000,
         payments=1,
     ),
+    "stopped in its tool": _turn(tool_price=UNIT),
+    "stopped in its tool, by share": _turn(tool_price=UNIT, expected_tokens=100, consent="asked"),
     "nothing was counted": _turn(billed=(0, 0)),
     "no output was counted": _turn(billed=(10, 0)),
     "no input was counted": _turn(per_input=UNIT, billed=(0, 200)),
@@ -211,6 +215,10 @@ def _counts_ignored(stack: ExitStack) -> None:
     _set(stack, Till, "complete", nothing)
 
 
+def _begun_free(stack: ExitStack) -> None:
+    _set(stack, prices.Meter, "count_begun", lambda *_: None)
+
+
 def _uncounted_free(stack: ExitStack) -> None:
     _set(stack, prices.Meter, "_counted", lambda _self, told: told)
 
@@ -225,6 +233,7 @@ def _set(stack: ExitStack, owner: Any, name: str, value: Any) -> None:
 
 
 MUTANTS: dict[Callable[[ExitStack], None], str] = {
+    _begun_free: "stopped in its tool",
     _uncounted_free: "no output was counted",
     _unchecked_numbers: "negative",
     _nothing_reserved: "long beyond its tokens",
