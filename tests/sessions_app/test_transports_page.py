@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +16,7 @@ from payments_app import services as ledger
 from payments_app.money import Money
 from sessions_app.routing import websocket_urlpatterns
 from sessions_app.urls import TRANSPORTS
+from tests.page_examples import run_shell, shell_examples
 
 if TYPE_CHECKING:
     from tests.conftest import ServerAddress
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db(transaction=True)
 
 PAGE = (Path(__file__).parents[2] / "docs" / "transports.md").read_text()
-EXAMPLES = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[1:]
+EXAMPLES = shell_examples(PAGE)
 PROGRAM = "\n".join(re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
 
 
@@ -38,19 +38,7 @@ def run(number: int, demo: ServerAddress, alice: Person) -> str:
         provider="tests",
         external_id="1",
     )
-    bash, curl = shutil.which("bash"), shutil.which("curl")
-    if bash is None or curl is None:
-        pytest.skip("no bash or no curl")
-    done = subprocess.run(  # noqa: S603 our own page
-        [bash, "-u", "-c", EXAMPLES[number]],
-        env={"PATH": "/usr/bin:/bin", "B": demo.http, "KEY": alice.key, "no_proxy": "*"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.stderr == ""
-    return done.stdout
+    return run_shell(EXAMPLES[number], http=demo.http, key=alice.key)
 
 
 def test_every_example_is_tried() -> None:

@@ -1,0 +1,31 @@
+"""The requests that pages print, run as they stand."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+
+def shell_examples(page: str) -> list[str]:
+    """Return the examples of a page for `bash`, without the first, which sets B and KEY."""
+    return re.findall(r"^```sh\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[1:]
+
+
+def run_shell(example: str, *, http: str, key: str) -> str:
+    """Run an example on a server with somebody's key, and return what it printed."""
+    bash, curl = shutil.which("bash"), shutil.which("curl")
+    if bash is None or curl is None:
+        pytest.skip("no bash or no curl")
+    done = subprocess.run(  # noqa: S603 our own page
+        [bash, "-u", "-c", example],
+        env={"PATH": "/usr/bin:/bin", "B": http, "KEY": key, "no_proxy": "*"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stderr == ""
+    return done.stdout
