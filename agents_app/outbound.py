@@ -151,7 +151,8 @@ class _Errand:
     def _body(self, response: httpcore.Response, headers: Mapping[str, bytes]) -> bytes:
         limit = self.policy.max_bytes
         length = headers.get("content-length", b"")
-        total = int(length) if length.isdigit() else None
+        # Python reads no number of thousands of digits; 18 are larger than any limit.
+        total = int(length[:18]) if length.isdigit() else None
         if total is not None and total > limit:
             raise TooLarge(limit)
         coding = headers.get("content-encoding", b"identity").strip().lower()

@@ -8,10 +8,12 @@ in ALLOWED_HOSTS, and past the proxy that ends TLS.
 
 import asyncio
 import logging
+import math
 import os
 import tempfile
 import weakref
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,12 +36,20 @@ logger = logging.getLogger(__name__)
 
 PROBE_SECONDS = 3
 PROBE_BYTES = 256 * 1024
-WRITE_SECONDS = 1.0
+ANSWER_SECONDS = 1.0
 
-_Written = dict[Callable[[], None], tuple[asyncio.Lock, float]]
-_written: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Written] = (
-    weakref.WeakKeyDictionary()
-)
+
+@dataclass(slots=True)
+class _Known:
+    """What one event loop found out: any client may ask, and each answer costs writes."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    reasons: list[str] = field(default_factory=list)
+    at: float = -math.inf
+    is_migrated: bool = False
+
+
+_known: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Known] = weakref.WeakKeyDictionary()
 
 
 @require_safe
@@ -52,9 +62,17 @@ async def healthz(_: HttpRequest) -> JsonResponse:
 @require_safe
 @never_cache
 async def readyz(_: HttpRequest) -> JsonResponse:
-    """Answer 200, or 503 with `reasons`: `draining`, `database`, `migrations`, `files`, `layer`."""
-    found = await asyncio.gather(_ask(_database), _ask(_files), _ask(_layer))
-    reasons = [reason for reason in ("" if runner.is_ready() else "draining", *found) if reason]
+    """Answer 200, or 503 with `reasons`: `draining`, `database`, `migrations`, `files`, `layer`.
+
+    What was found out is the answer for ANSWER_SECONDS; draining is said at once.
+    """
+    loop = asyncio.get_running_loop()
+    known = _known.setdefault(loop, _Known())
+    async with known.lock:
+        if loop.time() - known.at >= ANSWER_SECONDS:
+            found = await asyncio.gather(_ask(_database), _ask(_files), _ask(_layer))
+            known.reasons, known.at = [reason for reason in found if reason], loop.time()
+    reasons = [*([] if runner.is_ready() else ["draining"]), *known.reasons]
     if reasons:
         return JsonResponse({"status": "unready", "reasons": reasons}, status=503)
     return JsonResponse({"status": "ready"})
@@ -102,13 +120,19 @@ async def _ask(probe: Callable[[], Awaitable[str]]) -> str:
 
 
 async def _database() -> str:
-    if await database.run(missing_migrations):
+    # The plan reads every migration file. Those that were applied stay so while this process runs.
+    known = _known[asyncio.get_running_loop()]
+    missing = [] if known.is_migrated else await database.run(missing_migrations)
+    if missing:
         return "migrations"
-    return await _now_and_then(_write_a_row)
+    known.is_migrated = True
+    await database.run(_write_a_row)
+    return ""
 
 
 async def _files() -> str:
-    return await _now_and_then(_write_a_file)
+    await database.run(_write_a_file)
+    return ""
 
 
 def _write_a_row() -> None:
@@ -125,20 +149,6 @@ def _write_a_file() -> None:
         file.write(bytes(PROBE_BYTES))
         file.flush()
         os.fsync(file.fileno())
-
-
-async def _now_and_then(write: Callable[[], None]) -> str:
-    """Write, unless that succeeded within WRITE_SECONDS: anybody may ask whether this is ready."""
-    loop = asyncio.get_running_loop()
-    written = _written.setdefault(loop, {})
-    lock, at = written.get(write, (asyncio.Lock(), -WRITE_SECONDS))
-    written[write] = (lock, at)
-    async with lock:
-        _, at = written[write]
-        if loop.time() - at >= WRITE_SECONDS:
-            await database.run(write)
-            written[write] = (lock, loop.time())
-    return ""
 
 
 async def _layer() -> str:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 CHUNK_BYTES: Final = 256 * 1024
 # The lines around the file in a multipart body.
 _MULTIPART_BYTES: Final = 64 * 1024
+# Python reads no number of thousands of digits; so many are larger than any limit.
+_DIGITS: Final = 18
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 _INLINE_KINDS: Final = {"audio", "video"}
 _PLAIN_TYPES: Final = {"application/pdf", "text/plain"}
@@ -100,7 +102,10 @@ class ContentsView(RestView):
     def post(self, request: Request) -> Response:
         """Store one file; it must be what its type says."""
         length = request.headers.get("Content-Length", "")
-        if length.isdecimal() and int(length) > settings.UAMP_UPLOAD_BYTES + _MULTIPART_BYTES:
+        if (
+            length.isdecimal()
+            and int(length[:_DIGITS]) > settings.UAMP_UPLOAD_BYTES + _MULTIPART_BYTES
+        ):
             raise _too_large()
         body = UploadSerializer(data=request.data)
         body.is_valid(raise_exception=True)

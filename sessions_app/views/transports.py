@@ -118,9 +118,12 @@ async def stream_events(request: HttpRequest, name: str = "") -> HttpResponseBas
 
 
 def _last_event_id(value: str) -> tuple[str, int | None]:
-    """Return epoch and seq of `<epoch>:<seq>`; nothing for anything else."""
+    """Return epoch and seq of `<epoch>:<seq>`; nothing for anything else.
+
+    Python reads no number of thousands of digits; 18 are beyond every log.
+    """
     epoch, _, seq = value.partition(":")
-    return (epoch, int(seq)) if epoch and seq.isascii() and seq.isdigit() else ("", None)
+    return (epoch, int(seq[:18])) if epoch and seq.isascii() and seq.isdigit() else ("", None)
 
 
 async def _sse(line: Line, epoch: str) -> AsyncIterator[bytes]:

@@ -119,8 +119,10 @@ def test_a_stream_goes_on_from_the_last_event_id(web: httpx.Client) -> None:
         again = stream.until("response.done")
     assert "response.created" not in {event.data["type"] for event in again}
     assert again[-1].data == events[-1].data
-    with stream_of(web, session_id, **{"Last-Event-ID": "00000000:1"}) as stream:
-        assert stream.until("session.error")[-1].data["error"]["code"] == "resync"
+    epoch = ids["response.created"].partition(":")[0]
+    for unknown in ("00000000:1", f"{epoch}:{'9' * 5000}"):
+        with stream_of(web, session_id, **{"Last-Event-ID": unknown}) as stream:
+            assert stream.until("session.error")[-1].data["error"]["code"] == "resync"
 
 
 def test_answers_are_heard_on_the_stream_too(web: httpx.Client) -> None:

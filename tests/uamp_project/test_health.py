@@ -40,6 +40,33 @@ def test_a_probe_leaves_no_channel_behind(server: ServerAddress) -> None:
     assert get_channel_layer().channel_count == before
 
 
+def test_many_probes_ask_once(server: ServerAddress, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every client may ask: a flood of questions must cost nothing."""
+    plans: list[None] = []
+    messages: list[None] = []
+    plan, new_channel = health.missing_migrations, get_channel_layer().new_channel
+
+    def counted_plan() -> list[str]:
+        plans.append(None)
+        return plan()
+
+    async def counted_channel() -> str:
+        messages.append(None)
+        name: str = await new_channel()
+        return name
+
+    monkeypatch.setattr(health, "missing_migrations", counted_plan)
+    monkeypatch.setattr(health, "ANSWER_SECONDS", 60)
+    monkeypatch.setattr(get_channel_layer(), "new_channel", counted_channel)
+    with httpx.Client(base_url=server.http, trust_env=False) as web:
+        assert {web.get("/readyz").status_code for _ in range(5)} == {200}
+        assert (len(plans), len(messages)) == (1, 1)
+        # Migrations that were applied stay so, the rest is asked again.
+        monkeypatch.setattr(health, "ANSWER_SECONDS", 0)
+        assert {web.get("/readyz").status_code for _ in range(5)} == {200}
+        assert (len(plans), len(messages)) == (1, 6)
+
+
 def test_a_missing_migration_is_said(server: ServerAddress) -> None:
     last = MigrationRecorder.Migration.objects.filter(app="sessions_app").latest("name")
     name, applied = last.name, last.applied

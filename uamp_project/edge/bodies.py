@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 UPLOAD_PATH: Final = "/api/v1/contents"
 # The lines around the file in a multipart body.
 MULTIPART_BYTES: Final = 64 * 1024
+# Python reads no number of thousands of digits; so many are larger than any limit.
+DIGITS_MAX: Final = 18
 # How long, and how much, a client may go on sending when its request was refused.
 DISCARD_SECONDS: Final = 5.0
 DISCARD_BYTES: Final = 64 * 1024 * 1024
@@ -53,7 +55,7 @@ def declared_length(scope: Scope) -> int:
     """Return the Content-Length of a request; 0 where it declares none."""
     for name, value in scope["headers"]:
         if name.lower() == b"content-length" and value.isdigit():
-            return int(value)
+            return int(value[:DIGITS_MAX])
     return 0
 
 
