@@ -1,6 +1,6 @@
 /** An answer while it is being given, and a turn while it is being sent. */
 
-import { avatar, h, icon, iconButton } from "./dom.js";
+import { avatar, h, icon } from "./dom.js";
 import { endingLine, messageHead } from "./message.js";
 import { PartList } from "./parts.js";
 
@@ -42,9 +42,14 @@ class LiveResponseView extends HTMLElement {
 
   _build(name) {
     this._name = name;
-    this._stop = iconButton("stop", `Stop ${name}'s answer`, {
-      class: "stop-answer", "data-testid": "stop-answer", hidden: true, onclick: () => this._stopped(),
-    });
+    this._stop = h(
+      "button",
+      {
+        type: "button", class: "link stop-answer", "data-testid": "stop-answer", hidden: true,
+        "aria-label": `Stop ${name}'s answer`, onclick: () => this._stopped(),
+      },
+      "Stop",
+    );
     this.className = "message from-agent is-live";
     this.dataset.testid = "live-response";
     this.setAttribute("role", "article");
