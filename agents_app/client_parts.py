@@ -32,7 +32,8 @@ class ClientParts:
         self._was_taken = goes_on
         self._reads_result = reads_result
         self._carried: frozenset[str] = frozenset()
-        self._taken: frozenset[str] = frozenset()
+        # The model that called the client's tool had been sent the tools.
+        self._taken = frozenset({"tools"} if reads_result else ())
 
     def result_came(self) -> None:
         """Take note that the next request carries something that the client's tool returned."""

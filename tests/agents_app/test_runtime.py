@@ -386,6 +386,23 @@ async def test_a_run_goes_on_with_calls_that_had_no_result(
     assert call is said[1]
 
 
+@pytest.mark.parametrize(
+    ("tools", "code"), [((WEATHER,), "invalid_tool_result"), ((), "provider_error")]
+)
+async def test_a_result_that_is_refused_after_a_takeover_is_the_clients_too(
+    play: Callable[[Play], AgentSpec], tools: tuple[ToolDefinition, ...], code: str
+) -> None:
+    async def script(_request: LLMRequest) -> AsyncIterator[Step]:
+        yield Fail(UPPError("no such thing", code=ErrorCode.INVALID_REQUEST))
+
+    said = (
+        ToolCallContent(tool_call=ToolCallData(id="c7", name="weather", arguments="{}")),
+        ToolResultContent(tool_result=uamp.ToolResultData(call_id="c7", result='"rain"')),
+    )
+    error = await failure(play(script), asked(tools=tools, resume=said))
+    assert error.code == code
+
+
 async def test_a_run_goes_on_within_a_text() -> None:
     whole, _ = await run(AgentSpec(id="a", name="echo"), asked("one two three"))
     rest, _ = await run(
