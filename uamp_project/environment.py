@@ -13,6 +13,7 @@ import os
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
@@ -131,6 +132,21 @@ def database(name: str, **options: Any) -> dict[str, Any]:
     if found.get("ENGINE") != "django.db.backends.postgresql":
         raise ImproperlyConfigured(f"{name} has to be as postgres://user:password@host:5432/name.")
     return found
+
+
+def redis(name: str) -> str:
+    """Return the URL of a Redis, or nothing. The URL may have a password: it is not shown."""
+    text = os.environ.get(name, "").strip()
+    try:
+        parts = urlsplit(text)
+        # The port is read here: one that is no number is a ValueError.
+        host, _ = parts.hostname, parts.port
+        is_good = parts.scheme in {"redis", "rediss"} and bool(host)
+    except ValueError:
+        is_good = False
+    if text and not is_good:
+        raise ImproperlyConfigured(f"{name} has to be as redis://:password@host:6379/0.")
+    return text
 
 
 def _refused(name: str, text: str, wanted: str) -> ImproperlyConfigured:

@@ -22,6 +22,7 @@ from uamp_project.environment import (
     json_object,
     networks,
     number,
+    redis,
     switch,
 )
 
@@ -36,7 +37,7 @@ if DATA_DIR.stat().st_mode & 0o077:
         DATA_DIR.chmod(0o700)
 
 DEBUG = switch("DEBUG", "0")
-REDIS_URL = os.environ.get("REDIS_URL", "")
+REDIS_URL = redis("REDIS_URL")
 REDIS_PREFIX = os.environ.get("REDIS_PREFIX", "uamp")
 DATABASE_URL = os.environ.get("DATABASE_URL", "")
 

@@ -124,6 +124,20 @@ def test_the_address_of_a_database_is_not_shown(url: str, monkeypatch: pytest.Mo
     assert url not in str(refused.value)
 
 
+@pytest.mark.parametrize("url", ["localhost:6379", "http://me:s3cret@host/0", "redis://h:port/0"])
+def test_the_address_of_a_redis_is_not_shown(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("X", url)
+    with pytest.raises(ImproperlyConfigured, match="X has to be as redis://") as refused:
+        environment.redis("X")
+    assert url not in str(refused.value)
+
+
+@pytest.mark.parametrize("url", ["", "redis://redis:6379/0", "rediss://me:s3cret@host/1"])
+def test_the_address_of_a_redis_is_read(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("X", url)
+    assert environment.redis("X") == url
+
+
 @pytest.mark.parametrize(
     ("variables", "told"),
     [
@@ -131,6 +145,7 @@ def test_the_address_of_a_database_is_not_shown(url: str, monkeypatch: pytest.Mo
         ({"PORT": "abc"}, "PORT is 'abc': it has to be a whole number from 0 to 65535."),
         ({"HTTPS": "sure"}, "HTTPS is 'sure': it has to be one of 1, true, yes, on (on)"),
         ({"DATABASE_URL": "mysql://x"}, "DATABASE_URL has to be as postgres://"),
+        ({"REDIS_URL": "localhost:6379"}, "REDIS_URL has to be as redis://"),
         ({"DATA_DIR": "/dev/null/x"}, "DATA_DIR is '/dev/null/x': it has to be a folder (Not a"),
         ({"PORT": "70000"}, "PORT is '70000': it has to be a whole number from 0 to 65535."),
     ],

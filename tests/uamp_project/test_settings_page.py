@@ -12,7 +12,8 @@ ROOMS = ("uamp_project", "sessions_app", "chat_app", "payments_app", "agents_app
 NOT_OURS = {"DJANGO_SETTINGS_MODULE"}
 # Of uamp_project.environment; `database` is asked for what was read already.
 READERS = {
-    "amount", "choice", "folder", "integer", "items", "json_object", "networks", "number", "switch",
+    "amount", "choice", "folder", "integer", "items", "json_object", "networks", "number", "redis",
+    "switch",
 }  # fmt: skip
 
 
