@@ -8,9 +8,9 @@ in the order of their ids. What becomes of a hold is in `captures`.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from payments_app import posting
 from payments_app.captures import Refusal, lock
@@ -28,6 +28,9 @@ from payments_app.outcomes import (
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
+
+RENEWED_BELOW: Final = 0.9
+"""A hold is renewed once it lasts for less than this share of its time."""
 
 
 class Guard(Protocol):
@@ -129,6 +132,30 @@ def extend(
         if isinstance(answer, Exception):
             raise answer
         return posting.keep(claimed, answer)
+
+
+def renew(response_ids: Sequence[str], *, seconds: float) -> int:
+    """Let the active holds of responses last for `seconds` from now; return how many it renewed.
+
+    One that lasts for almost as long is left, and one that is being captured is skipped.
+    """
+    if not response_ids:
+        return 0
+    marks = ", ".join(["%s"] * len(response_ids))
+    which = (
+        f"FROM payments_app_hold WHERE state = 'active' AND response_id IN ({marks})"
+        f" AND response_id <> '' AND expires_at < {posting.later_sql()}"
+    )
+    params = [*response_ids, seconds * RENEWED_BELOW]
+    # Asked without a transaction first: on SQLite one would wait for the writer.
+    if not posting.rows(f"SELECT 1 {which} LIMIT 1", params):
+        return 0
+    lock = " FOR NO KEY UPDATE SKIP LOCKED" if connection.vendor == "postgresql" else ""
+    return posting.run(
+        f"UPDATE payments_app_hold SET expires_at = {posting.later_sql()}"  # noqa: S608 marks only
+        f" WHERE id IN (SELECT id {which}{lock})",
+        [seconds, *params],
+    )
 
 
 def _asked(one: Authorization) -> tuple[object, ...]:

@@ -19,6 +19,7 @@ from payments_app.captures import (
     void,
 )
 from payments_app.freezing import unfreeze
+from payments_app.holds import renew
 from payments_app.limits import authorize, authorize_many
 from payments_app.outcomes import (
     About,
@@ -88,6 +89,7 @@ __all__ = [
     "ensure_account",
     "record_receipt",
     "refund",
+    "renew",
     "sweep",
     "top_up",
     "transfer",

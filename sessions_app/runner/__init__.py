@@ -6,11 +6,11 @@ what else a transport needs; `startup`, `drain` and `shutdown` frame the life of
 
 from sessions_app.runner.context import Listener
 from sessions_app.runner.lifespan import drain, is_ready, shutdown, startup
+from sessions_app.runner.payment_events import required as payment_required
 from sessions_app.runner.process import Follower, Process, current, tell_decision
 from sessions_app.runner.request import StartedTurn, TurnRequest
 from sessions_app.runner.run import Run
 from sessions_app.runner.start import start_response
-from sessions_app.runner.till import required as payment_required
 
 __all__ = [
     "Follower",

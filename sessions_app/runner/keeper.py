@@ -51,6 +51,9 @@ def keep(process: Process) -> None:
         await database.run(reap)
 
     async def ledger() -> None:
+        # Before the sweep: what runs, or waits for a person, is not over.
+        paid = [response_id for response_id, run in process.runs.items() if run.till is not None]
+        await database.run(ledger_services.renew, paid, seconds=settings.UAMP_HOLD_SECONDS)
         await database.run(ledger_services.sweep)
 
     async def presence() -> None:

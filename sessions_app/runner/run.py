@@ -441,6 +441,13 @@ class Run:
         if ending.is_stopped and (open_calls := self.meter.without_result()):
             rows = await database.run(begun_calls, self.response_id, open_calls)
             self.meter.count_begun(rows)
+        finish = self._as_held(ending)
+        if self.till is None or finish.charge is None:
+            return finish
+        await self.till.ends(finish.charge.amount)
+        return self._as_held(ending)
+
+    def _as_held(self, ending: Ending) -> Finish:
         return finish_of(
             self.context,
             ending,

@@ -8,6 +8,7 @@ reservation runs low, more is reserved, and where that needs a person the same a
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import Counter
 from dataclasses import replace
@@ -22,22 +23,31 @@ from payments_app.money import InvalidAmount, Money
 from sessions_app import database, payers, paying, payment_requests
 from sessions_app.frames import frame
 from sessions_app.models import PaymentRequest
+from sessions_app.runner.payment_events import (
+    accepted,
+    balance_event,
+    required,
+    revoked,
+    withdrawn,
+)
 from sessions_app.runner.row_state import taken_over
 from sessions_app.weights import step_usage, weight
-from uamp import ErrorCode, PaymentErrorCode, UsageStats
+from uamp import ErrorCode, UsageStats
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
+    from payments_app.services import HoldOutcome
     from sessions_app.payers import Payment
     from sessions_app.runner.run import Run
 
+logger = logging.getLogger(__name__)
 
 WATCH_WEIGHT: Final = 200
 """A running text is compared with what is held once for so many quarters of tokens."""
 HELD_SECONDS: Final = 600.0
 """What is held is read anew after so long: a person may take days over a tool call."""
+FRESH_SECONDS: Final = 10.0
+"""At the end of an answer what is held is not read anew where it was so shortly before."""
 
 
 class Till:
@@ -144,6 +154,28 @@ class Till:
         self._pending = Counter(self._run.meter.tools) - self._before
         await self._need(self._cost(), action="topup")
 
+    async def ends(self, cost: Money) -> None:
+        """Know what is held for an answer that ends now: it says no more than what is taken.
+
+        What was held and is no longer is reserved once more, where that needs nobody.
+        """
+        if self._is_known and time.monotonic() - self._held_at < FRESH_SECONDS:
+            return
+        before = self._held if self._is_known else Money.zero(self._asset)
+        await self._read_held_now()
+        self._is_known = True
+        due = min(cost, before)
+        if due <= self._held:
+            return
+        try:
+            await self._reserve(due - self._held)
+        except paying.AnswerEnded:
+            # Another process ended it, and settled.
+            return
+        except (paying.MandateRevoked, *paying.REFUSALS) as error:
+            unpaid = due - self._held
+            logger.error("%s of %s stays unpaid: %s", unpaid, self._run.response_id, error)  # noqa: TRY400 a refusal
+
     def _cost(self, *, ahead: int = 0, more: UsageStats | None = None) -> Money:
         run = self._run
         # What ended is counted by the meter, what was admitted and runs is pending.
@@ -166,6 +198,9 @@ class Till:
     async def _read_held(self) -> None:
         if time.monotonic() - self._held_at < min(HELD_SECONDS, settings.UAMP_HOLD_SECONDS):
             return
+        await self._read_held_now()
+
+    async def _read_held_now(self) -> None:
         self._held = await database.run(paying.held_for, self._run.response_id, self._asset)
         self._held_at = time.monotonic()
 
@@ -173,27 +208,31 @@ class Till:
         """Reserve more of what may be taken without asking."""
         if self._payment.source is None:
             return False
-        self._holds += 1
         try:
-            self._payment, hold = await database.run(
-                paying.reserve_more,
-                self._payment,
-                key=f"hold:{self._run.response_id}:{self._run.context.fence}:{self._holds}",
-                amount=amount,
-                response_id=self._run.response_id,
-                agent_id=self._run.context.spec.id,
-                held=self._held,
-            )
+            hold = await self._reserve(amount)
         except paying.MandateRevoked:
             event = revoked(self._run.response_id, self._run.context.spec.name, amount)
             await self.tell_payer(event)
             return False
         except paying.REFUSALS:
             return False
-        self._held += hold.amount
         if self._holds == 1 and self._held == hold.amount:
             await self._accept(hold.hold_id, hold.available)
         return True
+
+    async def _reserve(self, amount: Money) -> HoldOutcome:
+        self._holds += 1
+        self._payment, hold = await database.run(
+            paying.reserve_more,
+            self._payment,
+            key=f"hold:{self._run.response_id}:{self._run.context.fence}:{self._holds}",
+            amount=amount,
+            response_id=self._run.response_id,
+            agent_id=self._run.context.spec.id,
+            held=self._held,
+        )
+        self._held += hold.amount
+        return hold
 
     async def _ask(self, amount: Money, action: str) -> None:
         """Ask who pays by the rule that stands now, and wait for as long as they may take."""
@@ -311,81 +350,6 @@ def _said(event: ev.Event) -> str:
         case ev.Thinking(content=content):
             return content
     return ""
-
-
-LOW_BALANCE: Final = 5
-"""Fewer answers than this that the balance lasts for are worth a warning."""
-
-
-def required(row: PaymentRequest, agent: str) -> ev.PaymentRequired:
-    """Return the event that asks for a payment (UAMP §7.2)."""
-    schemes = [ev.PaymentScheme(scheme="token", network=paying.NETWORK)]
-    if row.payer_id is not None:
-        schemes.append(ev.PaymentScheme(scheme="balance", network=paying.NETWORK))
-    extra = {"action": row.action} if row.action else None
-    return ev.PaymentRequired(
-        response_id=row.response_id,
-        requirements=ev.PaymentRequirements(
-            amount=str(Money(row.amount, row.asset)),
-            currency=row.asset,
-            schemes=tuple(schemes),
-            expires_at=int(row.deadline.timestamp()),
-            reason=row.reason,
-            ap2=settings.UAMP_AP2 or None,
-            extra={**(extra or {}), "agent": agent},
-        ),
-        extra=extra,
-    )
-
-
-def revoked(response_id: str, agent: str, amount: Money) -> ev.PaymentError:
-    """Return the event that says why somebody is asked who had allowed it (UAMP §7.2)."""
-    return ev.PaymentError(
-        code=PaymentErrorCode.MANDATE_REVOKED,
-        message=f"{agent} may no longer take money without asking. Pay, and the answer goes on.",
-        balance_required=str(amount),
-        can_retry=True,
-        response_id=response_id,
-    )
-
-
-def withdrawn(response_id: str) -> ev.PaymentError:
-    """Return the event that says that nothing is due any more (UAMP §7.2)."""
-    return ev.PaymentError(
-        code=PaymentErrorCode.PAYMENT_FAILED,
-        message="The work has ended. Nothing is due any more.",
-        can_retry=False,
-        response_id=response_id,
-    )
-
-
-def accepted(response_id: str, payment_id: str, balance: Money | None) -> ev.PaymentAccepted:
-    """Return the event that says that a payment stands (UAMP §7.2)."""
-    return ev.PaymentAccepted(
-        payment_id=payment_id,
-        response_id=response_id,
-        balance_remaining=None if balance is None else str(balance),
-    )
-
-
-def balance_event(
-    response_id: str, balance: Money, cost: Money, *, ends_at: datetime | None = None
-) -> ev.PaymentBalance:
-    """Return what is left after an answer, in both shapes (UAMP §7.2, transports).
-
-    `ends_at` is when the token that paid does.
-    """
-    lasts = balance.amount // cost.amount if cost.amount > 0 else None
-    return ev.PaymentBalance(
-        balance=str(balance),
-        currency=balance.asset,
-        low_balance_warning=lasts is not None and lasts < LOW_BALANCE,
-        estimated_remaining=lasts,
-        expires_at=None if ends_at is None else int(ends_at.timestamp()),
-        balance_remaining=str(balance),
-        threshold=str(cost * LOW_BALANCE),
-        response_id=response_id,
-    )
 
 
 def _unpaid(message: str) -> AgentError:

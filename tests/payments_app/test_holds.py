@@ -532,6 +532,26 @@ def test_the_sweeper_ends_what_is_over_and_nothing_else() -> None:
     assert (available(payer), held(payer)) == ("5.5", "1")
 
 
+def test_the_sweeper_ends_no_hold_that_was_renewed() -> None:
+    payer = purse("payer", "10")
+    held_for = {
+        name: authorize(
+            key=name, account_id=payer.id, amount=usd("1"), response_id=name, expires_in=seconds
+        ).hold_id
+        for name, seconds in {"runs": 0.001, "left": 0.001, "long": 1000, "free": 1000}.items()
+    }
+    services.void(key="v", hold_id=held_for["free"])
+    time.sleep(0.003)
+
+    assert services.renew(["runs", "long", "free"], seconds=600) == 1
+    assert services.renew(["runs", "long", "free"], seconds=600) == 0
+    assert services.renew([], seconds=600) == 0
+    assert sweeper.expire_holds() == 1
+
+    states = {name: state(hold_id) for name, hold_id in held_for.items()}
+    assert states == {"runs": "active", "left": "expired", "long": "active", "free": "released"}
+
+
 def test_the_sweeper_takes_so_many_at_a_time() -> None:
     payer = purse("payer", "10")
     for _ in range(3):

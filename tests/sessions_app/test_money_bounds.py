@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 from django.contrib.auth.models import User
 from django.urls import reverse
+from django.utils import timezone
 
 import uamp
 from agents_app import scripts
-from payments_app import x402
+from payments_app import limits, x402
+from payments_app import services as ledger
 from payments_app.models import Hold
 from payments_app.money import InvalidAmount, Money
 from sessions_app import payment_requests, prices
@@ -19,7 +22,7 @@ from sessions_app.models import PaymentRequest, Response, Session
 from sessions_app.payers import Purchase
 from sessions_app.paying import Charge, Reservation
 from sessions_app.runner import till
-from tests.client import TERMINAL, Frame, new_event, wait_until
+from tests.client import TERMINAL, Frame, UampClient, new_event, wait_until
 from tests.house import Person
 from tests.sessions_app.test_payments import clean, earned, pay, priced, rich, usd, wallet
 from upp.providers.scripted import Step, Text, Usage
@@ -29,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from django.test import Client
-    from pytest_django import Settings
 
     from agents_app.models import Agent
     from agents_app.selectors import AgentSpec
@@ -238,23 +240,28 @@ def test_a_trial_costs_what_an_answer_costs(
     assert clean()
 
 
-def test_what_is_no_longer_held_is_asked_for_again(
-    dial: Dial, alice: Person, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A hold ends while its answer waits for its client: the next step does not run on nothing."""
-    monkeypatch.setattr(till, "HELD_SECONDS", 0.0)
-    settings.UAMP_HOLD_SECONDS = 1.0
-    settings.UAMP_SWEEP_SECONDS = 0.2
-    agent = priced("paid", "tool-user", per_answer="0.25")
-    rich(alice)
+def _half_done(dial: Dial, alice: Person) -> tuple[UampClient, Frame]:
+    """Have an answer that is paid wait for its client's tool; return that call."""
     client = dial(alice)
     tool = {"type": "function", "function": {"name": "lookup"}}
     client.create_session(agent="paid", session={"tools": [tool]})
     client.ask("Look it up")
-    pay(client, client.until("payment.required")[-1])
-    call = client.until("tool.call")[-1]
-    wait_until(lambda: not Hold.objects.filter(state="active").exists(), 30)
-    settings.UAMP_HOLD_SECONDS = 600.0
+    first = client.until("payment.required", "tool.call")[-1]
+    if first["type"] == "tool.call":
+        return client, first
+    pay(client, first)
+    return client, client.until("tool.call")[-1]
+
+
+def test_what_is_no_longer_held_is_asked_for_again(
+    dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An operator voids a hold while its answer waits: the next step does not run on nothing."""
+    monkeypatch.setattr(till, "HELD_SECONDS", 0.0)
+    agent = priced("paid", "tool-user", per_answer="0.25")
+    rich(alice)
+    client, call = _half_done(dial, alice)
+    ledger.void(key="void", hold_id=Hold.objects.get().pk)
     client.send("tool.result", call_id=call["call_id"], result="{}")
     again = client.until("payment.required", *TERMINAL)[-1]
     assert again["type"] == "payment.required"
@@ -262,4 +269,37 @@ def test_what_is_no_longer_held_is_asked_for_again(
     pay(client, again)
     assert client.until(*TERMINAL)[-1]["type"] == "response.done"
     assert earned(agent) == "0.25"
+    assert clean()
+
+
+def test_a_hold_does_not_run_out_under_an_answer_that_waits(dial: Dial, alice: Person) -> None:
+    agent = priced("paid", "tool-user", per_answer="0.25")
+    rich(alice)
+    client, call = _half_done(dial, alice)
+    past = timezone.now() - timedelta(seconds=1)
+    Hold.objects.update(expires_at=past)
+    wait_until(lambda: Hold.objects.exclude(state="active", expires_at=past).exists())
+    assert Hold.objects.get().state == "active"
+    client.send("tool.result", call_id=call["call_id"], result="{}")
+    assert client.until(*TERMINAL)[-1]["type"] == "response.done"
+    assert earned(agent) == "0.25"
+    assert clean()
+
+
+@pytest.mark.parametrize("is_allowed", [True, False])
+def test_an_answer_whose_hold_is_gone_is_charged_anew_or_says_that_it_was_not_paid(
+    dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch, *, is_allowed: bool
+) -> None:
+    monkeypatch.setattr(till, "FRESH_SECONDS", 0.0)
+    agent = priced("paid", "tool-user", per_answer="0.25")
+    rich(alice)
+    if is_allowed:
+        limits.approve(alice.user.pk, agent.pk, usd("5"))
+    client, call = _half_done(dial, alice)
+    ledger.void(key="void", hold_id=Hold.objects.get().pk)
+    client.send("tool.result", call_id=call["call_id"], result="{}")
+    done = client.until(*TERMINAL)[-1]
+    paid = "0.25" if is_allowed else "0"
+    assert done["response"]["usage"]["cost"]["total_cost"] == float(paid)
+    assert earned(agent) == paid
     assert clean()
