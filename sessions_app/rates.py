@@ -75,6 +75,8 @@ KINDS: Final[Mapping[str, Kind]] = {
     "writes": _same("UAMP_WRITES_PER_MINUTE"),
     "uploads": _same("UAMP_UPLOADS_PER_MINUTE"),
     "renders": _same("UAMP_RENDERS_PER_MINUTE"),
+    # Passwords of an address, and of an account: each costs a large part of a second of a core.
+    "sign-ins": _same("UAMP_SIGN_INS_PER_MINUTE"),
     "discovery": _same("UAMP_DISCOVERY_PER_MINUTE"),
     "events": Kind("UAMP_HTTP_EVENTS_PER_MINUTE", "UAMP_ANONYMOUS_HTTP_EVENTS_PER_MINUTE"),
     "sessions": Kind("UAMP_SESSIONS_PER_MINUTE", "UAMP_ANONYMOUS_SESSIONS_PER_MINUTE"),

@@ -98,6 +98,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "uamp_project.sign_in.device_middleware",
+    "uamp_project.sign_in.RefusalMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -255,8 +256,17 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "sessions_app.passwords.KeysEndWithThePassword"},
 ]
+PASSWORD_HASHERS = [
+    "uamp_project.password_hashing.BoundedHasher",
+    "django.contrib.auth.hashers.PBKDF2SHA1PasswordHasher",
+    "django.contrib.auth.hashers.Argon2PasswordHasher",
+    "django.contrib.auth.hashers.BCryptSHA256PasswordHasher",
+    "django.contrib.auth.hashers.ScryptPasswordHasher",
+]
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
+    # Counts what is not paused, before a password is hashed.
+    "uamp_project.sign_in.CountingBackend",
     "django.contrib.auth.backends.ModelBackend",
 ]
 # Wrong passwords before signing in is paused: of one account from one address, of an account from
@@ -265,6 +275,8 @@ UAMP_SIGN_IN_FAILURES = integer("UAMP_SIGN_IN_FAILURES", 5, least=1)
 UAMP_SIGN_IN_FAILURES_PER_ACCOUNT = integer("UAMP_SIGN_IN_FAILURES_PER_ACCOUNT", 20, least=1)
 UAMP_SIGN_IN_FAILURES_PER_ADDRESS = integer("UAMP_SIGN_IN_FAILURES_PER_ADDRESS", 20, least=1)
 UAMP_SIGN_IN_PAUSE_MINUTES = integer("UAMP_SIGN_IN_PAUSE_MINUTES", 15, most=1_000_000)
+# Passwords that are checked in any minute: from one address, and of one account.
+UAMP_SIGN_INS_PER_MINUTE = integer("UAMP_SIGN_INS_PER_MINUTE", 30)
 AXES_HANDLER = "uamp_project.sign_in.SignInHandler"
 AXES_LOCKOUT_CALLABLE = "uamp_project.sign_in.locked_response"
 AXES_CLIENT_IP_CALLABLE = "uamp_project.sign_in.client_address"

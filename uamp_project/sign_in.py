@@ -5,6 +5,9 @@ sign-in for UAMP_SIGN_IN_PAUSE_MINUTES: of an account from one address, of an ac
 everywhere, and of an address. A browser in which the person signed in before has a cookie that says
 so and a count of its own: others cannot lock the person out of it. The answer is the same whether
 the account exists or not.
+
+Right ones are counted too, since each costs a hash: UAMP_SIGN_INS_PER_MINUTE of an address, and of
+an account in the browsers that it does not know, or in one that it knows.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import ipaddress
 import math
 import secrets
 from datetime import timedelta
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from asgiref.sync import iscoroutinefunction
@@ -22,11 +26,16 @@ from axes.models import AccessAttempt
 from django.conf import settings
 from django.contrib.auth.signals import user_logged_in
 from django.core import signing
+from django.db import close_old_connections
 from django.db.models import Q, Sum
 from django.dispatch import receiver
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.decorators import sync_and_async_middleware
+from django.utils.deprecation import MiddlewareMixin
+
+from sessions_app import rates
+from uamp_project.password_hashing import TooManyPasswords
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,6 +52,8 @@ _SALT: Final = "known device"
 _KNOWN: Final = "device "
 _UNKNOWN: Final = "agent "
 _AGENT_CHARS: Final = 200
+BUSY_SECONDS: Final = 5
+"""When a person whose password found no room among those being hashed may try again."""
 
 
 def client_address(request: HttpRequest) -> str | None:
@@ -133,6 +144,56 @@ def locked_response(request: HttpRequest, *_: object) -> HttpResponse:
     response["Retry-After"] = str(seconds)
     response["Cache-Control"] = "no-store"
     return response
+
+
+class TooManySignIns(Exception):
+    """One more password of an address or account than UAMP_SIGN_INS_PER_MINUTE."""
+
+    def __init__(self, quota: rates.Quota) -> None:
+        super().__init__(quota)
+        self.quota = quota
+
+
+class CountingBackend:
+    """Knows no person, and counts the passwords that the next backend would check."""
+
+    def authenticate(
+        self,
+        request: HttpRequest | None,
+        username: str | None = None,
+        password: str | None = None,
+    ) -> None:
+        """Count a password; raises TooManySignIns."""
+        del password
+        if request is None:
+            return
+        device = known_device(request, username)
+        names = [f"device:{device}" if device else f"account:{username}"]
+        if (address := client_address(request)) is not None:
+            names.insert(0, rates.visitors(address))
+        close_old_connections()  # the counters may be in Redis
+        for name in names:
+            quota = rates.limiter().hit("sign-ins", name)
+            if not quota.allowed:
+                raise TooManySignIns(quota)
+
+
+class RefusalMiddleware(MiddlewareMixin):
+    """Answers 429 and 503 where a password was not checked."""
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        """Return the page for a refusal."""
+        del request
+        if isinstance(exception, TooManySignIns):
+            status, seconds = HTTPStatus.TOO_MANY_REQUESTS, exception.quota.retry_after
+        elif isinstance(exception, TooManyPasswords):
+            status, seconds = HTTPStatus.SERVICE_UNAVAILABLE, BUSY_SECONDS
+        else:
+            return None
+        response = render(None, "registration/busy.html", {"seconds": seconds}, status=status)
+        response["Retry-After"] = str(seconds)
+        response["Cache-Control"] = "no-store"
+        return response
 
 
 @receiver(user_logged_in)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 from axes.models import AccessAttempt
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.core.management import call_command
 from django.utils import timezone
 
 from tests import factories
 from tests.sessions_app.web_sign_in import WebSignIn
+from uamp_project import password_hashing
 
 if TYPE_CHECKING:
     from pytest_django import Settings
@@ -161,3 +164,77 @@ def test_an_operator_ends_the_pause(server: ServerAddress) -> None:
     guess(server, "ada", 6)
     call_command("axes_reset_username", "ada")
     assert signs_in(server, "ada") == FOUND
+
+
+def test_right_passwords_are_counted_too(
+    server: ServerAddress, settings: Settings, proxied: None
+) -> None:
+    settings.UAMP_SIGN_INS_PER_MINUTE = 3
+    factories.user("ada")
+    with WebSignIn(server) as home:
+        home.web.headers["X-Forwarded-For"] = "198.51.100.1"
+        statuses = []
+        for _ in range(5):
+            refused = home.try_to_sign_in("ada")
+            statuses.append(refused.status_code)
+            home.web.cookies.delete(settings.SESSION_COOKIE_NAME)
+    assert statuses == [FOUND] * 3 + [TOO_MANY] * 2
+    assert int(refused.headers["Retry-After"]) >= 1
+    assert "was not checked" in refused.text
+    # Of the account: one was counted before its browser was known.
+    for address in ("203.0.113.1", "203.0.113.2"):
+        assert signs_in(server, "ada", address=address) == FOUND
+    assert signs_in(server, "ada", address="203.0.113.3") == TOO_MANY
+    # Of the address, for every account.
+    assert signs_in(server, "bea", address="198.51.100.1") == TOO_MANY
+    assert not AccessAttempt.objects.exists()
+
+
+def test_few_passwords_are_hashed_at_once_and_none_holds_a_connection(
+    server: ServerAddress, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    factories.user("ada")
+    settings.PASSWORD_HASHERS = ["uamp_project.password_hashing.BoundedHasher"]
+    settings.UAMP_SIGN_INS_PER_MINUTE = 1000
+    settings.UAMP_SIGN_IN_FAILURES_PER_ADDRESS = 1000
+    room = password_hashing.HASHED_AT_ONCE + password_hashing.WAITING_MAX
+    hashing, refused, go_on = threading.Semaphore(0), threading.Semaphore(0), threading.Event()
+    at_once: list[int] = []
+    running: set[int] = set()
+
+    def encode(*_: object) -> str:
+        running.add(threading.get_ident())
+        at_once.append(len(running))
+        hashing.release()
+        assert go_on.wait(30)
+        running.discard(threading.get_ident())
+        return "pbkdf2_sha256$1$salt$hash"
+
+    monkeypatch.setattr(PBKDF2PasswordHasher, "encode", encode)
+    statuses: list[int] = []
+
+    def sign_in(number: int) -> None:
+        with WebSignIn(server) as browser:
+            browser.web.timeout = 60
+            status = browser.try_to_sign_in(f"person{number}", "wrong").status_code
+            statuses.append(status)
+            if status == httpx.codes.SERVICE_UNAVAILABLE:
+                refused.release()
+
+    threads = [threading.Thread(target=sign_in, args=(number,)) for number in range(room + 4)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(password_hashing.HASHED_AT_ONCE):
+            assert hashing.acquire(timeout=30)
+        for _ in range(4):
+            assert refused.acquire(timeout=30)
+        # On PostgreSQL a pool of 16 would be used up.
+        with httpx.Client(base_url=server.http, trust_env=False, timeout=5) as web:
+            assert web.get("/readyz").status_code == OK
+    finally:
+        go_on.set()
+        for thread in threads:
+            thread.join()
+    assert max(at_once) == password_hashing.HASHED_AT_ONCE
+    assert sorted(statuses) == [OK] * room + [httpx.codes.SERVICE_UNAVAILABLE] * 4

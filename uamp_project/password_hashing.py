@@ -1,0 +1,57 @@
+"""Passwords are hashed by few threads at once, and none of them holds a database connection.
+
+A hash is meant to cost a large part of a second of a core. Without a bound, as many as there are
+requests would be made at once, and every other request would wait for the cores.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
+from django.db import close_old_connections
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HASHED_AT_ONCE: Final = 2
+"""So many are hashed at once in a process."""
+WAITING_MAX: Final = 16
+"""So many wait for that; one more is refused."""
+WAIT_SECONDS: Final = 10.0
+"""So long one waits at most."""
+
+_present = threading.BoundedSemaphore(HASHED_AT_ONCE + WAITING_MAX)
+_hashing = threading.BoundedSemaphore(HASHED_AT_ONCE)
+
+
+class TooManyPasswords(Exception):
+    """This process has as many passwords to hash as it takes."""
+
+
+class BoundedHasher(PBKDF2PasswordHasher):
+    """Django's own hasher, which waits for its turn; its hashes are the same."""
+
+    def encode(self, password: str, salt: str, iterations: int | None = None) -> str:
+        """Return the hash; raises TooManyPasswords."""
+        with _turn():
+            return super().encode(password, salt, iterations)
+
+
+@contextmanager
+def _turn() -> Iterator[None]:
+    # Others may need the connection meanwhile; one in a transaction stays.
+    close_old_connections()
+    if not _present.acquire(blocking=False):
+        raise TooManyPasswords
+    try:
+        if not _hashing.acquire(timeout=WAIT_SECONDS):
+            raise TooManyPasswords
+        try:
+            yield
+        finally:
+            _hashing.release()
+    finally:
+        _present.release()
