@@ -1,8 +1,9 @@
 """A batch that is sent again under its `Idempotency-Key` goes on with the session of the first.
 
-The key and the bytes of the body name the session, so that the same request finds it and another
-request under the same key does not. Events without an id get one of the key: what they led to the
-first time is their answer, and is paid once.
+The key, the bytes of the body and the agent and chat that path and headers name, name the session,
+so that the same request finds it and another request under the same key does not. Events without an
+id get one of the key: what they led to the first time is their answer, and is paid once. A batch
+that comes while the first one opens its session is sent back, to come again.
 
 A visitor has no name, and their session is open to whoever knows its id. Their paid batch is known
 by its key, its body and its payment, in a digest with the server's secret: its id can be computed
@@ -20,26 +21,36 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.utils.crypto import salted_hmac
 
+from chat_app.problems import ProblemKind, refusal
 from payments_app import x402
 from sessions_app.opening import find_session
 
 if TYPE_CHECKING:
-    from django.http import HttpRequest
+    from django.http import HttpRequest, HttpResponse
 
     from sessions_app.auth import Principal
 
 HEADER: Final = "Idempotency-Key"
+RETRY_SECONDS: Final = 1
+_PREFIX: Final = "batch-"
 _NAMESPACE: Final = uuid.UUID("5f0d8f4a-6a0f-5b8e-9c53-0f6f8f2f6f5d")
 
 
 async def under_key(
-    request: HttpRequest, principal: Principal, events: list[dict[str, Any]]
+    request: HttpRequest,
+    principal: Principal,
+    events: list[dict[str, Any]],
+    *,
+    asked: tuple[str, ...],
 ) -> tuple[Principal, list[dict[str, Any]]]:
-    """Return who sends a batch and its events, as they are to be taken; unchanged without a key."""
+    """Return who sends a batch and its events, as they are to be taken; unchanged without a key.
+
+    `asked` is what path and headers say of the session.
+    """
     key = request.headers.get(HEADER, "")
     if not key:
         return principal, events
-    said = b"\n".join((key.encode(), request.body))
+    said = b"\n".join((key.encode(), *(_digest(one.encode()) for one in asked), request.body))
     if principal.is_anonymous:
         payment = _payment(request, principal, events)
         if not payment:
@@ -68,11 +79,35 @@ def _payment(
     shown = [beside] if sent is None else [beside, sent.value]
     if sent is not None and not sent.is_secret:
         shown.append(principal.counted_as)
-    return tuple(hashlib.sha256(one.encode()).digest() for one in shown)
+    return tuple(_digest(one.encode()) for one in shown)
+
+
+def _digest(said: bytes) -> bytes:
+    return hashlib.sha256(said).hexdigest().encode()
+
+
+async def is_begun(event: dict[str, Any], principal: Principal) -> bool:
+    """Return whether the same batch, sent at the same time, has just opened an event's session."""
+    session = event.get("session")
+    session_id = session.get("id") if isinstance(session, dict) else None
+    if not isinstance(session_id, str) or not session_id.startswith(_PREFIX):
+        return False
+    return await find_session(session_id, principal) is not None
+
+
+def in_use(path: str) -> HttpResponse:
+    """Return the 409 of a batch that came at the same time as the first one of its key."""
+    return refusal(
+        "idempotency_key_in_use",
+        kind=ProblemKind(409, "Idempotency key in use", ""),
+        detail="The same batch is being taken. Send it again to have its answer; it is paid once.",
+        instance=path,
+        retry_after=RETRY_SECONDS,
+    )
 
 
 def _session_id(digest: str, place: int | str) -> str:
-    return f"batch-{digest[:40]}-{place}"
+    return f"{_PREFIX}{digest[:40]}-{place}"
 
 
 async def _named(

@@ -21,6 +21,7 @@ from sessions_app.views import batch_repeats
 from sessions_app.views.line import (
     Line,
     count_events,
+    defaults_of,
     principal_of,
     protocol_view,
     retry_after,
@@ -93,11 +94,13 @@ async def batch_stream(request: HttpRequest, name: str = "") -> HttpResponseBase
 class _Till:
     """Has the turns of a batch paid by its headers, or demands that (x402).
 
-    `demand` is the 402 of a batch of which no turn has begun.
+    `demand` is the 402 of a batch of which no turn has begun, or the 409 of one that is taken twice
+    at a time.
     """
 
     def __init__(self, request: HttpRequest, line: Line) -> None:
         self.demand: HttpResponse | None = None
+        self.path = request.path
         self._told: dict[str, str] = {}
         self._refused: list[RemoteProtocolError] = []
         self._request = request
@@ -106,6 +109,11 @@ class _Till:
         self._secret = ""
         line.peer.pay = self._pay
         line.peer.on_error = self._refused.append
+
+    @property
+    def lost(self) -> bool:
+        """Whether a session that the batch was to open is there already."""
+        return any(error.code == ErrorCode.SESSION_EXISTS for error in self._refused)
 
     @property
     def headers(self) -> dict[str, str]:
@@ -168,7 +176,9 @@ async def _batch_of(request: HttpRequest) -> tuple[Line, list[dict[str, Any]]]:
     principal = await principal_of(request)
     events = _events_of(request.body, uamp.DEFAULT_LIMITS)
     await count_events(request, principal, max(1, len(events)))
-    principal, events = await batch_repeats.under_key(request, principal, events)
+    defaults = defaults_of(request, "batch")
+    asked = (defaults.agent or "", defaults.chat or "")
+    principal, events = await batch_repeats.under_key(request, principal, events, asked=asked)
     line = Line(request, principal, "batch")
     named = {str(event["session_id"]) for event in events if event.get("session_id")}
     named -= {_opened_by(event) for event in events}
@@ -207,12 +217,20 @@ def _events_of(body: bytes, limits: uamp.Limits) -> list[dict[str, Any]]:
 
 
 async def _take(line: Line, events: list[dict[str, Any]], till: _Till) -> None:
+    known: list[str] = []
     for event in events:
         await line.take(msgspec.json.encode(event))
+        if till.lost and await batch_repeats.is_begun(event, line.peer.principal):
+            till.demand = batch_repeats.in_use(till.path)
         if till.demand is not None:
             # The whole batch is sent again with a payment: no later turn may begin before.
             return
         resumed = _opened_by(event) if event.get("resume") else ""
         if resumed in line.peer.sessions:
+            known.append(resumed)
             await line.hear_running(resumed)
+    if not line.peer.is_busy():
+        # The same batch, sent at the same time, may have begun after its session was heard.
+        for session_id in known:
+            await line.hear_running(session_id)
     line.peer.end_when_idle()

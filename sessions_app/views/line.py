@@ -100,11 +100,7 @@ class Line:
             source=self._process,
             origin="",
             follow=self.follow_chat,
-            defaults=Defaults(
-                agent=_url_agent(request) or request.headers.get("X-Agent-Id"),
-                chat=request.headers.get("X-Chat-Id"),
-                payment_token=_payment_token(request, transport),
-            ),
+            defaults=defaults_of(request, transport),
         )
 
     async def follow_chat(self, chat_id: str) -> None:
@@ -247,6 +243,15 @@ class Line:
             peer.put(attached.feed.catch_up)
             peer.elsewhere -= watched
         peer.wake()
+
+
+def defaults_of(request: HttpRequest, transport: str) -> Defaults:
+    """Return what a request says of the sessions that it opens, besides their events."""
+    return Defaults(
+        agent=_url_agent(request) or request.headers.get("X-Agent-Id"),
+        chat=request.headers.get("X-Chat-Id"),
+        payment_token=_payment_token(request, transport),
+    )
 
 
 def _payment_token(request: HttpRequest, transport: str) -> str | None:

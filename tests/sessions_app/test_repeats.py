@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -218,3 +219,55 @@ def test_a_visitor_chooses_no_session_id(web: httpx.Client, paid: Callable[..., 
     answers = [web.post("/uamp", json=[create, *SAID[1:]], headers=headers) for _ in range(2)]
     assert len({response_of(answer) for answer in answers}) == 1
     assert not Session.objects.filter(pk=chosen).exists()
+
+
+async def gather(send: Callable[[httpx.AsyncClient], Any], base: str) -> list[httpx.Response]:
+    """Send the same request four times at once."""
+    async with httpx.AsyncClient(base_url=base, timeout=30) as client:
+        return list(await asyncio.gather(*(send(client) for _ in range(4))))
+
+
+@pytest.mark.parametrize("path", ["/uamp", "/uamp/stream"])
+@pytest.mark.parametrize("is_visitor", [True, False])
+def test_a_batch_that_is_sent_twice_at_once_has_its_answer_or_may_come_again(
+    web: httpx.Client, alice: Person, paid: Callable[..., str], path: str, *, is_visitor: bool
+) -> None:
+    headers = {"Idempotency-Key": "one", "X-Payment-Token": paid("one")}
+    if not is_visitor:
+        headers |= alice.headers
+
+    def send(client: httpx.AsyncClient) -> Any:
+        return client.post(path, json=SAID, headers=headers)
+
+    answers = asyncio.run(gather(send, str(web.base_url)))
+    refused = [answer for answer in answers if answer.status_code != httpx.codes.OK]
+    assert len(refused) < len(answers)
+    for answer in refused:
+        assert answer.status_code == httpx.codes.CONFLICT, answer.text
+        assert answer.json()["code"] == "idempotency_key_in_use"
+        assert answer.headers["Retry-After"] == "1"
+    for answer in answers:
+        if answer not in refused:
+            assert "response.done" in answer.text
+            assert "session.error" not in answer.text
+    again = web.post("/uamp", json=SAID, headers=headers)
+    assert response_of(again) == Response.objects.get().pk
+    wait_until(lambda: Transfer.objects.filter(kind="answer").count() == 1)
+
+
+def test_a_batch_for_another_agent_is_another_batch(
+    web: httpx.Client, paid: Callable[..., str]
+) -> None:
+    quick_agent("other", "echo")
+    turn = [{key: said for key, said in SAID[0].items() if key != "agent"}, *SAID[1:]]
+    headers = {"Idempotency-Key": "one", "X-Payment-Token": paid("one")}
+    answers = {
+        path: response_of(web.post(path, json=turn, headers={**headers, **named}))
+        for path, named in (
+            ("/agents/paid/uamp", {}),
+            ("/agents/other/uamp", {}),
+            ("/uamp", {"X-Agent-Id": "paid"}),
+        )
+    }
+    assert answers["/agents/paid/uamp"] == answers["/uamp"] != answers["/agents/other/uamp"]
+    assert Response.objects.get(pk=answers["/agents/other/uamp"]).agent.name == "other"
