@@ -9,7 +9,7 @@ import fcntl
 import json
 import os
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from sessions_app.models import ApiKey
 
 PEOPLE = ("alice", "bob", "admin")
 CHAT_TITLE = "Welcome"
+KEY_NAME = "demo"
 CHAT_PEOPLE = ("alice", "bob")
 CHAT_AGENTS = ("echo", "paid-echo", "slow")
 MONEY = Money.parse("5")
@@ -96,7 +97,7 @@ def _prepare(*, is_starting: bool) -> dict[str, Any]:
     prepare_agents(is_starting=is_starting)
     with transaction.atomic():
         for user in users:
-            _prepare_user(user)
+            _prepare_user(user, known=kept)
         for name, rights in GROUPS.items():
             _prepare_group(name, rights)
         chat = _prepare_chat()
@@ -116,7 +117,8 @@ def _new_user(name: str) -> dict[str, str]:
     }
 
 
-def _prepare_user(user: dict[str, str]) -> None:
+def _prepare_user(user: dict[str, str], *, known: Container[str]) -> None:
+    """Make the account; `known` are those whose password and key were kept in DATA_DIR."""
     name = user["username"]
     email = f"{name}@demo.invalid"
     row, created = User.objects.get_or_create(username=name, defaults={"email": email})
@@ -126,7 +128,8 @@ def _prepare_user(user: dict[str, str]) -> None:
         user["password"] = user["password"] or secrets.token_urlsafe(9)
         row.is_staff = row.is_superuser = name == "admin"
     # The password that DEMO_PASSWORD gives below revokes all keys; a person's own end ends the key.
-    keeps_key = created or _is_in_force(user["api_key"])
+    is_kept = user["username"] in known
+    keeps_key = created or (_is_in_force(user["api_key"]) if is_kept else _has_key(row))
     if created or "DEMO_PASSWORD" in os.environ:
         if not row.check_password(user["password"]):
             row.set_password(user["password"])
@@ -149,13 +152,17 @@ def _prepare_user(user: dict[str, str]) -> None:
         if not created or not user["api_key"]:
             user["api_key"] = ApiKey.make_secret()
         prefix, sha256 = ApiKey.split_secret(user["api_key"])
-        ApiKey.objects.create(user=row, prefix=prefix, sha256=sha256, name="demo")
+        ApiKey.objects.create(user=row, prefix=prefix, sha256=sha256, name=KEY_NAME)
 
 
 def _is_in_force(secret: str) -> bool:
     prefix, sha256 = ApiKey.split_secret(secret)
     keys = ApiKey.objects.filter(prefix=prefix, sha256=sha256, revoked_at__isnull=True)
     return keys.exists()
+
+
+def _has_key(person: Any) -> bool:
+    return ApiKey.objects.filter(user=person, name=KEY_NAME, revoked_at__isnull=True).exists()
 
 
 def _prepare_group(name: str, rights: Iterable[str]) -> None:

@@ -117,6 +117,17 @@ def test_the_key_of_a_person_who_ended_it_is_not_made_anew(how: str) -> None:
     assert all(user["password"] and user["api_key"] for user in prepare()["users"])
 
 
+def test_a_key_that_is_not_known_here_is_joined_by_another() -> None:
+    demo.prepare()
+    demo.demo_path().unlink()
+    (alice, *_) = demo.prepare()["users"]
+    assert alice["username"] == "alice"
+    keys = ApiKey.objects.filter(user__username="alice", revoked_at__isnull=True)
+    prefix, sha256 = ApiKey.split_secret(alice["api_key"])
+    assert keys.count() == 2
+    assert keys.filter(prefix=prefix, sha256=sha256).exists()
+
+
 def test_a_password_that_is_given_leaves_keys_that_work(monkeypatch: pytest.MonkeyPatch) -> None:
     prepare()
     ApiKey.objects.filter(user__username="bob").update(revoked_at=timezone.now())
