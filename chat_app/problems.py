@@ -85,6 +85,9 @@ PROBLEMS: Final[Mapping[str, ProblemKind]] = {
     "idempotency_conflict": ProblemKind(
         409, "The key was used for another request.", "Use a new Idempotency-Key."
     ),
+    "idempotency_key_in_use": ProblemKind(
+        409, "The same batch is being taken.", "Send it again after `retry_after`: it is paid once."
+    ),
     "hold_ended": ProblemKind(409, "The lock has ended.", "Lock anew."),
     "content_too_large": ProblemKind(413, "The body is too large.", "Send less at once."),
     "quota_exceeded": ProblemKind(

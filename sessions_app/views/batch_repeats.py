@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.utils.crypto import salted_hmac
 
-from chat_app.problems import ProblemKind, refusal
+from chat_app.problems import refusal
 from payments_app import x402
 from sessions_app.opening import find_session
 
@@ -99,8 +99,6 @@ def in_use(path: str) -> HttpResponse:
     """Return the 409 of a batch that came at the same time as the first one of its key."""
     return refusal(
         "idempotency_key_in_use",
-        kind=ProblemKind(409, "Idempotency key in use", ""),
-        detail="The same batch is being taken. Send it again to have its answer; it is paid once.",
         instance=path,
         retry_after=RETRY_SECONDS,
     )
