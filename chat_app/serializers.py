@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from django.db import close_old_connections
 from rest_framework import serializers
 
+from agents_app import connections
 from chat_app import contents, markdown
 from chat_app.models import Chat, Participant
 from chat_app.paging import SEQ_MAX, ListQuery, SeqQuery
@@ -198,7 +198,7 @@ def message_data(
     }
     if html:
         # Others may need the connection while this thread waits for a process.
-        close_old_connections()
+        connections.release()
         data["html"] = markdown.render(message.content, asker=f"user:{reader}", until=until)
     return data
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import django
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIHandler
-from django.db import close_old_connections
+
+from agents_app import connections
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -29,5 +30,5 @@ class Handler(ASGIHandler):
         The views of a request run on one thread, which has its connections.
         """
         response: HttpResponseBase = await super().run_get_response(request)
-        await sync_to_async(close_old_connections)()
+        await sync_to_async(connections.release)()
         return response

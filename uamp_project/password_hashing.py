@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
-from django.db import close_old_connections
+
+from agents_app import connections
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +44,7 @@ class BoundedHasher(PBKDF2PasswordHasher):
 @contextmanager
 def _turn() -> Iterator[None]:
     # Others may need the connection meanwhile; one in a transaction stays.
-    close_old_connections()
+    connections.release()
     if not _present.acquire(blocking=False):
         raise TooManyPasswords
     try:

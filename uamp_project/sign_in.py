@@ -26,7 +26,6 @@ from axes.models import AccessAttempt
 from django.conf import settings
 from django.contrib.auth.signals import user_logged_in
 from django.core import signing
-from django.db import close_old_connections
 from django.db.models import Q, Sum
 from django.dispatch import receiver
 from django.shortcuts import render
@@ -34,6 +33,7 @@ from django.utils import timezone
 from django.utils.decorators import sync_and_async_middleware
 from django.utils.deprecation import MiddlewareMixin
 
+from agents_app import connections
 from sessions_app import rates
 from uamp_project.password_hashing import TooManyPasswords
 
@@ -171,7 +171,7 @@ class CountingBackend:
         names = [f"device:{device}" if device else f"account:{username}"]
         if (address := client_address(request)) is not None:
             names.insert(0, rates.visitors(address))
-        close_old_connections()  # the counters may be in Redis
+        connections.release()  # the counters may be in Redis
         for name in names:
             quota = rates.limiter().hit("sign-ins", name)
             if not quota.allowed:

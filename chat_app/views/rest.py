@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.models import User
-from django.db import close_old_connections
 from django.http import Http404
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.response import Response
 from rest_framework.serializers import ValidationError
 
+from agents_app import connections
 from agents_app import selectors as agents
 from chat_app import markdown, overview, services
 from chat_app.models import Participant, ReadReceipt
@@ -268,7 +268,7 @@ class RenderView(RestView):
         body.is_valid(raise_exception=True)
         asker = f"user:{caller(request).pk}"
         # Others may need the connection while this thread waits for a process.
-        close_old_connections()
+        connections.release()
         html = markdown.render(body.validated_data["text"], asker=asker)
         return Response({"html": html})
 

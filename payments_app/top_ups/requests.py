@@ -13,10 +13,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
-from django.db import close_old_connections, transaction
+from django.db import transaction
 from django.db.models.functions import Now
 from django.utils.module_loading import import_string
 
+from agents_app import connections
 from payments_app import services
 from payments_app.models import TopUpRequest
 from payments_app.money import InvalidAmount, Money
@@ -105,7 +106,7 @@ def ask(*, key: str, user_id: int, provider: str, amount: Money) -> tuple[TopUpR
         raise IdempotencyConflict(f"The key {key!r} was used for another top-up.")
     if row.state == TopUpRequest.State.OPEN and not row.reference:
         # Others may need the connection while the provider answers.
-        close_old_connections()
+        connections.release()
         started = chosen.start(row.pk, amount)
         TopUpRequest.objects.filter(pk=row.pk).update(url=started.url, reference=started.reference)
         row.refresh_from_db()

@@ -11,6 +11,7 @@ import pytest
 from axes.models import AccessAttempt
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.core.management import call_command
+from django.db import transaction
 from django.utils import timezone
 
 from tests import factories
@@ -238,3 +239,13 @@ def test_few_passwords_are_hashed_at_once_and_none_holds_a_connection(
             thread.join()
     assert max(at_once) == password_hashing.HASHED_AT_ONCE
     assert sorted(statuses) == [OK] * room + [httpx.codes.SERVICE_UNAVAILABLE] * 4
+
+
+@pytest.mark.django_db
+def test_a_transaction_outlives_a_hash(settings: Settings) -> None:
+    settings.PASSWORD_HASHERS = ["uamp_project.password_hashing.BoundedHasher"]
+    with transaction.atomic():
+        ada = factories.user("ada")
+        assert factories.user("bea").pk != ada.pk
+    ada.refresh_from_db()
+    assert ada.check_password("password")
