@@ -40,7 +40,6 @@ __all__ = [
     "Standing",
     "approvals_of",
     "approve",
-    "approved_up_to",
     "authorize",
     "authorize_many",
     "budget_states",
@@ -401,12 +400,6 @@ def _now() -> datetime:
 
 
 # --- Approve ---
-
-
-def approved_up_to(user_id: int, agent_id: str) -> Money | None:
-    """Return what an agent may take for an answer without asking the person, or None."""
-    row = Approval.objects.filter(user_id=user_id, agent_id=agent_id).first()
-    return None if row is None else Money(row.up_to, row.asset)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -320,18 +320,24 @@ def test_two_answers_at_once_do_not_both_take_the_last_of_a_limit(
 # --- Approvals ---
 
 
+def up_to_of(person: User, agent_id: str) -> Money | None:
+    """Return what an agent may take unasked."""
+    asked = (person.pk, agent_id)
+    return limits.standing([asked])[asked].up_to
+
+
 def test_an_approval_is_for_one_agent_until_it_is_withdrawn() -> None:
     ada, bob = factories.user("ada"), factories.user("bob")
-    assert limits.approved_up_to(ada.pk, "agent") is None
+    assert up_to_of(ada, "agent") is None
     limits.approve(ada.pk, "agent", usd("0.5"))
     limits.approve(ada.pk, "agent", Money.parse("2", "USDC"))
-    assert limits.approved_up_to(ada.pk, "agent") == Money.parse("2", "USDC")
-    assert limits.approved_up_to(ada.pk, "other") is None
-    assert limits.approved_up_to(bob.pk, "agent") is None
+    assert up_to_of(ada, "agent") == Money.parse("2", "USDC")
+    assert up_to_of(ada, "other") is None
+    assert up_to_of(bob, "agent") is None
     assert [(a.agent_id, str(a.up_to)) for a in limits.approvals_of(ada.pk)] == [("agent", "2")]
     assert limits.withdraw(ada.pk, "agent")
     assert not limits.withdraw(ada.pk, "agent")
-    assert limits.approved_up_to(ada.pk, "agent") is None
+    assert up_to_of(ada, "agent") is None
 
 
 def test_nothing_is_not_approved() -> None:
