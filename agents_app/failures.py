@@ -89,8 +89,8 @@ def fail(
             f"{spec.name} used its {spec.max_steps} tool rounds without coming to an answer.",
             code=ErrorCode.TOO_MANY_STEPS,
         ) from error
-    if isinstance(error, PlanStepError):
-        raise _step_error(error, declined) from error
+    if isinstance(error.__cause__, PlanStepError):
+        raise _step_error(error.__cause__, declined) from error
     if parts and error.code == ProviderErrorCode.INVALID_REQUEST:
         only_result = set(parts) == {TOOL_RESULT}
         raise AgentError(

@@ -262,11 +262,11 @@ async def test_without_replanning_a_failure_ends_the_run() -> None:
     answers: list[Answer] = [a_plan(step("a", tool="t")), call("t"), "could not"]
     broken = tool("t", lambda _: 1 / 0)
     bot = agent(model=model(*answers), tools=[broken], execution=plan(allow_replan=False))
-    with pytest.raises(
-        PlanStepError, match="Step a of the plan failed: t: division by zero"
-    ) as failed:
+    with pytest.raises(UPPError, match="Step a of the plan failed: t: division by zero") as failed:
         await bot.generate("go", START)
-    assert len(failed.value.calls) == 1
+    assert failed.value.code == ErrorCode.INVALID_RESPONSE
+    assert isinstance(failed.value.__cause__, PlanStepError)
+    assert len(failed.value.__cause__.calls) == 1
 
     seen: list[AgentState] = []
     down = agent(

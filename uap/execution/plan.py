@@ -59,11 +59,11 @@ def plan(
     with its tools, until the model calls no more of them. When a plan leaves nothing to do, the
     model is asked for the answer. A step of the plan fails when the inference fails, or when the
     tool that it names was called and has only failed: with `allow_replan` the model then makes a
-    new plan for what is left, else the run fails with PlanStepError, as it does where a tool failed
-    and no new plan can be read. A plan that cannot be read or carried out is asked for again
-    likewise, and fails the run when it is the third one in a row. Only the first `max_plan_steps`
-    of a plan are kept. `plan_schema` describes an object with `steps` like those of the default,
-    and maybe more. A run without an input goes on with an unfinished plan.
+    new plan for what is left, else the run fails, as it does where a tool failed and no new plan
+    can be read; a PlanStepError is the cause of both errors. A plan that cannot be read or carried
+    out is asked for again likewise, and fails the run when it is the third one in a row. Only the
+    first `max_plan_steps` of a plan are kept. `plan_schema` describes an object with `steps` like
+    those of the default, and maybe more. A run without an input goes on with an unfinished plan.
     """
     return _Plan(max_plan_steps=max_plan_steps, allow_replan=allow_replan, plan_schema=plan_schema)
 
@@ -144,7 +144,7 @@ class _Run:
             except UPPError as error:
                 if not self.options.allow_replan or attempts == PLANS_IN_A_ROW:
                     if self.failed_calls:
-                        raise self._step_error(error.message) from error
+                        raise error from PlanStepError(error.message, calls=self.failed_calls)
                     raise
                 asked = f"{unreadable_prompt(error.message)}\n{prompt}"
                 if await self.steps.end(phase=phase, plan=self.plan):
@@ -187,7 +187,10 @@ class _Run:
             tried = self._tried(step) if failure else ()
             self.failed_calls = tuple(done.tool_call_id for done in tried)
             if failure and not self.options.allow_replan:
-                raise self._step_error(f"Step {step.id} of the plan failed: {failure}")
+                message = f"Step {step.id} of the plan failed: {failure}"
+                raise UPPError(
+                    message, code=ErrorCode.INVALID_RESPONSE, provider=self.model.provider
+                ) from PlanStepError(message, calls=self.failed_calls)
             self.reason = failure or ""
         return await self.steps.end(phase="execute", plan=self.plan)
 
@@ -210,9 +213,6 @@ class _Run:
 
     def _tried(self, step: PlanStep) -> list[ToolExecution]:
         return [done for done in self.executed if done.tool_name == step.tool]
-
-    def _step_error(self, message: str) -> PlanStepError:
-        return PlanStepError(message, provider=self.model.provider, calls=self.failed_calls)
 
     def _first(self, status: PlanStatus) -> PlanStep | None:
         return next((step for step in self.plan if step.status == status), None)

@@ -50,18 +50,14 @@ _OBJECT = re.compile(r'\{(?=\s*")')
 ANSWER_PROMPT = "There is nothing left to do: give the whole answer to what was asked."
 
 
-class PlanStepError(UPPError):
-    """A plan cannot go on after a step that failed; `calls` are the ids of its tool calls."""
+class PlanStepError(Exception):
+    """The cause of the UPPError of a plan that cannot go on after a step that failed.
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        code: ErrorCode = ErrorCode.INVALID_RESPONSE,
-        provider: str = "",
-        calls: Iterable[str] = (),
-    ) -> None:
-        super().__init__(message, code=code, provider=provider)
+    `calls` are the ids of the step's tool calls.
+    """
+
+    def __init__(self, message: str, *, calls: Iterable[str] = ()) -> None:
+        super().__init__(message)
         self.calls = frozenset(calls)
 
 
