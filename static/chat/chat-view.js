@@ -162,6 +162,8 @@ class ChatView extends HTMLElement {
     if (this.chat.unread) this._list.showUnreadFrom(mine?.seq ?? 0);
     this._showReaders();
     for (const response of this.session.responses.values()) this._onResponse(response);
+    // The session may have received their ends before this view listened to it.
+    for (const response of this.session.broken.values()) if (!this._list.hasAnswer(response.id)) this._list.showLive(response);
     this._onApprovals(null);
     this._onTurns();
     this._markRead();

@@ -14,7 +14,7 @@ class MoneyBalance extends MoneyPart {
     const { available, held, posted, currency } = await api.get("/api/payments/balance");
     const figure = (name, amount, id) =>
       h("div", { class: "figure" }, h("dt", {}, name), h("dd", { "data-testid": id }, shown(amount, currency)));
-    this.body.replaceChildren(
+    this.show(
       h(
         "dl", { class: "figures" }, figure("You can spend", available, "available"),
         units(held) > 0n && figure("Reserved for answers", held, "held"), units(held) > 0n && figure("In all", posted, "posted"),

@@ -17,7 +17,7 @@ class MoneyLimits extends MoneyPart {
     this._others = limits.filter(({ agent_id: agentId, token }) => agentId || token);
     const fields = Object.keys(PERIODS).map((period) => this._field(period, limits.find((l) => l.period === period && !l.agent_id && !l.token)));
     const others = this._others.map((l) => [l.token ? ["Token", named(l.token_name, l.token)] : named(l.agent || l.agent_id), PERIODS[l.period], shown(l.amount, l.currency), shown(l.left, l.currency)]);
-    this.body.replaceChildren(
+    this.show(
       h("p", { class: "quiet" }, "You never spend more than this. An empty field sets no limit. Days end at midnight UTC."),
       h("form", { class: "row-form", onsubmit: (event) => this._save(event) }, fields, h("button", { type: "submit", class: "button button-primary" }, "Save limits")),
       ...(others.length ? [table("Limits on single agents and tokens", ["Of", "In", "At most", "Left"], others)] : []),
@@ -55,7 +55,7 @@ class MoneyApprovals extends MoneyPart {
       agent || id, `${shown(upTo, currency)} an answer`,
       h("button", { type: "button", class: "button", "aria-label": `Ask me again for ${agent || id}`, "data-testid": "withdraw", onclick: () => this._withdraw(agent || id, id) }, "Ask me again"),
     ]);
-    this.body.replaceChildren(
+    this.show(
       rows.length ? table("Agents that take money without asking", ["Agent", "At most", ""], rows) : h("p", { class: "quiet" }, "Every agent that has a price asks you before each answer. “Always allow” on a payment card changes that."),
     );
   }

@@ -24,16 +24,20 @@ export class MoneyPart extends HTMLElement {
   /** Read and show; a part that reads says how. */
   async load() {
     const had = this.contains(document.activeElement) ? document.activeElement : null;
-    const typed = Array.from(this.querySelectorAll("input[name]")).filter((field) => field.value !== field.defaultValue).map((field) => [field, field.value]);
     const again = () => h("button", { type: "button", class: "link", onclick: () => this.load() }, "Load again");
     await this.attempt(() => this.read(), again);
-    // A half-typed value stays, whatever moved meanwhile.
-    for (const [field, value] of typed) {
-      const now = field.isConnected ? null : this.querySelector(`input[name="${field.name}"]`);
-      if (now) now.value = value;
-    }
     // What had the focus may have been made anew, or be gone: it must not fall to the top of the page.
     if (had && !had.isConnected) (sameAs(had, this) || this.heading).focus({ preventScroll: true });
+  }
+
+  /** Put new content in place of the old; a half-typed value stays, also one typed while it loaded. */
+  show(...children) {
+    const typed = Array.from(this.body.querySelectorAll("input[name]")).filter((field) => field.value !== field.defaultValue);
+    this.body.replaceChildren(...children);
+    for (const field of typed) {
+      const now = this.body.querySelector(`input[name="${field.name}"]`);
+      if (now) now.value = field.value;
+    }
   }
 
   /**

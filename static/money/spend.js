@@ -66,7 +66,7 @@ class MoneySpend extends MoneyPart {
   async read() {
     const { days, agents, currency, total } = await api.get(`/api/payments/spend?days=${DAYS}`);
     const spent = days.filter(({ amount }) => units(amount) !== 0n).map(({ day, amount }) => [named(day), shown(amount, currency)]);
-    this.body.replaceChildren(
+    this.show(
       h("p", { class: "total", "data-testid": "spent" }, shown(total, currency)),
       dayPlot(days, currency),
       h("details", {}, h("summary", {}, icon("chevron"), "As a table"), spent.length ? table("Spent per day", ["Day (UTC)", "Amount"], spent) : h("p", { class: "quiet" }, "Nothing was spent.")),

@@ -47,6 +47,8 @@ export class ChatSession extends EventTarget {
     this.responses = new Map();
     /** @type {Map<string, string>} why answers failed, by response id, for people */
     this.failures = new Map();
+    /** @type {Map<string, LiveResponse>} answers that were stopped or failed, by response id */
+    this.broken = new Map();
     /** The tool calls that a person has to allow. */
     this.approvals = new Approvals(() => this._tell("approvals", null));
     /** What one is asked to pay. */
@@ -341,6 +343,7 @@ export class ChatSession extends EventTarget {
     this.approvals.responseEnded(response.id);
     this.payments.responseEnded(response.id);
     if (response.error) this.failures.set(response.id, response.error.message || response.error.code);
+    if (response.status !== "completed") this.broken.set(response.id, response);
     this._tell("response-end", response);
   }
 
