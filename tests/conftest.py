@@ -24,6 +24,7 @@ from sessions_app import payers, rates
 from sessions_app.database import close_connections
 from tests import databases, services
 from tests.settings import WORKER
+from tests.shares import in_shares
 
 START_TIMEOUT_SECONDS = 20
 # What it is before anything else is imported.
@@ -56,7 +57,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests that cannot say anything on this database."""
+    """Leave out tests that cannot say anything on this database, and order the others."""
 
     def belongs(item: pytest.Item) -> bool:
         if item.get_closest_marker("postgres") and connection.vendor != "postgresql":
@@ -72,6 +73,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if belongs(item)]
+    if hasattr(config, "workerinput"):
+        items[:] = in_shares(items, config.workerinput["workercount"])
 
 
 def pytest_collection_finish() -> None:

@@ -1,0 +1,46 @@
+"""The order in which the workers of pytest-xdist take the tests: what takes long comes first.
+
+With `--dist=worksteal` each worker gets an equal share of the tests in their order, and takes
+later ones of others when it has none. A share begins with whole modules that start processes and
+browsers, so that no module is started by several workers and none runs alone at the end.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import pytest
+
+SECONDS: Final = {"journeys": 8.0, "faults": 6.0, "growth": 8.0}
+"""About how long one test of a folder takes; the others take a tenth of a second and more."""
+
+
+def folder_of(item: pytest.Item) -> str:
+    """Return the folder of a test below tests/."""
+    return item.path.parent.name
+
+
+def in_shares(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
+    """Return the tests in an order of which each worker gets an equal part."""
+    modules = [list(group) for _, group in groupby(items, key=lambda item: item.path)]
+    slow = [module for module in modules if folder_of(module[0]) in SECONDS]
+    quick = [item for item in items if folder_of(item) not in SECONDS]
+    shares: list[list[pytest.Item]] = [[] for _ in range(workers)]
+    taken = [0.0] * workers
+    for module in sorted(slow, key=lambda module: -_seconds(module)):
+        least = taken.index(min(taken))
+        shares[least] += module
+        taken[least] += _seconds(module)
+    ordered: list[pytest.Item] = []
+    for number, share in enumerate(shares):
+        size = (len(items) - len(ordered)) // (workers - number)
+        room = max(size - len(share), 0)
+        ordered += share + quick[:room]
+        quick = quick[room:]
+    return ordered + quick
+
+
+def _seconds(module: list[pytest.Item]) -> float:
+    return SECONDS[folder_of(module[0])] * len(module)
