@@ -5,6 +5,7 @@ makes the one with the name of the run, every worker copies it. Without workers 
 """
 
 import os
+from collections.abc import Sequence
 
 import psycopg
 from django.db import connection, connections, transaction
@@ -110,10 +111,21 @@ def empty_database() -> None:
                 large.append(table)
         for statement in after:
             cursor.execute(statement)
-    if large and connection.vendor == "postgresql":
-        # Deleted rows are read by every sequential scan until the next vacuum.
-        with connection.cursor() as cursor:
-            cursor.execute(f"VACUUM {', '.join(map(_quoted, large))}")
+    if large:
+        vacuum(large)
+
+
+def vacuum(tables: Sequence[str] = ()) -> None:
+    """Remove deleted rows, which every sequential scan would read, from tables or from all."""
+    if connection.vendor != "postgresql":
+        return
+    with connection.cursor() as cursor:
+        # It may take longer than a statement of the product.
+        cursor.execute("SET statement_timeout = 0")
+        try:
+            cursor.execute(f"VACUUM {', '.join(map(_quoted, tables))}")
+        finally:
+            cursor.execute("RESET statement_timeout")
 
 
 def _without_triggers(cursor: CursorWrapper, tables: set[str]) -> tuple[list[str], list[str]]:

@@ -11,6 +11,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pytest
 
 SECONDS: Final = {"journeys": 8.0, "faults": 6.0, "growth": 8.0}
@@ -24,7 +26,7 @@ def folder_of(item: pytest.Item) -> str:
 
 def in_shares(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
     """Return the tests in an order of which each worker gets an equal part."""
-    modules = [list(group) for _, group in groupby(items, key=lambda item: item.path)]
+    modules = [list(group) for _, group in groupby(items, key=_unit)]
     slow = [module for module in modules if folder_of(module[0]) in SECONDS]
     quick = [item for item in items if folder_of(item) not in SECONDS]
     shares: list[list[pytest.Item]] = [[] for _ in range(workers)]
@@ -40,6 +42,11 @@ def in_shares(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
         ordered += share + quick[:room]
         quick = quick[room:]
     return ordered + quick
+
+
+def _unit(item: pytest.Item) -> Path:
+    # The modules of this folder share the rows that the first of them writes.
+    return item.path.parent if folder_of(item) == "growth" else item.path
 
 
 def _seconds(module: list[pytest.Item]) -> float:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from django.db import connection, transaction
 
+from tests.databases import vacuum
 from tests.growth.rows import World, make_world
 
 if TYPE_CHECKING:
@@ -22,10 +23,7 @@ def mass(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[
         with transaction.atomic():
             yield make_world()
             transaction.set_rollback(True)
-        if connection.vendor == "postgresql":
-            with connection.cursor() as cursor:
-                # The dead rows would be read by every sequential scan of later tests.
-                cursor.execute("VACUUM")
+        vacuum()
         connection.close()
 
 
