@@ -268,6 +268,13 @@ async def test_without_replanning_a_failure_ends_the_run() -> None:
     assert isinstance(failed.value.__cause__, PlanStepError)
     assert len(failed.value.__cause__.calls) == 1
 
+    unreadable: list[Answer] = [*answers, "no plan", "no plan", "no plan"]
+    lost = agent(model=model(*unreadable), tools=[broken], execution=plan())
+    with pytest.raises(UPPError) as raised:
+        await lost.generate("go", START)
+    assert raised.value.code == ErrorCode.INVALID_RESPONSE
+    assert isinstance(raised.value.__cause__, PlanStepError)
+
     seen: list[AgentState] = []
     down = agent(
         model=model(a_plan(step("a")), [Fail(DOWN)]),

@@ -454,6 +454,7 @@ async def test_nobody_listening_is_a_network_error() -> None:
         ("https://models.example/v1?key=s3cret", " at https://models.example:443 failed"),
         ("http://[::1]:11434/v1", " at http://[::1]:11434 failed"),
         ("http://models.example:port/", "The connection to the server failed"),
+        ("/v1/s3cret", "The connection to the server failed"),
     ],
 )
 def test_a_failed_connection_names_the_server_and_nothing_secret(url: str, named: str) -> None:
