@@ -9,7 +9,7 @@ import pytest
 
 from tests import services
 
-SECONDS = 20
+SECONDS = 12
 
 
 def chaos(*arguments: str) -> subprocess.CompletedProcess[str]:
