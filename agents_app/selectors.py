@@ -130,7 +130,7 @@ def _is_for_visitors() -> Q:
 
 
 def may_answer_visitors(agent_id: str) -> bool:
-    """Return whether an agent's model may be used for visitors, whoever else may use the agent."""
+    """Return whether an agent's model may be used for visitors; `get_agent` decides for people."""
     if settings.UAMP_ANONYMOUS_MODELS:
         return True
     return Agent.objects.filter(_is_for_visitors(), pk=agent_id).exists()
