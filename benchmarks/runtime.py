@@ -28,8 +28,8 @@ from agents_app.runtime import RunFinished, RunRequest, run_agent  # noqa: E402
 from agents_app.scripts import SCRIPTS  # noqa: E402
 from agents_app.selectors import AgentSpec  # noqa: E402
 from agents_app.tools import ServerTool, ToolOutcome  # noqa: E402
-from sessions_app.runner.context import RunContext  # noqa: E402
-from sessions_app.runner.run import Run  # noqa: E402
+from sessions_app.response.context import RunContext  # noqa: E402
+from sessions_app.response.run import Run  # noqa: E402
 from uamp import Message  # noqa: E402
 from uap import AgentState, agent  # noqa: E402
 from upp import LLMRequest, TextBlock, Tool, ToolResultMessage, UserMessage, llm  # noqa: E402

@@ -28,7 +28,7 @@ from chat_app import services  # noqa: E402
 from payments_app import limits  # noqa: E402
 from payments_app import services as ledger  # noqa: E402
 from payments_app.money import Money  # noqa: E402
-from sessions_app import auth  # noqa: E402
+from sessions_app.access import auth  # noqa: E402
 
 SHORT_CHAT = 100
 CHUNK = 2000

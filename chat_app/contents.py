@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 SIGNATURE_SECONDS: Final = 15 * 60
 FILENAME_BYTES: Final = 255
-# How the key of a visitor begins (sessions_app.auth.anonymous).
+# How the key of a visitor begins (sessions_app.access.auth.anonymous).
 VISITOR_KEYS: Final = "anonymous:"
 
 _AUDIO_FORMATS: Final = {

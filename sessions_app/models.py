@@ -444,7 +444,7 @@ class ApiKey(models.Model):
 
 
 class Ticket(models.Model):
-    """A one-time ticket that waits to be used (sessions_app.tickets); its secret is not kept."""
+    """A one-time ticket (access.tickets) that was not used yet; its secret is not kept."""
 
     sha256 = models.CharField(primary_key=True, max_length=64)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.urls import re_path
 
-from sessions_app.consumers import UampConsumer
+from sessions_app.transports.websocket import UampConsumer
 
 # Channels ships no types for this.
 consumer: Any = UampConsumer.as_asgi()  # type: ignore[no-untyped-call]

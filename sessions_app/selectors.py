@@ -10,7 +10,7 @@ from django.db.models import Count, F, Q
 
 import uamp
 from sessions_app.models import InboundEvent, PaymentRequest, Response, Session, ToolCall
-from sessions_app.turns import ParentCall
+from sessions_app.store.records import ParentCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-    from sessions_app.auth import Principal
+    from sessions_app.access.auth import Principal
     from uamp import events as ev
 
 

@@ -22,6 +22,7 @@ from agents_app import selectors as agents
 from chat_app import contents, media_types
 from chat_app import selectors as chat_selectors
 from chat_app import services as chats
+from sessions_app.access.pending_inputs import too_large, too_many
 from sessions_app.models import (
     InboundEvent,
     PaymentRequest,
@@ -30,7 +31,6 @@ from sessions_app.models import (
     Session,
     ToolCall,
 )
-from sessions_app.pending_inputs import too_large, too_many
 from sessions_app.selectors import OpenSession, open_session_of, sessions_named
 from sessions_app.transitions import HELD, move, move_one
 from uamp import ErrorCode, RemoteProtocolError, ResponseTrigger
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from agents_app.selectors import AgentSpec
-    from sessions_app.auth import Principal
+    from sessions_app.access.auth import Principal
     from uamp import events as ev
     from uap import AgentState
 

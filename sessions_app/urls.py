@@ -2,16 +2,8 @@
 
 from django.urls import include, path, re_path
 
-from sessions_app.views import (
-    account,
-    batches,
-    discovery,
-    history,
-    payments,
-    schemas,
-    tickets,
-    transports,
-)
+from sessions_app.rest import account, discovery, history, payments, schemas, tickets
+from sessions_app.transports import batch, sse
 
 app_name = "sessions_app"
 
@@ -19,10 +11,10 @@ _CHAT = r"^api/v1/chats/(?P<chat_id>[A-Za-z0-9_-]{1,40})"
 
 # One shape of paths for the server and for each agent: the agent is then the session's default.
 TRANSPORTS = [
-    path("events", transports.post_event, name="events"),
-    path("events/stream", transports.stream_events, name="event_stream"),
-    path("uamp", batches.batch, name="batch"),
-    path("uamp/stream", batches.batch_stream, name="batch_stream"),
+    path("events", sse.post_event, name="events"),
+    path("events/stream", sse.stream_events, name="event_stream"),
+    path("uamp", batch.batch, name="batch"),
+    path("uamp/stream", batch.batch_stream, name="batch_stream"),
 ]
 
 DISCOVERY = [

@@ -20,7 +20,8 @@ from channels.layers import channel_layers
 from django.db import connection
 from pytest_django import DjangoDbBlocker
 
-from sessions_app import payers, rates
+from sessions_app.access import rates
+from sessions_app.billing import payers
 from sessions_app.database import close_connections
 from tests import databases, services
 from tests.settings import WORKER

@@ -14,8 +14,8 @@ from django.contrib.auth.models import User
 from agents_app.demo import prepare_agents
 from agents_app.models import Agent
 from chat_app.services import create_chat
-from sessions_app.auth import create_api_key
-from sessions_app.runner import keeper
+from sessions_app.access.auth import create_api_key
+from sessions_app.process import periodic
 from tests.client import UampClient
 
 if TYPE_CHECKING:
@@ -73,8 +73,8 @@ def counted_rows() -> dict[str, int]:
 def impatience(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the server end without waiting for what runs, and do its rounds more often."""
     settings.UAMP_GRACE_SECONDS = 0
-    monkeypatch.setattr(keeper, "PRINCIPALS_SECONDS", 0.3)
-    monkeypatch.setattr(keeper, "POLL_LOGS_SECONDS", 0.3)
+    monkeypatch.setattr(periodic, "PRINCIPALS_SECONDS", 0.3)
+    monkeypatch.setattr(periodic, "POLL_LOGS_SECONDS", 0.3)
 
 
 @pytest.fixture

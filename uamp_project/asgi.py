@@ -19,13 +19,13 @@ http_application = Handler()
 # These read the settings, which uamp_project.http has set up.
 from django.urls import re_path  # noqa: E402
 
-from sessions_app import runner  # noqa: E402
+from sessions_app import lifespan  # noqa: E402
 from sessions_app.routing import websocket_urlpatterns  # noqa: E402
 from uamp_project.edge import Edge  # noqa: E402
 from uamp_project.orderly_end import OrderlyEnd  # noqa: E402
 
 
-async def lifespan(
+async def lifespan_application(
     scope: dict[str, Any],  # noqa: ARG001 the ASGI signature
     receive: Callable[[], Awaitable[dict[str, Any]]],
     send: Callable[[dict[str, Any]], Awaitable[None]],
@@ -34,11 +34,11 @@ async def lifespan(
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
-            await runner.startup()
-            OrderlyEnd(runner.drain).take_signals()
+            await lifespan.startup()
+            OrderlyEnd(lifespan.drain).take_signals()
             await send({"type": "lifespan.startup.complete"})
         else:
-            await runner.shutdown()
+            await lifespan.shutdown()
             await send({"type": "lifespan.shutdown.complete"})
             return
 
@@ -61,7 +61,7 @@ application = Edge(
         {
             "http": http_application,
             "websocket": URLRouter([*websocket_urlpatterns, re_path("", not_found)]),
-            "lifespan": lifespan,
+            "lifespan": lifespan_application,
         }
     )
 )

@@ -22,7 +22,7 @@ import uamp
 
 # uvicorn imports its protocols before the application, which sets Django up.
 import uamp_project.asgi  # noqa: F401  # isort: skip
-from sessions_app import rates
+from sessions_app.access import rates
 from uamp_project.arrivals import TOO_FAST, Arrival, Frames
 from uamp_project.edge.bodies import in_flight
 

@@ -11,7 +11,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "uamp_project.settings")
 
 app = Celery("uamp_project")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks()
+app.autodiscover_tasks(["sessions_app.tools"])
 
 
 @setup_logging.connect

@@ -30,7 +30,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from redis import RedisError
 
-from sessions_app import database, runner
+from sessions_app import database, lifespan
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ async def readyz(_: HttpRequest) -> JsonResponse:
         if loop.time() - known.at >= ANSWER_SECONDS:
             found = await asyncio.gather(_ask(_database), _ask(_files), _ask(_layer))
             known.reasons, known.at = [reason for reason in found if reason], loop.time()
-    reasons = [*([] if runner.is_ready() else ["draining"]), *known.reasons]
+    reasons = [*([] if lifespan.is_ready() else ["draining"]), *known.reasons]
     if reasons:
         return JsonResponse({"status": "unready", "reasons": reasons}, status=503)
     return JsonResponse({"status": "ready"})

@@ -246,7 +246,7 @@ UAMP_BODY_BYTES_PER_ADDRESS = integer("UAMP_BODY_BYTES_PER_ADDRESS", 256 * 1024 
 
 # --- Who may --------------------------------------------------------------------------------------
 
-# sessions_app.auth reads these rows to end the sockets of sessions that ended.
+# sessions_app.access.auth reads these rows to end the sockets of sessions that ended.
 SESSION_ENGINE = "django.contrib.sessions.backends.db"
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
@@ -254,7 +254,7 @@ LOGOUT_REDIRECT_URL = "login"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
-    {"NAME": "sessions_app.passwords.KeysEndWithThePassword"},
+    {"NAME": "sessions_app.access.passwords.KeysEndWithThePassword"},
 ]
 PASSWORD_HASHERS = [
     "uamp_project.password_hashing.BoundedHasher",
@@ -321,12 +321,12 @@ CONTENT_SECURITY_POLICY = {
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "sessions_app.auth.ApiKeyAuthentication",
+        "sessions_app.access.auth.ApiKeyAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_THROTTLE_CLASSES": ["sessions_app.throttles.RateThrottle"],
+    "DEFAULT_THROTTLE_CLASSES": ["sessions_app.access.throttles.RateThrottle"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "chat_app.problems.problem_handler",
 }

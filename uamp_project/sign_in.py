@@ -34,7 +34,7 @@ from django.utils.decorators import sync_and_async_middleware
 from django.utils.deprecation import MiddlewareMixin
 
 from agents_app import connections
-from sessions_app import rates
+from sessions_app.access import rates
 from uamp_project.password_hashing import TooManyPasswords
 
 if TYPE_CHECKING:

@@ -111,7 +111,7 @@ def test_a_server_without_sources_never_loads_the_mcp_package() -> None:
     program = (
         "import django, sys; django.setup();"
         "from agents_app import admin, runtime;"
-        "import sessions_app.tasks;"
+        "import sessions_app.tools.tasks;"
         "sys.exit('mcp' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)  # noqa: S603 our own interpreter

@@ -13,7 +13,7 @@ from django.test import AsyncClient, Client
 
 from chat_app import contents, services
 from chat_app.models import Content
-from sessions_app.auth import create_api_key
+from sessions_app.access.auth import create_api_key
 from tests import factories
 
 if TYPE_CHECKING:

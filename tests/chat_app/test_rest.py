@@ -21,7 +21,7 @@ from chat_app.models import Chat, ChatEvent, Participant
 from chat_app.overview import UNREAD_MAX
 from chat_app.problems import PROBLEMS
 from chat_app.views import rest
-from sessions_app.auth import create_api_key
+from sessions_app.access.auth import create_api_key
 from tests import factories
 
 if TYPE_CHECKING:

@@ -13,25 +13,20 @@ from django.utils import timezone
 from chat_app import selectors as chats
 from chat_app.search import WINDOW, search_messages
 from payments_app import services as ledger_services
-from sessions_app import (
-    calls,
-    payment_requests,
-    retention,
-    selectors,
-    services,
-    session_states,
-    tasks,
-    turn_sql,
-)
-from sessions_app.auth import Principal
-from sessions_app.turns import Finished
+from sessions_app import selectors, services, session_states
+from sessions_app.access.auth import Principal
+from sessions_app.billing import requests
+from sessions_app.process import retention
+from sessions_app.store import sql
+from sessions_app.store.records import Finished
+from sessions_app.tools import calls, tasks
 from tests.growth.costs import counted
 from tests.sessions_app import turn_worlds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sessions_app.turns import Start
+    from sessions_app.store.records import Start
     from tests.growth.rows import World
 
 # Writing the rows takes seconds, and more on a machine that has other work.
@@ -64,9 +59,9 @@ def _start(world: World) -> Start:
 
 def _finished(world: World) -> None:
     start = _start(world)
-    turn_sql.start_turns([start])
+    sql.start_turns([start])
     finish = turn_worlds.finish(start, message=None, message_event=None)
-    assert isinstance(turn_sql.finish_turns([finish])[0], Finished)
+    assert isinstance(sql.finish_turns([finish])[0], Finished)
 
 
 HOT: dict[str, Callable[[World], Any]] = {
@@ -75,13 +70,13 @@ HOT: dict[str, Callable[[World], Any]] = {
     "claim_orphans": lambda _: services.claim_orphans("here", running=["resp_x"]),
     "expire_calls": lambda _: calls.expire_calls(),
     "reap": lambda _: tasks.reap(),
-    "expire_payments": lambda _: payment_requests.expire(),
+    "expire_payments": lambda _: requests.expire(),
     "forget_old_checkpoints": lambda _: services.forget_old_checkpoints(),
     "touch_sessions": lambda w: session_states.touch_sessions([w.session.pk], now=timezone.now()),
     "work_under_way": lambda w: calls.work_under_way(w.chat.pk),
     "asking_calls": lambda w: calls.asking_calls(w.chat.pk),
     "waiting_calls": lambda w: selectors.waiting_calls(w.session.pk),
-    "waiting_payments": lambda w: payment_requests.waiting_payments(session_of(w)),
+    "waiting_payments": lambda w: requests.waiting_payments(session_of(w)),
     "live_children": lambda _: calls.live_children("resp_7"),
     "undecided_calls": lambda _: calls.undecided_calls("resp_7"),
     "live_responses_of_session": lambda w: selectors.response_ids_of(w.session.pk, live_only=True),
@@ -97,7 +92,7 @@ HOT: dict[str, Callable[[World], Any]] = {
     "search_for_an_old_word": lambda w: search_messages(w.chat.pk, ["number", "1777"], limit=10),
     "search_for_every_message": lambda w: search_messages(w.chat.pk, ["WEATHER"], limit=10),
     "retention": lambda _: retention.sweep(),
-    "start_turns": lambda w: turn_sql.start_turns([_start(w)]),
+    "start_turns": lambda w: sql.start_turns([_start(w)]),
     "finish_turns": _finished,
 }
 

@@ -24,9 +24,11 @@ from chat_app.models import Participant
 from chat_app.selectors import ChatPayer
 from payments_app import limits
 from payments_app.money import Money
-from sessions_app import paying, prices, turn_writes
-from sessions_app.runner import ending, start, till
-from sessions_app.runner.till import Till
+from sessions_app.billing import reservations, usage
+from sessions_app.response import finish, payment_guard
+from sessions_app.response.payment_guard import Till
+from sessions_app.store import orm
+from sessions_app.turn import start
 from tests.journeys.money_world import (
     SCRIPT,
     UNIT,
@@ -156,11 +158,11 @@ def _unchecked_numbers(stack: ExitStack) -> None:
 
     _set(stack, codec, "_convert", unbounded)
     _set(stack, start, "check_options", lambda *_: None)
-    _set(stack, till, "step_usage", step_usage)
+    _set(stack, payment_guard, "step_usage", step_usage)
     _set(stack, start, "reservation", raw)
     _set(stack, start, "step_usage", step_usage)
-    _set(stack, paying.Reservation, "__post_init__", lambda _self: None)
-    _set(stack, prices, "_count", lambda tokens: tokens or 0)
+    _set(stack, reservations.Reservation, "__post_init__", lambda _self: None)
+    _set(stack, usage, "_count", lambda tokens: tokens or 0)
 
 
 def _raw_total(spec: Any, step: Any) -> int:
@@ -177,7 +179,7 @@ def _nothing_reserved(stack: ExitStack) -> None:
 
 
 def _stopping_free(stack: ExitStack) -> None:
-    _set(stack, ending, "of_stopped", lambda whole, *_, **__: prices.of_failed(whole, "usage"))
+    _set(stack, finish, "of_stopped", lambda whole, *_, **__: usage.of_failed(whole, "usage"))
 
 
 def _anybody_sponsors(stack: ExitStack) -> None:
@@ -207,7 +209,7 @@ def _any_owner_pays(stack: ExitStack) -> None:
 
 
 def _nothing_settled(stack: ExitStack) -> None:
-    _set(stack, turn_writes, "settle_all", lambda _charges: {})
+    _set(stack, orm, "settle_all", lambda _charges: {})
 
 
 def _counts_ignored(stack: ExitStack) -> None:
@@ -218,16 +220,16 @@ def _counts_ignored(stack: ExitStack) -> None:
 
 
 def _begun_free(stack: ExitStack) -> None:
-    _set(stack, prices.Meter, "count_begun", lambda *_: None)
+    _set(stack, usage.Meter, "count_begun", lambda *_: None)
 
 
 def _uncounted_free(stack: ExitStack) -> None:
-    _set(stack, prices.Meter, "_counted", lambda _self, told: told)
+    _set(stack, usage.Meter, "_counted", lambda _self, told: told)
 
 
 def _characters_alike(stack: ExitStack) -> None:
-    _set(stack, prices, "weight", len)
-    _set(stack, till, "weight", len)
+    _set(stack, usage, "weight", len)
+    _set(stack, payment_guard, "weight", len)
 
 
 def _set(stack: ExitStack, owner: Any, name: str, value: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from sessions_app.auth import create_api_key
+from sessions_app.access.auth import create_api_key
 from sessions_app.models import Response, Session
 from tests.client import TERMINAL, UampClient, output_text, text_of
 from tests.house import Dial, Person, counted_rows, person, quick_agent

@@ -18,7 +18,7 @@ from agents_app.models import Agent
 from chat_app.services import create_chat
 from payments_app import services as ledger
 from payments_app.money import Money
-from sessions_app.auth import create_api_key
+from sessions_app.access.auth import create_api_key
 wanted = json.loads({wanted!r})
 user = User.objects.create_user(wanted["name"], password="password")
 if wanted["money"]:

@@ -12,7 +12,7 @@ from agents_app.models import Agent
 from payments_app import limits, services, tokens
 from payments_app.limits import Limit
 from payments_app.models import Hold, Idempotency, Transfer
-from sessions_app.auth import create_api_key
+from sessions_app.access.auth import create_api_key
 from tests import factories
 from tests.payments_app.purses import authorize, available, new_key, usd
 from tests.payments_app.test_tokens import delegate, expire, issue, rich, wallet

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from django.contrib.sessions.models import Session
 
-from sessions_app import keys
+from sessions_app.access import keys
 from sessions_app.models import ApiKey
-from sessions_app.views.account import NEW_KEY
+from sessions_app.rest.account import NEW_KEY
 from tests import factories
 from tests.sessions_app.web_sign_in import WebSignIn
 

@@ -17,8 +17,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from sessions_app import tickets
-from sessions_app.auth import create_api_key, of_user, verify_token
+from sessions_app.access import tickets
+from sessions_app.access.auth import create_api_key, of_user, verify_token
 from sessions_app.models import (
     ApiKey,
     InboundEvent,

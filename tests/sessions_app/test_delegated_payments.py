@@ -10,7 +10,7 @@ from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app import tokens
 from payments_app.models import Transfer
-from sessions_app import payers
+from sessions_app.billing import payers
 from tests.client import TERMINAL, Frame, UampClient, new_event, wait_until
 from tests.house import shared_chat
 from tests.sessions_app.team_tools import order

@@ -12,9 +12,9 @@ from django.utils import timezone
 
 from agents_app.models import Agent
 from chat_app import contents
-from sessions_app import calls
 from sessions_app.models import Response, ToolCall
-from sessions_app.turns import CallAnswer
+from sessions_app.store.records import CallAnswer
+from sessions_app.tools import calls
 from tests import factories
 from tests.client import TERMINAL, Frame, UampClient, output_text, wait_until
 from tests.house import shared_chat

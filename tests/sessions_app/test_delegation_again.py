@@ -15,10 +15,14 @@ import pytest
 
 import uamp
 from agents_app.teamwork import Order
-from sessions_app import auth, calls, database, runner, services
+from sessions_app import database, lifespan, services
+from sessions_app.access import auth
 from sessions_app.models import Response, Session, ToolCall
-from sessions_app.runner import Process, delegation
-from sessions_app.runner.checkpoints import Checkpoints
+from sessions_app.process.registry import Process
+from sessions_app.response.checkpoints import Checkpoints
+from sessions_app.tools import calls
+from sessions_app.turn import delegation
+from sessions_app.turn.start import start_response
 from tests.sessions_app import team_tools
 from tests.sessions_app.test_delegation import doer, to
 from tests.sessions_app.test_runs import Hearer, ask, process
@@ -27,8 +31,8 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from pytest_django import Settings
 
-    from sessions_app.runner import StartedTurn
     from sessions_app.selectors import OpenSession
+    from sessions_app.turn.request import StartedTurn
 
 __all__ = ["process"]
 
@@ -68,7 +72,7 @@ async def test_an_order_that_is_given_again_is_the_same_order(process: Process) 
     row = await database.run(ToolCall.objects.get)
     order = msgspec.json.decode(row.arguments, type=Order)
     call = uamp.ToolCallData(id=row.call_id, name=row.name, arguments=row.arguments)
-    again = partial(delegation.begin, run, row.pk, call, order, start=runner.start_response)
+    again = partial(delegation.begin, run, row.pk, call, order, start=start_response)
     await again()
     async with asyncio.timeout(10):
         await hearer.is_over.wait()
@@ -129,7 +133,7 @@ async def test_work_that_was_passed_on_ends_before_the_process_does(
     hearer = Hearer()
     run = await ask(session, to("worker", team_tools.order(words=3)), hearer)
     # The order is given while the process drains already.
-    await runner.drain()
+    await lifespan.drain()
     assert process.runs == {}
     assert hearer.is_over.is_set()
     row = await database.run(Response.objects.get, pk=run.response_id)

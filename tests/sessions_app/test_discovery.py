@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 import uamp
-from sessions_app.auth import create_api_key
+from sessions_app.access.auth import create_api_key
 from tests import factories
 from uamp.schema import schema_names
 

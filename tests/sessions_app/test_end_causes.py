@@ -10,7 +10,7 @@ import pytest
 from agents_app import runtime, scripts
 from agents_app.tools import ToolContext, ToolError, tool
 from payments_app import limits
-from sessions_app.prices import CAUSES, Cause
+from sessions_app.billing.usage import CAUSES, Cause
 from tests.client import TERMINAL, Frame, wait_until
 from tests.sessions_app.test_payments import clean, earned, priced, rich, usd
 from uamp import ERROR_CODES, ErrorCode

@@ -22,7 +22,7 @@ from pytest_django import Settings
 import uamp
 from agents_app.models import Agent
 from chat_app.models import ChatEvent, Content, Message
-from sessions_app.auth import create_api_key
+from sessions_app.access.auth import create_api_key
 from sessions_app.models import ApiKey, Response, Session
 from tests import factories
 from tests.client import TERMINAL, Frame, UampClient, new_event, text_of

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import uamp
 from chat_app import fanout
 from chat_app.selectors import LoggedEvent
-from sessions_app.feed import PAGE, Feed, RunningText
+from sessions_app.connection.chat_subscription import PAGE, Feed, RunningText
 from sessions_app.frames import frame, new_event_id, now_ms
 from tests.client import TERMINAL, Story, output_text
 from uamp import events as ev

@@ -11,7 +11,9 @@ from django.utils import timezone
 
 from payments_app.models import Hold
 from payments_app.money import Money
-from sessions_app import auth, payers, paying, payment_requests, selectors
+from sessions_app import selectors
+from sessions_app.access import auth
+from sessions_app.billing import payers, requests, reservations
 from sessions_app.models import Response
 from tests.client import wait_until
 from tests.sessions_app.test_payment_recovery import DOLLAR, asked_for, left_behind, purse
@@ -31,7 +33,7 @@ def _pay(response: Response) -> object:
     assert session is not None
     payment = ev.Payment(scheme="balance", network="uamp")
     try:
-        return payment_requests.submit(session, ev.PaymentSubmit(payment=payment))
+        return requests.submit(session, ev.PaymentSubmit(payment=payment))
     except LookupError as refused:
         return refused
 
@@ -41,7 +43,7 @@ def _take(response: Response) -> object:
     assert response.session is not None
     purses = payers.account_ids([("user", str(response.session.user_id), "USD")])
     try:
-        return paying.reserve_more(
+        return reservations.reserve_more(
             payers.Payment(
                 source=payers.Source(account_id=next(iter(purses.values()))), payer_id=None
             ),
@@ -51,7 +53,7 @@ def _take(response: Response) -> object:
             agent_id=response.agent_id,
             held=Money.zero("USD"),
         )
-    except paying.AnswerEnded as refused:
+    except reservations.AnswerEnded as refused:
         return refused
 
 
@@ -93,7 +95,7 @@ def test_nothing_is_held_for_an_answer_that_ends_at_the_same_time(
         payer.start()
         wait_until(lambda: not payer.is_alive() or _waits_for_a_lock())
     payer.join()
-    assert isinstance(refused[0], LookupError | paying.AnswerEnded)
+    assert isinstance(refused[0], LookupError | reservations.AnswerEnded)
     assert not Hold.objects.exists()
     assert purse(response) == "5"
 
@@ -102,5 +104,5 @@ def test_nothing_is_held_for_an_answer_that_ends_at_the_same_time(
 def test_an_answer_that_has_ended_reserves_no_more() -> None:
     response = left_behind("waiting")
     _end(response)
-    assert isinstance(_take(response), paying.AnswerEnded)
+    assert isinstance(_take(response), reservations.AnswerEnded)
     assert not Hold.objects.exists()

@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import gc, django
 django.setup()
-from sessions_app.runner import lifespan
+from sessions_app import lifespan
 lifespan.calm_collector()
 print(gc.get_freeze_count() > 50_000, len(gc.get_objects()) < 1000, gc.get_threshold())
 """

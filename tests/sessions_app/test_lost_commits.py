@@ -11,7 +11,7 @@ from django.db import OperationalError, connections
 from chat_app.models import Message
 from sessions_app import database
 from sessions_app.models import Response, Session
-from sessions_app.runner.history import History
+from sessions_app.process.history import History
 from tests.client import TERMINAL, Frame, new_event, text_of, wait_until
 from tests.faults.commit_proxy import CommitProxy
 from tests.sessions_app.test_payments import clean, earned, priced, rich, usd, wallet

@@ -13,8 +13,8 @@ from django.utils import timezone
 
 from chat_app.services import NewMessage
 from sessions_app import database
-from sessions_app.runner import history
-from sessions_app.runner.history import History
+from sessions_app.process import history
+from sessions_app.process.history import History
 from tests.sessions_app.test_runs import Hearer, ask, open_session, process
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from pytest_django import Settings
 
-    from sessions_app.runner import Process, Run
+    from sessions_app.process.registry import Process
+    from sessions_app.response.run import Run
     from sessions_app.selectors import OpenSession
 
 __all__ = ["process"]

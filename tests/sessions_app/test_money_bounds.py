@@ -17,11 +17,11 @@ from payments_app import limits, x402
 from payments_app import services as ledger
 from payments_app.models import Hold
 from payments_app.money import InvalidAmount, Money
-from sessions_app import payment_requests, prices
+from sessions_app.billing import requests, usage
+from sessions_app.billing.payers import Purchase
+from sessions_app.billing.reservations import Charge, Reservation
 from sessions_app.models import PaymentRequest, Response, Session
-from sessions_app.payers import Purchase
-from sessions_app.paying import Charge, Reservation
-from sessions_app.runner import till
+from sessions_app.response import payment_guard
 from tests.client import TERMINAL, Frame, UampClient, new_event, wait_until
 from tests.house import Person
 from tests.sessions_app.test_payments import clean, earned, pay, priced, rich, usd, wallet
@@ -170,9 +170,7 @@ def test_less_than_nothing_is_neither_reserved_nor_charged_nor_demanded() -> Non
         lambda: Charge(response_id="r", chat_id="c", agent_id="a", amount=less, protocol="uamp"),
         lambda: x402.requirements(nothing, resource_url="/", description="", agent="paid"),
         lambda: x402.requirements(less, resource_url="/", description="", agent="paid"),
-        lambda: payment_requests.ask(
-            "r", fence=1, number=1, amount=nothing, payer_id=None, action=""
-        ),
+        lambda: requests.ask("r", fence=1, number=1, amount=nothing, payer_id=None, action=""),
     ):
         with pytest.raises(InvalidAmount):
             refused()
@@ -184,8 +182,8 @@ def test_a_reservation_is_never_below_the_price_of_an_answer() -> None:
     spec = _spec("paid")
     for used in (-10_000_000, -1, 0, 1):
         step = uamp.UsageStats(input_tokens=used, output_tokens=used, cached_tokens=used)
-        assert prices.reservation(spec, step) >= usd("0.25")
-        assert not Money(0) > prices.bill(spec.pricing, step, {}, provider="anthropic").total
+        assert usage.reservation(spec, step) >= usd("0.25")
+        assert not Money(0) > usage.bill(spec.pricing, step, {}, provider="anthropic").total
 
 
 def _spec(name: str) -> AgentSpec:
@@ -257,7 +255,7 @@ def test_what_is_no_longer_held_is_asked_for_again(
     dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An operator voids a hold while its answer waits: the next step does not run on nothing."""
-    monkeypatch.setattr(till, "HELD_SECONDS", 0.0)
+    monkeypatch.setattr(payment_guard, "HELD_SECONDS", 0.0)
     agent = priced("paid", "tool-user", per_answer="0.25")
     rich(alice)
     client, call = _half_done(dial, alice)
@@ -290,7 +288,7 @@ def test_a_hold_does_not_run_out_under_an_answer_that_waits(dial: Dial, alice: P
 def test_an_answer_whose_hold_is_gone_is_charged_anew_or_says_that_it_was_not_paid(
     dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch, *, is_allowed: bool
 ) -> None:
-    monkeypatch.setattr(till, "FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(payment_guard, "FRESH_SECONDS", 0.0)
     agent = priced("paid", "tool-user", per_answer="0.25")
     rich(alice)
     if is_allowed:

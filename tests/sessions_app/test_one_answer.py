@@ -21,7 +21,7 @@ from agents_app.models import Agent
 from chat_app import contents, media_types
 from chat_app.models import Content, Participant
 from payments_app import services as ledger
-from sessions_app.auth import create_api_key
+from sessions_app.access.auth import create_api_key
 from sessions_app.models import Response, Session, ToolCall
 from tests import factories
 from tests.house import Person, person, shared_chat

@@ -13,7 +13,7 @@ from agents_app import scripts
 from agents_app.history import DOCUMENT_CHARS
 from agents_app.runtime import RunRequest
 from agents_app.selectors import AgentSpec
-from sessions_app.weights import step_usage, weight
+from sessions_app.billing.weights import step_usage, weight
 from tests.client import TERMINAL
 from tests.sessions_app.test_payments import clean, earned, pay, priced, rich, usd
 from upp import ToolResultMessage

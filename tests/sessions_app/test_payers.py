@@ -14,7 +14,7 @@ from chat_app.models import ChatEvent, Participant
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.models import Hold
-from sessions_app import payers
+from sessions_app.billing import payers
 from tests.client import TERMINAL, text_of, wait_until
 from tests.house import quick_agent, shared_chat
 from tests.sessions_app.test_payments import clean, earned, pay, priced, rich, usd, wallet

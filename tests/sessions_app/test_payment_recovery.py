@@ -16,9 +16,10 @@ from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.models import Hold
 from payments_app.money import Money
-from sessions_app import database, payment_requests, runner, services
+from sessions_app import database, lifespan, services
+from sessions_app.billing import requests
 from sessions_app.models import PaymentRequest, Response
-from sessions_app.runner import recovery
+from sessions_app.process import recovery, registry
 from tests import factories
 from tests.client import WAIT_SECONDS, wait_until
 from tests.house import quick_agent
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from pytest_django import Settings
 
-    from sessions_app.runner import Process
+    from sessions_app.process.registry import Process
 
 DOLLAR = Money.parse("1", "USD")
 
@@ -40,8 +41,8 @@ async def process(database_threads: None, settings: Settings) -> AsyncIterator[P
     settings.UAMP_GRACE_SECONDS = 0
     channel_layers.set("default", None)
     channel_layers.backends.clear()
-    yield runner.current()
-    await runner.shutdown()
+    yield registry.current()
+    await lifespan.shutdown()
 
 
 def left_behind(status: str) -> Response:
@@ -78,7 +79,7 @@ async def sweep(process: Process) -> None:
 
 def asked_for(response: Response, **fields: object) -> PaymentRequest:
     """Ask for a dollar, as the process did before it died."""
-    row = payment_requests.ask(
+    row = requests.ask(
         response.pk, fence=1, number=1, amount=DOLLAR, payer_id=_payer(response), action=""
     )
     assert row is not None

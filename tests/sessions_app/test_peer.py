@@ -14,9 +14,10 @@ from django.utils import timezone
 
 import uamp
 from chat_app.selectors import LoggedEvent
-from sessions_app import auth, peer
-from sessions_app.feed import PAGE, RunningText
-from sessions_app.peer import BATCH_FRAMES, Peer
+from sessions_app.access import auth
+from sessions_app.connection import client_connection
+from sessions_app.connection.chat_subscription import PAGE, RunningText
+from sessions_app.connection.client_connection import BATCH_FRAMES, Peer
 from sessions_app.selectors import OpenSession
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ async def test_a_long_log_is_not_read_faster_than_it_is_sent() -> None:
 async def test_who_fell_behind_is_not_told_everything_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(peer, "QUEUE_ITEMS", 2)
+    monkeypatch.setattr(client_connection, "QUEUE_ITEMS", 2)
     log = Log(length=10 * PAGE)
     connection = connected(log)
     feed = connection.sessions["sess_1"].feed
@@ -175,13 +176,13 @@ async def test_a_stream_whose_answers_are_not_read_ends(settings: Settings) -> N
     for _ in range(1000):
         connection.send_frame("x" * 1000, "")
         assert connection.owed_bytes <= 2 * settings.UAMP_OWED_BYTES + 2000
-    assert connection.closed_with == peer.CLOSE_TRY_AGAIN_LATER
+    assert connection.closed_with == client_connection.CLOSE_TRY_AGAIN_LATER
 
 
 async def test_a_database_that_is_away_for_a_moment_does_not_end_the_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(peer, "READ_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(client_connection, "READ_AGAIN_SECONDS", 0.01)
     log = Log(length=3, failures=2)
     connection = connected(log)
     connection.put(connection.sessions["sess_1"].feed.catch_up)

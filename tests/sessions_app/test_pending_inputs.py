@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chat_app.models import Message
-from sessions_app import pending_inputs
+from sessions_app.access import pending_inputs
 from sessions_app.models import PendingInput
 from tests.client import new_event
 from tests.house import counted_rows

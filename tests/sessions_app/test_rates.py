@@ -14,8 +14,8 @@ import pytest
 import redis
 from websockets.exceptions import InvalidStatus
 
-from sessions_app import rates
-from sessions_app.rate_counters import CounterStorage
+from sessions_app.access import rates
+from sessions_app.access.rate_counters import CounterStorage
 from tests.client import new_event
 from tests.sessions_app.test_transports import opened, post, stream_of
 

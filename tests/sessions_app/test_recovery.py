@@ -11,9 +11,10 @@ from django.utils import timezone
 
 import uamp
 from agents_app import checkpoints
-from sessions_app import calls, database
+from sessions_app import database
 from sessions_app.models import Response, Session, ToolCall
-from sessions_app.runner import recovery
+from sessions_app.process import recovery
+from sessions_app.tools import calls
 from tests import factories
 from tests.client import wait_until
 from tests.sessions_app.test_runs import get_response, left_behind, log_of, process
@@ -23,7 +24,7 @@ from upp import AssistantMessage, TextBlock
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sessions_app.runner import Process
+    from sessions_app.process.registry import Process
 
 __all__ = ["process"]
 

@@ -13,8 +13,10 @@ from django.utils import timezone
 from agents_app.models import Agent
 from chat_app import contents
 from chat_app.models import Chat, Content, Message
-from sessions_app import auth, retention, services
+from sessions_app import services
+from sessions_app.access import auth
 from sessions_app.models import InboundEvent, PendingInput, Response, Session, Ticket
+from sessions_app.process import retention
 from tests import factories
 from uamp import events as ev
 

@@ -21,11 +21,16 @@ import uamp
 from agents_app import scripts
 from chat_app import fanout
 from chat_app.models import Chat, ChatEvent, Presence
-from sessions_app import auth, calls, database, runner, services
+from sessions_app import database, lifespan, services
+from sessions_app.access import auth
 from sessions_app.models import Response, ToolCall
-from sessions_app.runner import keeper, recovery, speech
-from sessions_app.runner import process as processes
-from sessions_app.runner.courier import Courier
+from sessions_app.process import periodic, recovery, registry
+from sessions_app.process import registry as processes
+from sessions_app.response import text_frames
+from sessions_app.response.broadcast import Courier
+from sessions_app.tools import calls
+from sessions_app.turn.request import TurnRequest
+from sessions_app.turn.start import start_response
 from tests import factories
 from tests import services as services_of_tests
 from tests.client import wait_until
@@ -39,7 +44,8 @@ if TYPE_CHECKING:
 
     from pytest_django import Settings
 
-    from sessions_app.runner import Process, Run
+    from sessions_app.process.registry import Process
+    from sessions_app.response.run import Run
     from sessions_app.selectors import OpenSession
 
 WAIT_SECONDS = 30.0
@@ -47,7 +53,7 @@ WAIT_SECONDS = 30.0
 
 @dataclass
 class Hearer:
-    """A runner.Listener that remembers."""
+    """A Listener that remembers."""
 
     texts: list[str] = field(default_factory=list)
     events: list[str] = field(default_factory=list)
@@ -65,26 +71,26 @@ class Hearer:
                 await self.news.wait()
 
     def text(self, response_id: str, offset: int, text: str, frame: str) -> None:
-        """See runner.Listener."""
+        """See Listener."""
         del response_id, offset, frame
         self.texts.append(text)
         self.order.append("text")
         self.news.set()
 
     def frame(self, response_id: str, frame: str) -> None:
-        """See runner.Listener."""
+        """See Listener."""
         del response_id
         self.frames.append(frame)
         self.order.append("frame")
         self.news.set()
 
     def event(self, seq: int, event_type: str, response_id: str, frame: str) -> None:
-        """See runner.Listener."""
+        """See Listener."""
         del seq, response_id, frame
         self.events.append(event_type)
 
     def ended(self, response_id: str) -> None:
-        """See runner.Listener."""
+        """See Listener."""
         del response_id
         self.is_over.set()
 
@@ -95,8 +101,8 @@ async def process(database_threads: None, settings: Settings) -> AsyncIterator[P
     settings.UAMP_GRACE_SECONDS = 0
     channel_layers.set("default", None)
     channel_layers.backends.clear()
-    yield runner.current()
-    await runner.shutdown()
+    yield registry.current()
+    await lifespan.shutdown()
 
 
 def open_session(script: str, **options: object) -> OpenSession:
@@ -113,14 +119,14 @@ def open_session(script: str, **options: object) -> OpenSession:
 
 async def ask(session: OpenSession, text: str, hearer: Hearer, event_id: str = "evt_1") -> Run:
     """Start a turn and return its run."""
-    request = runner.TurnRequest(
+    request = TurnRequest(
         session=session,
         event_id=event_id,
         sha256="0",
         inputs=[ev.InputText(text=text)],
         create=ev.ResponseCreate(event_id=event_id),
     )
-    started = await runner.start_response(request, hearer)
+    started = await start_response(request, hearer)
     return started.runs[0]
 
 
@@ -187,7 +193,9 @@ async def test_an_answer_that_is_made_faster_than_read_has_few_frames(
         await hearer.is_over.wait()
     passed = time.monotonic() - began
     assert "".join(hearer.texts) == text
-    assert len(hearer.texts) <= speech.FRAMES_BURST + speech.FRAMES_PER_SECOND * passed + 2
+    assert (
+        len(hearer.texts) <= text_frames.FRAMES_BURST + text_frames.FRAMES_PER_SECOND * passed + 2
+    )
     # Text at the pace of a reader has a frame for each word.
     slow = Hearer()
     await ask(session, "one two three", slow, event_id="evt_2")
@@ -200,8 +208,8 @@ async def test_text_that_waits_is_told_before_what_comes_after_it(
     process: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del process
-    monkeypatch.setattr(speech, "FRAMES_BURST", 1)
-    monkeypatch.setattr(speech, "FRAMES_PER_SECOND", 1 / 3600)
+    monkeypatch.setattr(text_frames, "FRAMES_BURST", 1)
+    monkeypatch.setattr(text_frames, "FRAMES_PER_SECOND", 1 / 3600)
     session = await database.run(open_session, "thinker")
     hearer = Hearer()
     run = await ask(session, "one two three", hearer)
@@ -223,7 +231,7 @@ class Latecomer(Hearer):
     may_listen: bool | None = None
 
     def ended(self, response_id: str) -> None:
-        """See runner.Listener."""
+        """See Listener."""
         assert self.run is not None
         assert response_id in processes.current().runs
         self.may_listen = self.run.listen(Hearer())
@@ -286,7 +294,7 @@ async def test_a_session_opens_while_the_layer_is_away_and_is_heard_when_it_is_b
     settings: Settings,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(keeper, "POLL_LOGS_SECONDS", 0.1)
+    monkeypatch.setattr(periodic, "POLL_LOGS_SECONDS", 0.1)
     settings.UAMP_GRACE_SECONDS = 0
     layer = get_channel_layer()
     layer.is_away = True
@@ -307,7 +315,7 @@ async def test_a_session_opens_while_the_layer_is_away_and_is_heard_when_it_is_b
         while group not in layer._groups:
             assert json.loads(await socket.receive_from())["type"] != "session.error"
     await socket.disconnect()
-    await runner.shutdown()
+    await lifespan.shutdown()
 
 
 async def test_a_socket_that_is_gone_does_not_keep_its_person_online(process: Process) -> None:
@@ -322,7 +330,7 @@ async def test_a_socket_that_is_gone_does_not_keep_its_person_online(process: Pr
     await socket.connect()
     await database.run(wait_until, lambda: any(f.presence_id for f in list(process.followers)))
     await database.run(Presence.objects.update, connected_at=seen, seen_at=seen)
-    await keeper.renew_presence(process)
+    await periodic.renew_presence(process)
     fresh = await database.run(
         lambda: list(Presence.objects.filter(seen_at__gt=seen).values_list("pk", flat=True))
     )
@@ -338,7 +346,7 @@ async def test_a_socket_that_closes_after_the_end_of_the_server_starts_nothing_a
     connected, _ = await socket.connect()
     assert connected
     assert len(process.followers) == 1
-    await runner.shutdown()
+    await lifespan.shutdown()
     await socket.disconnect()
     assert processes.known() is None
 
@@ -443,12 +451,12 @@ async def test_a_process_that_begins_without_its_layer_hears_the_others_later(
     }
     settings.CHANNEL_LAYERS = {"default": layer}
     channel_layers.backends.clear()
-    process = runner.current()
+    process = registry.current()
     await asyncio.sleep(0.2)
     names = {task.get_name() for task in asyncio.all_tasks()}
     assert "listen" in names
     assert process.runs == {}
-    await runner.shutdown()
+    await lifespan.shutdown()
     channel_layers.backends.clear()
 
 

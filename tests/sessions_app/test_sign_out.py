@@ -17,11 +17,12 @@ from django.utils import timezone
 from websockets.exceptions import ConnectionClosed
 
 from agents_app.demo import prepare_agents
-from sessions_app import handlers, runner
-from sessions_app.auth import of_user
+from sessions_app.access.auth import of_user
+from sessions_app.connection.client_connection import Peer
+from sessions_app.handlers import table
 from sessions_app.models import ApiKey
-from sessions_app.peer import Peer
-from sessions_app.runner import process as runner_process
+from sessions_app.process import registry
+from sessions_app.process import registry as runner_process
 from tests.client import EventStream, new_event, open_stream, output_text
 from tests.house import alice, bob, dial, web
 from tests.sessions_app.web_sign_in import WebSignIn
@@ -181,7 +182,7 @@ def test_what_is_ended_is_parted_from_and_the_rest_lives_on(
 
 
 async def test_a_connection_that_is_being_closed_takes_nothing(alice: Person) -> None:
-    process = runner.current()
+    process = registry.current()
     peer = Peer(
         principal=of_user(alice.user),
         transport="websocket",
@@ -190,7 +191,7 @@ async def test_a_connection_that_is_being_closed_takes_nothing(alice: Person) ->
         follow=lambda _: asyncio.sleep(0),
     )
     peer.dismiss(peer.principal)
-    await handlers.receive(peer, json.dumps(new_event("session.create", session={}, agent="echo")))
+    await table.receive(peer, json.dumps(new_event("session.create", session={}, agent="echo")))
     assert (peer.session_ids, peer.take_replies()) == ([], [])
     await process.stop()
     runner_process.forget()

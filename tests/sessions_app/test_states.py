@@ -23,7 +23,8 @@ from hypothesis.stateful import (
 )
 
 from chat_app.models import Presence
-from sessions_app import payment_requests, services, session_states, transitions
+from sessions_app import services, session_states, transitions
+from sessions_app.billing import requests
 from sessions_app.models import PaymentRequest, Response, Session, ToolCall
 from sessions_app.states import (
     PAYMENT_TRANSITIONS,
@@ -31,8 +32,8 @@ from sessions_app.states import (
     PaymentTrigger,
     ToolCallTrigger,
 )
-from sessions_app.turn_store import ORM, SQL, Bodies
-from sessions_app.turns import Fenced, Finished
+from sessions_app.store.group_commit import ORM, SQL, Bodies
+from sessions_app.store.records import Fenced, Finished
 from tests import factories
 from tests.client import wait_until
 from tests.sessions_app import turn_worlds as worlds
@@ -258,7 +259,7 @@ def test_a_process_that_lost_a_response_cannot_say_that_it_goes_on() -> None:
     Response.objects.update(status="failed", finished_at=timezone.now())
     with pytest.raises(transitions.TransitionRefused):
         services.continue_response(response.pk, fence=2)
-    assert payment_requests.decided([]) == []
+    assert requests.decided([]) == []
 
 
 # --- Sessions whose connection went ---

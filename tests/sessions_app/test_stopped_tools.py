@@ -15,7 +15,7 @@ from agents_app.tools import tool
 from payments_app import limits
 from sessions_app import database
 from sessions_app.models import PaymentRequest, Response, ToolCall
-from sessions_app.tool_work import claim_call
+from sessions_app.tools.worker import claim_call
 from tests.client import TERMINAL, wait_until
 from tests.house import quick_agent
 from tests.sessions_app.test_payment_recovery import (
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pytest_django import Settings
 
     from agents_app.selectors import AgentSpec
-    from sessions_app.runner import Process
+    from sessions_app.process.registry import Process
     from tests.client import UampClient
     from tests.house import Dial, Person
     from upp import LLMRequest

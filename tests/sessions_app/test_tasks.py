@@ -30,10 +30,11 @@ from agents_app.models import Agent
 from agents_app.tools import FoundMessage, ToolCancelled, ToolError, ToolOutcome
 from chat_app import contents, fanout
 from chat_app.models import Chat, ContentUse, Participant
-from sessions_app import calls, services
+from sessions_app import services
 from sessions_app.models import Response, Session, ToolCall
-from sessions_app.tasks import reap, ring, run_tool_call
-from sessions_app.tool_work import Claim, Work, claim_call, end_call
+from sessions_app.tools import calls
+from sessions_app.tools.tasks import reap, ring, run_tool_call
+from sessions_app.tools.worker import Claim, Work, claim_call, end_call
 from tests import factories
 from tests.agents_app.web_server import web_server
 from tests.sessions_app import long_tools

@@ -11,7 +11,7 @@ import pytest
 from django.utils import timezone
 from websockets.exceptions import InvalidStatus
 
-from sessions_app import tickets
+from sessions_app.access import tickets
 from sessions_app.models import ApiKey, Session, Ticket
 from tests.client import open_stream, output_text
 

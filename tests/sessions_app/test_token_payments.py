@@ -14,7 +14,7 @@ from payments_app import limits, token_ends, tokens
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.models import Hold
-from sessions_app import payers, paying
+from sessions_app.billing import payers, reservations
 from tests.client import TERMINAL, text_of, wait_until
 from tests.payments_app.purses import authorize
 from tests.sessions_app.test_payments import clean, earned, pay, priced, rich, types, usd, wallet
@@ -222,7 +222,7 @@ def test_a_limit_holds_within_a_group_of_turns(alice: Person) -> None:
         asker_id=alice.user.pk,
     )  # fmt: skip
     wanted = [
-        paying.Reservation(
+        reservations.Reservation(
             response_id=f"resp_{number}",
             purchase=purchase,
             amount=usd("0.25"),
@@ -231,7 +231,7 @@ def test_a_limit_holds_within_a_group_of_turns(alice: Person) -> None:
         for number in range(3)
     ]
     with transaction.atomic():
-        payments = paying.reserve_all(wanted)
+        payments = reservations.reserve_all(wanted)
     assert [pk for pk, payment in payments.items() if payment.first] == ["resp_0"]
     assert str(wallet(alice).held) == "0.25"
 
@@ -252,11 +252,11 @@ def test_no_more_than_what_was_reserved_is_taken(alice: Person) -> None:
     agent = priced("paid", per_answer="0.25")
     account = ledger.account_of_user(rich(alice).user.pk).id
     authorize(key="h", account_id=account, amount=usd("0.25"), response_id="resp_1")
-    charge = paying.Charge(
+    charge = reservations.Charge(
         response_id="resp_1", chat_id="", agent_id=agent.pk, amount=usd("3"), protocol="uamp"
     )
     with transaction.atomic():
-        assert paying.settle_all([charge]) == {"resp_1": usd("9.75")}
+        assert reservations.settle_all([charge]) == {"resp_1": usd("9.75")}
     assert (str(wallet(alice).available), earned(agent)) == ("9.75", "0.25")
     assert clean()
 

@@ -13,7 +13,7 @@ from django.conf import settings as django_settings
 from chat_app import contents
 from sessions_app import services
 from sessions_app.models import ToolCall
-from sessions_app.tasks import reap, run_tool_call
+from sessions_app.tools.tasks import reap, run_tool_call
 from tests.sessions_app import long_tools
 from tests.sessions_app.test_tasks import (
     ended,

@@ -10,7 +10,7 @@ import pytest
 from agents_app import scripts
 from agents_app.runtime import RunRequest, run_by_client
 from agents_app.selectors import get_spec
-from sessions_app.prices import Meter
+from sessions_app.billing.usage import Meter
 from tests.client import TERMINAL, Frame, UampClient
 from tests.sessions_app.test_payments import clean, earned, pay, priced, rich
 from uamp import ToolCallContent, ToolCallData, ToolDefinition, ToolResultContent, ToolResultData

@@ -16,7 +16,7 @@ from pytest_django import Settings
 from websockets.exceptions import InvalidStatus
 
 from sessions_app.models import ApiKey, Response, Session
-from sessions_app.views import line as lines
+from sessions_app.transports import http_exchange as lines
 from tests.client import (
     EventStream,
     Frame,

@@ -11,9 +11,9 @@ from django.db import DataError, IntegrityError, OperationalError
 
 from chat_app.models import Chat, ChatEvent, Message
 from chat_app.services import message_event
-from sessions_app import turn_sql, turn_writes
 from sessions_app.models import InboundEvent, PendingInput, Response, ToolCall
-from sessions_app.turn_store import (
+from sessions_app.store import orm, sql
+from sessions_app.store.group_commit import (
     ORM,
     QUEUE,
     SQL,
@@ -23,7 +23,7 @@ from sessions_app.turn_store import (
     StoreBusy,
     write_each,
 )
-from sessions_app.turns import Failed, Fenced, Finished, Refused, Repeated, Start, Started
+from sessions_app.store.records import Failed, Fenced, Finished, Refused, Repeated, Start, Started
 from tests import factories
 from tests.sessions_app import turn_worlds as worlds
 from tests.sessions_app.turn_worlds import finish, start
@@ -181,7 +181,7 @@ def test_a_turn_that_meets_a_defect_fails_alone(
         if turn is broken:
             raise RuntimeError("a defect of the code")
 
-    for module in (turn_sql, turn_writes):
+    for module in (sql, orm):
         monkeypatch.setattr(module, "use_inputs", defect)
     began, failed, also_began = write_each(bodies.start, [first, broken, last])
     assert (began, also_began) == (Started(1), Started(3))

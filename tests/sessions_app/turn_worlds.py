@@ -15,7 +15,7 @@ from agents_app.models import Agent
 from chat_app.models import Chat, ChatEvent, Content, ContentUse, Message, Participant
 from chat_app.services import NewEvent, NewMessage, message_event
 from sessions_app.models import InboundEvent, PendingInput, Response, Session, ToolCall
-from sessions_app.turns import Finish, NewResponse, Start
+from sessions_app.store.records import Finish, NewResponse, Start
 
 if TYPE_CHECKING:
     from django.db.models import Model

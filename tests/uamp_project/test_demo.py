@@ -14,8 +14,8 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from chat_app.models import Chat
-from sessions_app.auth import verify_token
-from sessions_app.keys import revoke_key
+from sessions_app.access.auth import verify_token
+from sessions_app.access.keys import revoke_key
 from sessions_app.models import ApiKey
 from uamp_project import demo
 

@@ -13,7 +13,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from sessions_app.auth import create_api_key
+from sessions_app.access.auth import create_api_key
 from sessions_app.models import ApiKey
 from tests import factories
 from tests.uamp_project.test_serve import ROOT, Serving, environment, manage

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from chat_app import contents, markdown
-from sessions_app.auth import create_api_key
+from sessions_app.access.auth import create_api_key
 from tests import factories
 
 if TYPE_CHECKING:

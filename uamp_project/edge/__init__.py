@@ -15,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from chat_app.problems import is_out_of_space
-from sessions_app import rates
+from sessions_app.access import rates
 from uamp_project.edge import refusals
 from uamp_project.edge.addresses import client_address
 from uamp_project.edge.bodies import RequestBody, body_limit, declared_length

@@ -6,14 +6,14 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from chat_app.problems import UNAVAILABLE_SECONDS, refusal
-from sessions_app.admission import rate_limited
-from sessions_app.views.line import problem
+from sessions_app.connection.rate_limit import rate_limited
+from sessions_app.transports.http_exchange import problem
 from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
     from django.http import HttpResponse
 
-    from sessions_app.rates import Quota
+    from sessions_app.access.rates import Quota
     from uamp_project.edge.transports import Message
 
 _PROTOCOL: Final = re.compile(r"/(?:agents/[^/]+/)?(?:events|uamp)(?:/stream)?/?")

@@ -74,7 +74,8 @@ class Command(BaseCommand):
 
     def _serve(self, host: str, port: int) -> None:
         # Importing it makes its event loop the process's; other commands have no use for that.
-        from sessions_app import rates, runner  # noqa: PLC0415 as above
+        from sessions_app import lifespan  # noqa: PLC0415 as above
+        from sessions_app.access import rates  # noqa: PLC0415 as above
         from uamp_project.asgi import application  # noqa: PLC0415 as above
         from uamp_project.edge import bodies  # noqa: PLC0415 as above
         from uamp_project.embedded.daphne_server import (  # noqa: PLC0415 as above
@@ -82,15 +83,15 @@ class Command(BaseCommand):
         )
 
         def ready(bound: int) -> None:
-            self._starting = asyncio.ensure_future(runner.startup())
+            self._starting = asyncio.ensure_future(lifespan.startup())
             self._greet(host, bound)
 
         server = BackpressureServer(
             application,
             host=host,
             port=port,
-            drain=runner.drain,
-            finish=runner.shutdown,
+            drain=lifespan.drain,
+            finish=lifespan.shutdown,
             ready=ready,
             body_bytes_max=bodies.largest_body(),
             refuse_body=bodies.refuse_body,

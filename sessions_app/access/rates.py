@@ -1,0 +1,299 @@
+"""How often one person, or one address of visitors, may ask for something, on every transport.
+
+One table of limits (KINDS) and one limiter serve the sockets, the HTTP transports and REST. The
+limiter is the sliding window counter of the `limits` library: in Redis where the server has one, so
+that all processes count together, otherwise in this process.
+
+The pace at which one socket is read is another matter (`pacing`): there nothing is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import math
+import time
+import weakref
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+import redis
+from django.conf import settings
+from limits import RateLimitItemPerDay, RateLimitItemPerMinute
+from limits.strategies import SlidingWindowCounterRateLimiter
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from sessions_app.access.rate_counters import CounterStorage, ReadWindow, SharedCounters
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, MutableMapping, Sequence
+
+logger = logging.getLogger(__name__)
+
+REDIS_SECONDS: Final = 0.5
+# The requests that are counted by one question to Redis.
+ASKED_AT_ONCE: Final = 64
+# After a failure of Redis this process counts alone for so long.
+ALONE_SECONDS: Final = 5.0
+IPV6_PREFIX: Final = 64
+# Where an ASGI scope carries the quota that its response tells of (`note`).
+SCOPE_KEY: Final = "uamp.quota"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of request: the settings with its limits, and the window that they are for."""
+
+    person: str
+    visitors: str
+    unit: str = "a minute"
+
+    @property
+    def seconds(self) -> int:
+        """The length of the window."""
+        return _WINDOWS[self.unit].GRANULARITY.seconds
+
+
+_Item: TypeAlias = RateLimitItemPerMinute | RateLimitItemPerDay
+_WINDOWS: Final[Mapping[str, type[_Item]]] = {
+    "a minute": RateLimitItemPerMinute,
+    "a day": RateLimitItemPerDay,
+}
+
+
+def _same(name: str) -> Kind:
+    return Kind(name, name)
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    # Every HTTP request and handshake of an address, before it is known who sends it.
+    "requests": _same("UAMP_REQUESTS_PER_MINUTE"),
+    "reads": _same("UAMP_READS_PER_MINUTE"),
+    "writes": _same("UAMP_WRITES_PER_MINUTE"),
+    "uploads": _same("UAMP_UPLOADS_PER_MINUTE"),
+    "renders": _same("UAMP_RENDERS_PER_MINUTE"),
+    # Passwords of an address, and of an account: each costs a large part of a second of a core.
+    "sign-ins": _same("UAMP_SIGN_INS_PER_MINUTE"),
+    "discovery": _same("UAMP_DISCOVERY_PER_MINUTE"),
+    "events": Kind("UAMP_HTTP_EVENTS_PER_MINUTE", "UAMP_ANONYMOUS_HTTP_EVENTS_PER_MINUTE"),
+    "sessions": Kind("UAMP_SESSIONS_PER_MINUTE", "UAMP_ANONYMOUS_SESSIONS_PER_MINUTE"),
+    "payments": Kind("UAMP_PAYMENTS_PER_MINUTE", "UAMP_ANONYMOUS_PAYMENTS_PER_MINUTE"),
+    "responses": Kind("UAMP_RESPONSES_PER_MINUTE", "UAMP_ANONYMOUS_RESPONSES_PER_MINUTE"),
+    # What is stored as text, in rows that are kept: each byte is a request.
+    "bytes of text": Kind("UAMP_TEXT_BYTES_PER_DAY", "UAMP_ANONYMOUS_TEXT_BYTES_PER_DAY", "a day"),
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Quota:
+    """What is left of a limit after one request; times are Unix seconds."""
+
+    kind: str
+    limit: int
+    remaining: int
+    reset_at: float
+    allowed: bool
+
+    @property
+    def retry_after(self) -> int:
+        """Seconds until the next request may pass, at least 1."""
+        return max(1, math.ceil(self.reset_at - time.time()))
+
+    def headers(self) -> list[tuple[str, str]]:
+        """Return the headers that clients know: draft-ietf-httpapi-ratelimit-headers-06 (reset in
+        seconds), and the older X- names, whose reset is a Unix time.
+        """  # noqa: D205 one sentence
+        left = str(max(0, math.ceil(self.reset_at - time.time())))
+        return [
+            ("RateLimit-Policy", f"{self.limit};w={KINDS[self.kind].seconds}"),
+            ("RateLimit-Limit", str(self.limit)),
+            ("RateLimit-Remaining", str(self.remaining)),
+            ("RateLimit-Reset", left),
+            ("X-RateLimit-Limit", str(self.limit)),
+            ("X-RateLimit-Remaining", str(self.remaining)),
+            ("X-RateLimit-Reset", str(math.ceil(self.reset_at))),
+        ]
+
+
+def person(user_id: object) -> str:
+    """Return the name under which a person is counted."""
+    return f"user:{user_id}"
+
+
+def visitors(address: str) -> str:
+    """Return the name under which the visitors of an address are counted.
+
+    A network of IPv6 (a /64) is one address: whoever has it can use any of its 2^64 addresses.
+    """
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return f"address:{address}"
+    if isinstance(parsed, ipaddress.IPv6Address):
+        if parsed.ipv4_mapped is not None:
+            return f"address:{parsed.ipv4_mapped}"
+        network = ipaddress.ip_network((parsed, IPV6_PREFIX), strict=False)
+        return f"address:{network.network_address}"
+    return f"address:{parsed}"
+
+
+def note(scope: MutableMapping[str, Any], quota: Quota) -> None:
+    """Let the response of an ASGI scope tell of a quota; the one with the least left is told."""
+    known: Quota | None = scope.get(SCOPE_KEY)
+    if known is None or not quota.allowed or quota.remaining < known.remaining:
+        scope[SCOPE_KEY] = quota
+
+
+class _Asked(NamedTuple):
+    kind: str
+    name: str
+    cost: int
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """The requests on one event loop that Redis has not counted yet."""
+
+    requests: list[tuple[_Asked, asyncio.Future[Quota]]] = field(default_factory=list)
+    counting: asyncio.Task[None] | None = None
+
+
+class RateLimiter:
+    """The limits of KINDS, counted in Redis if `redis_url` names one, else in this process.
+
+    While Redis fails, this process counts alone: no request fails with it, none is free of limits.
+    """
+
+    def __init__(self, redis_url: str = "", *, prefix: str = "uamp") -> None:
+        self.counters = CounterStorage()
+        self._alone = SlidingWindowCounterRateLimiter(self.counters)
+        self._shared: SharedCounters | None = None
+        self._alone_until = 0.0
+        self._waiting: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Waiting] = (
+            weakref.WeakKeyDictionary()
+        )
+        if redis_url:
+            pool = redis.ConnectionPool.from_url(
+                redis_url,
+                socket_timeout=REDIS_SECONDS,
+                socket_connect_timeout=REDIS_SECONDS,
+                retry=Retry(NoBackoff(), 0),
+            )
+            self._shared = SharedCounters(
+                redis_url, connection_pool=pool, key_prefix=f"{prefix}.rates"
+            )
+
+    def hit(self, kind: str, name: str, *, cost: int = 1) -> Quota:
+        """Count `cost` requests of a kind for a name of `person` or `visitors`.
+
+        May wait for Redis, at most REDIS_SECONDS: not on an event loop.
+        """
+        return self._count([_Asked(kind, name, cost)])[0]
+
+    async def take(self, kind: str, name: str, *, cost: int = 1) -> Quota:
+        """Do as `hit`, without holding up the event loop."""
+        if self._shared is None or time.monotonic() < self._alone_until:
+            return _hit(self._alone, _Asked(kind, name, cost))
+        # What comes while Redis is asked is counted by the next question, all of it.
+        loop = asyncio.get_running_loop()
+        waiting = self._waiting.setdefault(loop, _Waiting())
+        told: asyncio.Future[Quota] = loop.create_future()
+        waiting.requests.append((_Asked(kind, name, cost), told))
+        if waiting.counting is None:
+            waiting.counting = loop.create_task(self._count_waiting(waiting), name="rates")
+        return await told
+
+    async def _count_waiting(self, waiting: _Waiting) -> None:
+        try:
+            while waiting.requests:
+                batch = waiting.requests[:ASKED_AT_ONCE]
+                del waiting.requests[:ASKED_AT_ONCE]
+                try:
+                    quotas = await asyncio.to_thread(self._count, [asked for asked, _ in batch])
+                except Exception as error:  # noqa: BLE001 it is raised where the requests are made
+                    for _, told in batch:
+                        if not told.done():
+                            told.set_exception(error)
+                    continue
+                for (_, told), quota in zip(batch, quotas, strict=True):
+                    if not told.done():
+                        told.set_result(quota)
+        finally:
+            waiting.counting = None
+
+    def _count(self, asked: Sequence[_Asked]) -> list[Quota]:
+        """Count requests in order, in Redis if it answers."""
+        if self._shared is not None and time.monotonic() >= self._alone_until:
+            try:
+                return _hit_shared(self._shared, asked)
+            except redis.RedisError:
+                self._alone_until = time.monotonic() + ALONE_SECONDS
+                logger.warning("Redis does not count; this process counts alone", exc_info=True)
+        return [_hit(self._alone, one) for one in asked]
+
+
+def _hit(limiter: SlidingWindowCounterRateLimiter, asked: _Asked) -> Quota:
+    item = _item(_limit(asked), KINDS[asked.kind].unit)
+    allowed = limiter.hit(item, asked.kind, asked.name, cost=asked.cost)
+    return _quota(limiter, asked, item, allowed=allowed)
+
+
+def _hit_shared(counters: SharedCounters, asked: Sequence[_Asked]) -> list[Quota]:
+    items = [_item(_limit(one), KINDS[one.kind].unit) for one in asked]
+    answers = counters.acquire_all(
+        [
+            (item.key_for(one.kind, one.name), item.amount, item.get_expiry(), one.cost)
+            for one, item in zip(asked, items, strict=True)
+        ]
+    )
+    told = ReadWindow()
+    limiter = SlidingWindowCounterRateLimiter(told)
+    quotas = []
+    for one, item, (allowed, window) in zip(asked, items, answers, strict=True):
+        told.window = window
+        quotas.append(_quota(limiter, one, item, allowed=allowed))
+    return quotas
+
+
+def _limit(asked: _Asked) -> int:
+    limits = KINDS[asked.kind]
+    is_person = asked.name.startswith("user:")
+    return int(getattr(settings, limits.person if is_person else limits.visitors))
+
+
+def _quota(
+    limiter: SlidingWindowCounterRateLimiter,
+    asked: _Asked,
+    item: _Item,
+    *,
+    allowed: bool,
+) -> Quota:
+    reset_at, remaining = limiter.get_window_stats(item, asked.kind, asked.name)
+    if item.amount == 0:
+        reset_at = time.time() + item.get_expiry()
+    return Quota(
+        kind=asked.kind,
+        limit=item.amount,
+        remaining=remaining,
+        reset_at=reset_at,
+        allowed=allowed,
+    )
+
+
+@lru_cache(maxsize=64)
+def _item(amount: int, unit: str) -> _Item:
+    return _WINDOWS[unit](amount, namespace="")
+
+
+@lru_cache(maxsize=1)
+def limiter() -> RateLimiter:
+    """Return the limiter of this process."""
+    return RateLimiter(settings.REDIS_URL, prefix=settings.REDIS_PREFIX)
+
+
+def forget() -> None:
+    """Forget what was counted in this process (between tests)."""
+    limiter().counters.reset()

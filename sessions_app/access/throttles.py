@@ -1,0 +1,40 @@
+"""The rate limits of `rates` where Django's views ask for them: REST, and discovery."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rest_framework.permissions import SAFE_METHODS
+from rest_framework.throttling import BaseThrottle
+
+from sessions_app.access import rates
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+    from rest_framework.request import Request
+    from rest_framework.views import APIView
+
+
+def count(request: HttpRequest, kind: str, user_id: int | None) -> rates.Quota:
+    """Count a request of a person, or of a visitor (None); its response tells what is left."""
+    address = str(request.META.get("REMOTE_ADDR", ""))
+    name = rates.visitors(address) if user_id is None else rates.person(user_id)
+    quota = rates.limiter().hit(kind, name)
+    if (scope := getattr(request, "scope", None)) is not None:
+        rates.note(scope, quota)
+    return quota
+
+
+class RateThrottle(BaseThrottle):
+    """Counts a REST request as the view's `throttle_scope`, a read or a write."""
+
+    def allow_request(self, request: Request, view: APIView) -> bool:
+        """Return whether the request may go on; `wait` then says when."""
+        usual = "reads" if request.method in SAFE_METHODS else "writes"
+        kind = getattr(view, "throttle_scope", None) or usual
+        self._quota = count(request._request, kind, request.user.pk)  # noqa: SLF001 the public request has no scope
+        return self._quota.allowed
+
+    def wait(self) -> float:
+        """Return the seconds until the next request may pass."""
+        return float(self._quota.retry_after)

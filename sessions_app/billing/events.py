@@ -1,0 +1,91 @@
+"""What who pays for an answer is told (UAMP §3.3, §7.2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+
+from payments_app.money import Money
+from sessions_app.billing import reservations
+from uamp import PaymentErrorCode
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sessions_app.models import PaymentRequest
+
+LOW_BALANCE: Final = 5
+"""Fewer answers than this that the balance lasts for are worth a warning."""
+
+
+def required(row: PaymentRequest, agent: str) -> ev.PaymentRequired:
+    """Return the event that asks for a payment (UAMP §7.2)."""
+    schemes = [ev.PaymentScheme(scheme="token", network=reservations.NETWORK)]
+    if row.payer_id is not None:
+        schemes.append(ev.PaymentScheme(scheme="balance", network=reservations.NETWORK))
+    extra = {"action": row.action} if row.action else None
+    return ev.PaymentRequired(
+        response_id=row.response_id,
+        requirements=ev.PaymentRequirements(
+            amount=str(Money(row.amount, row.asset)),
+            currency=row.asset,
+            schemes=tuple(schemes),
+            expires_at=int(row.deadline.timestamp()),
+            reason=row.reason,
+            ap2=settings.UAMP_AP2 or None,
+            extra={**(extra or {}), "agent": agent},
+        ),
+        extra=extra,
+    )
+
+
+def revoked(response_id: str, agent: str, amount: Money) -> ev.PaymentError:
+    """Return the event that says why somebody is asked who had allowed it (UAMP §7.2)."""
+    return ev.PaymentError(
+        code=PaymentErrorCode.MANDATE_REVOKED,
+        message=f"{agent} may no longer take money without asking. Pay, and the answer goes on.",
+        balance_required=str(amount),
+        can_retry=True,
+        response_id=response_id,
+    )
+
+
+def withdrawn(response_id: str) -> ev.PaymentError:
+    """Return the event that says that nothing is due any more (UAMP §7.2)."""
+    return ev.PaymentError(
+        code=PaymentErrorCode.PAYMENT_FAILED,
+        message="The work has ended. Nothing is due any more.",
+        can_retry=False,
+        response_id=response_id,
+    )
+
+
+def accepted(response_id: str, payment_id: str, balance: Money | None) -> ev.PaymentAccepted:
+    """Return the event that says that a payment stands (UAMP §7.2)."""
+    return ev.PaymentAccepted(
+        payment_id=payment_id,
+        response_id=response_id,
+        balance_remaining=None if balance is None else str(balance),
+    )
+
+
+def balance_event(
+    response_id: str, balance: Money, cost: Money, *, ends_at: datetime | None = None
+) -> ev.PaymentBalance:
+    """Return what is left after an answer, in both shapes (UAMP §7.2, transports).
+
+    `ends_at` is when the token that paid does.
+    """
+    lasts = balance.amount // cost.amount if cost.amount > 0 else None
+    return ev.PaymentBalance(
+        balance=str(balance),
+        currency=balance.asset,
+        low_balance_warning=lasts is not None and lasts < LOW_BALANCE,
+        estimated_remaining=lasts,
+        expires_at=None if ends_at is None else int(ends_at.timestamp()),
+        balance_remaining=str(balance),
+        threshold=str(cost * LOW_BALANCE),
+        response_id=response_id,
+    )

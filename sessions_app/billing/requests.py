@@ -1,0 +1,254 @@
+"""Payments that a response waits for: asked of a person, and taken once (UAMP §5.15, §7.2).
+
+A wait is a row with a deadline, and what is not due, late or too little moves nothing.
+Everything here is synchronous.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from agents_app import selectors as agents
+from payments_app import selectors as ledger_rows
+from payments_app import services as ledger
+from payments_app import tokens
+from payments_app.money import InvalidAmount, Money
+from sessions_app.billing.payers import Source, of_token
+from sessions_app.billing.reservations import REFUSALS, held_for, lock_running, reserve
+from sessions_app.models import PaymentRequest, Response
+from sessions_app.states import PaymentTrigger
+from sessions_app.tools.calls import root_chat
+from sessions_app.transitions import move, move_row
+from uamp import PaymentErrorCode, ResponseTrigger
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agents_app.selectors import AgentSpec
+    from payments_app.services import HoldOutcome
+    from sessions_app.selectors import OpenSession
+
+
+class OfferTooLow(Exception):
+    """A payment names less than what is asked for; `available` is what its account has."""
+
+    def __init__(self, offered: Money, wanted: Money, available: Money) -> None:
+        super().__init__(
+            f"You offered {offered} {offered.asset}; {wanted} {wanted.asset} are asked for."
+            " Submit at least that."
+        )
+        self.available = available
+
+
+class PaymentRefused(Exception):
+    """A payment was not taken; `event` says why (UAMP §7.2). Nothing moved."""
+
+    def __init__(self, event: ev.PaymentError) -> None:
+        super().__init__(event.message)
+        self.event = event
+
+
+def so_far(response_id: str, asset: str) -> tuple[Money, list[PaymentRequest]]:
+    """Return what is held for a response, and what was asked to be paid for it, in order."""
+    asked = PaymentRequest.objects.filter(response_id=response_id).order_by("number")
+    return held_for(response_id, asset), list(asked)
+
+
+def ask(
+    response_id: str, *, fence: int, number: int, amount: Money, payer_id: int | None, action: str
+) -> PaymentRequest | None:
+    """Write that a response waits to be paid; None when it is no longer this runner's.
+
+    The same number again is the same request, as it is now. Raises InvalidAmount for a demand of
+    nothing or less.
+    """
+    if amount.amount <= 0:
+        raise InvalidAmount("A payment is of more than nothing.")
+    with transaction.atomic():
+        mine = Response.objects.filter(pk=response_id, fence=fence)
+        if not move(mine, ResponseTrigger.WAIT):
+            return None
+        row, _ = PaymentRequest.objects.get_or_create(
+            response_id=response_id,
+            number=number,
+            defaults={
+                "payer_id": payer_id,
+                "asked_in": root_chat(response_id),
+                "amount": amount.amount,
+                "asset": amount.asset,
+                "reason": "tool_usage" if action == "tool" else "llm_usage",
+                "action": "topup" if action else "",
+                "deadline": timezone.now() + timedelta(seconds=settings.UAMP_PAYMENT_SECONDS),
+            },
+        )
+    return row
+
+
+def submit(session: OpenSession, event: ev.PaymentSubmit) -> tuple[PaymentRequest, HoldOutcome]:
+    """Take a payment for a response that waits for one (UAMP §5.15), and reserve what it needs.
+
+    Raises PaymentRefused; then nothing moved, and the response goes on waiting. LookupError when
+    nothing waits for this payer: what came late or twice is not charged.
+    """
+    payment = event.payment
+    with transaction.atomic():
+        row = _waiting_for(session, event.response_id)
+        if not lock_running(row.response_id):
+            # It was stopped, and settled, while this payment came.
+            raise LookupError("no payment is waited for")
+        spec = agents.get_spec(row.response.agent_id)
+        amount = Money(row.amount, row.asset)
+        try:
+            source = _offered(session, payment, spec)
+            _check_offer(payment, amount, source)
+            hold = reserve(
+                source,
+                key=f"pay:{row.pk}",
+                amount=amount,
+                response_id=row.response_id,
+                agent_id=spec.id,
+                held=None,
+            )
+        except (*REFUSALS, OfferTooLow) as error:
+            raise PaymentRefused(error_event(error, amount, row.response_id)) from error
+        move_row(row, PaymentTrigger.PAY)
+        row.decided_at = timezone.now()
+        row.hold_id, row.account_id, row.token_id = hold.hold_id, source.account_id, source.token_id
+        row.save()
+    return row, hold
+
+
+def _waiting_for(session: OpenSession, response_id: str | None) -> PaymentRequest:
+    rows = PaymentRequest.objects.select_for_update(of=("self",)).filter(
+        asked_in=session.chat_id,
+        status=PaymentRequest.Status.WAITING,
+        decided_at__isnull=True,
+        response__finished_at__isnull=True,
+        deadline__gt=timezone.now(),
+    )
+    if response_id is not None:
+        rows = rows.filter(response_id=response_id)
+    for row in rows.select_related("response__session").order_by("id"):
+        asker = row.response.session
+        is_mine = (
+            row.payer_id == session.principal.user_id
+            if row.payer_id is not None
+            else asker is not None and asker.principal == session.principal.key
+        )
+        if is_mine:
+            return row
+    raise LookupError("no payment is waited for")
+
+
+def _check_offer(payment: ev.Payment, amount: Money, source: Source) -> None:
+    if payment.amount is None:
+        return
+    offered = Money.parse(payment.amount, amount.asset)
+    if offered < amount:
+        balance = ledger_rows.balance(source.account_id)
+        raise OfferTooLow(offered, amount, balance.available)
+
+
+def _offered(session: OpenSession, payment: ev.Payment, spec: AgentSpec) -> Source:
+    """Return the account that a payment offers; raises TokenRefused."""
+    if payment.scheme == "balance" and session.principal.user_id is not None:
+        account = ledger.account_of_user(session.principal.user_id, spec.pricing.currency)
+        return Source(account_id=account.id, user_id=session.principal.user_id)
+    if payment.scheme == "token":
+        if not payment.token:
+            raise tokens.TokenRefused("payment_failed", "Name the payment token in `token`.")
+        return of_token(tokens.resolve(payment.token, agent=spec.name))
+    raise tokens.TokenRefused(
+        "payment_failed", f"Pay with the scheme token or balance, not {payment.scheme[:40]!r}."
+    )
+
+
+def error_event(error: Exception, amount: Money, response_id: str) -> ev.PaymentError:
+    """Return what a payer is told of a refusal (UAMP §7.2)."""
+    required = str(amount)
+    match error:
+        case ledger.InsufficientFunds(available=available):
+            return ev.PaymentError(
+                code=PaymentErrorCode.INSUFFICIENT_BALANCE,
+                message=f"{required} {amount.asset} are needed, {available} are there. Top up.",
+                balance_required=required,
+                balance_current=str(available),
+                can_retry=True,
+                response_id=response_id,
+            )
+        case OfferTooLow(available=available):
+            return ev.PaymentError(
+                code=PaymentErrorCode.PAYMENT_FAILED,
+                message=str(error),
+                balance_required=required,
+                balance_current=str(available),
+                can_retry=True,
+                response_id=response_id,
+            )
+        case tokens.TokenRefused(code=code):
+            return ev.PaymentError(
+                code=code, message=str(error), can_retry=True, response_id=response_id
+            )
+        case ledger.LimitReached():
+            return ev.PaymentError(
+                code=PaymentErrorCode.RATE_LIMITED,
+                message=str(error),
+                can_retry=False,
+                response_id=response_id,
+            )
+    return ev.PaymentError(
+        code=PaymentErrorCode.PAYMENT_FAILED,
+        message=str(error) if isinstance(error, InvalidAmount) else "The payment failed.",
+        can_retry=True,
+        response_id=response_id,
+    )
+
+
+def waiting_payments(session: OpenSession) -> list[PaymentRequest]:
+    """Return the payments that a session's person, or its visitor, is asked for in its chat."""
+    rows = PaymentRequest.objects.filter(
+        asked_in=session.chat_id,
+        status=PaymentRequest.Status.WAITING,
+        decided_at__isnull=True,
+        response__finished_at__isnull=True,
+    ).select_related("response__agent", "response__session")
+    return [
+        row
+        for row in rows.order_by("id")
+        if (
+            row.payer_id == session.principal.user_id
+            if row.payer_id is not None
+            else row.response.session is not None
+            and row.response.session.principal == session.principal.key
+        )
+    ]
+
+
+def decided(pks: Sequence[int]) -> list[PaymentRequest]:
+    """Return which of these requests wait no longer."""
+    return list(
+        PaymentRequest.objects.filter(pk__in=pks).exclude(status=PaymentRequest.Status.WAITING)
+    )
+
+
+def expire() -> list[PaymentRequest]:
+    """End the requests whose time is over, and those of responses that have ended."""
+    now = timezone.now()
+    waiting = PaymentRequest.objects.filter(
+        status=PaymentRequest.Status.WAITING, decided_at__isnull=True
+    )
+    found = list(
+        waiting.order_by("deadline").values_list("pk", "deadline", "response__finished_at")
+    )
+    ended = [pk for pk, _, finished_at in found if finished_at is not None]
+    move(waiting.filter(pk__in=ended), PaymentTrigger.WITHDRAW, decided_at=now)
+    due = [pk for pk, deadline, finished_at in found if finished_at is None and deadline < now]
+    late = list(waiting.filter(pk__in=due))
+    move(waiting.filter(pk__in=due), PaymentTrigger.EXPIRE, decided_at=now)
+    return late

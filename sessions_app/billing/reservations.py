@@ -1,0 +1,300 @@
+"""How an answer is paid: reserved before the model is called, settled with its end.
+
+Money moves in the ledger only, under keys made of the response's id, so that no retry
+moves it twice. A payment that waits for a person is a row (UAMP §7.2). Everything here is
+synchronous and joins the caller's transaction.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.db import transaction
+
+from payments_app import limits, tokens
+from payments_app import selectors as ledger_rows
+from payments_app import services as ledger
+from payments_app.money import AssetMismatch, InvalidAmount, Money
+from sessions_app.billing.payers import Payment, account_ids, standing, who_pays
+from sessions_app.models import Response
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from payments_app.services import HoldOutcome
+    from sessions_app.billing.payers import Purchase, Purse, Source
+
+logger = logging.getLogger(__name__)
+
+NETWORK: Final = "uamp"
+"""The network of this server's own tokens and balances."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """What a response needs before its model is called.
+
+    `source` is what its transport had it paid with; else what pays is found when it is reserved.
+    The amount is nothing where only the agent's tools have a price. Raises InvalidAmount for less.
+    """
+
+    response_id: str
+    purchase: Purchase
+    amount: Money
+    source: Source | None = None
+
+    def __post_init__(self) -> None:
+        if self.amount.amount < 0:
+            raise InvalidAmount("Less than nothing cannot be reserved.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """What a response that ends has to pay; nothing gives all of its reservation back."""
+
+    response_id: str
+    chat_id: str
+    agent_id: str
+    amount: Money
+    protocol: str
+
+    def __post_init__(self) -> None:
+        if self.amount.amount < 0:
+            raise InvalidAmount("An answer does not cost less than nothing.")
+
+
+class BeyondApproval(Exception):
+    """An answer would cost more than its payer allowed without being asked."""
+
+
+class AnswerEnded(Exception):
+    """The answer has ended and is settled: what was reserved for it now would not be given back."""
+
+
+class MandateRevoked(Exception):
+    """The payer took back what they had allowed beforehand: they are asked from now on."""
+
+
+REFUSALS: Final = (
+    AnswerEnded,
+    BeyondApproval,
+    ledger.LedgerError,
+    tokens.TokenRefused,
+    InvalidAmount,
+    AssetMismatch,
+)
+
+
+# --- Reserve ---
+
+
+def reserve(
+    source: Source, *, key: str, amount: Money, response_id: str, agent_id: str, held: Money | None
+) -> HoldOutcome:
+    """Reserve an amount for a response, within what its payer allowed; raises one of REFUSALS.
+
+    `held` is what is reserved for it already, where that is known.
+    """
+    with transaction.atomic():
+        if source.up_to is not None:
+            before = held_for(response_id, amount.asset) if held is None else held
+            if before + amount > source.up_to:
+                raise BeyondApproval(f"{before + amount} would be held, {source.up_to} allowed")
+        return ledger.authorize(
+            _authorization(
+                source, key=key, amount=amount, response_id=response_id, agent_id=agent_id
+            )
+        )
+
+
+def lock_running(response_id: str) -> bool:
+    """Lock a response that has not ended; its end, which settles, waits for this transaction."""
+    running = Response.objects.select_for_update().filter(pk=response_id, finished_at__isnull=True)
+    return running.values_list("pk", flat=True).first() is not None
+
+
+@transaction.atomic
+def reserve_more(
+    payment: Payment, *, key: str, amount: Money, response_id: str, agent_id: str, held: Money
+) -> tuple[Payment, HoldOutcome]:
+    """Reserve more for a running answer, and return what pays for it now.
+
+    Who pays, and what they allowed for an answer, is read anew: the payer may have left the chat or
+    changed their mind since. A run that is stopped while this waits for the database ends, and
+    settles, before it. Raises one of REFUSALS, and MandateRevoked.
+    """
+    if not lock_running(response_id):
+        raise AnswerEnded(response_id)
+    before, now = payment.source, standing(payment)
+    if now.source is None:
+        if before is not None and before.up_to is not None and now.payer_id == payment.payer_id:
+            raise MandateRevoked(response_id)
+        raise BeyondApproval(f"{amount} would be held, nothing is allowed any more")
+    hold = reserve(
+        now.source, key=key, amount=amount, response_id=response_id, agent_id=agent_id, held=held
+    )
+    return now, hold
+
+
+def held_for(response_id: str, asset: str) -> Money:
+    """Return what is reserved for a response and not yet taken."""
+    total = Money.zero(asset)
+    for hold in ledger_rows.holds_of_response(response_id):
+        if hold.state == "active":
+            total += hold.amount - hold.captured
+    return total
+
+
+def payment_now(wanted: Reservation) -> Payment:
+    """Return who pays for an answer as things are now; no source where it has or allows too little.
+
+    Nothing is reserved: it is for transports that cannot ask later.
+    """
+    payment = who_pays([wanted.purchase])[wanted.purchase]
+    source = payment.source
+    if source is None or _could_pay(source, wanted):
+        return payment
+    return replace(payment, source=None)
+
+
+def _could_pay(source: Source, wanted: Reservation) -> bool:
+    if not _allowed(wanted, source):
+        return False
+    limited = source.has_limits or source.purpose == limits.SPONSOR
+    if source.user_id is not None and limited:
+        try:
+            with transaction.atomic():
+                limits.check(
+                    source.user_id,
+                    wanted.purchase.agent_id,
+                    wanted.amount,
+                    account_id=source.account_id,
+                    purpose=source.purpose,
+                )
+        except ledger.LimitReached:
+            return False
+    return ledger_rows.balance(source.account_id).available >= wanted.amount
+
+
+def reserve_all(wanted: Sequence[Reservation]) -> dict[str, Payment]:
+    """Reserve for the responses of many turns; returns by response what is known of its payment.
+
+    Who is refused has nothing reserved, and is asked later. Called with every chat of the
+    transaction locked; accounts follow in one order.
+    """
+    found = who_pays(one.purchase for one in wanted if one.source is None)
+    payments = {
+        one.response_id: found[one.purchase]
+        if one.source is None
+        else Payment(source=one.source, payer_id=one.purchase.asker_id, purchase=one.purchase)
+        for one in wanted
+    }
+    asked = [
+        _first(one, source)
+        for one in wanted
+        if one.amount
+        and (source := payments[one.response_id].source) is not None
+        and _allowed(one, source)
+    ]
+    paid = {}
+    for question, answer in zip(asked, ledger.authorize_many(asked), strict=True):
+        if isinstance(answer, ledger.HoldOutcome):
+            paid[question.response_id] = answer
+        else:
+            _refused(question.response_id, answer)
+    return {
+        response_id: replace(payment, first=paid.get(response_id))
+        for response_id, payment in payments.items()
+    }
+
+
+def _first(one: Reservation, source: Source) -> ledger.Authorization:
+    return _authorization(
+        source,
+        key=f"hold:{one.response_id}:0",
+        amount=one.amount,
+        response_id=one.response_id,
+        agent_id=one.purchase.agent_id,
+    )
+
+
+def _authorization(
+    source: Source, *, key: str, amount: Money, response_id: str, agent_id: str
+) -> ledger.Authorization:
+    return ledger.Authorization(
+        key=key,
+        account_id=source.account_id,
+        amount=amount,
+        purpose=source.purpose,
+        response_id=response_id,
+        agent_id=agent_id,
+        expires_in=settings.UAMP_HOLD_SECONDS,
+        limits_of=source.user_id if source.has_limits else None,
+    )
+
+
+def _allowed(one: Reservation, source: Source) -> bool:
+    if source.up_to is None or one.amount <= source.up_to:
+        return True
+    error = BeyondApproval(f"{one.amount} would be held, {source.up_to} allowed")
+    _refused(one.response_id, error)
+    return False
+
+
+def _refused(response_id: str, error: Exception) -> None:
+    logger.info("the payer of %s is asked: %s", response_id, error)
+
+
+# --- Settle ---
+
+
+def settle_all(charges: Sequence[Charge]) -> dict[str, Money]:
+    """Take what responses used of what is reserved for them, and give the rest back.
+
+    Returns what the payer of each has left, by response. What goes beyond a reservation is not
+    taken: an answer stops before that.
+    """
+    left = {}
+    earners = account_ids(("agent", one.agent_id, one.amount.asset) for one in charges)
+    asked = [_capture(one, one.amount, earners) for one in charges]
+    for charge, answer in zip(charges, ledger.capture_many(asked), strict=True):
+        outcome = answer
+        if isinstance(outcome, ledger.OverCapture):
+            logger.warning("%s used %s, held: %s", charge.response_id, charge.amount, outcome.left)
+            outcome = ledger.capture_many([_capture(charge, outcome.left, earners)])[0]
+        if isinstance(outcome, ledger.CaptureOutcome):
+            left[charge.response_id] = outcome.available
+        elif not isinstance(outcome, ledger.HoldNotActive | ledger.UnknownHold):
+            raise outcome
+        elif charge.amount:
+            logger.error("%s of %s stays unpaid: %s", charge.amount, charge.response_id, outcome)
+    return left
+
+
+def _capture(charge: Charge, amount: Money, earners: Mapping[Purse, int]) -> ledger.Capture:
+    fee = amount.share(settings.UAMP_FEE_BASIS_POINTS, 10_000)
+    earned = amount - fee
+    splits = []
+    if earned:
+        splits.append(ledger.Split(earners["agent", charge.agent_id, amount.asset], earned))
+    if fee:
+        splits.append(ledger.Split(None, fee))
+    return ledger.Capture(
+        key=f"settle:{charge.response_id}",
+        response_id=charge.response_id,
+        amount=amount,
+        splits=splits,
+        kind="answer",
+        release=True,
+        about=ledger.About(
+            chat_id=charge.chat_id, agent_id=charge.agent_id, protocol=charge.protocol
+        ),
+    )
+
+
+def payer_balance(response_id: str) -> Money | None:
+    """Return what the account that paid for a response has left; None when nothing was held."""
+    return ledger_rows.balance_behind(response_id)

@@ -1,0 +1,142 @@
+"""The payment of a trial in the admin: from the account of the operator who tries an agent.
+
+A trial is an answer like any other: nothing is done that is not reserved before. No person can be
+asked while it runs, so it ends where the operator's money or limits do.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+
+from agents_app.runtime import AgentError
+from payments_app import services as ledger
+from payments_app.money import InvalidAmount, Money
+from sessions_app import database
+from sessions_app.billing import reservations
+from sessions_app.billing.payers import Source
+from sessions_app.billing.usage import CAUSES, Cause, Meter, of_failed, of_stopped, reservation
+from sessions_app.billing.weights import step_usage
+from uamp import ErrorCode
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from agents_app.runtime import RunRequest
+    from agents_app.selectors import AgentSpec
+    from sessions_app.billing.usage import Bill
+    from uamp import ToolCallData
+
+
+class TrialPayment:
+    """Reserves and settles what one trial costs (agents_app.trial.Payment)."""
+
+    def __init__(self, user_id: int, spec: AgentSpec, request: RunRequest) -> None:
+        self._id = f"trial_{uuid.uuid4().hex}"
+        self._user_id = user_id
+        self._spec = spec
+        self._step = step_usage(spec, request)
+        self._meter = Meter(spec, first_input=self._step.input_tokens or 0)
+        self._held = Money.zero(spec.pricing.currency)
+        self._covered = 0
+        self._holds = 0
+        self._begun: Counter[str] = Counter()
+
+    async def open(self) -> None:
+        """Reserve the first step; raises AgentError."""
+        await self._need(reservation(self._spec, self._step))
+
+    async def admit_step(self) -> None:
+        """Reserve another step; raises AgentError."""
+        await self._need(self._bill(more=True).total)
+
+    async def admit_tool(self, call: ToolCallData) -> None:
+        """Reserve what was used, and the price of a tool; raises AgentError."""
+        if self._meter.has_price(call.name):
+            self._begun[call.name] += 1
+        await self._need(self._bill().total)
+        self._meter.began(call.id)
+
+    async def wrote(self, text: str) -> None:
+        """Reserve what the model writes into its calls; raises AgentError."""
+        self._meter.wrote(text)
+        await self._need(self._bill().total)
+
+    def inference_sent(self) -> None:
+        """Count the input of an inference that is sent now."""
+        self._meter.sent()
+
+    async def saw(self, event: ev.Event) -> None:
+        """Reserve what an event says and costs, before it is shown; raises AgentError."""
+        match event:
+            case ev.ResponseDelta(delta=ev.Delta(text=str() as text)):
+                self._meter.wrote(text)
+        self._meter.add(event)
+        if self._meter.written > self._covered or isinstance(event, ev.UsageDelta):
+            await self._need(self._bill().total)
+            self._covered = self._meter.written
+
+    async def close(self, code: str | None) -> Money:
+        """Take what was used and give the rest back; return what was taken.
+
+        `code` is the error with which the trial ended.
+        """
+        try:
+            bill = self._due(code)
+            amount = bill.total
+        except InvalidAmount:
+            amount = self._held
+        charge = reservations.Charge(
+            response_id=self._id,
+            chat_id="",
+            agent_id=self._spec.id,
+            amount=min(amount, self._held),
+            protocol="trial",
+        )
+        if self._held:
+            await database.run(reservations.settle_all, [charge])
+        return charge.amount
+
+    def _due(self, code: str | None) -> Bill:
+        if code is None:
+            return self._bill(tools=Counter())
+        # The time of a trial is the operator's.
+        is_stopped = code == ErrorCode.TIMEOUT or CAUSES.get(code) is Cause.ASKER
+        if is_stopped:
+            self._meter.count_begun({})
+        else:
+            self._meter.unsent()
+        bill = self._bill(tools=Counter())
+        if is_stopped:
+            tokens = self._meter.tokens_written()
+            return of_stopped(bill, self._spec.pricing, has_begun=bool(tokens), tokens=tokens)
+        return of_failed(bill, settings.UAMP_CHARGE_UNFINISHED)
+
+    def _bill(self, *, more: bool = False, tools: Counter[str] | None = None) -> Bill:
+        open_tools = self._begun - self._meter.tools if tools is None else tools
+        step = self._meter.next_step(self._step) if more else None
+        return self._meter.bill(more=step, tools=open_tools)
+
+    async def _need(self, cost: Money) -> None:
+        if cost <= self._held:
+            return
+        try:
+            hold = await database.run(self._reserve, cost - self._held)
+        except reservations.REFUSALS as error:
+            told = f"This trial costs up to {cost} {cost.asset}, from your own account. {error}"
+            raise AgentError(told, code=ErrorCode.PAYMENT_REQUIRED) from error
+        self._held += hold.amount
+
+    def _reserve(self, amount: Money) -> ledger.HoldOutcome:
+        self._holds += 1
+        account = ledger.account_of_user(self._user_id, amount.asset)
+        return reservations.reserve(
+            Source(account_id=account.id, user_id=self._user_id, purpose="trial"),
+            key=f"{self._id}:{self._holds}",
+            amount=amount,
+            response_id=self._id,
+            agent_id=self._spec.id,
+            held=self._held,
+        )

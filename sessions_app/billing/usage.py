@@ -1,0 +1,362 @@
+"""What an answer costs: usage times prices, in whole smallest units (UAMP §8.7).
+
+Tokens are multiplied first and divided last, so that money is rounded once. Nothing here
+knows an account.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from enum import Enum, auto
+from functools import lru_cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+import uamp
+from payments_app.money import Money
+from sessions_app.billing.weights import result_weight, tokens_of, weight
+from uamp import ErrorCode
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from agents_app.pricing import Pricing
+    from agents_app.selectors import AgentSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bill:
+    """The parts of what an answer costs; `answer` and `tools` have prices of their own.
+
+    `unfinished` says how much of the price of an answer is due for one that was not completed:
+    whole, share or none.
+    """
+
+    input: Money
+    output: Money
+    tools: Money
+    answer: Money
+    unfinished: str | None = None
+
+    @property
+    def total(self) -> Money:
+        """The sum of all parts."""
+        return self.input + self.output + self.tools + self.answer
+
+    @classmethod
+    def of_output(cls, amount: Money) -> Bill:
+        """Return a bill of one amount, for output."""
+        nothing = Money.zero(amount.asset)
+        return cls(input=nothing, output=amount, tools=nothing, answer=nothing)
+
+    def told(self, total: Money) -> uamp.Cost:
+        """Return the cost as UAMP §8.7 shows it; `total_cost` has the answer's price and tools.
+
+        `total` is what is charged: all of it, or what was held for it.
+        """
+        return uamp.Cost(
+            input_cost=float(str(self.input)),
+            output_cost=float(str(self.output)),
+            total_cost=float(str(total)),
+            answer_cost=float(str(self.answer)) if self.answer or self.unfinished else None,
+            unfinished=self.unfinished,
+            currency=self.input.asset,
+        )
+
+
+def bill(
+    pricing: Pricing, usage: uamp.UsageStats | None, tools: Mapping[str, int], *, provider: str
+) -> Bill:
+    """Return what usage and calls of tools cost.
+
+    Anthropic does not count cached tokens as input, the others do (UAMP §8.7).
+    """
+    usage = usage or uamp.UsageStats()
+    asset = pricing.currency
+    cached, written = _count(usage.cached_tokens), _count(usage.cache_write_tokens)
+    plain = _count(usage.input_tokens)
+    if provider != "anthropic":
+        plain = max(plain - cached, 0)
+    read = max(cached - written, 0)
+    base = pricing.input_per_1k
+    counted = (
+        (plain, base),
+        (read, pricing.cache_read_per_1k or base),
+        (written, pricing.cache_write_per_1k or base),
+    )
+    of_input = sum(number * _units(price, asset) for number, price in counted)
+    of_output = _count(usage.output_tokens) * _units(pricing.output_per_1k, asset)
+    called = sum(_units(pricing.tools.get(name, "0"), asset) * n for name, n in tools.items())
+    return Bill(
+        input=Money(of_input, asset).share(1, 1000),
+        output=Money(of_output, asset).share(1, 1000),
+        tools=Money(called, asset),
+        answer=Money.parse(pricing.per_answer, asset),
+    )
+
+
+def _count(tokens: int | None) -> int:
+    """Return a number of tokens that somebody else counted: never less than none."""
+    return max(tokens or 0, 0)
+
+
+def reservation(spec: AgentSpec, step: uamp.UsageStats) -> Money:
+    """Return what has to be held before an answer begins: never less than its price.
+
+    Raises InvalidAmount for more than the ledger counts.
+    """
+    whole = bill(spec.pricing, step, {}, provider=spec.provider)
+    return max(whole.total, whole.answer + whole.input, whole.answer)
+
+
+def of_failed(whole: Bill, policy: str) -> Bill:
+    """Return what is due for an answer that failed by no fault of its payer.
+
+    `usage`: tokens and tools, but not the price of an answer; `none` and `full` say it themselves.
+    """
+    if policy == "full":
+        return replace(whole, unfinished="whole")
+    if policy == "none":
+        nothing = Money.zero(whole.answer.asset)
+        return Bill(input=nothing, output=nothing, tools=nothing, answer=nothing, unfinished="none")
+    return _without_answer(whole)
+
+
+def of_stopped(whole: Bill, pricing: Pricing, *, has_begun: bool, tokens: int) -> Bill:
+    """Return what is due for an answer that was stopped, or whose payer let it wait.
+
+    Tokens and tools, and of the price of an answer what the agent's owner chose: the whole once the
+    output has begun, or the share of the expected tokens that were written.
+    """
+    if not has_begun:
+        return _without_answer(whole)
+    if pricing.unfinished == "share" and pricing.expected_tokens is not None:
+        most = pricing.expected_tokens
+        share = whole.answer.share(min(_count(tokens), most), most)
+        return replace(whole, answer=share, unfinished="share")
+    return replace(whole, unfinished="whole")
+
+
+class Cause(Enum):
+    """What caused an answer to end with an error: a stopped answer is due, or a failed one."""
+
+    ASKER = auto()
+    SERVER = auto()
+
+
+CAUSES: Final[Mapping[str, Cause]] = MappingProxyType(
+    {
+        # What was asked, sent or not paid.
+        ErrorCode.VERSION_MISMATCH: Cause.ASKER,
+        ErrorCode.PAYMENT_REQUIRED: Cause.ASKER,
+        ErrorCode.PAYMENT_TIMEOUT: Cause.ASKER,
+        ErrorCode.INVALID_OUTPUT: Cause.ASKER,
+        ErrorCode.TOO_MANY_STEPS: Cause.ASKER,
+        ErrorCode.ANSWER_TOO_LONG: Cause.ASKER,
+        ErrorCode.INVALID_TOOL_RESULT: Cause.ASKER,
+        ErrorCode.REQUEST_REFUSED: Cause.ASKER,
+        ErrorCode.STEP_REFUSED: Cause.ASKER,
+        ErrorCode.CONTEXT_LENGTH_EXCEEDED: Cause.ASKER,
+        ErrorCode.CONTENT_FILTERED: Cause.ASKER,
+        # The server, the agent or the provider.
+        ErrorCode.AGENT_OFFLINE: Cause.SERVER,
+        ErrorCode.PROVIDER_ERROR: Cause.SERVER,
+        ErrorCode.RATE_LIMIT_EXCEEDED: Cause.SERVER,
+        ErrorCode.INTERRUPTED: Cause.SERVER,
+        ErrorCode.INTERNAL_ERROR: Cause.SERVER,
+        # The provider's, unless the run waited for its client: then `Ending.cause` says so.
+        ErrorCode.TIMEOUT: Cause.SERVER,
+    }
+)
+"""The cause of every code that a `response.error` may have."""
+
+
+def _without_answer(whole: Bill) -> Bill:
+    return replace(whole, answer=Money.zero(whole.answer.asset), unfinished="none")
+
+
+@lru_cache(maxsize=1000)
+def _units(price: str, asset: str) -> int:
+    return Money.parse(price, asset).amount
+
+
+def added(one: uamp.UsageStats | None, other: uamp.UsageStats | None) -> uamp.UsageStats | None:
+    """Return the sum of two usages."""
+    if one is None or other is None:
+        return one or other
+    return uamp.UsageStats(
+        input_tokens=_sum(one.input_tokens, other.input_tokens),
+        output_tokens=_sum(one.output_tokens, other.output_tokens),
+        total_tokens=_sum(one.total_tokens, other.total_tokens),
+        cached_tokens=_sum(one.cached_tokens, other.cached_tokens),
+        cache_write_tokens=_sum(one.cache_write_tokens, other.cache_write_tokens),
+    )
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return None if one is None and other is None else (one or 0) + (other or 0)
+
+
+@dataclass(slots=True)
+class Meter:
+    """Counts what a running answer uses: told usage, and the step that is under way by estimate."""
+
+    spec: AgentSpec
+    # The tools that the client runs itself: they have no price, whatever their names.
+    client_tools: frozenset[str] = frozenset()
+    usage: uamp.UsageStats | None = None
+    tools: Counter[str] = field(default_factory=Counter)
+    first_input: int = 0
+    # What the step that is under way has written: text, thoughts and calls, by weight.
+    written: int = 0
+    # What the whole answer has written, by weight.
+    _said: int = 0
+    _is_sent: bool = False
+    # The calls that have no result yet, by id, and which of them were admitted and run here.
+    _names: dict[str, str] = field(default_factory=dict)
+    _begun: set[str] = field(default_factory=set)
+
+    def resume(self, usage: uamp.UsageStats | None, output: Iterable[uamp.ContentItem]) -> None:
+        """Go on with an answer that was begun elsewhere."""
+        self.usage = usage
+        for item in output:
+            match item:
+                case uamp.TextContent(text=text) | uamp.ThinkingContent(thinking=text):
+                    self._said += weight(text)
+                case uamp.ToolCallContent(tool_call=call):
+                    self._names[call.id] = call.name
+                case uamp.ToolResultContent(tool_result=result):
+                    self._ended(result.call_id, is_error=result.is_error)
+
+    def add(self, event: ev.Event) -> None:
+        """Count what an event of the answer says; `wrote` counts its text."""
+        match event:
+            case ev.UsageDelta(delta=told):
+                usage = self._counted(told)
+                self.usage, self.written = added(self.usage, usage), 0
+                self._is_sent = False
+                self.first_input = _count(usage.input_tokens) + _count(usage.output_tokens)
+                if self.spec.provider == "anthropic":
+                    self.first_input += _count(usage.cached_tokens)
+            case ev.Thinking(content=content):
+                self.wrote(content)
+            case ev.ResponseDelta(delta=ev.Delta(tool_call=uamp.ToolCallData() as call)):
+                self._names[call.id] = call.name
+            case ev.ResponseDelta(delta=ev.Delta(tool_result=uamp.ToolResultData() as result)):
+                self._read(result.result, result.content_items)
+                self._ended(result.call_id, is_error=result.is_error)
+            case ev.ToolResult(result=found, content_items=items):
+                self._read(found, items)
+
+    def _counted(self, told: uamp.UsageStats) -> uamp.UsageStats:
+        """Return what a step used: what its provider counted, and by estimate what it did not."""
+        read, wrote = _count(told.input_tokens), _count(told.output_tokens)
+        cached = _count(told.cached_tokens)
+        is_read = read or (cached and self.spec.provider == "anthropic")
+        # The others count cached tokens as input.
+        estimate = 0 if is_read else max(self.first_input, cached)
+        unsaid = 0 if wrote else tokens_of(self.written)
+        if not estimate and not unsaid:
+            return told
+        return msgspec.structs.replace(
+            told,
+            input_tokens=read + estimate,
+            output_tokens=wrote + unsaid,
+            total_tokens=max(_count(told.total_tokens), read + estimate + wrote + unsaid),
+        )
+
+    def _read(self, result: str, items: Sequence[uamp.ContentItem] | None) -> None:
+        """Count a result as what the next step reads."""
+        self.first_input += tokens_of(result_weight(result, items))
+
+    def next_step(self, first: uamp.UsageStats) -> uamp.UsageStats:
+        """Return about what the next step uses: it reads what was said and found since `first`."""
+        read = max(first.input_tokens or 0, self.first_input)
+        return msgspec.structs.replace(first, input_tokens=read)
+
+    def wrote(self, text: str) -> None:
+        """Count what the model wrote: what it writes into its calls is output like its text."""
+        weighs = weight(text)
+        self.written += weighs
+        self._said += weighs
+
+    def _ended(self, call_id: str, *, is_error: bool) -> None:
+        name = self._names.pop(call_id, None)
+        if name is not None and self.has_price(name) and not is_error:
+            self.tools[name] += 1
+
+    def began(self, call_id: str) -> None:
+        """Take note that a call was admitted and runs in this process."""
+        self._begun.add(call_id)
+
+    def has_row(self, call_id: str) -> None:
+        """Take note that the row of a call says whether it has begun."""
+        self._begun.discard(call_id)
+
+    def without_result(self) -> list[str]:
+        """Return the ids of the calls that have a price and no result yet."""
+        return [call_id for call_id, name in self._names.items() if self.has_price(name)]
+
+    def count_begun(self, rows: Mapping[str, bool]) -> None:
+        """Count the calls of an answer that was stopped while they ran: what has begun is due.
+
+        `rows` says, of calls that have a row, whether they have begun.
+        """
+        for call_id in self.without_result():
+            self._ended(call_id, is_error=not rows.get(call_id, call_id in self._begun))
+
+    def has_price(self, name: str) -> bool:
+        """Return whether a call of a tool is charged: one that the client runs itself is not."""
+        return name in self.spec.pricing.tools and name not in self.client_tools
+
+    def sent(self) -> None:
+        """Count the input of an inference that is sent now, until its provider has counted it."""
+        self._is_sent = True
+
+    def unsent(self) -> None:
+        """Do not count the input of an inference that failed before it wrote anything."""
+        self._is_sent = False
+
+    def used(self, ahead: int = 0) -> uamp.UsageStats | None:
+        """Return what was used so far; of a step that is under way, about that.
+
+        `ahead` is the weight of what is written next.
+        """
+        begun = self.written + ahead
+        if not begun and not (self._is_sent and self.first_input):
+            return self.usage
+        output = tokens_of(begun)
+        step = uamp.UsageStats(
+            input_tokens=self.first_input,
+            output_tokens=output,
+            total_tokens=self.first_input + output,
+        )
+        return added(self.usage, step)
+
+    def tokens_written(self) -> int:
+        """Return the tokens that the answer wrote; by estimate where its provider counted none."""
+        used = self.used()
+        return _count(used.output_tokens if used else None) or tokens_of(self._said)
+
+    def bill(
+        self,
+        *,
+        ahead: int = 0,
+        more: uamp.UsageStats | None = None,
+        tools: Counter[str] | None = None,
+    ) -> Bill:
+        """Return what the answer costs so far.
+
+        `ahead` is the weight of what is written next; `more` usage and further calls of `tools` are
+        added.
+        """
+        return bill(
+            self.spec.pricing,
+            added(self.used(ahead), more),
+            self.tools + (tools or Counter()),
+            provider=self.spec.provider,
+        )

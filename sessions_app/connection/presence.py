@@ -1,0 +1,70 @@
+"""Who is online: one row per open socket, and a word to co-members at the first and the last.
+
+Only shared chats hear it (presence to everybody is what kills big servers).
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+from django.utils import timezone
+
+from chat_app import fanout
+from chat_app import presence as presence_rows
+from chat_app import selectors as chats
+from sessions_app import database
+from sessions_app.frames import frame, now_ms
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from sessions_app.access.auth import Principal
+
+
+async def arrive(principal: Principal, *, process: str) -> str | None:
+    """Record a socket of a person and return its presence id; None for visitors."""
+    if principal.user_id is None:
+        return None
+    presence_id = uuid.uuid4().hex
+    came = await database.run(
+        presence_rows.open_presence,
+        presence_id=presence_id,
+        user_id=principal.user_id,
+        process=process,
+        now=timezone.now(),
+    )
+    if came:
+        await _tell(principal, online=True)
+    return presence_id
+
+
+async def leave(principal: Principal, presence_id: str) -> None:
+    """Forget a socket."""
+    if principal.user_id is None:
+        return
+    went = await database.run(
+        presence_rows.close_presence,
+        presence_id=presence_id,
+        user_id=principal.user_id,
+        now=timezone.now(),
+    )
+    if went:
+        await _tell(principal, online=False)
+
+
+async def _tell(principal: Principal, *, online: bool) -> None:
+    if principal.user_id is None:
+        return
+    event_type = ev.PresenceOnline if online else ev.PresenceOffline
+    for chat_id in await database.run(chats.group_chats_of, principal.user_id):
+        event = event_type(
+            user_id=str(principal.user_id),
+            username=principal.username,
+            kind="user",
+            chat_id=chat_id,
+            last_seen_at=None if online else now_ms(),
+        )
+        await fanout.send(
+            fanout.chat_group(chat_id),
+            fanout.signal_message(chat_id=chat_id, frame=frame(event), user_id=principal.user_id),
+        )

@@ -1,0 +1,68 @@
+"""Whether a client may have what it asks for now: the rate limits, in the words of UAMP (§6.17)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from sessions_app.access import rates
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from sessions_app.access.auth import Principal
+    from sessions_app.connection.client_connection import Peer
+
+# With fewer left the client is told, so that it can slow down before it is refused.
+WARNING_BELOW: Final = 5
+
+
+async def check_rate(
+    peer: Peer,
+    principal: Principal,
+    kind: str,
+    session_id: str | None = None,
+    *,
+    cost: int = 1,
+) -> None:
+    """Count `cost` requests of a kind of `rates.KINDS`; send `rate_limit` when few are left.
+
+    Raises RemoteProtocolError `rate_limited` when fewer are.
+    """
+    quota = await rates.limiter().take(kind, principal.counted_as, cost=cost)
+    peer.quota = quota
+    if not quota.allowed or quota.remaining < WARNING_BELOW:
+        told = ev.RateLimit(
+            limit=quota.limit, remaining=quota.remaining, reset_at=math.ceil(quota.reset_at)
+        )
+        peer.reply(told, session_id=session_id)
+    if not quota.allowed:
+        raise rate_limited(quota)
+
+
+async def check_text(
+    peer: Peer, principal: Principal, size: int, session_id: str | None = None
+) -> None:
+    """Count `size` bytes that are stored as text; raises RemoteProtocolError `rate_limited`.
+
+    Files are counted by what is stored of them, since they can be deleted.
+    """
+    quota = await rates.limiter().take("bytes of text", principal.counted_as, cost=size)
+    if quota.allowed:
+        return
+    peer.quota = quota
+    told = ev.RateLimit(
+        limit=quota.limit, remaining=quota.remaining, reset_at=math.ceil(quota.reset_at)
+    )
+    peer.reply(told, session_id=session_id)
+    raise rate_limited(quota)
+
+
+def rate_limited(quota: rates.Quota) -> RemoteProtocolError:
+    """Return the error of a request that came too early."""
+    return RemoteProtocolError(
+        ErrorCode.RATE_LIMITED,
+        f"At most {quota.limit} {quota.kind} {rates.KINDS[quota.kind].unit}."
+        " Wait a moment, then send it again.",
+        details={"retry_after": quota.retry_after},
+    )

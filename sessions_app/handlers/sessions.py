@@ -1,0 +1,372 @@
+"""The life of sessions on a connection: create, resume, update, end, and capabilities.
+
+UAMP §5.1-5.4, §9.1, §10. `session.created` is always the first answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from django.conf import settings
+
+import uamp
+from agents_app import selectors as agents
+from agents_app.capabilities import agent_capabilities, server_capabilities
+from agents_app.vendor_extensions import problem_of_extensions
+from payments_app import tokens
+from sessions_app import database, selectors, services, session_states
+from sessions_app.access import auth
+from sessions_app.billing import requests
+from sessions_app.billing.events import required as payment_required
+from sessions_app.connection.rate_limit import check_rate, check_text
+from sessions_app.frames import frame
+from sessions_app.process import registry
+from sessions_app.tools import calls
+from sessions_app.transitions import TransitionRefused
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sessions_app.access.auth import Principal
+    from sessions_app.connection.attached_session import Attached
+    from sessions_app.connection.client_connection import Peer
+    from sessions_app.models import ToolCall
+    from sessions_app.selectors import OpenSession
+
+
+async def create_session(peer: Peer, event: ev.SessionCreate) -> None:
+    """Open a session, or go on with one that lost its connection (UAMP §5.1)."""
+    _check_extensions(event.session.extensions)
+    principal = await _principal_of(peer, event.token)
+    if event.resume is not None and event.resume.session_id is not None:
+        session = await _resumed_session(principal, event)
+        if session is not None:
+            await hold_session(peer, session.id)
+            await attach_session(peer, session, event)
+            return
+    if event.session.id in peer.sessions and not principal.is_anonymous:
+        raise RemoteProtocolError(
+            ErrorCode.SESSION_EXISTS, "This connection has a session of this id. Leave it out."
+        )
+    await check_rate(peer, principal, "sessions")
+    await check_text(peer, principal, len(msgspec.json.encode(event.session)))
+    agent_name = event.agent or peer.defaults.agent
+    session = await database.run(
+        services.open_session,
+        principal=principal,
+        transport=peer.transport,
+        create=event,
+        agent_name=agent_name,
+        chat_id=event.chat or peer.defaults.chat,
+        held_by=peer.held_by,
+    )
+    await attach_session(peer, session, event, asked_agent=agent_name)
+
+
+def _check_extensions(extensions: Mapping[str, Any]) -> None:
+    problem = problem_of_extensions(extensions)
+    if problem is not None:
+        raise RemoteProtocolError(ErrorCode.INVALID_EVENT, problem)
+
+
+async def _principal_of(peer: Peer, token: str | None) -> Principal:
+    if token is None:
+        if peer.principal.is_expired:
+            raise RemoteProtocolError(
+                ErrorCode.TOKEN_EXPIRED, "The token of this connection has expired. Send a new one."
+            )
+        return peer.principal
+    principal = await verified(token, address=peer.principal.address)
+    peer.connection.authenticated = True
+    return principal
+
+
+async def verified(token: str, *, address: str) -> Principal:
+    """Return whose token this is; raises RemoteProtocolError (unauthorized, token_expired)."""
+    try:
+        principal = await database.run(auth.verify_token, token)
+    except auth.AuthenticationError as error:
+        raise RemoteProtocolError(ErrorCode(error.code), str(error)) from None
+    return replace(principal, address=address)
+
+
+async def _resumed_session(principal: Principal, event: ev.SessionCreate) -> OpenSession | None:
+    """Return the session to go on with; None where a new one of the same chat must do.
+
+    An anonymous session is open to every client that knows its id, which cannot be guessed.
+    """
+    session_id = event.resume.session_id if event.resume else None
+    if session_id is None:
+        return None
+    session = await find_session(session_id, principal)
+    if session is None and event.chat is None:
+        raise RemoteProtocolError(
+            ErrorCode.UNKNOWN_SESSION, "There is no such session to go on with. Create a new one."
+        )
+    return session
+
+
+async def find_session(session_id: str, principal: Principal) -> OpenSession | None:
+    """Return a session of this principal, or an anonymous one by its id."""
+    if not services.SESSION_ID.fullmatch(session_id):
+        return None
+    if principal.is_anonymous:
+        if not settings.UAMP_ALLOW_ANONYMOUS:
+            return None
+        key = await database.run(selectors.anonymous_session_principal, session_id)
+        if key is None:
+            return None
+        principal = replace(principal, key=key)
+    session = await database.run(selectors.find_session, session_id, principal)
+    if session is None or not session.chat_scoped:
+        return session
+    # Membership may have ended since the session was opened.
+    member = await database.run(services.is_member, session)
+    return session if member else None
+
+
+async def hold_session(peer: Peer, session_id: str) -> None:
+    """Make a session active, where its connection stays with it.
+
+    Raises RemoteProtocolError unknown_session for one that was closed a moment ago.
+    """
+    if not peer.held_by:
+        return
+    try:
+        await database.run(session_states.hold_session, session_id, held_by=peer.held_by)
+    except TransitionRefused:
+        raise RemoteProtocolError(
+            ErrorCode.UNKNOWN_SESSION, "The session has ended. Create a new one."
+        ) from None
+
+
+async def attach_session(
+    peer: Peer, session: OpenSession, event: ev.SessionCreate, *, asked_agent: str | None = None
+) -> None:
+    """Put a session on the connection: told, then caught up, then live."""
+    resume = event.resume
+    goes_on = (
+        resume is not None
+        and resume.epoch in {None, session.epoch}
+        and 0 <= resume.after <= session.last_seq
+    )
+    attached = peer.attach(
+        session, cursor=resume.after if resume is not None and goes_on else session.last_seq
+    )
+    # Heard before it is read: what comes in between is found twice, never missed.
+    await peer.hear(session.chat_id)
+    if not session.is_shared and (resume is not None or session.chat_scoped):
+        await registry.current().watch_chat(session.chat_id)
+    name = asked_agent or session.agent_name
+    peer.reply(
+        session_created(session, agent=name, resumed=goes_on if resume is not None else None),
+        session_id=session.wire_id,
+        in_reply_to=event.event_id,
+    )
+    peer.reply(
+        ev.CapabilitiesAnnounced(capabilities=await _capabilities_of(session)),
+        session_id=session.wire_id,
+        in_reply_to=event.event_id,
+    )
+    if resume is not None and not goes_on:
+        peer.reply(
+            RemoteProtocolError(
+                ErrorCode.RESYNC,
+                "The log cannot be continued from there. Read the chat again by REST.",
+                event_id=event.event_id,
+                session_id=session.wire_id,
+            ).to_event(),
+            session_id=session.wire_id,
+        )
+    payment_token = event.payment_token or peer.defaults.payment_token
+    if payment_token:
+        await take_payment_token(session, payment_token)
+    if resume is not None or session.is_shared:
+        await _catch_up(peer, attached)
+
+
+def session_created(
+    session: OpenSession, *, agent: str | None, resumed: bool | None
+) -> ev.SessionCreated:
+    """Return the event that tells of a session (UAMP §6.1)."""
+    return ev.SessionCreated(
+        uamp_version=uamp.VERSION,
+        session=uamp.Session(
+            id=session.wire_id,
+            created_at=int(session.created_at.timestamp()),
+            config=session.config,
+            status="active",
+            agent=agent,
+            agent_id=session.agent_id,
+        ),
+        session_id=session.wire_id,
+        chat=session.chat_id,
+        agent=agent,
+        epoch=session.epoch,
+        seq=session.last_seq,
+        resumed=resumed,
+    )
+
+
+async def _catch_up(peer: Peer, attached: Attached) -> None:
+    session, feed = attached.session, attached.feed
+    peer.put(partial(feed.catch_up, replay=True))
+    peer.put(feed.catch_up_running)
+    for shown in await database.run(calls.work_under_way, session.chat_id):
+        peer.put(partial(feed.direct, frame(shown)))
+    for asked in await waiting_frames(session):
+        peer.put(partial(feed.direct, asked))
+
+
+async def waiting_frames(session: OpenSession) -> list[str]:
+    """Return what a session's client is asked for now: tool results, permissions, payments."""
+    waiting = await database.run(selectors.waiting_calls, session.id)
+    asking = await database.run(calls.asking_calls, session.chat_id)
+    unpaid = await database.run(requests.waiting_payments, session)
+    return [
+        *(_call_frame(call) for call in waiting),
+        *(frame(approval) for approval in asking),
+        *(frame(payment_required(row, row.response.agent.name)) for row in unpaid),
+    ]
+
+
+def _call_frame(call: ToolCall) -> str:
+    return frame(
+        ev.ToolCall(
+            call_id=call.call_id,
+            name=call.name,
+            arguments=call.arguments,
+            response_id=call.response_id,
+        )
+    )
+
+
+async def _capabilities_of(session: OpenSession) -> uamp.Capabilities:
+    if session.agent_id is None:
+        return server_capabilities()
+    spec = await database.run(agents.get_spec, session.agent_id)
+    return agent_capabilities(spec)
+
+
+def _capabilities_by_name(name: str, viewer: int | None) -> uamp.Capabilities | None:
+    """Return the capabilities of an agent, or those of a model under the model's own name."""
+    if (spec := agents.get_agent(name, viewer=viewer)) is not None:
+        return agent_capabilities(spec)
+    if (spec := agents.agent_with_model(name, viewer=viewer)) is not None:
+        return msgspec.structs.replace(agent_capabilities(spec), id=name, model_id=name)
+    return None
+
+
+async def update_session(peer: Peer, event: ev.SessionUpdate) -> None:
+    """Refresh tokens or change the configuration (UAMP §5.2, §10.3).
+
+    Without a session_id it concerns every session of the connection. A token of somebody else is
+    refused, and the old one stays.
+    """
+    if event.session is not None:
+        _check_extensions(event.session.extensions or {})
+    targets = (
+        list(peer.sessions.values())
+        if event.session_id is None
+        else [peer.sessions[event.session_id]]
+    )
+    if event.token is not None:
+        principal = await verified(event.token, address=peer.principal.address)
+        if any(principal.key != attached.session.principal.key for attached in targets):
+            raise RemoteProtocolError(
+                ErrorCode.UNAUTHORIZED, "The new token belongs to somebody else."
+            )
+        for attached in targets:
+            attached.session.principal = principal
+        if principal.key == peer.principal.key:
+            # The connection itself shall not end with the token that it was opened with.
+            peer.principal = principal
+    for attached in targets:
+        session = attached.session
+        if event.session is not None:
+            session.config = event.session.apply_to(session.config)
+            await database.run(services.update_session, session.id, config=session.config)
+        if event.payment_token is not None:
+            await take_payment_token(session, event.payment_token)
+        peer.reply(ev.SessionUpdated(), session_id=session.wire_id, in_reply_to=event.event_id)
+        if event.payment_token is not None:
+            await _pay_what_waits(peer, session, event.payment_token)
+
+
+async def _pay_what_waits(peer: Peer, session: OpenSession, secret: str) -> None:
+    """Pay what waits with a token that came with session.update (transports, UAMP)."""
+    for row in await database.run(requests.waiting_payments, session):
+        submit = ev.PaymentSubmit(
+            payment=ev.Payment(scheme="token", token=secret), response_id=row.response_id
+        )
+        try:
+            await database.run(requests.submit, session, submit)
+        except LookupError:
+            continue
+        except requests.PaymentRefused as refused:
+            peer.reply(refused.event, session_id=session.wire_id)
+            return
+        await registry.current().settle_payment(row.response_id, row.pk)
+
+
+async def take_payment_token(session: OpenSession, secret: str) -> None:
+    """Keep the token that a session's answers are paid with.
+
+    A token that is not taken is no error yet: clients present what they have to free agents too.
+    It is said with `payment.required`, when an answer has to be paid (UAMP §7.2).
+    """
+    try:
+        token = await database.run(tokens.resolve, secret)
+    except tokens.TokenRefused as error:
+        session.payment_refused = ev.PaymentError(
+            code=error.code, message=str(error), can_retry=True
+        )
+        return
+    session.payment_token_id, session.payment_refused = token.id, None
+    await database.run(services.keep_payment_token, session.id, token.id)
+
+
+async def end_session(peer: Peer, event: ev.SessionEnd) -> None:
+    """End a session; the answer says so, and its running responses go on (UAMP §5.3)."""
+    attached = peer.detach(event.session_id or "")
+    if attached is None:
+        raise RemoteProtocolError(ErrorCode.UNKNOWN_SESSION, "no such session here")
+    reason = event.reason or "user_left"
+    await database.run(session_states.close_session, attached.session.id, reason=reason)
+    wire_id = attached.session.wire_id
+    peer.send_frame(frame(ev.SessionEnd(session_id=wire_id, reason=reason)), wire_id)
+
+
+async def query_capabilities(peer: Peer, event: ev.CapabilitiesQuery) -> None:
+    """Say what a model, an agent or this server can do (UAMP §5.4, §9.1).
+
+    `model` is the name or id of an agent, or a model that an agent answers with. Where nothing that
+    the caller may use has it, a session is told of what answers in it, whose `id` says so; without
+    a session that is agent_not_found.
+    """
+    session_id = event.session_id
+    if session_id is None and len(peer.sessions) == 1:
+        session_id = next(iter(peer.sessions))
+    attached = peer.sessions.get(session_id or "")
+    if session_id is not None and attached is None:
+        raise RemoteProtocolError(ErrorCode.UNKNOWN_SESSION, "no such session here")
+    principal = attached.session.principal if attached else peer.principal
+    capabilities = None
+    if event.model is not None:
+        capabilities = await database.run(_capabilities_by_name, event.model, principal.user_id)
+    if capabilities is None and attached is not None:
+        capabilities = await _capabilities_of(attached.session)
+    elif capabilities is None and event.model is not None:
+        raise RemoteProtocolError(
+            ErrorCode.AGENT_NOT_FOUND, "No agent that you may use has this name, id or model."
+        )
+    peer.reply(
+        ev.CapabilitiesAnnounced(capabilities=capabilities or server_capabilities()),
+        session_id=session_id,
+        in_reply_to=event.event_id,
+    )

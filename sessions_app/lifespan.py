@@ -1,0 +1,111 @@
+"""The beginning and the end of a server process.
+
+`drain` is for the time in which sockets and listeners are still open, `shutdown` for after that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import time
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+
+from agents_app.providers import close_providers
+from sessions_app import database
+from sessions_app.connection.client_connection import CLOSE_RESTART
+from sessions_app.process import registry as processes
+
+if TYPE_CHECKING:
+    from sessions_app.process.registry import Process
+
+logger = logging.getLogger(__name__)
+
+COLLECTOR_THRESHOLDS: Final = (10_000, 20, 50)
+# How long connections may take for what waits to be sent to them.
+PART_SECONDS: Final = 2.0
+LOOK_SECONDS: Final = 0.05
+
+
+async def startup() -> None:
+    """Set the process going: the first sweep finds what an earlier process left behind."""
+    calm_collector()
+    processes.current()
+
+
+def calm_collector() -> None:
+    """Let the garbage collector stop the event loop less often, and for less.
+
+    With a thousand answers under way a full collection takes a quarter of a second, and by default
+    there is one every few seconds; what was loaded at the start is not looked at again at all.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*COLLECTOR_THRESHOLDS)
+
+
+def is_ready() -> bool:
+    """Return whether this process takes new work."""
+    process = processes.known()
+    return process is None or not process.draining
+
+
+async def drain() -> None:
+    """Take no more turns, let answers finish for a grace time, and close the connections with 1012.
+
+    Answers that have not finished are given back, also where the wait for them is cancelled.
+    """
+    process = processes.known()
+    if process is None:
+        return
+    process.draining = True
+    try:
+        await _finish(process)
+    finally:
+        try:
+            await _give_back(process)
+        finally:
+            await _part(process)
+
+
+async def shutdown() -> None:
+    """End the process, after its connections; it is drained first where it was not yet."""
+    process = processes.known()
+    if process is None:
+        return
+    if not process.draining:
+        await drain()
+    await process.stop()
+    await close_providers()
+    processes.forget()
+    await asyncio.to_thread(database.close_connections)
+
+
+async def _finish(process: Process) -> None:
+    deadline = time.monotonic() + settings.UAMP_GRACE_SECONDS
+    while time.monotonic() < deadline:
+        # An answer that waits for a person, a payment or a worker is not waited for: its row goes
+        # on in another process.
+        if all(run.only_waits for run in process.runs.values()):
+            return
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+async def _give_back(process: Process) -> None:
+    runs = list(process.runs.values())
+    if runs:
+        logger.info("giving %d responses back", len(runs))
+        await asyncio.gather(*(run.park() for run in runs))
+
+
+async def _part(process: Process) -> None:
+    """Close sockets and streams, after what waits for them."""
+    for connection in list(process.connections):
+        connection.close(CLOSE_RESTART)
+    deadline = time.monotonic() + PART_SECONDS
+    while time.monotonic() < deadline:
+        if all(connection.has_ended for connection in list(process.connections)):
+            return
+        await asyncio.sleep(LOOK_SECONDS)

@@ -1,0 +1,257 @@
+"""What becomes of responses whose process died.
+
+A response that waited for a tool goes on, under the same id, from its kept output, once its call
+has ended. One that was in the middle of an answer goes on from its last checkpoint, the end of a
+step; in the first step there is none, and it ends as failed, with the text so far. One that
+somebody asked to cancel meanwhile ends as cancelled.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from django.conf import settings
+
+import uamp
+from agents_app import checkpoints
+from agents_app import selectors as agents
+from agents_app.checkpoints import UnreadableCheckpointError
+from agents_app.runtime import RunRequest
+from agents_app.teamwork import pure
+from chat_app import selectors as chats
+from sessions_app import database, services
+from sessions_app.access import rates
+from sessions_app.access.auth import Principal
+from sessions_app.billing import payers, requests
+from sessions_app.models import Response, Session, ToolCall
+from sessions_app.process.registry import tell_decision
+from sessions_app.response.context import RunContext
+from sessions_app.response.finish import Ending
+from sessions_app.selectors import open_session_of, parent_of
+from sessions_app.tools import calls
+from sessions_app.turn.request import ResponseRequest, run_request
+from sessions_app.turn.start import launch
+from uamp import ErrorCode, ResponseState
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from agents_app.checkpoints import Checkpoint
+    from agents_app.selectors import AgentSpec
+    from sessions_app.billing.payers import Payment
+    from sessions_app.process.registry import Process
+
+logger = logging.getLogger(__name__)
+
+TAKEOVERS: Final = 3
+"""How often a response goes on from the same checkpoint."""
+
+_ITEMS = tuple[uamp.ContentItem, ...]
+_INTERRUPTED: Final = ev.ErrorDetail(
+    code=ErrorCode.INTERRUPTED,
+    message="The server stopped while it answered. What it had said is kept; ask again.",
+)
+
+
+async def sweep(process: Process) -> None:
+    """End overdue waits, then take over what other processes left behind."""
+    for late in await database.run(calls.expire_calls):
+        await process.settle_call(late.response_id, late.pk)
+        if late.status == ToolCall.Status.ASKING:
+            await tell_decision(late.asked_in, calls.nobody_decided(late))
+    for request in await database.run(requests.expire):
+        await process.settle_payment(request.response_id, request.pk)
+    if process.draining:
+        return
+    for row in await database.run(services.claim_orphans, process.id, running=process.runs):
+        try:
+            await _take_over(process, row)
+        except Exception:
+            # One response that cannot be read must not keep the others waiting; the lease that
+            # was just taken runs out, and the next sweep tries it again.
+            logger.exception("response %s could not be taken over", row.pk)
+
+
+async def _take_over(process: Process, row: Response) -> None:
+    if row.cancel_requested_at is not None:
+        await _end(process, row)
+        return
+    try:
+        context = await database.run(_way_on, row)
+    except (UnreadableCheckpointError, msgspec.ValidationError):
+        # Another try would read the same.
+        logger.exception("response %s cannot go on", row.pk)
+        context = None
+    if context is None:
+        await _end(process, row)
+    else:
+        launch(process, context)
+
+
+def _way_on(row: Response) -> RunContext | None:
+    """Return the run that goes on, if there is one.
+
+    Raises UnreadableCheckpointError and ValidationError for rows that this server cannot read.
+    """
+    kept = checkpoints.load(row.pk)
+    return _continued(row, kept) if _can_go_on(row, kept) else None
+
+
+def _can_go_on(row: Response, kept: Checkpoint | None) -> bool:
+    """Return whether an answer has what to go on from: a wait, a step, or a tool that has run.
+
+    An answer that ends its process each time must not be tried for ever.
+    """
+    if row.session_id is None:
+        return False
+    if row.status == Response.Status.WAITING:
+        return True
+    if kept is not None:
+        return row.fence - kept.fence <= TAKEOVERS
+    return row.fence - 1 <= TAKEOVERS and bool(calls.tool_calls_of(row.pk))
+
+
+async def _end(process: Process, row: Response) -> None:
+    """End a response as its run would have: with what it had said, and what that costs."""
+    request = RunRequest(response_id=row.pk, history=(), resume=_readable_output(row))
+    cancelled = row.cancel_requested_at is not None
+    ending = Ending("cancelled") if cancelled else Ending("failed", error=_INTERRUPTED)
+    run = launch(process, await database.run(_context, row, request), ending=ending)
+    await run.join()
+
+
+def _readable_output(row: Response) -> tuple[uamp.ContentItem, ...]:
+    """Return what a response had shown; only its text, where the rest cannot be read."""
+    try:
+        return msgspec.convert(row.output, _ITEMS)
+    except msgspec.ValidationError:
+        return (uamp.TextContent(text=row.text),) if row.text else ()
+
+
+def _readable_usage(row: Response) -> uamp.UsageStats | None:
+    try:
+        return msgspec.convert(row.usage, uamp.UsageStats) if row.usage else None
+    except msgspec.ValidationError:
+        return None
+
+
+def _context(row: Response, request: RunRequest) -> RunContext:
+    session = (
+        Session.objects.select_related("parent_call", "chat", "agent", "user")
+        .filter(pk=row.session_id)
+        .first()
+    )
+    spec = agents.get_spec(row.agent_id)
+    return RunContext(
+        parent=None if session is None else parent_of(session),
+        user_id=None if session is None else session.user_id,
+        counted_as="" if session is None else _counted_as(session),
+        protocol="" if session is None else session.transport,
+        payment=_payment(session, spec),
+        usage_before=_readable_usage(row),
+        response_id=row.pk,
+        chat_id=row.chat_id,
+        session_id=row.session_id,
+        spec=spec,
+        request=request,
+        fence=row.fence,
+        state=ResponseState(row.status),
+        fan_out=True,
+    )
+
+
+def _counted_as(session: Session) -> str:
+    """Return whose limits count: the address of a visitor is in no row, their key is."""
+    return session.principal if session.user_id is None else rates.person(session.user_id)
+
+
+def _payment(session: Session | None, spec: AgentSpec) -> Payment | None:
+    if spec.pricing.is_free or session is None:
+        return None
+    user = session.user
+    principal = Principal(
+        key=session.principal,
+        user_id=session.user_id,
+        username=user.get_username() if user else "",
+    )
+    purchase = payers.purchase_of(open_session_of(session, principal), spec)
+    return payers.who_pays([purchase])[purchase]
+
+
+def _continued(row: Response, kept: Checkpoint | None) -> RunContext:
+    """Return the run that goes on where its process died: same id, kept output, same tools."""
+    resume = _with_results(row)
+    if kept is not None and row.status != Response.Status.WAITING:
+        resume = _beyond(row, kept) or kept.output
+    session = Session.objects.select_related("chat").get(pk=row.session_id)
+    config = msgspec.convert(session.config, uamp.SessionConfig)
+    overrides = msgspec.convert(row.request, ResponseRequest)
+    messages = chats.history_until(
+        row.chat_id, message_id=row.message_id, limit=settings.UAMP_HISTORY_MESSAGES
+    )
+    shared = session.chat.kind == "group"
+    history = overrides.context or tuple(
+        message.seen_by(row.agent_id, shared=shared) for message in messages
+    )
+    usage = _readable_usage(row)
+    request = run_request(
+        row.pk,
+        config,
+        overrides,
+        history,
+        resume=resume,
+        checkpoint=kept,
+        written=(usage.output_tokens or 0) if usage else 0,
+        asker=_counted_as(session),
+    )
+    return _context(row, request)
+
+
+def _beyond(row: Response, kept: Checkpoint) -> tuple[uamp.ContentItem, ...]:
+    """Return the kept output up to the last tool, where tools have run since the checkpoint.
+
+    Its process died after their results and before the next checkpoint: nobody does them twice.
+    """
+    known = {i.tool_call.id for i in kept.output if isinstance(i, uamp.ToolCallContent)}
+    if known.issuperset(call.call_id for call in calls.tool_calls_of(row.pk)):
+        return ()
+    items = _with_results(row)
+    while not isinstance(items[-1], uamp.ToolCallContent | uamp.ToolResultContent):
+        items = items[:-1]
+    return items
+
+
+def _on_the_wire(call: ToolCall) -> str:
+    """Return a result as clients see it (UAMP §8.4.2): a client's own JSON, else words as JSON."""
+    if call.kind == ToolCall.Kind.CLIENT:
+        return call.result
+    return msgspec.json.encode(pure(call.result)).decode()
+
+
+def _with_results(row: Response) -> tuple[uamp.ContentItem, ...]:
+    """Return the kept output, with the calls and results that its last flush did not have yet."""
+    items = list(msgspec.convert(row.output, _ITEMS))
+    rows = calls.tool_calls_of(row.pk)
+    shown = {i.tool_call.id for i in items if isinstance(i, uamp.ToolCallContent)}
+    items += [
+        uamp.ToolCallContent(
+            tool_call=uamp.ToolCallData(id=call.call_id, name=call.name, arguments=call.arguments)
+        )
+        for call in rows
+        if call.call_id not in shown
+    ]
+    known = {i.tool_result.call_id for i in items if isinstance(i, uamp.ToolResultContent)}
+    items += [
+        uamp.ToolResultContent(
+            tool_result=uamp.ToolResultData(
+                call_id=call.call_id,
+                result=_on_the_wire(call),
+                is_error=call.is_error,
+                content_items=msgspec.convert(call.content_items, _ITEMS) or None,
+            )
+        )
+        for call in rows
+        if call.call_id not in known and call.status not in ToolCall.OPEN
+    ]
+    return tuple(items)

@@ -1,0 +1,160 @@
+"""The pages of a person's own account: the password, and API keys for programs.
+
+They are forms that work without scripts. Only a browser session opens them: an API key can neither
+make keys nor change the password. Each form counts as a write of the person (`rates`).
+"""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth import authenticate, views
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.forms import PasswordChangeForm
+from django.http import Http404
+from django.shortcuts import redirect, render
+from django.urls import reverse_lazy
+from django.utils.decorators import method_decorator
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from sessions_app.access import keys, throttles
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.contrib.auth.models import User
+    from django.http import HttpRequest, HttpResponse
+    from django.http.response import HttpResponseBase
+
+PAGE: Final = "sessions_app:account"
+# The new key in the Django session, from the form until the page that shows it.
+NEW_KEY: Final = "new_api_key"
+
+
+class KeyForm(forms.Form):
+    """A new key."""
+
+    name = forms.CharField(max_length=100)
+
+
+class OwnPasswordForm(PasswordChangeForm):
+    """Django's form, whose old password is tried as on the login page (docs/adr/0013).
+
+    So wrong ones are counted, and an open browser is no way to guess without end.
+    """
+
+    def __init__(self, user: User, *args: Any, request: HttpRequest, **kwargs: Any) -> None:
+        super().__init__(user, *args, **kwargs)
+        self._request = request
+
+    def clean_old_password(self) -> str:
+        """Refuse a wrong password."""
+        old: str = self.cleaned_data["old_password"]
+        name = self.user.get_username()
+        if authenticate(self._request, username=name, password=old) is None:
+            raise forms.ValidationError(
+                self.error_messages["password_incorrect"], code="password_incorrect"
+            )
+        return old
+
+
+def _counted(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """Count a form as a write of the person who sends it; refuse one too many (429)."""
+
+    @wraps(view)
+    def counted(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if request.method == "POST":
+            quota = throttles.count(request, "writes", request.user.pk)
+            if not quota.allowed:
+                seconds = quota.retry_after
+                refused = render(
+                    request, "sessions_app/too_often.html", {"seconds": seconds}, status=429
+                )
+                refused["Retry-After"] = str(seconds)
+                return refused
+        return view(request, *args, **kwargs)
+
+    return counted
+
+
+@require_safe
+@never_cache
+@login_required
+def account(request: HttpRequest) -> HttpResponse:
+    """Show the person's keys, one that was made just now, and the way to a new password."""
+    # A HEAD request shows nothing, so the key stays for the page.
+    new = request.session.pop(NEW_KEY, {}) if request.method == "GET" else {}
+    return _page(request, KeyForm(), **new)
+
+
+@require_POST
+@never_cache
+@login_required
+@_counted
+def make_key(request: HttpRequest) -> HttpResponse:
+    """Make a key, and redirect to the page that shows its secret once.
+
+    A page that is loaded again must not make another key. The secret stays in the Django session
+    until the page takes it out.
+    """
+    form = KeyForm(request.POST)
+    if not form.is_valid():
+        return _page(request, form, status=400)
+    try:
+        secret = keys.make_key(_person(request).pk, form.cleaned_data["name"])
+    except keys.TooManyKeys:
+        form.add_error(None, f"You have {keys.KEYS_PER_PERSON} keys. Revoke one first.")
+        return _page(request, form, status=409)
+    request.session[NEW_KEY] = {"secret": secret, "made": form.cleaned_data["name"]}
+    return redirect(PAGE)
+
+
+@require_POST
+@never_cache
+@login_required
+@_counted
+def revoke_key(request: HttpRequest, key_id: int) -> HttpResponse:
+    """Revoke one of the person's own keys."""
+    if not keys.revoke_key(_person(request).pk, key_id):
+        raise Http404
+    messages.success(request, "The key was revoked. What used it ends within five seconds.")
+    return redirect(PAGE)
+
+
+@method_decorator([never_cache, login_required, _counted], name="dispatch")
+class PasswordView(views.PasswordChangeView):
+    """A new password. Other browsers and all API keys of the person end (`passwords`)."""
+
+    form_class = OwnPasswordForm
+    template_name = "sessions_app/password.html"
+    success_url = reverse_lazy(PAGE)
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        """Hand the form its request."""
+        return {**super().get_form_kwargs(), "request": self.request}
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        """Change it, and say what ended."""
+        changed = super().form_valid(form)
+        messages.success(
+            self.request,
+            "Your password was changed. Other browsers were signed out, and your API keys were"
+            " revoked.",
+        )
+        return changed
+
+
+def _person(request: HttpRequest) -> User:
+    """Return who is signed in; `login_required` made sure that a person is."""
+    if not request.user.is_authenticated:
+        raise AssertionError(request.path)
+    return request.user
+
+
+def _page(request: HttpRequest, form: KeyForm, *, status: int = 200, **new: str) -> HttpResponse:
+    shown = {"keys": keys.keys_of(_person(request).pk), "form": form, **new}
+    return render(request, "sessions_app/account.html", shown, status=status)

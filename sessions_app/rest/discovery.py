@@ -1,0 +1,179 @@
+"""Discovery: what this server and its agents are and can do, before any session (UAMP §9.2).
+
+A caller hears of the agents that they may use, and of no others: an agent that is not
+for the caller is answered like one that does not exist. A key may be shown; none is needed.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from functools import lru_cache, wraps
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+import msgspec
+from django.conf import settings
+from django.http import JsonResponse
+
+import uamp
+from agents_app import capabilities
+from agents_app import selectors as agents
+from chat_app.problems import PROBLEMS, refusal, wrong_method
+from sessions_app.access import throttles
+from sessions_app.access.auth import AuthenticationError, verify_token
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.http import HttpRequest, HttpResponse
+
+    from agents_app.selectors import AgentSpec
+
+SERVER_NAME: Final = "UAMP server"
+DESCRIPTION: Final = "People and AI agents in shared chats, over UAMP."
+_PATHS: Final = {
+    "websocket": "uamp",
+    "events": "events",
+    "event_stream": "events/stream",
+    "batch": "uamp",
+    "batch_stream": "uamp/stream",
+    "capabilities": "capabilities",
+    "models": "models",
+    "info": "info",
+}
+
+
+class _Refused(Exception):
+    """The request ends with this problem (RFC 9457)."""
+
+    def __init__(self, code: str, detail: str = "", *, retry_after: int | None = None) -> None:
+        super().__init__(detail)
+        self.code = code
+        self.retry_after = retry_after
+
+
+def _answers(view: Callable[..., Any]) -> Callable[..., HttpResponse]:
+    """Make a view of a function that returns plain values or raises _Refused."""
+
+    @wraps(view)
+    def answer(request: HttpRequest, **path: str) -> HttpResponse:
+        if request.method not in {"GET", "HEAD"}:
+            return wrong_method(request, "GET", "HEAD")
+        try:
+            return JsonResponse(msgspec.to_builtins(view(request, **path)))
+        except _Refused as refused:
+            return refusal(
+                refused.code,
+                detail=str(refused),
+                instance=request.path,
+                retry_after=refused.retry_after,
+            )
+
+    return answer
+
+
+@_answers
+def server_capabilities(request: HttpRequest) -> uamp.Capabilities:
+    """Return what the server can do with one agent or another."""
+    return capabilities.server_capabilities(agents.list_agents(_viewer(request)))
+
+
+@_answers
+def server_models(request: HttpRequest) -> dict[str, Any]:
+    """Return the agents that the caller may use, as OpenAI's list of models."""
+    return _models(agents.list_agents(_viewer(request)))
+
+
+@_answers
+def server_info(request: HttpRequest) -> dict[str, Any]:
+    """Return who the server is, which agents the caller may use, and where to connect."""
+    return {
+        "name": SERVER_NAME,
+        "description": DESCRIPTION,
+        "version": _server_version(),
+        "uamp_version": uamp.VERSION,
+        "agents": [
+            {
+                "name": spec.name,
+                "description": spec.description,
+                "endpoints": _endpoints(_agent_prefix(spec)),
+            }
+            for spec in agents.list_agents(_viewer(request))
+        ],
+        "endpoints": _endpoints("/"),
+    }
+
+
+@_answers
+def agent_capabilities(request: HttpRequest, name: str) -> uamp.Capabilities:
+    """Return what one agent can do."""
+    return capabilities.agent_capabilities(_agent(request, name))
+
+
+@_answers
+def agent_models(request: HttpRequest, name: str) -> dict[str, Any]:
+    """Return one agent as OpenAI's list of models."""
+    return _models([_agent(request, name)])
+
+
+@_answers
+def agent_info(request: HttpRequest, name: str) -> dict[str, Any]:
+    """Return who one agent is, and where to connect to it."""
+    spec = _agent(request, name)
+    return {
+        "name": spec.name,
+        "description": spec.description,
+        "version": _server_version(),
+        "uamp_version": uamp.VERSION,
+        "endpoints": _endpoints(_agent_prefix(spec)),
+    }
+
+
+def _viewer(request: HttpRequest) -> Any:
+    """Return who sends the request: the owner of the key, or of the session cookie, or a visitor.
+
+    Raises _Refused for a bad key, and when they send too many requests.
+    """
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "bearer":
+        _count(request, request.user.pk)
+        return request.user
+    try:
+        user_id = verify_token(token.strip()).user_id
+    except AuthenticationError as error:
+        _count(request, None)
+        code = error.code if error.code in PROBLEMS else "unauthorized"
+        raise _Refused(code, str(error)) from error
+    _count(request, user_id)
+    return user_id
+
+
+def _count(request: HttpRequest, user_id: int | None) -> None:
+    quota = throttles.count(request, "discovery", user_id)
+    if not quota.allowed:
+        raise _Refused("rate_limit_exceeded", retry_after=quota.retry_after)
+
+
+def _agent(request: HttpRequest, name: str) -> AgentSpec:
+    if (spec := agents.get_agent(name, viewer=_viewer(request))) is None:
+        raise _Refused("not_found")
+    return spec
+
+
+def _models(specs: list[AgentSpec]) -> dict[str, Any]:
+    return {"object": "list", "data": capabilities.models_list(specs)}
+
+
+def _agent_prefix(spec: AgentSpec) -> str:
+    return f"/agents/{quote(spec.name)}/"
+
+
+def _endpoints(prefix: str) -> dict[str, str]:
+    """Return the paths below a prefix; the socket is at the same host, with ws or wss."""
+    return {name: f"{prefix}{path}" for name, path in _PATHS.items()}
+
+
+@lru_cache(maxsize=1)
+def _server_version() -> str:
+    project = tomllib.loads((settings.BASE_DIR / "pyproject.toml").read_text())["project"]
+    return str(project["version"])

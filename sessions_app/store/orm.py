@@ -1,0 +1,277 @@
+"""The two writes of a turn, batch first: a list in, a list of outcomes out, position by position.
+
+Each function is one transaction. Locks are taken in one order everywhere: session rows are only
+read, then chats by id, so that two batches cannot block each other. An exception rolls the whole
+batch back; the store then tries its turns one by one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+
+from chat_app import contents
+from chat_app import services as chats
+from chat_app.services import Append
+from sessions_app.billing.reservations import reserve_all, settle_all
+from sessions_app.models import InboundEvent, PendingInput, Response, Session, ToolCall
+from sessions_app.states import ToolCallTrigger
+from sessions_app.store.records import Fenced, Finished, Refused, Repeated, Started
+from sessions_app.tools.calls import answer_call
+from sessions_app.transitions import BEGUN, end_response, move
+from uamp import ErrorCode, LocalProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sessions_app.store.records import Finish, FinishOutcome, Start, StartOutcome
+
+
+@transaction.atomic
+def start_turns(starts: Sequence[Start]) -> list[StartOutcome]:
+    """Write the beginning of turns: message, responses, what the client event led to, and the log.
+
+    A repeated event gets its first outcome; another body under a used id is refused; so is a turn
+    whose session has ended or whose person has left the chat.
+    """
+    known = {
+        (row.session_id, row.event_id): row
+        for row in InboundEvent.objects.filter(
+            session_id__in={s.session_id for s in starts}, event_id__in={s.event_id for s in starts}
+        )
+    }
+    open_sessions = set(
+        Session.objects.filter(
+            pk__in={s.session_id for s in starts}, status__in=Session.OPEN
+        ).values_list("pk", flat=True)
+    )
+    outcomes: list[StartOutcome | None] = []
+    accepted: list[Start] = []
+    for start in starts:
+        row = known.get((start.session_id, start.event_id))
+        outcome = known_outcome(row, start) if row else _refusal(start, open_sessions)
+        outcomes.append(outcome)
+        if outcome is None:
+            accepted.append(start)
+    first_seqs = iter(_write_starts(accepted))
+    begun = [outcome or Started(next(first_seqs)) for outcome in outcomes]
+    return with_holds(starts, begun)
+
+
+def with_holds(starts: Sequence[Start], outcomes: list[StartOutcome]) -> list[StartOutcome]:
+    """Reserve what the turns that begin need, and return their outcomes with it.
+
+    What was reserved by an earlier try of the same write is found by its key.
+    """
+    begun = [
+        start
+        for start, outcome in zip(starts, outcomes, strict=True)
+        if start.reservations and isinstance(outcome, Started)
+    ]
+    if not begun:
+        return outcomes
+    payments = reserve_all([one for start in begun for one in start.reservations])
+    return [
+        replace(
+            outcome,
+            payments={one.response_id: payments[one.response_id] for one in start.reservations},
+        )
+        if isinstance(outcome, Started)
+        else outcome
+        for start, outcome in zip(starts, outcomes, strict=True)
+    ]
+
+
+def known_outcome(row: InboundEvent, start: Start) -> StartOutcome:
+    """Return what an event that was seen before leads to now."""
+    response_ids: list[str] = row.outcome["response_ids"]
+    if _outcome(start)["response_ids"] == response_ids and (
+        row.outcome["message_id"] == (start.message.id if start.message else None)
+    ):
+        # Our own ids: an earlier try of this very write whose answer to COMMIT was lost.
+        return Started(row.outcome["first_seq"])
+    if row.sha256 != start.sha256:
+        return Refused(ErrorCode.EVENT_ID_CONFLICT)
+    return Repeated(response_ids)
+
+
+def _outcome(start: Start, first_seq: int = 0) -> dict[str, Any]:
+    return {
+        "message_id": start.message.id if start.message else None,
+        "response_ids": [new.id for new in start.responses],
+        "first_seq": first_seq,
+    }
+
+
+def _refusal(start: Start, open_sessions: set[str]) -> Refused | None:
+    if start.session_id not in open_sessions:
+        return Refused(ErrorCode.UNKNOWN_SESSION)
+    if start.user_id is not None and not chats.is_member(start.chat_id, start.user_id):
+        return Refused(ErrorCode.CHAT_NOT_FOUND)
+    return None
+
+
+def _write_starts(starts: Sequence[Start]) -> list[int]:
+    if not starts:
+        return []
+    firsts = chats.append_many(
+        [Append(chat_id=s.chat_id, events=start_events(s), at=s.at) for s in starts]
+    )
+    # The unique key refuses the same event from another process: the batch is then tried singly.
+    InboundEvent.objects.bulk_create(
+        [
+            InboundEvent(
+                session_id=s.session_id,
+                event_id=s.event_id,
+                sha256=s.sha256,
+                outcome=_outcome(s, first),
+                created_at=s.at,
+            )
+            for s, first in zip(starts, firsts, strict=True)
+        ]
+    )
+    Response.objects.bulk_create(
+        [
+            Response(
+                id=new.id,
+                chat_id=s.chat_id,
+                session_id=s.session_id,
+                agent_id=new.agent_id,
+                message_id=s.message.id if s.message else None,
+                status=BEGUN,
+                request=new.request,
+                process=s.process,
+                lease_until=s.lease_until,
+                created_at=s.at,
+            )
+            for s in starts
+            for new in s.responses
+        ]
+    )
+    for start in starts:
+        use_inputs(start)
+    return firsts
+
+
+def use_inputs(start: Start) -> None:
+    """Write what few turns have: contents in the message, inputs that were kept as rows."""
+    if start.content_ids:
+        contents.use(start.chat_id, start.content_ids)
+    if start.pending_input_ids:
+        PendingInput.objects.filter(pk__in=start.pending_input_ids).delete()
+
+
+def start_events(start: Start) -> list[chats.NewEvent]:
+    """Return the log entries of a turn's beginning, in order."""
+    message = [start.message_event] if start.message_event else []
+    return [*message, *(new.event for new in start.responses)]
+
+
+def finish_events(finish: Finish) -> list[chats.NewEvent]:
+    """Return the log entries of a response's end, in order."""
+    message = [finish.message_event] if finish.message_event else []
+    return [finish.event, *message]
+
+
+@transaction.atomic
+def finish_turns(finishes: Sequence[Finish]) -> list[FinishOutcome]:
+    """Write the end of responses: the message, the terminal event, and the row's end state.
+
+    Only the holder of the fence number of a response that still runs may end it.
+    """
+    # Chats first, as everywhere: a start and a finish of one chat must not cross.
+    chats.lock_chats({f.chat_id for f in finishes})
+    rows = {
+        row.pk: row
+        for row in Response.objects.select_for_update()
+        .filter(pk__in={f.response_id for f in finishes}, status__in=Response.LIVE)
+        .order_by("pk")
+    }
+    outcomes: list[FinishOutcome | None] = []
+    accepted: list[Finish] = []
+    for finish in finishes:
+        row = rows.pop(finish.response_id, None)
+        if row is None or row.fence != finish.fence or not _ended(row, finish):
+            outcomes.append(earlier_finish(finish))
+            continue
+        outcomes.append(None)
+        accepted.append(finish)
+    first_seqs = iter(_write_finishes(accepted))
+    ended = [outcome or Finished(next(first_seqs)) for outcome in outcomes]
+    return with_charges(finishes, ended, [outcome is None for outcome in outcomes])
+
+
+def with_charges(
+    finishes: Sequence[Finish], outcomes: Sequence[FinishOutcome], written: Sequence[bool]
+) -> list[FinishOutcome]:
+    """Take what the responses that end now have used, and return their outcomes with what is left.
+
+    `written` says which outcomes are of this write: an earlier one has charged its own.
+    """
+    charges = [
+        finish.charge
+        for finish, new in zip(finishes, written, strict=True)
+        if new and finish.charge is not None
+    ]
+    if not charges:
+        return list(outcomes)
+    left = settle_all(charges)
+    return [
+        replace(outcome, available=left.get(finish.response_id))
+        if new and isinstance(outcome, Finished)
+        else outcome
+        for finish, outcome, new in zip(finishes, outcomes, written, strict=True)
+    ]
+
+
+def earlier_finish(finish: Finish) -> FinishOutcome:
+    """Tell a write whose answer to COMMIT was lost from one that came too late."""
+    seq = chats.seq_of_event(finish.chat_id, finish.response_id, finish.event.payload["event_id"])
+    return Fenced() if seq is None else Finished(seq)
+
+
+def _ended(row: Response, finish: Finish) -> bool:
+    """End a locked row; False, and nothing is written, where the table has no such end for it."""
+    try:
+        end_response(row, finish.status)
+    except LocalProtocolError:
+        return False
+    fields: dict[str, Any] = {
+        "text": finish.text,
+        "output": finish.output,
+        "usage": finish.usage,
+        "error": finish.error,
+        "lease_until": None,
+        "finished_at": finish.at,
+    }
+    for name, value in fields.items():
+        setattr(row, name, value)
+    row.save(update_fields=["status", *fields])
+    return True
+
+
+def _write_finishes(finishes: Sequence[Finish]) -> list[int]:
+    if not finishes:
+        return []
+    for finish in finishes:
+        use_outputs(finish)
+    return chats.append_many(
+        [Append(chat_id=f.chat_id, events=finish_events(f), at=f.at) for f in finishes]
+    )
+
+
+def use_outputs(finish: Finish) -> None:
+    """Write what few ends have: calls that nobody answers any more or that wait for this answer."""
+    if finish.has_tool_calls:
+        move(
+            ToolCall.objects.filter(response_id=finish.response_id),
+            ToolCallTrigger.CANCEL,
+            lease_until=None,
+            finished_at=finish.at,
+        )
+    if finish.content_ids:
+        contents.use(finish.chat_id, finish.content_ids)
+    if finish.parent is not None and finish.answer is not None:
+        answer_call(finish.parent.pk, finish.answer, at=finish.at)

@@ -1,0 +1,229 @@
+"""The writes of a turn on PostgreSQL: one prepared statement per kind, whatever the batch.
+
+A statement judges, locks, counts and writes by itself, so that in autocommit it is one
+round trip and one transaction. Chats are locked in the order of their ids before any response, as
+`turn_writes` does it. Planning such a statement costs more than running it: it is prepared, on its
+own connection only.
+
+The planner does not know how many turns a batch has and would rather read a whole table than probe
+its index a hundred times: LATERAL with a limit, and ANY(ARRAY(...)), leave it the index only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, LiteralString
+
+import msgspec
+import psycopg
+from django.db import connection
+
+from sessions_app.store.rows import (
+    BEGINS,
+    ENDS,
+    OPEN_SESSIONS,
+    FirstSeq,
+    Verdict,
+    event_rows,
+    message_row,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sessions_app.store.records import Finish, Start
+
+# What both statements begin and end with. A `turn` has `i`, its place in the batch, and `size`, the
+# number of its events; `placed` are the turns that are written, with their first place in the log.
+_PLACED: Final[LiteralString] = """
+placed AS MATERIALIZED (
+    SELECT turn.*, locked.last_seq + 1 + coalesce(sum(turn.size) OVER (
+        PARTITION BY turn.chat_id ORDER BY turn.i
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)::bigint AS first_seq
+    FROM accepted turn JOIN locked ON locked.id = turn.chat_id
+), head AS (
+    UPDATE chat_app_chat chat SET last_seq = latest.first_seq + latest.size - 1,
+        latest_at = latest.at
+    FROM (SELECT DISTINCT ON (chat_id) * FROM placed ORDER BY chat_id, i DESC) latest
+    WHERE chat.id = latest.chat_id AND chat.id = ANY(ARRAY(SELECT id FROM locked))
+), new_message AS (
+    INSERT INTO chat_app_message (id, chat_id, seq, role, sender_user_id, sender_agent_id, name,
+        content, content_items, response_id, status, created_at)
+    SELECT m.id, placed.chat_id, placed.first_seq + m.n, m.role, m.sender_user_id,
+        m.sender_agent_id, m.name, m.content, m.content_items, m.response_id, m.status,
+        m.created_at
+    FROM json_to_recordset(%(messages)s::json) AS m (i int, n int, id text, role text,
+        sender_user_id bigint, sender_agent_id text, name text, content text,
+        content_items jsonb, response_id text, status text, created_at timestamptz)
+    JOIN placed USING (i)
+), new_event AS (
+    INSERT INTO chat_app_chatevent (chat_id, seq, type, response_id, payload, created_at)
+    SELECT placed.chat_id, placed.first_seq + e.n, e.type, e.response_id, e.payload, placed.at
+    FROM json_to_recordset(%(events)s::json) AS e (i int, n int, type text, response_id text,
+        payload jsonb)
+    JOIN placed USING (i)
+)"""
+
+_ACCEPTED_STARTS: Final[LiteralString] = f"""
+WITH turn AS MATERIALIZED (
+    SELECT * FROM json_to_recordset(%(turns)s::json) AS t (i int, size int, session_id text,
+        chat_id text, user_id bigint, event_id text, sha256 text, message_id text,
+        response_ids jsonb, process text, lease_until timestamptz, at timestamptz)
+), judged AS MATERIALIZED (
+    SELECT turn.*, known.sha256 AS known_sha256, known.outcome::text AS known_outcome,
+        session.id IS NOT NULL AS is_open,
+        turn.user_id IS NULL OR member.id IS NOT NULL AS is_member
+    FROM turn
+    LEFT JOIN LATERAL (
+        SELECT sha256, outcome FROM sessions_app_inboundevent
+        WHERE session_id = turn.session_id AND event_id = turn.event_id LIMIT 1
+    ) known ON true
+    LEFT JOIN LATERAL (
+        SELECT id FROM sessions_app_session
+        WHERE id = turn.session_id AND status IN ({OPEN_SESSIONS}) LIMIT 1
+    ) session ON true
+    LEFT JOIN LATERAL (
+        SELECT id FROM chat_app_participant
+        WHERE chat_id = turn.chat_id AND user_id = turn.user_id AND left_at IS NULL LIMIT 1
+    ) member ON true
+), accepted AS MATERIALIZED (
+    SELECT * FROM judged WHERE known_sha256 IS NULL AND is_open AND is_member
+), locked AS MATERIALIZED (
+    SELECT id, last_seq FROM chat_app_chat WHERE id = ANY(ARRAY(SELECT chat_id FROM accepted))
+    ORDER BY id FOR UPDATE
+), """  # noqa: S608 states of the table
+
+_WRITTEN_STARTS: Final[LiteralString] = f"""
+, new_inbound AS (
+    INSERT INTO sessions_app_inboundevent (session_id, event_id, sha256, outcome, created_at)
+    SELECT session_id, event_id, sha256, jsonb_build_object('message_id', message_id,
+        'response_ids', response_ids, 'first_seq', first_seq), at
+    FROM placed
+), new_response AS (
+    INSERT INTO sessions_app_response (id, chat_id, session_id, agent_id, message_id, status,
+        request, text, output, process, fence, lease_until, created_at)
+    SELECT r.id, placed.chat_id, placed.session_id, r.agent_id, placed.message_id, {BEGINS},
+        r.request, '', '[]', placed.process, 1, placed.lease_until, placed.at
+    FROM json_to_recordset(%(responses)s::json) AS r (i int, id text, agent_id text,
+        request jsonb)
+    JOIN placed USING (i)
+)
+SELECT judged.is_open, judged.is_member, judged.known_sha256,
+    judged.known_outcome, placed.first_seq
+FROM judged LEFT JOIN placed USING (i) ORDER BY judged.i"""  # noqa: S608 as above
+
+_ACCEPTED_FINISHES: Final[LiteralString] = f"""
+WITH turn AS MATERIALIZED (
+    SELECT * FROM json_to_recordset(%(turns)s::json) AS t (i int, size int, chat_id text,
+        response_id text, fence int, is_first boolean, status text, text text, output jsonb,
+        usage jsonb, error jsonb, at timestamptz)
+), locked AS MATERIALIZED (
+    SELECT id, last_seq FROM chat_app_chat WHERE id = ANY(ARRAY(SELECT chat_id FROM turn))
+    ORDER BY id FOR UPDATE
+), live AS MATERIALIZED (
+    SELECT response.id, response.fence, response.status FROM sessions_app_response response
+    WHERE response.id = ANY(ARRAY(
+        SELECT turn.response_id FROM turn JOIN locked ON locked.id = turn.chat_id
+    ))
+    ORDER BY response.id FOR UPDATE
+), accepted AS MATERIALIZED (
+    SELECT turn.* FROM turn JOIN live ON live.id = turn.response_id AND live.fence = turn.fence
+    WHERE turn.is_first AND (live.status, turn.status) IN ({ENDS})
+), """  # noqa: S608 as above
+
+_WRITTEN_FINISHES: Final[LiteralString] = """
+, ended AS (
+    UPDATE sessions_app_response response SET status = placed.status, text = placed.text,
+        output = placed.output, usage = placed.usage, error = placed.error, lease_until = NULL,
+        finished_at = placed.at
+    FROM placed WHERE response.id = placed.response_id
+        AND response.id = ANY(ARRAY(SELECT response_id FROM placed))
+)
+SELECT placed.first_seq FROM turn LEFT JOIN placed USING (i) ORDER BY turn.i"""
+
+_START: Final[LiteralString] = _ACCEPTED_STARTS + _PLACED + _WRITTEN_STARTS
+_FINISH: Final[LiteralString] = _ACCEPTED_FINISHES + _PLACED + _WRITTEN_FINISHES
+
+
+def write_starts(starts: Sequence[Start]) -> list[Verdict]:
+    """Write the turns that may begin, and say of each what was found (UAMP §5.12)."""
+    turns = [
+        {
+            "i": i,
+            "size": len(start.responses) + (start.message_event is not None),
+            "session_id": start.session_id,
+            "chat_id": start.chat_id,
+            "user_id": start.user_id,
+            "event_id": start.event_id,
+            "sha256": start.sha256,
+            "message_id": start.message.id if start.message else None,
+            "response_ids": [new.id for new in start.responses],
+            "process": start.process,
+            "lease_until": start.lease_until,
+            "at": start.at,
+        }
+        for i, start in enumerate(starts)
+    ]
+    responses = [
+        {"i": i, "id": new.id, "agent_id": new.agent_id, "request": new.request}
+        for i, start in enumerate(starts)
+        for new in start.responses
+    ]
+    rows = _run(_START, turns=turns, responses=responses, **_log(starts))
+    return [Verdict(*row) for row in rows]
+
+
+def write_finishes(finishes: Sequence[Finish]) -> list[FirstSeq]:
+    """Write the ends that their fences allow; None for the others."""
+    seen: set[str] = set()
+    turns = []
+    for i, finish in enumerate(finishes):
+        turns.append(
+            {
+                "i": i,
+                "size": 1 + (finish.message_event is not None),
+                "chat_id": finish.chat_id,
+                "response_id": finish.response_id,
+                "fence": finish.fence,
+                "is_first": finish.response_id not in seen,
+                "status": finish.status,
+                "text": finish.text,
+                "output": finish.output,
+                "usage": finish.usage,
+                "error": finish.error,
+                "at": finish.at,
+            }
+        )
+        seen.add(finish.response_id)
+    return [first_seq for (first_seq,) in _run(_FINISH, turns=turns, **_log(finishes))]
+
+
+def _log(turns: Sequence[Start | Finish]) -> dict[str, list[dict[str, Any]]]:
+    messages, events = [], []
+    for i, turn in enumerate(turns):
+        for n, new in enumerate(event_rows(turn)):
+            events.append(
+                {
+                    "i": i,
+                    "n": n,
+                    "type": new.type,
+                    "response_id": new.response_id,
+                    "payload": new.payload,
+                }
+            )
+            if new.message is not None:
+                messages.append({"i": i, "n": n, **message_row(new.message)})
+    return {"messages": messages, "events": events}
+
+
+def _run(statement: LiteralString, **rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """Run a statement with its rows as JSON, prepared; raises Django's database errors."""
+    parameters = {name: msgspec.json.encode(value).decode() for name, value in rows.items()}
+    connection.ensure_connection()
+    raw = connection.connection
+    with connection.wrap_database_errors:
+        # Django turns preparing off for a connection, which may come back from the pool to others.
+        raw.prepare_threshold = 0
+        try:
+            return psycopg.Cursor(raw).execute(statement, parameters).fetchall()
+        finally:
+            raw.prepare_threshold = None

@@ -1,0 +1,148 @@
+"""A turn is written twice: when it starts and when it finishes.
+
+These structs are the whole seam between the runner and the database: ids and times are made by the
+caller, `seq` alone comes back. `turn_writes` holds the bodies, lists in and lists out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    import uamp
+    from chat_app.services import NewEvent, NewMessage
+    from payments_app.money import Money
+    from sessions_app.billing.payers import Payment
+    from sessions_app.billing.reservations import Charge, Reservation
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewResponse:
+    """A response that a turn starts, with the event that tells of it."""
+
+    id: str
+    agent_id: str
+    request: dict[str, Any]
+    event: NewEvent
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Start:
+    """One turn to be started: at most one message and any number of responses."""
+
+    session_id: str
+    chat_id: str
+    user_id: int | None
+    event_id: str
+    sha256: str
+    message: NewMessage | None
+    message_event: NewEvent | None
+    responses: Sequence[NewResponse]
+    content_ids: Sequence[str] = ()
+    pending_input_ids: Sequence[int] = ()
+    # What has to be reserved for responses of agents that have a price.
+    reservations: Sequence[Reservation] = ()
+    process: str
+    lease_until: datetime
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The turn is committed; its events have `first_seq` and the numbers after it.
+
+    `payments` are what is known of the payments of its responses, by response.
+    """
+
+    first_seq: int
+    payments: Mapping[str, Payment] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """The event had its effect before: these are the responses that it started then."""
+
+    response_ids: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Nothing was written; `code` is a UAMP error code."""
+
+    code: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ParentCall:
+    """The call by which another agent asked for a response: its row, and the response it is of.
+
+    `asked_in` is the chat in which a person or program asked for the work at first: what is to be
+    allowed or paid is asked there, and its rule says who pays.
+    """
+
+    pk: int
+    response_id: str
+    asked_in: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallAnswer:
+    """What a response says to the agent that asked for it."""
+
+    result: str
+    is_error: bool
+    content_items: Sequence[uamp.ContentItem] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finish:
+    """The end of one response: its terminal event and, where it said something, its message."""
+
+    chat_id: str
+    response_id: str
+    fence: int
+    status: str
+    event: NewEvent
+    message: NewMessage | None
+    message_event: NewEvent | None
+    text: str
+    output: list[dict[str, Any]]
+    usage: dict[str, Any] | None
+    error: dict[str, Any] | None = None
+    content_ids: Sequence[str] = ()
+    has_tool_calls: bool = False
+    parent: ParentCall | None = None
+    answer: CallAnswer | None = None
+    charge: Charge | None = None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The end is committed; its events have `first_seq` and the number after it.
+
+    `available` is what whoever paid has left, where something was charged.
+    """
+
+    first_seq: int
+    available: Money | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced:
+    """Another process took the response over, or it may not end so: nothing was written."""
+
+
+StartOutcome = Started | Repeated | Refused
+FinishOutcome = Finished | Fenced
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The write of this turn raised; the others of its batch are not touched."""
+
+    error: Exception = field(repr=False)

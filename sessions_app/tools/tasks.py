@@ -1,0 +1,203 @@
+"""Long tools on Celery: the row is the queue, the message only the doorbell.
+
+Brokers lose messages and deliver them twice. Both are harmless here: a call that nobody took is
+rung for again, and a call that somebody holds is not to be had.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from celery import shared_task
+from django.conf import settings
+from django.db import OperationalError
+from django.db.models import Q
+from django.utils import timezone
+
+from agents_app.mcp_tools import find_tool
+from agents_app.tools import ToolCancelled, ToolError, ToolOutcome, storable
+from chat_app import fanout
+from sessions_app import database
+from sessions_app.models import ToolCall
+from sessions_app.states import ToolCallTrigger
+from sessions_app.tools.sandbox import ToolBroke, ToolDied, ToolKilled, ToolTooLarge, run_tool
+from sessions_app.tools.worker import Claim, Work, claim_call, end_call
+from sessions_app.transitions import move
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from agents_app.tools import ServerTool
+
+logger = logging.getLogger(__name__)
+
+# A message that led to nothing for this long is taken for lost.
+LOST_SECONDS: Final = 3
+# The same row is rung for at most this often.
+RING_SECONDS: Final = 5
+RINGS_AT_ONCE: Final = 100
+# A call that took its worker down this often is not tried again.
+ATTEMPTS: Final = 5
+WRITE_RETRY_SECONDS: Final = (0.2, 1.0, 3.0)
+BROKE: Final = "The tool failed. Its error is in the server's log."
+
+End = tuple[ToolCall.Status, ToolOutcome]
+
+
+# --- The doorbell ---
+
+
+def ring(pk: int) -> None:
+    """Tell the workers that a call is queued; when the broker is away, `reap` rings again."""
+    _ring([pk])
+
+
+def _ring(pks: Iterable[int]) -> None:
+    for pk in pks:
+        try:
+            run_tool_call.apply_async(kwargs={"pk": pk}, retry=False)
+        except Exception:
+            # Whatever a broker raises, the rows are committed and are rung for again. The rest of
+            # them would only wait for the same broker.
+            logger.warning("no worker was told of tool call %s", pk, exc_info=True)
+            return
+
+
+def reap() -> list[int]:
+    """Ring again for calls whose message or worker was lost; returns their rows.
+
+    A call whose lease has ended is queued again, which fences its worker off. While `lease_until`
+    of a queued call lies ahead, it was just rung for.
+    """
+    now = timezone.now()
+    is_silent = Q(status=ToolCall.Status.RUNNING, lease_until__lt=now) | (
+        Q(status=ToolCall.Status.QUEUED, created_at__lt=now - timedelta(seconds=LOST_SECONDS))
+        & (Q(lease_until__isnull=True) | Q(lease_until__lt=now))
+    )
+    silent = ToolCall.objects.filter(is_silent, kind=ToolCall.Kind.LONG, finished_at__isnull=True)
+    found = silent.order_by("id").values_list("pk", flat=True)[:RINGS_AT_ONCE]
+    # The condition again: of all processes that found the row one rings.
+    rung = [
+        pk
+        for pk in list(found)
+        if move(
+            silent.filter(pk=pk),
+            ToolCallTrigger.REQUEUE,
+            lease_until=now + timedelta(seconds=RING_SECONDS),
+        )
+    ]
+    _ring(rung)
+    return rung
+
+
+# --- The task ---
+
+
+@shared_task
+def run_tool_call(*, pk: int, **kwargs: Any) -> None:
+    """Run one queued call to its end; what another holds or has ended is left alone."""
+    if kwargs:
+        logger.info("arguments of a newer caller are not used: %s", ", ".join(kwargs))
+    claim = database.scoped(claim_call, pk)
+    if claim is None:
+        logger.info("tool call %s is not to be had: it ended, or another worker runs it", pk)
+        return
+    status, outcome = _run(claim)
+    if _write_end(claim, status, outcome):
+        fanout.send_from_thread(
+            fanout.PROCESSES_GROUP,
+            {"type": "run.settled", "response": claim.response_id, "call": claim.pk},
+        )
+    else:
+        logger.info("tool call %s is no longer this worker's; its end is not written", pk)
+
+
+def _run(claim: Claim) -> End:
+    tool = database.scoped(find_tool, claim.name)
+    if tool is None:
+        return _failed(f"This server has no tool named {claim.name!r}.")
+    if claim.attempt > (ATTEMPTS if tool.idempotent else 1):
+        return _unknown("the tool was interrupted")
+    try:
+        arguments = msgspec.json.decode(claim.arguments or "{}", type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError) as error:
+        return _failed(f"The arguments must be one JSON object: {error}.")
+    with Work(claim) as work:
+        return _run_tool(tool, work, arguments)
+
+
+def _run_tool(tool: ServerTool, work: Work, arguments: dict[str, Any]) -> End:
+    try:
+        # A response that was cancelled while its call waited never starts its tool.
+        work.beat()
+        work.check()
+        outcome = run_tool(tool, work, arguments, must_stop=work.must_stop)
+        work.finish()
+    except Exception as error:  # noqa: BLE001 a tool may raise anything, and its call must end
+        return _end_without(tool, work, error)
+    if work.is_lost:
+        return _stopped(work)
+    return ToolCall.Status.FAILED if outcome.is_error else ToolCall.Status.DONE, outcome
+
+
+def _end_without(tool: ServerTool, work: Work, error: Exception) -> End:
+    """Return the end of a call whose tool has no outcome; the log has what a user must not see."""
+    call = f"tool {tool.name} in call {work.call_id}"
+    match error:
+        case ToolCancelled():
+            end = _stopped(work)
+        case ToolKilled():
+            logger.warning("%s did not stop and was killed", call)
+            end = _stopped(work, is_unknown=not tool.idempotent)
+        case ToolError():
+            end = _failed(str(error))
+        case ToolTooLarge():
+            limit = settings.UAMP_TOOL_MEMORY_MB
+            end = _failed(f"The tool used too much memory (limit {limit} MB).")
+        case ToolDied() if not tool.idempotent:
+            logger.error("%s ended its process: %s", call, error)
+            end = _unknown("the tool's process ended before the tool did")
+        case ToolDied():
+            logger.error("%s ended its process: %s", call, error)
+            end = _failed(f"The tool's process ended before the tool did ({error}).")
+        case ToolBroke():
+            logger.error("%s failed:\n%s", call, error)
+            end = _failed(BROKE)
+        case _:
+            logger.error("%s could not be run", call, exc_info=error)
+            end = _failed(BROKE)
+    return end
+
+
+def _failed(message: str) -> End:
+    return ToolCall.Status.FAILED, ToolOutcome(result=storable(message), is_error=True)
+
+
+def _unknown(why: str) -> End:
+    return ToolCall.Status.UNKNOWN, ToolOutcome(
+        result=f"Outcome unknown: {why}, and it may or may not have done its work. It was not run "
+        "again.",
+        is_error=True,
+    )
+
+
+def _stopped(work: Work, *, is_unknown: bool = False) -> End:
+    if work.is_late:
+        if is_unknown:
+            return _unknown("the tool took too long and was stopped")
+        return _failed("The tool took too long and was stopped.")
+    return ToolCall.Status.CANCELLED, ToolOutcome(result="The tool was cancelled.", is_error=True)
+
+
+def _write_end(claim: Claim, status: str, outcome: ToolOutcome) -> bool:
+    for pause in WRITE_RETRY_SECONDS:
+        try:
+            return database.scoped(end_call, claim, status, outcome)
+        except OperationalError:
+            logger.warning("the end of tool call %s was not written", claim.pk, exc_info=True)
+            time.sleep(pause)
+    return database.scoped(end_call, claim, status, outcome)

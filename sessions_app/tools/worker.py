@@ -1,0 +1,365 @@
+"""The work on one long tool call: only the worker that holds the row's fence number writes.
+
+A claim is one conditional UPDATE that counts `attempts` up; that number is the fence of every later
+write. Losing it is no error: the one who holds it now goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import math
+import threading
+import time
+import uuid
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import msgspec
+from django.conf import settings
+from django.db import OperationalError, connections, transaction
+from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
+
+import uamp
+from agents_app.tools import (
+    FoundMessage,
+    ReadContent,
+    ToolCancelled,
+    ToolError,
+    ToolOutcome,
+    storable,
+)
+from chat_app import contents, fanout, media_types
+from chat_app.search import search_messages
+from sessions_app import database
+from sessions_app.frames import frame
+from sessions_app.models import Response, ToolCall
+from sessions_app.states import ToolCallTrigger
+from sessions_app.tools.calls import CallAbove, calls_above, of_call
+from sessions_app.tools.contents import chat_owner, readable
+from sessions_app.transitions import end_call as end
+from sessions_app.transitions import move
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+    from types import TracebackType
+
+    from django.db.models import QuerySet
+
+logger = logging.getLogger(__name__)
+
+# Progress is told and stored at most this often; what comes between waits for the keeper.
+PROGRESS_SECONDS: Final = 0.1
+# As much of a stage or a message is told.
+PROGRESS_CHARS: Final = 500
+# A tool that is silent hears of its response's cancel after this time.
+LOOK_SECONDS: Final = 2.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Claim:
+    """A running call and the fence number (`attempt`) under which this worker may write to it."""
+
+    pk: int
+    attempt: int
+    call_id: str
+    name: str
+    arguments: str
+    response_id: str
+    chat_id: str
+    message_id: str | None
+    asker: contents.Owner
+    deadline: datetime
+    percent: int
+    agent: str
+    above: Sequence[CallAbove] = ()
+
+
+# --- The row ---
+
+
+def lease_end() -> datetime:
+    """Return until when a lease that is taken now holds."""
+    return timezone.now() + timedelta(seconds=settings.UAMP_LEASE_SECONDS)
+
+
+def claim_call(pk: int) -> Claim | None:
+    """Take a call that is queued, or whose worker fell silent; None when it is not to be had.
+
+    The time limit counts from the first start, so that a call that kills its workers ends too.
+    """
+    row = (
+        ToolCall.objects.select_related("response__session", "response__agent")
+        .filter(pk=pk)
+        .first()
+    )
+    if row is None:
+        return None
+    now = timezone.now()
+    deadline = row.deadline if row.attempts else now + timedelta(seconds=_tool_seconds())
+    free = Q(status=ToolCall.Status.QUEUED) | Q(status=ToolCall.Status.RUNNING, lease_until__lt=now)
+    # The attempts that were read are in the condition: of all who read them exactly one wins.
+    won = move(
+        ToolCall.objects.filter(free, pk=pk, attempts=row.attempts),
+        ToolCallTrigger.CLAIM,
+        attempts=row.attempts + 1,
+        lease_until=lease_end(),
+        deadline=deadline,
+    )
+    if not won:
+        return None
+    session = row.response.session
+    return Claim(
+        pk=pk,
+        attempt=row.attempts + 1,
+        call_id=row.call_id,
+        name=row.name,
+        arguments=row.arguments,
+        response_id=row.response_id,
+        chat_id=row.response.chat_id,
+        message_id=row.response.message_id,
+        asker=contents.Owner(
+            user_id=session.user_id if session else None, key=session.principal if session else ""
+        ),
+        deadline=deadline,
+        percent=(row.progress or {}).get("percent") or 0,
+        agent=row.response.agent.name,
+        above=calls_above(row.response_id),
+    )
+
+
+def _tool_seconds() -> float:
+    return float(settings.UAMP_TOOL_SECONDS)
+
+
+def _held(claim: Claim) -> QuerySet[ToolCall]:
+    return ToolCall.objects.filter(
+        pk=claim.pk, status=ToolCall.Status.RUNNING, attempts=claim.attempt
+    )
+
+
+def renew_claim(claim: Claim, progress: dict[str, Any] | None) -> bool:
+    """Extend the lease and keep the progress; False once another has it or nobody wants it."""
+    wanted = Response.objects.filter(
+        pk=OuterRef("response_id"), status__in=Response.LIVE, cancel_requested_at__isnull=True
+    )
+    fields: dict[str, Any] = {"lease_until": lease_end()}
+    if progress is not None:
+        fields["progress"] = progress
+    return bool(_held(claim).filter(Exists(wanted)).update(**fields))
+
+
+def end_call(claim: Claim, status: str, outcome: ToolOutcome) -> bool:
+    """Write the end of a call; False when it was no longer this worker's to end."""
+    return bool(
+        end(
+            _held(claim),
+            status,
+            result=outcome.result,
+            is_error=outcome.is_error,
+            content_items=msgspec.to_builtins(outcome.content_items),
+            lease_until=None,
+            finished_at=timezone.now(),
+        )
+    )
+
+
+# --- The context of a running tool ---
+
+
+class Work:
+    """The ToolContext of a claimed call. Entered, a keeper thread renews the lease beside it."""
+
+    def __init__(self, claim: Claim) -> None:
+        self.call_id = claim.call_id
+        # Why the tool has to stop, once it has to.
+        self.is_lost = False
+        self.is_late = False
+        self._claim = claim
+        self._percent = claim.percent
+        self._latest: ev.Progress | None = None
+        self._untold = False
+        self._beat_at = self._renewed_at = time.monotonic()
+        # One beat at a time: what is told must be in order.
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._keeper = threading.Thread(target=self._keep, name=f"keep-{claim.pk}", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._keeper.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._ended.set()
+        self._keeper.join()
+
+    def progress(
+        self,
+        *,
+        percent: float | None = None,
+        step: int | None = None,
+        total_steps: int | None = None,
+        stage: str | None = None,
+        message: str | None = None,
+    ) -> None:
+        """See ToolContext. The percentage is rounded and never falls, not even in a new attempt.
+
+        Long words are cut: each of them is kept, and sent to everybody in the chat.
+        """
+        self.check()
+        with self._lock:
+            if percent is not None and not math.isfinite(percent):
+                # A tool that divided by something odd works on, and so does what shows it.
+                percent = None
+            if percent is not None:
+                self._percent = max(self._percent, min(100, round(percent)))
+            event = ev.Progress(
+                target="tool",
+                target_id=self.call_id,
+                stage=stage and storable(stage)[:PROGRESS_CHARS],
+                message=message and storable(message)[:PROGRESS_CHARS],
+                percent=None if percent is None else self._percent,
+                step=step,
+                total_steps=total_steps,
+                response_id=self._claim.response_id,
+            )
+            is_new_stage = self._latest is None or event.stage != self._latest.stage
+            if is_new_stage and self._untold:
+                self._beat()
+            self._latest, self._untold = event, True
+            if is_new_stage or time.monotonic() - self._beat_at >= PROGRESS_SECONDS:
+                self._beat()
+        self.check()
+
+    def read_content(self, content_id: str) -> ReadContent:
+        """See ToolContext: contents of the chat, and those of the person whose session asks."""
+        self.check()
+        return database.scoped(_read_content, self._claim, content_id)
+
+    def write_content(self, data: bytes, *, mime_type: str, filename: str) -> uamp.ContentItem:
+        """See ToolContext. The same bytes from a later attempt are the same content."""
+        self.beat()
+        self.check()
+        return database.scoped(
+            _write_content, self._claim, data, mime_type=mime_type, filename=filename
+        )
+
+    def search_messages(self, words: Sequence[str], *, limit: int) -> Sequence[FoundMessage]:
+        """See ToolContext: the chat of the response, and no other."""
+        self.check()
+        return database.scoped(_search_messages, self._claim, words, limit=limit)
+
+    def check(self) -> None:
+        """Raise ToolCancelled when the tool has to stop, as far as this process knows."""
+        if self.must_stop():
+            raise ToolCancelled
+
+    def must_stop(self) -> bool:
+        """Return whether the tool has to stop, as far as this process knows."""
+        self.is_late = self.is_late or timezone.now() >= self._claim.deadline
+        return self.is_lost or self.is_late
+
+    def beat(self) -> None:
+        """Renew the lease now, and tell the progress that nobody heard of yet."""
+        with self._lock:
+            self._beat()
+
+    def finish(self) -> None:
+        """Tell the last progress, before the end of the call is told."""
+        with self._lock:
+            if self._untold and not self.is_lost:
+                self._beat()
+
+    def _beat(self) -> None:
+        self._beat_at = time.monotonic()
+        told = self._latest if self._untold else None
+        payload = None if told is None else uamp.to_dict(told)
+        try:
+            held = database.scoped(renew_claim, self._claim, payload)
+        except OperationalError:
+            # The database may be away for a moment; without it a lease is ours until its end.
+            logger.warning("the lease of call %s was not renewed", self.call_id, exc_info=True)
+            self.is_lost = time.monotonic() - self._renewed_at >= settings.UAMP_LEASE_SECONDS
+            return
+        if not held:
+            self.is_lost = True
+            return
+        self._renewed_at = self._beat_at
+        if told is not None:
+            self._untold = False
+            _publish(self._claim, told)
+
+    def _keep(self) -> None:
+        """Beat for a tool that is silent for long, or whose last words came too fast."""
+        try:
+            while not self._ended.wait(PROGRESS_SECONDS) and not self._is_over():
+                with self._lock:
+                    silent = min(settings.UAMP_LEASE_SECONDS / 3, LOOK_SECONDS)
+                    pause = PROGRESS_SECONDS if self._untold else silent
+                    if time.monotonic() - self._beat_at >= pause:
+                        self._beat()
+        except Exception:
+            # Without a keeper the lease ends and another worker takes over: say why.
+            logger.exception("the lease of call %s is no longer kept", self.call_id)
+        finally:
+            connections.close_all()
+
+    def _is_over(self) -> bool:
+        # Past its deadline a call loses its lease, however stuck its tool is.
+        return self.is_lost or timezone.now() >= self._claim.deadline
+
+
+def _publish(claim: Claim, event: ev.Progress) -> None:
+    """Tell the chat, and the chats of those who gave this work to the agent that runs the tool."""
+    _tell(claim.chat_id, event, claim.response_id)
+    said = event
+    for call in claim.above:
+        said = of_call(said, call, claim.agent)
+        _tell(call.chat_id, said, call.response_id)
+
+
+def _tell(chat_id: str, event: ev.Event, response_id: str) -> None:
+    message = fanout.signal_message(chat_id=chat_id, frame=frame(event), response_id=response_id)
+    fanout.send_from_thread(fanout.chat_group(chat_id), message)
+
+
+def _read_content(claim: Claim, content_id: str) -> ReadContent:
+    content = readable(content_id, chat_id=claim.chat_id, asker=claim.asker)
+    return ReadContent(
+        data=contents.read(content), mime_type=content.mime_type, filename=content.filename
+    )
+
+
+def _search_messages(claim: Claim, words: Sequence[str], *, limit: int) -> list[FoundMessage]:
+    found = search_messages(claim.chat_id, words, limit=limit, without=claim.message_id)
+    return [
+        FoundMessage(at=row.created_at, role=row.role, name=row.name, text=row.content)
+        for row in found
+    ]
+
+
+@transaction.atomic
+def _write_content(claim: Claim, data: bytes, *, mime_type: str, filename: str) -> uamp.ContentItem:
+    name = f"tool call {claim.pk} {filename} {hashlib.sha256(data).hexdigest()}"
+    content_id = uuid.uuid5(uuid.NAMESPACE_OID, name)
+    try:
+        content = contents.store(
+            data,
+            mime_type=mime_type,
+            filename=filename,
+            owner=chat_owner(claim.chat_id),
+            content_id=str(content_id),
+        )
+    except media_types.InvalidMedia as error:
+        raise ToolError(str(error)) from error
+    contents.use(claim.chat_id, [str(content.pk)])
+    return contents.item_of(content)

@@ -1,0 +1,141 @@
+"""UAMP without a socket: HTTP + SSE (§13.2).
+
+A shell around the same handlers and the same runner. `POST /events` takes one event and answers
+202; what it leads to is heard on `GET /events/stream`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import msgspec
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+
+import uamp
+from chat_app import fanout
+from sessions_app.handlers.sessions import attach_session, find_session, hold_session
+from sessions_app.process import registry
+from sessions_app.transports.http_exchange import (
+    Line,
+    count_events,
+    principal_of,
+    problem,
+    protocol_view,
+    with_heartbeat,
+)
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from sessions_app.connection.client_connection import Outgoing
+
+
+@protocol_view("POST")
+async def post_event(request: HttpRequest, name: str = "") -> HttpResponseBase:
+    """`POST /events`: one client event. 202 with the direct answers; the rest is streamed."""
+    del name
+    principal = await principal_of(request)
+    await count_events(request, principal)
+    line = Line(request, principal, "sse")
+    try:
+        session_id = request.headers.get("X-Session-ID", "")
+        if session_id:
+            await line.attach_known(session_id)
+        errors: list[RemoteProtocolError] = []
+        line.peer.on_error = errors.append
+        rows = _rows_of(line)
+        await line.take(request.body)
+        replies = line.peer.take_replies()
+        if errors:
+            # The answer says what is wrong; how much is left of a limit concerns the streams too.
+            limits = [r for r in replies if json.loads(r.text)["type"] == "rate_limit"]
+            await _tell_streams(limits, {**rows, **_rows_of(line)})
+            return problem(errors[0], instance=request.path)
+        opened = next(iter(line.peer.sessions), session_id)
+        await _tell_streams(replies, {**rows, **_rows_of(line)})
+    finally:
+        await line.close()
+    body = {"session_id": opened, "events": [json.loads(reply.text) for reply in replies]}
+    response = HttpResponse(msgspec.json.encode(body), status=202, content_type="application/json")
+    response["X-Session-ID"] = opened
+    return response
+
+
+def _rows_of(line: Line) -> dict[str, str]:
+    """Return the rows of the sessions on a line, by their ids on the wire."""
+    return {wire_id: known.session.id for wire_id, known in line.peer.sessions.items()}
+
+
+async def _tell_streams(replies: list[Outgoing], rows: Mapping[str, str]) -> None:
+    """Let the session's streams hear the answers too: that is where §13.2 puts them.
+
+    An id on the wire means something to its principal only: the group is the row's.
+    """
+    for reply in replies:
+        if (row_id := rows.get(reply.session_id)) is not None:
+            await fanout.send(
+                fanout.session_group(row_id),
+                {"type": "session.frame", "session": reply.session_id, "frame": reply.text},
+            )
+
+
+@protocol_view("GET")
+async def stream_events(request: HttpRequest, name: str = "") -> HttpResponseBase:
+    """`GET /events/stream`: the server's events of one session, from `Last-Event-ID` on."""
+    del name
+    session_id = request.headers.get("X-Session-ID") or request.GET.get("session_id", "")
+    principal = await principal_of(request)
+    await count_events(request, principal)
+    line = Line(request, principal, "sse")
+    session = await find_session(session_id, line.peer.principal) if session_id else None
+    if session is None:
+        raise RemoteProtocolError(
+            ErrorCode.UNKNOWN_SESSION,
+            "Name a session of yours in X-Session-ID; POST /events with session.create opens one.",
+        )
+    if not registry.current().has_room_for(line.peer.principal):
+        raise RemoteProtocolError(
+            ErrorCode.RATE_LIMITED, "You have too many open connections. Close one first."
+        )
+    epoch, after = _last_event_id(request.headers.get("Last-Event-ID", ""))
+    resume = uamp.Resume(
+        session_id=session_id,
+        epoch=epoch or session.epoch,
+        after=session.opened_seq if after is None else after,
+    )
+    try:
+        await line.follow(fanout.session_group(session.id))
+        line.stay()
+        await hold_session(line.peer, session.id)
+        await attach_session(line.peer, session, ev.SessionCreate(resume=resume))
+    except BaseException:
+        await line.close()
+        raise
+    return line.answer(_sse(line, session.epoch))
+
+
+def _last_event_id(value: str) -> tuple[str, int | None]:
+    """Return epoch and seq of `<epoch>:<seq>`; nothing for anything else.
+
+    Python reads no number of thousands of digits; 18 are beyond every log.
+    """
+    epoch, _, seq = value.partition(":")
+    return (epoch, int(seq[:18])) if epoch and seq.isascii() and seq.isdigit() else ("", None)
+
+
+async def _sse(line: Line, epoch: str) -> AsyncIterator[bytes]:
+    try:
+        yield b": stream open\n\n"
+        async for outgoing in with_heartbeat(line.peer.frames()):
+            if outgoing is None:
+                yield b": keep-alive\n\n"
+            elif outgoing.seq is None:
+                yield f"data: {outgoing.text}\n\n".encode()
+            else:
+                # Only durable events are numbered: a client that comes back names the last one.
+                yield f"id: {epoch}:{outgoing.seq}\ndata: {outgoing.text}\n\n".encode()
+    finally:
+        await line.close()

@@ -1,0 +1,230 @@
+"""Work that one agent gives to another (UAMP §8.5.4): a turn like any other, in a chat of its own.
+
+The call is a row that waits, and the end of the other agent's response answers it in the same
+transaction. Who is killed in between is continued like every response; nothing waits in memory
+only. What the other agent says while it works is told as progress of the call (UAMP §6.13).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from django.conf import settings
+from django.db import transaction
+
+import uamp
+from agents_app import selectors as agents
+from agents_app.teamwork import pure
+from agents_app.tools import ToolError
+from chat_app import contents
+from chat_app import services as chats
+from sessions_app import database
+from sessions_app.access.auth import Principal
+from sessions_app.connection.chat_subscription import TERMINAL
+from sessions_app.models import Response, Session
+from sessions_app.selectors import OpenSession, open_session_of
+from sessions_app.tools import calls
+from sessions_app.tools.contents import readable
+from sessions_app.turn.request import TurnRequest
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from agents_app.selectors import AgentSpec
+    from agents_app.teamwork import Order
+    from sessions_app.response.context import Listener
+    from sessions_app.response.run import Run
+    from sessions_app.turn.request import StartedTurn
+
+TELL_SECONDS: Final = 0.1
+
+
+async def begin(
+    run: Run,
+    pk: int,
+    call: uamp.ToolCallData,
+    order: Order,
+    *,
+    start: Callable[[TurnRequest, Listener | None], Awaitable[StartedTurn]],
+) -> StartedTurn:
+    """Have the other agent begin; again for a call that it was given before, which changes nothing.
+
+    Raises ToolError in words for the model, and RemoteProtocolError when there is no room.
+    """
+    session, attachments = await database.run(
+        _open, run.response_id, run.context.spec, pk, order, run.context.chat_id
+    )
+    request = TurnRequest(
+        session=session,
+        event_id=f"call-{pk}",
+        sha256=hashlib.sha256(msgspec.json.encode(order)).hexdigest(),
+        inputs=[ev.InputText(event_id=f"call-{pk}-task", text=pure(order.task))],
+        create=ev.ResponseCreate(event_id=f"call-{pk}", session_id=session.id),
+        attachments=attachments,
+        counted_as=run.context.counted_as,
+    )
+    return await start(request, Forwarder(run, call.id, session.agent_name or order.agent))
+
+
+@transaction.atomic
+def _open(
+    response_id: str, spec: AgentSpec, pk: int, order: Order, chat_id: str
+) -> tuple[OpenSession, tuple[uamp.ContentItem, ...]]:
+    """Return the session of the other agent, made or found, and the contents that it is given."""
+    asker = Session.objects.filter(responses=response_id).first()
+    if asker is None:
+        raise ToolError("Who asked is gone, so that nobody else can be asked.")
+    principal = Principal(
+        key=asker.principal,
+        user_id=asker.user_id,
+        username=asker.user.get_username() if asker.user else "",
+    )
+    row = Session.objects.filter(parent_call_id=pk).first()
+    if row is None:
+        target = _target(spec, order, asker)
+        _check_chain(response_id, spec, target)
+        items = _attached(order, chat_id, asker)
+        row = _new_session(asker, target, pk)
+    else:
+        # Its process died in between; who may be asked was decided then.
+        items = _attached(order, chat_id, asker)
+    return open_session_of(row, principal), items
+
+
+def _attached(order: Order, chat_id: str, asker: Session) -> tuple[uamp.ContentItem, ...]:
+    owner = contents.Owner(user_id=asker.user_id, key=asker.principal)
+    return tuple(
+        contents.item_of(readable(content_id, chat_id=chat_id, asker=owner))
+        for content_id in order.attachments
+    )
+
+
+def _new_session(asker: Session, target: AgentSpec, pk: int) -> Session:
+    chat = chats.create_chat(
+        title="",
+        created_by_id=asker.user_id,
+        user_ids=[] if asker.user_id is None else [asker.user_id],
+        agents=[(target.id, "always")],
+        kind="session",
+    )
+    return Session.objects.create(
+        user_id=asker.user_id,
+        principal=asker.principal,
+        agent_id=target.id,
+        chat=chat,
+        transport=Session.Transport.DELEGATE,
+        uamp_version=uamp.VERSION,
+        config=msgspec.to_builtins(uamp.SessionConfig()),
+        parent_call_id=pk,
+        payment_token_id=asker.payment_token_id,
+    )
+
+
+def _target(spec: AgentSpec, order: Order, asker: Session) -> AgentSpec:
+    """Return the agent that shall work: a declared one that the asker or the agent's owner may use.
+
+    An owner who declares a private agent agrees that those who ask theirs have it work. Visitors
+    reach no model through it that the operator does not let them use.
+    """
+    known = [name for name, _ in spec.delegates]
+    if order.agent.casefold() not in {name.casefold() for name in known}:
+        raise ToolError(f"There is no agent {order.agent[:80]!r} to give work to: {known}.")
+    for viewer in (asker.user_id, spec.owner_id):
+        target = agents.get_agent(order.agent, viewer=viewer)
+        if target is None:
+            continue
+        if asker.user_id is not None or agents.may_answer_visitors(target.id):
+            return target
+    raise ToolError(f"{order.agent} is not there for the person who asks.")
+
+
+def _check_chain(response_id: str, spec: AgentSpec, target: AgentSpec) -> None:
+    """Refuse an agent that waits for this very answer, and a chain that is too long."""
+    above = calls.calls_above(response_id)
+    waiting = Response.objects.filter(pk__in=[call.response_id for call in above])
+    chain = {spec.id, *waiting.values_list("agent_id", flat=True)}
+    if target.id in chain:
+        raise ToolError(
+            f"{target.name} waits for this answer already, so that it cannot be asked. "
+            "Do the task yourself."
+        )
+    if len(above) + 1 > settings.UAMP_DELEGATE_DEPTH:
+        raise ToolError(
+            f"Work is passed on at most {settings.UAMP_DELEGATE_DEPTH} times. Do the task yourself."
+        )
+
+
+class Forwarder:
+    """Tells what another agent says as progress of the call that waits for it (UAMP §6.13)."""
+
+    def __init__(self, run: Run, call_id: str, agent: str) -> None:
+        self._run = run
+        self._call_id = call_id
+        self._agent = agent
+        self._text: list[str] = []
+        self._timer: asyncio.TimerHandle | None = None
+
+    def text(self, response_id: str, offset: int, text: str, frame: str) -> None:
+        """See Listener."""
+        del response_id, offset, frame
+        self._say(text)
+
+    def frame(self, response_id: str, frame: str) -> None:
+        """See Listener."""
+        del response_id
+        match uamp.decode(frame, sender="server"):
+            case ev.Thinking(content=content) if settings.DELEGATE_FORWARD_THINKING:
+                self._say(content)
+            case ev.Progress() as progress:
+                self._flush()
+                here = calls.CallAbove("", self._run.response_id, self._call_id)
+                self._publish(calls.of_call(progress, here, self._agent))
+            case ev.ResponseDelta(delta=ev.Delta(tool_call=uamp.ToolCallData(name=name))) if name:
+                self._flush()
+                self._publish(
+                    ev.Progress(
+                        target="tool",
+                        target_id=self._call_id,
+                        stage="working",
+                        message=f"{self._agent} uses {name}",
+                        response_id=self._run.response_id,
+                    )
+                )
+
+    def event(self, seq: int, event_type: str, response_id: str, frame: str) -> None:
+        """See Listener; the end is told by the result of the call, after all that was said."""
+        del seq, response_id, frame
+        if event_type in TERMINAL:
+            self._flush()
+
+    def ended(self, response_id: str) -> None:
+        """See Listener."""
+        del response_id
+        self._flush()
+
+    def _say(self, text: str) -> None:
+        self._text.append(text)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(TELL_SECONDS, self._flush)
+
+    def _flush(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._text:
+            told = ev.ToolProgress(call_id=self._call_id, text="".join(self._text))
+            self._text = []
+            self._publish(
+                ev.ResponseDelta(
+                    response_id=self._run.response_id,
+                    delta=ev.Delta(type="tool_progress", tool_progress=told),
+                )
+            )
+
+    def _publish(self, event: ev.Event) -> None:
+        if not self._run.has_ended:
+            self._run.publish(event)

@@ -1,0 +1,175 @@
+"""What a transport asks for, and what a response asks of its agent (UAMP §5.12)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+from django.conf import settings
+
+import uamp
+from agents_app.runtime import RunRequest
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+from uamp.bounds import Temperature, Tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from agents_app.checkpoints import Checkpoint
+    from agents_app.selectors import AgentSpec
+    from payments_app.money import Money
+    from sessions_app.billing.payers import Source
+    from sessions_app.response.run import Run
+    from sessions_app.selectors import OpenSession
+
+    Pay: TypeAlias = Callable[[OpenSession, AgentSpec, Money], Awaitable[Source]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TurnRequest:
+    """A turn as a transport asks for it. `sha256` is the digest of everything that it says."""
+
+    session: OpenSession
+    event_id: str
+    sha256: str
+    inputs: Sequence[ev.InputEvent]
+    create: ev.ResponseCreate
+    pending_input_ids: Sequence[int] = ()
+    origin: str = ""
+    # Items that were checked before; the message gets them after what it says itself.
+    attachments: Sequence[uamp.ContentItem] = ()
+    # What a transport does about an answer that nothing pays for yet, before anything is written:
+    # it returns what pays, or refuses the turn. None: somebody is asked while the answer waits.
+    pay: Pay | None = None
+    # Counts the answers of the turn, and the bytes of its text, before anything of it is written,
+    # or refuses it.
+    admit: Callable[[int, int], Awaitable[None]] | None = None
+    # The name under which limits count who asks, where it is not the session's own.
+    counted_as: str = ""
+
+    @property
+    def person(self) -> str:
+        """The name under which limits count who asks."""
+        return self.counted_as or self.session.principal.counted_as
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StartedTurn:
+    """What a turn led to; for a repeated event, what it led to the first time."""
+
+    response_ids: Sequence[str]
+    runs: Sequence[Run] = ()
+    repeated: bool = False
+
+
+class ResponseRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a response overrides of its session, as its row keeps it (UAMP §5.12).
+
+    `context` is the whole conversation of a stateless turn; `before` are system and assistant
+    inputs that come before the message.
+    """
+
+    instructions: str | None = None
+    tools: tuple[uamp.ToolDefinition, ...] | None = None
+    modalities: tuple[str, ...] | None = None
+    response_format: uamp.ResponseFormat | None = None
+    model: str | None = None
+    temperature: Temperature | None = None
+    max_tokens: Tokens | None = None
+    context: tuple[uamp.Message, ...] | None = None
+    before: tuple[uamp.Message, ...] = ()
+    # Whether a call of the client's ends the response instead of waiting for `tool.result`.
+    ends_at_tools: bool = False
+
+
+def check_options(config: uamp.SessionConfig, response: ev.ResponseConfig) -> None:
+    """Check the numbers that a model is asked with, wherever they come from.
+
+    A session's row may be older than the bounds. Raises RemoteProtocolError.
+    """
+    options = {
+        **{name: config.extensions.get(name) for name in ("model", "temperature", "max_tokens")},
+        **{
+            name: value
+            for name in ("temperature", "max_tokens")
+            if (value := getattr(response, name)) is not None
+        },
+    }
+    try:
+        msgspec.convert(options, uamp.ModelOptions)
+    except msgspec.ValidationError as error:
+        raise RemoteProtocolError(ErrorCode.INVALID_EVENT, f"{error}.") from None
+
+
+def check_size(inputs: Sequence[ev.InputEvent], message: uamp.Message | None) -> int:
+    """Return the bytes of a turn's text: its message, and inputs that are said as another role.
+
+    Media do not count, nor does a history: one event carries it, which has a limit of its own.
+    Raises RemoteProtocolError event_too_large.
+    """
+    size = sum(
+        len(given.text.encode())
+        for given in inputs
+        if isinstance(given, ev.InputText) and given.role != "user"
+    )
+    if message is not None:
+        items = sum(_text_bytes(item) for item in message.content_items or ())
+        size += max(items, len((message.content or "").encode()))
+    if size > settings.UAMP_MESSAGE_BYTES:
+        raise RemoteProtocolError(
+            ErrorCode.EVENT_TOO_LARGE,
+            f"The text of one turn has at most {settings.UAMP_MESSAGE_BYTES} bytes, and this has"
+            f" {size}. Its inputs were dropped: send less of them, or the text as a file.",
+        )
+    return size
+
+
+def _text_bytes(item: uamp.ContentItem) -> int:
+    """Return the bytes that an item takes in its message's row, where its medium is stored."""
+    if isinstance(item, uamp.TextContent):
+        return len(item.text.encode())
+    medium = uamp.media_of(item)
+    is_inline = isinstance(medium, str) or (medium is not None and medium.url.startswith("data:"))
+    kept = [getattr(item, name) for name in item.__struct_fields__]
+    return len(msgspec.json.encode([part for part in kept if part is not medium or not is_inline]))
+
+
+def run_request(
+    response_id: str,
+    config: uamp.SessionConfig,
+    overrides: ResponseRequest,
+    history: Sequence[uamp.Message],
+    *,
+    resume: Sequence[uamp.ContentItem] = (),
+    checkpoint: Checkpoint | None = None,
+    written: int = 0,
+    asker: str = "",
+) -> RunRequest:
+    """Return what an agent is asked, from its session and what this response overrides."""
+    params: dict[str, Any] = {
+        name: value
+        for name in ("model", "temperature", "max_tokens")
+        if (value := _first(getattr(overrides, name), config.extensions.get(name))) is not None
+    }
+    if config.extensions:
+        params["extensions"] = config.extensions
+    return RunRequest(
+        response_id=response_id,
+        history=history,
+        ends_at_tools=overrides.ends_at_tools,
+        instructions=_first(overrides.instructions, config.instructions),
+        tools=config.tools if overrides.tools is None else overrides.tools,
+        response_format=_first(overrides.response_format, config.response_format),
+        params=params,
+        resume=resume,
+        checkpoint=checkpoint,
+        written=written,
+        asker=asker,
+    )
+
+
+def _first(override: Any, of_session: Any) -> Any:
+    """Return the override where there is one: 0, "" and [] are values, only None is none."""
+    return of_session if override is None else override
