@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from agents_app.agent_options import audio_formats
+from agents_app.providers.options import audio_formats
 from agents_app.selectors import AgentSpec
-from agents_app.tools import server_tools
+from agents_app.tools.registry import server_tools
 from uamp.capabilities import (
     AudioCapabilities,
     Capabilities,

@@ -11,7 +11,7 @@ from datetime import datetime
 import msgspec
 
 from agents_app.models import Checkpoint as CheckpointRow
-from agents_app.tools import storable_json
+from agents_app.tools.registry import storable_json
 from uamp.content import ContentItem, TextContent, ThinkingContent
 from uap import VERSION, AgentState, InvalidState
 from upp import ToolResultMessage

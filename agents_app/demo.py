@@ -10,8 +10,8 @@ from typing import Any
 
 from django.db import transaction
 
-from agents_app.model_choice import NoModelError, choose_model, configured_provider
 from agents_app.models import Agent
+from agents_app.providers.model_choice import NoModelError, choose_model, configured_provider
 
 logger = logging.getLogger(__name__)
 

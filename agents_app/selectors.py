@@ -16,7 +16,7 @@ from django.db.models import Exists, Q, QuerySet
 from django.db.models.functions import Lower
 from django.db.models.signals import post_delete, post_save
 
-from agents_app.mcp_listing import SourceTool, resolved_names, wanted_tools
+from agents_app.mcp.listing import SourceTool, resolved_names, wanted_tools
 from agents_app.models import AGENT_ID, NAME_PATTERN, Agent, ToolSource
 from agents_app.pricing import FREE, Pricing, read_pricing
 

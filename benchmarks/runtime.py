@@ -24,10 +24,10 @@ django.setup()
 # The applications can be read only now.
 from django.test.utils import override_settings  # noqa: E402
 
-from agents_app.runtime import RunFinished, RunRequest, run_agent  # noqa: E402
-from agents_app.scripts import SCRIPTS  # noqa: E402
+from agents_app.providers.scripts import SCRIPTS  # noqa: E402
+from agents_app.runtime.agent_run import RunFinished, RunRequest, run_agent  # noqa: E402
 from agents_app.selectors import AgentSpec  # noqa: E402
-from agents_app.tools import ServerTool, ToolOutcome  # noqa: E402
+from agents_app.tools.registry import ServerTool, ToolOutcome  # noqa: E402
 from sessions_app.response.context import RunContext  # noqa: E402
 from sessions_app.response.run import Run  # noqa: E402
 from uamp import Message  # noqa: E402

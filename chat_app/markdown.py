@@ -27,7 +27,7 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import STANDARD_TYPES
 from pygments.util import ClassNotFound
 
-from agents_app.child_processes import ChildProcesses, NoneFree, TooSlow, serve
+from agents_app.workers.child_processes import ChildProcesses, NoneFree, TooSlow, serve
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping, Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from rest_framework import serializers
 
-from agents_app import connections
+from agents_app.workers import connections
 from chat_app import contents, markdown
 from chat_app.models import Chat, Participant
 from chat_app.paging import SEQ_MAX, ListQuery, SeqQuery

@@ -12,7 +12,7 @@ class SessionsAppConfig(AppConfig):
 
     def ready(self) -> None:
         """Have trials of agents paid: the room of agents knows no money."""
-        from agents_app import trial  # noqa: PLC0415 models are not loaded before
+        from agents_app.admin import trial  # noqa: PLC0415 models are not loaded before
         from sessions_app.billing.trial_payments import TrialPayment  # noqa: PLC0415 as above
 
         trial.paid_by(TrialPayment)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 
-from agents_app.providers import close_providers
+from agents_app.providers.clients import close_providers
 from sessions_app import database
 from sessions_app.connection.client_connection import CLOSE_RESTART
 from sessions_app.process import registry as processes

@@ -12,7 +12,7 @@ import django
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIHandler
 
-from agents_app import connections
+from agents_app.workers import connections
 
 if TYPE_CHECKING:
     from django.http import HttpRequest

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
-from agents_app import connections
+from agents_app.workers import connections
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

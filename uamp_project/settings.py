@@ -374,10 +374,10 @@ UAMP_ALLOW_ANONYMOUS = switch("UAMP_ALLOW_ANONYMOUS", "1")
 UAMP_ANONYMOUS_MODELS = switch("UAMP_ANONYMOUS_MODELS", "0")
 # Tools that agents of this server may be given, as dotted paths to ServerTool objects.
 UAMP_SERVER_TOOLS = [
-    "agents_app.csv_report.csv_report",
-    "agents_app.fetch_page.fetch_page",
-    "agents_app.chat_search.search_chat",
-    "agents_app.edit_picture.edit_picture",
+    "agents_app.tools.csv_report.csv_report",
+    "agents_app.tools.fetch_page.fetch_page",
+    "agents_app.tools.chat_search.search_chat",
+    "agents_app.tools.edit_picture.edit_picture",
 ]
 # Where tools may send requests besides the public internet: "host:port", also http and private.
 UAMP_FETCH_ALLOW_HOSTS = items("UAMP_FETCH_ALLOW_HOSTS")

@@ -33,7 +33,7 @@ from django.utils import timezone
 from django.utils.decorators import sync_and_async_middleware
 from django.utils.deprecation import MiddlewareMixin
 
-from agents_app import connections
+from agents_app.workers import connections
 from sessions_app.access import rates
 from uamp_project.password_hashing import TooManyPasswords
 

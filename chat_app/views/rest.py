@@ -11,8 +11,8 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.response import Response
 from rest_framework.serializers import ValidationError
 
-from agents_app import connections
 from agents_app import selectors as agents
+from agents_app.workers import connections
 from chat_app import markdown, overview, services
 from chat_app.models import Participant, ReadReceipt
 from chat_app.paging import list_of, list_response, read_query, time_page

@@ -17,7 +17,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django.utils.module_loading import import_string
 
-from agents_app import connections
+from agents_app.workers import connections
 from payments_app import services
 from payments_app.models import TopUpRequest
 from payments_app.money import InvalidAmount, Money

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
-from agents_app.runtime import AgentError
+from agents_app.runtime.agent_run import AgentError
 from payments_app import services as ledger
 from payments_app.money import InvalidAmount, Money
 from sessions_app import database
@@ -24,14 +24,14 @@ from uamp import ErrorCode
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from agents_app.runtime import RunRequest
+    from agents_app.runtime.agent_run import RunRequest
     from agents_app.selectors import AgentSpec
     from sessions_app.billing.usage import Bill
     from uamp import ToolCallData
 
 
 class TrialPayment:
-    """Reserves and settles what one trial costs (agents_app.trial.Payment)."""
+    """Reserves and settles what one trial costs (agents_app.admin.trial.Payment)."""
 
     def __init__(self, user_id: int, spec: AgentSpec, request: RunRequest) -> None:
         self._id = f"trial_{uuid.uuid4().hex}"

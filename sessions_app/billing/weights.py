@@ -13,14 +13,14 @@ import msgspec
 from django.conf import settings
 
 import uamp
-from agents_app.history import DOCUMENT_CHARS
-from agents_app.providers import output_bound
-from agents_app.runtime import offered
+from agents_app.conversation.history import DOCUMENT_CHARS
+from agents_app.providers.clients import output_bound
+from agents_app.runtime.agent_run import offered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agents_app.runtime import RunRequest
+    from agents_app.runtime.agent_run import RunRequest
     from agents_app.selectors import AgentSpec
 
 CHARS_PER_TOKEN: Final = 4

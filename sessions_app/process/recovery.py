@@ -18,8 +18,8 @@ import uamp
 from agents_app import checkpoints
 from agents_app import selectors as agents
 from agents_app.checkpoints import UnreadableCheckpointError
-from agents_app.runtime import RunRequest
-from agents_app.teamwork import pure
+from agents_app.conversation.teamwork import pure
+from agents_app.runtime.agent_run import RunRequest
 from chat_app import selectors as chats
 from sessions_app import database, services
 from sessions_app.access import rates

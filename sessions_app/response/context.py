@@ -9,7 +9,7 @@ from uamp import ResponseState
 
 if TYPE_CHECKING:
     import uamp
-    from agents_app.runtime import RunRequest
+    from agents_app.runtime.agent_run import RunRequest
     from agents_app.selectors import AgentSpec
     from sessions_app.billing.payers import Payment
     from sessions_app.store.records import ParentCall

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from django.conf import settings
 from msgspec.structs import replace as changed
 
-from agents_app.runtime import AgentError
+from agents_app.runtime.agent_run import AgentError
 from chat_app import fanout
 from payments_app.money import InvalidAmount, Money
 from sessions_app import database

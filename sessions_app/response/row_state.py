@@ -6,7 +6,7 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from agents_app.runtime import AgentError
+from agents_app.runtime.agent_run import AgentError
 from sessions_app import database, services
 from sessions_app.transitions import TransitionRefused
 from uamp import RESPONSE_TRANSITIONS, ErrorCode, ResponseState, ResponseTrigger, advance

@@ -20,7 +20,7 @@ from django.conf import settings
 from django.db import DataError
 
 import uamp
-from agents_app.runtime import AgentError, RunFinished, run_agent, run_by_client
+from agents_app.runtime.agent_run import AgentError, RunFinished, run_agent, run_by_client
 from chat_app import contents, fanout
 from sessions_app import database, services
 from sessions_app.billing.payers import Payment
@@ -274,7 +274,7 @@ class Run:
         await self.row.goes_on(lambda: bool(self.broker.waiting or (till and till.waiting)))
 
     async def load(self, content_id: str) -> tuple[bytes, str]:
-        """Return a content of this chat for the provider call (agents_app.runtime.MediaLoader)."""
+        """Return a content of this chat for the provider call (runtime.agent_run.MediaLoader)."""
         return await database.run(contents.read_in_chat, content_id, self.context.chat_id)
 
     def publish(self, event: ev.Event) -> None:

@@ -14,7 +14,7 @@ import msgspec
 from django.utils import timezone
 
 import uamp
-from agents_app.tools import ServerTool, ToolError, ToolOutcome
+from agents_app.tools.registry import ServerTool, ToolError, ToolOutcome
 from sessions_app import database, selectors
 from sessions_app.models import ToolCall
 from sessions_app.response.row_state import taken_over
@@ -28,7 +28,7 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
 
-    from agents_app.teamwork import Order
+    from agents_app.conversation.teamwork import Order
     from sessions_app.response.run import Run
     from sessions_app.turn.request import StartedTurn
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
-from agents_app.tools import ToolError
+from agents_app.tools.registry import ToolError
 from chat_app import contents
 from sessions_app.models import Session
 

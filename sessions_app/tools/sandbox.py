@@ -26,7 +26,7 @@ from django.db import connections
 from django.utils.module_loading import import_string
 
 import uamp
-from agents_app.tools import (
+from agents_app.tools.registry import (
     ServerTool,
     ToolCancelled,
     ToolError,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from multiprocessing.context import ForkServerProcess
 
-    from agents_app.tools import FoundMessage, ReadContent, ToolContext
+    from agents_app.tools.registry import FoundMessage, ReadContent, ToolContext
 
 logger = logging.getLogger(__name__)
 

@@ -7,6 +7,6 @@ import django
 
 django.setup()
 
-from agents_app.tools import server_tools  # noqa: E402 tools may need apps that are set up
+from agents_app.tools.registry import server_tools  # noqa: E402 tools may need apps that are set up
 
 server_tools()

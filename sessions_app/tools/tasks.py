@@ -18,8 +18,8 @@ from django.db import OperationalError
 from django.db.models import Q
 from django.utils import timezone
 
-from agents_app.mcp_tools import find_tool
-from agents_app.tools import ToolCancelled, ToolError, ToolOutcome, storable
+from agents_app.mcp.tools import find_tool
+from agents_app.tools.registry import ToolCancelled, ToolError, ToolOutcome, storable
 from chat_app import fanout
 from sessions_app import database
 from sessions_app.models import ToolCall
@@ -31,7 +31,7 @@ from sessions_app.transitions import move
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agents_app.tools import ServerTool
+    from agents_app.tools.registry import ServerTool
 
 logger = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 import uamp
-from agents_app.tools import (
+from agents_app.tools.registry import (
     FoundMessage,
     ReadContent,
     ToolCancelled,

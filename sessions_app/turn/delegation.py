@@ -17,8 +17,8 @@ from django.db import transaction
 
 import uamp
 from agents_app import selectors as agents
-from agents_app.teamwork import pure
-from agents_app.tools import ToolError
+from agents_app.conversation.teamwork import pure
+from agents_app.tools.registry import ToolError
 from chat_app import contents
 from chat_app import services as chats
 from sessions_app import database
@@ -34,8 +34,8 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from agents_app.conversation.teamwork import Order
     from agents_app.selectors import AgentSpec
-    from agents_app.teamwork import Order
     from sessions_app.response.context import Listener
     from sessions_app.response.run import Run
     from sessions_app.turn.request import StartedTurn

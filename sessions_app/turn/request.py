@@ -9,7 +9,7 @@ import msgspec
 from django.conf import settings
 
 import uamp
-from agents_app.runtime import RunRequest
+from agents_app.runtime.agent_run import RunRequest
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 from uamp.bounds import Temperature, Tokens

@@ -23,7 +23,7 @@ from django.utils import timezone
 
 import uamp
 from agents_app import selectors as agents
-from agents_app.agent_options import audio_formats
+from agents_app.providers.options import audio_formats
 from chat_app import contents, fanout
 from chat_app import selectors as chats
 from chat_app.services import Append, NewEvent, NewMessage, layer_messages, message_event
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from datetime import datetime
 
-    from agents_app.runtime import RunRequest
+    from agents_app.runtime.agent_run import RunRequest
     from payments_app.money import Money
     from sessions_app.process.registry import Process
     from sessions_app.response.context import Listener

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents_app.teamwork import Order
-from agents_app.tools import (
+from agents_app.conversation.teamwork import Order
+from agents_app.tools.registry import (
     FoundMessage,
     ReadContent,
     ServerTool,

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.conf import settings as django_settings
 
-from agents_app import short_tools
 from agents_app.demo import prepare_agents
 from agents_app.models import Agent
-from agents_app.tools import ToolError, tool
+from agents_app.runtime import short_tools
+from agents_app.tools.registry import ToolError, tool
 from chat_app.models import ChatEvent, Message
 from sessions_app.models import Response, ToolCall
 from tests import services

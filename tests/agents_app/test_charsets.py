@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents_app.charsets import decode
+from agents_app.tools.charsets import decode
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agents_app.chat_search import excerpt, search_chat
-from agents_app.tools import FoundMessage, ToolError
+from agents_app.tools.chat_search import excerpt, search_chat
+from agents_app.tools.registry import FoundMessage, ToolError
 from tests.agents_app.doors import Context
 
 AT = datetime(2026, 3, 1, 12, 30, 5, 999, tzinfo=UTC)

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from agents_app import csv_table
-from agents_app.csv_report import csv_report
-from agents_app.csv_table import decode, describe, parse
-from agents_app.tools import ToolCancelled, ToolError, ToolOutcome
+from agents_app.tools import csv_table
+from agents_app.tools.csv_report import csv_report
+from agents_app.tools.csv_table import decode, describe, parse
+from agents_app.tools.registry import ToolCancelled, ToolError, ToolOutcome
 from tests.agents_app.doors import CSV_ID, Context
 from uamp.content import ImageContent
 

@@ -4,9 +4,9 @@ import pytest
 
 from agents_app.demo import prepare_agents
 from agents_app.models import Agent
-from agents_app.scripts import SCRIPTS
+from agents_app.providers.scripts import SCRIPTS
 from agents_app.selectors import list_agents
-from agents_app.tools import server_tools
+from agents_app.tools.registry import server_tools
 
 pytestmark = pytest.mark.django_db
 

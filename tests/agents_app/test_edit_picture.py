@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from agents_app import edit_picture as module
-from agents_app.edit_picture import edit_picture
-from agents_app.tools import ToolCancelled, ToolError, ToolOutcome
+from agents_app.tools import edit_picture as module
+from agents_app.tools.edit_picture import edit_picture
+from agents_app.tools.registry import ToolCancelled, ToolError, ToolOutcome
 from tests.agents_app.doors import CSV_ID, Context
 from uamp.content import ImageContent
 

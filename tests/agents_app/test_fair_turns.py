@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agents_app import fair_turns
-from agents_app.fair_turns import FairTurns, TooManyWait
+from agents_app.workers import fair_turns
+from agents_app.workers.fair_turns import FairTurns, TooManyWait
 
 
 def test_askers_take_turns_and_have_one_thing_each() -> None:

@@ -6,8 +6,8 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 from pytest_django import Settings
 
-from agents_app.fetch_page import TEXT_CHARS, fetch_page
-from agents_app.tools import ToolCancelled, ToolError
+from agents_app.tools.fetch_page import TEXT_CHARS, fetch_page
+from agents_app.tools.registry import ToolCancelled, ToolError
 from tests.agents_app.doors import Context
 from tests.agents_app.web_server import WebServer, web_server
 

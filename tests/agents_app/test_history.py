@@ -3,8 +3,8 @@
 import base64
 from typing import Any
 
-from agents_app import history
-from agents_app.history import (
+from agents_app.conversation import history
+from agents_app.conversation.history import (
     CONTINUE,
     NOTHING_NEW,
     attachments_of,

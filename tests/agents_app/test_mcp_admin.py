@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django.fixtures import Settings
 
-from agents_app.mcp_admin import SourceForm
+from agents_app.admin.mcp import SourceForm
 from agents_app.models import Agent, ToolSource
 from tests.agents_app import mcp_sources
 from tests.agents_app.mcp_sources import HERE, SECRET, lines
@@ -25,7 +25,7 @@ LIST = "admin:agents_app_toolsource_changelist"
 
 @pytest.fixture(autouse=True)
 def _open(settings: Settings) -> None:
-    settings.UAMP_SERVER_TOOLS = ["agents_app.csv_report.csv_report"]
+    settings.UAMP_SERVER_TOOLS = ["agents_app.tools.csv_report.csv_report"]
     settings.UAMP_MCP_COMMANDS = [sys.executable]
     settings.UAMP_MCP_PRIVATE_HOSTS = ["127.0.0.1:1"]
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from pytest_django.fixtures import Settings
 
-from agents_app import mcp_client
-from agents_app.mcp_tools import find_tool, refresh
+from agents_app.mcp import client
+from agents_app.mcp.tools import find_tool, refresh
 from agents_app.models import ToolSource
-from agents_app.tools import ToolError
+from agents_app.tools.registry import ToolError
 from tests.agents_app import mcp_sources
 from tests.agents_app.doors import Context
 from tests.agents_app.mcp_sources import SECRET, lines
@@ -26,9 +26,9 @@ pytestmark = pytest.mark.usefixtures("database_threads")
 
 @pytest.fixture(autouse=True)
 def _open(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings.UAMP_SERVER_TOOLS = ["agents_app.csv_report.csv_report"]
+    settings.UAMP_SERVER_TOOLS = ["agents_app.tools.csv_report.csv_report"]
     settings.UAMP_MCP_COMMANDS = [sys.executable, "/nowhere/absent", str(Path(__file__))]
-    monkeypatch.setattr(mcp_client, "START_SECONDS", 5.0)
+    monkeypatch.setattr(client, "START_SECONDS", 5.0)
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_a_program_that_ends_in_a_call_may_have_done_its_work(
 def test_a_program_that_says_nothing_is_given_up(
     journal: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mcp_client, "START_SECONDS", 1.0)
+    monkeypatch.setattr(client, "START_SECONDS", 1.0)
     told = failure(mcp_sources.program(journal, way="mute"))
     assert told == "demo did not start in 1 seconds."
 

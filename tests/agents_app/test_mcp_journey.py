@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agents_app.mcp_tools import refresh
+from agents_app.mcp.tools import refresh
 from agents_app.models import Agent, ToolSource
 from sessions_app.models import Response, ToolCall
 from tests.agents_app import mcp_sources

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents_app import selectors
-from agents_app.mcp_listing import NAME_CHARS, tool_names, tools_of
+from agents_app.mcp.listing import NAME_CHARS, tool_names, tools_of
 from agents_app.models import Agent, ToolSource
-from agents_app.runtime import _server_tools
+from agents_app.runtime.agent_run import _server_tools
 
 
 def listed(name: str, **hints: bool) -> dict[str, Any]:

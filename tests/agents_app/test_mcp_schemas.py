@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from pytest_django.fixtures import Settings
 
-from agents_app import child_processes, mcp_schemas
-from agents_app.mcp_schemas import NoSchemaError, TooMuchWorkError, misfit, slow_misfit
-from agents_app.mcp_tools import find_tool, refresh
-from agents_app.tools import ToolError, ToolOutcome
+from agents_app.mcp.tools import find_tool, refresh
+from agents_app.tools.registry import ToolError, ToolOutcome
+from agents_app.workers import child_processes, schema_checks
+from agents_app.workers.schema_checks import NoSchemaError, TooMuchWorkError, misfit, slow_misfit
 from tests.agents_app import mcp_sources
 from tests.agents_app.doors import Context
 
@@ -73,7 +73,7 @@ def test_what_is_no_schema_is_told(schema: dict[str, Any]) -> None:
 def test_a_schema_that_takes_for_ever_is_given_up(
     schema: dict[str, Any], value: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mcp_schemas, "CHECK_SECONDS", 1.0)
+    monkeypatch.setattr(schema_checks, "CHECK_SECONDS", 1.0)
     with pytest.raises(TooMuchWorkError):
         misfit(schema, value, asker="a")
 
@@ -97,8 +97,8 @@ def test_a_schema_that_takes_for_ever_is_given_up(
 def test_only_schemas_of_known_cost_are_checked_in_a_thread(
     schema: dict[str, Any], is_cheap: object
 ) -> None:
-    assert mcp_schemas.is_quick(schema, {"a": 1}) is is_cheap
-    assert not mcp_schemas.is_quick(schema, "x" * 200_000)
+    assert schema_checks.is_quick(schema, {"a": 1}) is is_cheap
+    assert not schema_checks.is_quick(schema, "x" * 200_000)
 
 
 # --- A source with such schemas ---
@@ -119,7 +119,7 @@ def call(
 def test_arguments_that_keep_a_schema_busy_are_not_sent(
     tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mcp_schemas, "CHECK_SECONDS", 1.0)
+    monkeypatch.setattr(schema_checks, "CHECK_SECONDS", 1.0)
     journal = tmp_path / "journal"
     with pytest.raises(ToolError, match="with a schema that takes too long to check"):
         call("slow_schema", journal, settings, KEPT_BUSY)
@@ -136,14 +136,14 @@ def test_results_are_checked_as_long_as_that_takes_no_time(
     with pytest.raises(ToolError, match="answered what the protocol does not allow"):
         call("bad_result", journal, settings)
     mcp_sources.forget()
-    monkeypatch.setattr(mcp_schemas, "CHECK_SECONDS", 1.0)
+    monkeypatch.setattr(schema_checks, "CHECK_SECONDS", 1.0)
     assert call("slow_result", journal, settings).result.endswith('a!"}')
 
 
 async def test_the_slow_checks_of_one_asker_do_not_keep_others_waiting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(mcp_schemas, "CHECK_SECONDS", 3.0)
+    monkeypatch.setattr(schema_checks, "CHECK_SECONDS", 3.0)
     for asker in ("alice", "bob"):
         assert await slow_misfit(SLOW, {"a": "aaa"}, asker=asker, wait=30) is None
     greedy = [
@@ -160,4 +160,4 @@ async def test_the_slow_checks_of_one_asker_do_not_keep_others_waiting(
         task.cancel()
     told = await asyncio.gather(*greedy, return_exceptions=True)
     assert isinstance(told[0], TooMuchWorkError)
-    assert mcp_schemas._processes.free == child_processes.PROCESSES
+    assert schema_checks._processes.free == child_processes.PROCESSES

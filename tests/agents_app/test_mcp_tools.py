@@ -12,9 +12,9 @@ import pytest
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from agents_app.mcp_tools import find_tool, refresh
+from agents_app.mcp.tools import find_tool, refresh
 from agents_app.models import ToolSource
-from agents_app.tools import ToolCancelled, ToolError, ToolOutcome
+from agents_app.tools.registry import ToolCancelled, ToolError, ToolOutcome
 from tests.agents_app import mcp_sources
 from tests.agents_app.doors import Context
 from tests.agents_app.mcp_sources import SECRET, lines
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("database_threads")
 
 @pytest.fixture(autouse=True)
 def _open(settings: Settings) -> None:
-    settings.UAMP_SERVER_TOOLS = ["agents_app.csv_report.csv_report"]
+    settings.UAMP_SERVER_TOOLS = ["agents_app.tools.csv_report.csv_report"]
     settings.UAMP_MCP_COMMANDS = [sys.executable]
 
 

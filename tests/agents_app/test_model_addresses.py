@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agents_app.model_addresses import VENDOR_HOSTS, may_take
-from agents_app.providers import build_model, close_providers
+from agents_app.providers.addresses import VENDOR_HOSTS, may_take
+from agents_app.providers.clients import build_model, close_providers
 from agents_app.selectors import AgentSpec
 from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
 from upp import ErrorCode, UPPError, llm

@@ -9,9 +9,9 @@ import pytest
 from django.conf import settings as django_settings
 
 import uamp
-from agents_app import model_calls, runtime
 from agents_app.models import Agent
-from agents_app.tools import ToolOutcome, tool
+from agents_app.runtime import agent_run, model_calls
+from agents_app.tools.registry import ToolOutcome, tool
 from sessions_app.models import ToolCall
 from tests.agents_app.test_bad_input import (
     asking,
@@ -187,7 +187,7 @@ def test_an_answer_without_an_end_is_stopped(
         while not exchange.gone.is_set():
             await exchange.delta(**{kind: "more "})
 
-    monkeypatch.setattr(runtime, "ANSWER_CHARS", 1000)
+    monkeypatch.setattr(agent_run, "ANSWER_CHARS", 1000)
     with provider(answer) as wire:
         model_agent(wire.url)
         frames, error = failed(asking(dial), "answer_too_long")

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from agents_app.demo import prepare_agents
-from agents_app.model_choice import ChosenModel, NoModelError, choose_model
 from agents_app.models import Agent
+from agents_app.providers.model_choice import ChosenModel, NoModelError, choose_model
 from tests import services
 
 NAMES = [

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agents_app.agent_options import option_names
 from agents_app.models import Agent
+from agents_app.providers.options import option_names
 
 PAGE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
 ROWS = re.findall(r"^\| `(\w+)` \| (scripted|a model|all) \|", PAGE, re.MULTILINE)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from agents_app.outbound import Fetched, TooLarge, Unreachable, fetch, look_up
-from agents_app.outbound_rules import Policy
-from agents_app.tools import ToolCancelled
+from agents_app.outbound.guard import Fetched, TooLarge, Unreachable, fetch, look_up
+from agents_app.outbound.rules import Policy
+from agents_app.tools.registry import ToolCancelled
 from tests.agents_app.web_server import WebServer, web_server, write_certificate
 
 LIMIT = 100_000

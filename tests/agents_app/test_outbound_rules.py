@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import Settings
 
-from agents_app.outbound_rules import (
+from agents_app.outbound.rules import (
     URL_CHARS,
     Policy,
     Target,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents_app.page_text import Page, read_page
+from agents_app.tools.page_text import Page, read_page
 
 BASE = "https://page.example/a/b"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agents_app.providers import at_most, build_model, close_providers, vendor_params
+from agents_app.providers.clients import at_most, build_model, close_providers, vendor_params
 from agents_app.selectors import AgentSpec
 from upp import ErrorCode, UPPError
 from upp.providers.scripted import ScriptedModel

@@ -12,11 +12,12 @@ import pytest
 from pytest_django import Settings
 
 import uamp
-from agents_app import scripts, short_tools
-from agents_app.providers import close_providers
-from agents_app.runtime import AgentError, RunFinished, RunRequest, run_agent
+from agents_app.providers import scripts
+from agents_app.providers.clients import close_providers
+from agents_app.runtime import short_tools
+from agents_app.runtime.agent_run import AgentError, RunFinished, RunRequest, run_agent
 from agents_app.selectors import AgentSpec
-from agents_app.tools import ServerTool, ToolContext, ToolError, ToolOutcome, tool
+from agents_app.tools.registry import ServerTool, ToolContext, ToolError, ToolOutcome, tool
 from tests.agents_app.doors import CSV_ID, Broker, Context, Media
 from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
 from uamp.content import (
@@ -95,7 +96,7 @@ NO_TOOL = "not a tool"
 def _server_tools(settings: Settings) -> None:
     here = "tests.agents_app.test_runtime"
     settings.UAMP_SERVER_TOOLS = [
-        "agents_app.csv_report.csv_report",
+        "agents_app.tools.csv_report.csv_report",
         f"{here}.SHORT",
         f"{here}.NOSY",
         f"{here}.odd",

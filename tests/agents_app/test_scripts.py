@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents_app.conversation.history import to_conversation
 from agents_app.demo import DEMO_AGENTS
-from agents_app.history import to_conversation
-from agents_app.scripts import MOST_PIECES, SCRIPTS, SLOW_WORDS, asked_text
+from agents_app.providers.scripts import MOST_PIECES, SCRIPTS, SLOW_WORDS, asked_text
 from agents_app.selectors import AgentSpec
 from uamp.content import (
     ContentItem,

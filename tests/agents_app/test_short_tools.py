@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agents_app import short_tools
-from agents_app.short_tools import run_here
-from agents_app.tools import ServerTool, ToolContext, ToolOutcome
+from agents_app.runtime import short_tools
+from agents_app.runtime.short_tools import run_here
+from agents_app.tools.registry import ServerTool, ToolContext, ToolOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from agents_app import scripts
 from agents_app.checkpoints import Checkpoint
-from agents_app.runtime import AgentError, RunFinished, RunRequest, run_agent
+from agents_app.providers import scripts
+from agents_app.runtime.agent_run import AgentError, RunFinished, RunRequest, run_agent
 from agents_app.selectors import AgentSpec
-from agents_app.tools import ToolOutcome
+from agents_app.tools.registry import ToolOutcome
 from tests.agents_app.doors import Broker, Media
 from uamp.content import (
     ContentItem,

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from agents_app.stream import Translator, usage_stats
-from agents_app.tools import ToolOutcome
+from agents_app.runtime.stream import Translator, usage_stats
+from agents_app.tools.registry import ToolOutcome
 from uamp.content import ImageContent, ToolCallData, ToolResultData
 from uamp.events import (
     Delta,

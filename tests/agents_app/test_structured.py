@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from agents_app import scripts
-from agents_app.providers import close_providers
-from agents_app.runtime import AgentError, RunFinished, RunRequest, run_agent
+from agents_app.providers import scripts
+from agents_app.providers.clients import close_providers
+from agents_app.runtime.agent_run import AgentError, RunFinished, RunRequest, run_agent
 from agents_app.selectors import AgentSpec
-from agents_app.tools import ToolOutcome
+from agents_app.tools.registry import ToolOutcome
 from tests.agents_app.doors import Broker, Media
 from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
 from uamp.content import Message, TextContent
@@ -246,7 +246,7 @@ async def test_what_is_no_schema_is_refused_before_a_model_is_asked(schema: dict
 
 
 async def test_a_schema_that_takes_too_long_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agents_app.mcp_schemas.CHECK_SECONDS", 1.0)
+    monkeypatch.setattr("agents_app.workers.schema_checks.CHECK_SECONDS", 1.0)
     bomb = {"type": "object", "properties": {"city": {"pattern": "^(a+)+$"}}}
     wanted = ResponseFormat(type="json_schema", json_schema=JsonSchemaFormat(name="n", schema=bomb))
     run = await asked(Vendor(json.dumps({"city": "a" * 40 + "!"})), wanted)
@@ -297,7 +297,7 @@ async def test_schemas_that_take_for_ever_are_stopped_and_others_are_answered_me
 
 
 async def test_a_form_holds_back_only_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agents_app.structured.FORM_CHARS", 10)
+    monkeypatch.setattr("agents_app.runtime.structured.FORM_CHARS", 10)
     run = await asked(Vendor("x" * 11))
 
     assert run.error is not None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agents_app import teamwork
-from agents_app.teamwork import Order, labelled, pure
-from agents_app.tools import ToolError, ToolOutcome
+from agents_app.conversation import teamwork
+from agents_app.conversation.teamwork import Order, labelled, pure
+from agents_app.tools.registry import ToolError, ToolOutcome
 from tests.agents_app.doors import Broker
 from uamp.content import (
     FileContent,

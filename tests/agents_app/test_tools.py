@@ -7,11 +7,11 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from pytest_django import Settings
 
-from agents_app.chat_search import search_chat
-from agents_app.csv_report import csv_report
-from agents_app.edit_picture import edit_picture
-from agents_app.fetch_page import fetch_page
-from agents_app.tools import ServerTool, ToolContext, ToolOutcome, server_tools, tool
+from agents_app.tools.chat_search import search_chat
+from agents_app.tools.csv_report import csv_report
+from agents_app.tools.edit_picture import edit_picture
+from agents_app.tools.fetch_page import fetch_page
+from agents_app.tools.registry import ServerTool, ToolContext, ToolOutcome, server_tools, tool
 from tests.agents_app.doors import Context
 
 # --- Tools made of functions ---
@@ -189,10 +189,10 @@ def test_no_tools_are_no_tools(settings: Settings) -> None:
 @pytest.mark.parametrize(
     ("paths", "message"),
     [
-        (["agents_app.csv_report.ABSENT"], "ABSENT"),
+        (["agents_app.tools.csv_report.ABSENT"], "ABSENT"),
         (["absent_module.TOOL"], "absent_module"),
-        (["agents_app.csv_report.summary"], "is no ServerTool"),
-        (["agents_app.csv_report.csv_report"] * 2, "two tools are named csv_report"),
+        (["agents_app.tools.csv_report.summary"], "is no ServerTool"),
+        (["agents_app.tools.csv_report.csv_report"] * 2, "two tools are named csv_report"),
     ],
 )
 def test_a_wrong_path_is_a_wrong_setting(

@@ -10,7 +10,7 @@ import httpx
 import psutil
 import pytest
 
-from agents_app import child_processes
+from agents_app.workers import child_processes
 from chat_app import markdown
 from chat_app.views import history
 from tests import factories

@@ -8,8 +8,8 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agents_app.scripts import SCRIPTS, asked_text
-from agents_app.tools import ServerTool, ToolContext, ToolOutcome
+from agents_app.providers.scripts import SCRIPTS, asked_text
+from agents_app.tools.registry import ServerTool, ToolContext, ToolOutcome
 from tests.faults.kill_script import JOURNAL, TALLY_STEPS, TOOL_PAUSE, WORD_PAUSE, said_in_round
 from upp import LLMRequest, ToolResult, ToolResultMessage, UserMessage
 from upp.providers.scripted import Call, Pause, Step, Text

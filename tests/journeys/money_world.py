@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from agents_app import sponsorships
 from agents_app.models import Agent
-from agents_app.tools import tool
+from agents_app.tools.registry import tool
 from payments_app import limits, tokens
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger

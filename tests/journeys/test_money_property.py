@@ -17,8 +17,9 @@ from hypothesis import settings as hypothesis_settings
 from msgspec.structs import replace
 
 import uamp
-from agents_app import scripts, sponsorships
+from agents_app import sponsorships
 from agents_app.models import Agent
+from agents_app.providers import scripts
 from chat_app import selectors as chats
 from chat_app.models import Participant
 from chat_app.selectors import ChatPayer

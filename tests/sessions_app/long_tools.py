@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uamp
-from agents_app.tools import ServerTool, ToolContext, ToolError, ToolOutcome, tool
+from agents_app.tools.registry import ServerTool, ToolContext, ToolError, ToolOutcome, tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable

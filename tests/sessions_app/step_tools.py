@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agents_app.scripts import SCRIPTS, asked_text
-from agents_app.tools import tool
+from agents_app.providers.scripts import SCRIPTS, asked_text
+from agents_app.tools.registry import tool
 from upp import LLMRequest, ToolResultMessage
 from upp.providers.scripted import Call, Pause, Step, Text
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from agents_app.scripts import SCRIPTS, asked_text, said_so_far
+from agents_app.providers.scripts import SCRIPTS, asked_text, said_so_far
 from tests.sessions_app import long_tools
 from upp import (
     AssistantMessage,

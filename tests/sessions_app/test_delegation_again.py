@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 import uamp
-from agents_app.teamwork import Order
+from agents_app.conversation.teamwork import Order
 from sessions_app import database, lifespan, services
 from sessions_app.access import auth
 from sessions_app.models import Response, Session, ToolCall

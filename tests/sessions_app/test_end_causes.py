@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from agents_app import runtime, scripts
-from agents_app.tools import ToolContext, ToolError, tool
+from agents_app.providers import scripts
+from agents_app.runtime import agent_run
+from agents_app.tools.registry import ToolContext, ToolError, tool
 from payments_app import limits
 from sessions_app.billing.usage import CAUSES, Cause
 from tests.client import TERMINAL, Frame, wait_until
@@ -185,7 +186,7 @@ def test_an_answer_that_used_all_its_steps_is_charged(ask: Any) -> None:
 
 
 def test_an_answer_that_is_too_long_is_charged(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime, "ANSWER_CHARS", 100)
+    monkeypatch.setattr(agent_run, "ANSWER_CHARS", 100)
     agent, client = ask("endless")
     ended(agent, client.until(*TERMINAL), "answer_too_long", "1")
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agents_app import scripts
-from agents_app.providers import output_bound
+from agents_app.providers import scripts
+from agents_app.providers.clients import output_bound
 from agents_app.selectors import AgentSpec
 from payments_app.models import Transfer
 from sessions_app.models import Response

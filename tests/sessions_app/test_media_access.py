@@ -176,7 +176,7 @@ def test_a_turn_that_is_refused_keeps_a_file_that_was_there_before(
 def test_a_medium_that_cannot_be_read_is_left_out_and_does_not_end_a_run(
     kind: str, settings: Settings, tmp_path: Path
 ) -> None:
-    """agents_app.history leaves out what raises LookupError; anything else ends the response."""
+    """conversation.history leaves out what raises LookupError; anything else ends the response."""
     settings.MEDIA_ROOT = tmp_path
     person = factories.user()
     content = factories.content(person)

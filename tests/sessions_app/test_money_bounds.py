@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 import uamp
-from agents_app import scripts
+from agents_app.providers import scripts
 from payments_app import limits, x402
 from payments_app import services as ledger
 from payments_app.models import Hold

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import uamp
-from agents_app import scripts
-from agents_app.history import DOCUMENT_CHARS
-from agents_app.runtime import RunRequest
+from agents_app.conversation.history import DOCUMENT_CHARS
+from agents_app.providers import scripts
+from agents_app.runtime.agent_run import RunRequest
 from agents_app.selectors import AgentSpec
 from sessions_app.billing.weights import step_usage, weight
 from tests.client import TERMINAL

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agents_app import scripts, sponsorships
+from agents_app import sponsorships
+from agents_app.providers import scripts
 from chat_app.services import update_chat
 from payments_app import limits
 from payments_app import selectors as ledger_rows

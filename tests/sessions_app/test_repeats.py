@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from agents_app import scripts
+from agents_app.providers import scripts
 from chat_app.models import Message
 from payments_app import services as ledger
 from payments_app import tokens

@@ -18,7 +18,7 @@ from django.db import connections, transaction
 from django.utils import timezone
 
 import uamp
-from agents_app import scripts
+from agents_app.providers import scripts
 from chat_app import fanout
 from chat_app.models import Chat, ChatEvent, Presence
 from sessions_app import database, lifespan, services

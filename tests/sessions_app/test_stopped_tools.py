@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
-from agents_app import scripts
 from agents_app.models import Agent
-from agents_app.tools import tool
+from agents_app.providers import scripts
+from agents_app.tools.registry import tool
 from payments_app import limits
 from sessions_app import database
 from sessions_app.models import PaymentRequest, Response, ToolCall

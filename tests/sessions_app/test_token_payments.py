@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.db import transaction
 
-from agents_app.tools import ToolError, tool
+from agents_app.tools.registry import ToolError, tool
 from chat_app.models import Chat
 from payments_app import limits, token_ends, tokens
 from payments_app import selectors as ledger_rows

@@ -1,0 +1,228 @@
+"""Tool sources in the admin: add an MCP server, see what it offers, ask it again.
+
+Who may write here decides what programs run on this server, so that those of stdio are for
+superusers alone. What is kept in `env` and `headers` is not shown again to anybody, and does not
+follow to another address.
+"""
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django import forms
+from django.contrib import admin, messages
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from agents_app.mcp.listing import tools_of
+from agents_app.mcp.places import HIDDEN, SourceFailed, check_command, check_references, policy
+from agents_app.mcp.places import shown as shown_value
+from agents_app.mcp.tools import refresh
+from agents_app.models import ToolSource
+from agents_app.outbound.rules import Unreachable, check_url
+
+if TYPE_CHECKING:
+    # Django's classes take type arguments in its stubs only.
+    _SourceForm = forms.ModelForm[ToolSource]
+    _SourceAdmin = admin.ModelAdmin[ToolSource]
+else:
+    _SourceForm = forms.ModelForm
+    _SourceAdmin = admin.ModelAdmin
+
+REFRESH_SECONDS = 60.0
+"""The action begins no refresh later than this."""
+_STDIO = ToolSource.Transport.STDIO
+_WHERE = ("transport", "url", "command", "args")
+
+
+def _shown(values: Any) -> dict[str, str]:
+    return {str(name): shown_value(str(value)) for name, value in dict(values).items()}
+
+
+class SourceForm(_SourceForm):
+    """Checks what would only fail when the source is used; `may_start` is set by the admin."""
+
+    may_start: ClassVar[bool] = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in ("env", "headers"):
+            if name in self.initial:
+                self.initial[name] = _shown(self.initial[name])
+
+    def clean_args(self) -> Any:
+        """Refuse what is no list of texts."""
+        args = self.cleaned_data["args"]
+        if not isinstance(args, list) or not all(isinstance(arg, str) for arg in args):
+            raise forms.ValidationError("Write a JSON list of texts.")
+        return args
+
+    def clean_env(self) -> Any:
+        """Refuse what no environment can have."""
+        return self._texts("env")
+
+    def clean_headers(self) -> Any:
+        """Refuse what no request can have."""
+        return self._texts("headers")
+
+    def _texts(self, field: str) -> dict[str, str]:
+        given = self.cleaned_data[field]
+        if not isinstance(given, dict) or not all(isinstance(v, str) for v in given.values()):
+            raise forms.ValidationError('Write a JSON object of texts, as {"NAME": "value"}.')
+        for name, value in given.items():
+            if set("\r\n\0") & set(name + value) or not name or not (name + value).isascii():
+                raise forms.ValidationError(f"{name!r} has a value that cannot be sent.")
+            try:
+                check_references(value)
+            except SourceFailed as error:
+                raise forms.ValidationError(str(error)) from error
+        return given
+
+    def _put_back(self, values: dict[str, Any], field: str) -> None:
+        """Replace what was not shown by what is kept, unless it would go somewhere else."""
+        kept: dict[str, str] = getattr(self.instance, field) if self.instance.pk else {}
+        has_moved = any(values.get(part) != getattr(self.instance, part) for part in _WHERE)
+        for name in [name for name, value in values[field].items() if value == HIDDEN]:
+            if name not in kept:
+                self.add_error(field, f"Write the value of {name!r}.")
+                return
+            if has_moved:
+                told = f"Write the value of {name!r} again: it is not sent to another place unseen."
+                self.add_error(field, told)
+                return
+            values[field][name] = kept[name]
+
+    def clean(self) -> dict[str, Any]:
+        """Check that there is a place, and that it may be used."""
+        values: dict[str, Any] = super().clean() or self.cleaned_data
+        for field in {"env", "headers"} & set(values):
+            self._put_back(values, field)
+        if values.get("transport") == _STDIO:
+            if not self.may_start:
+                self.add_error("transport", "Only superusers may let this server start programs.")
+            try:
+                check_command(values.get("command", ""))
+            except SourceFailed as error:
+                self.add_error("command", str(error))
+        else:
+            try:
+                check_url(values.get("url", ""), policy())
+            except Unreachable as error:
+                self.add_error("url", f"This address may not be asked: {error.reason}.")
+        return values
+
+
+@admin.register(ToolSource)
+class ToolSourceAdmin(_SourceAdmin):
+    """The list of sources, and one with its tools."""
+
+    form = SourceForm
+    list_display = ("name", "transport", "place", "is_enabled", "tool_count", "refreshed_at", "ok")
+    list_filter = ("is_enabled", "transport")
+    search_fields = ("name", "url", "command")
+    actions = ("refresh_tools",)
+    readonly_fields = (
+        "listed_tools", "server", "refreshed_at", "error", "created_at", "shown_env",
+        "shown_headers",
+    )  # fmt: skip
+
+    def get_fieldsets(self, request: HttpRequest, obj: ToolSource | None = None) -> Any:
+        """Return the fields; who may not change values does not see them either."""
+        env, headers = "env", "headers"
+        if not (self.has_change_permission(request, obj) if obj else True):
+            env, headers = "shown_env", "shown_headers"
+        what = ["name", "is_enabled", "approval", "seconds", "transport"]
+        state = ["server", "refreshed_at", "error", "listed_tools", "created_at"]
+        return [
+            (None, {"fields": what}),
+            ("HTTP", {"fields": ["url", headers]}),
+            ("stdio", {"fields": ["command", "args", env]}),
+            ("What it offers", {"fields": state}),
+        ]
+
+    def get_form(
+        self, request: Any, obj: ToolSource | None = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Return the form, which has to know who writes."""
+        form = super().get_form(request, obj, *args, **kwargs)
+        return type("SourceForm", (form,), {"may_start": request.user.is_superuser})
+
+    def has_change_permission(self, request: HttpRequest, obj: ToolSource | None = None) -> bool:
+        """Keep programs for superusers."""
+        return super().has_change_permission(request, obj) and _may(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: ToolSource | None = None) -> bool:
+        """Keep programs for superusers."""
+        return super().has_delete_permission(request, obj) and _may(request, obj)
+
+    def save_model(self, request: HttpRequest, obj: ToolSource, *args: Any) -> None:
+        """Write the row, and once it is written ask the source for its tools."""
+        super().save_model(request, obj, *args)
+        if obj.is_enabled:
+            # Afterwards: nobody else could write to SQLite while a server is asked.
+            transaction.on_commit(partial(self._refresh, request, obj))
+
+    def _refresh(self, request: HttpRequest, source: ToolSource) -> None:
+        if refresh(source):
+            told = f"{source.name} has {len(source.tools)} tools. {source.error}".strip()
+            self.message_user(request, told, messages.SUCCESS)
+        else:
+            told = f"{source.name} did not list its tools: {source.error}"
+            self.message_user(request, told, messages.WARNING)
+
+    @admin.action(description="Refresh the tools of the selected sources", permissions=["change"])
+    def refresh_tools(self, request: HttpRequest, queryset: QuerySet[ToolSource]) -> None:
+        """Ask each source, one after the other, as long as there is time."""
+        began = time.monotonic()
+        for source in queryset:
+            if not _may(request, source):
+                told = f"{source.name} starts a program: only superusers may ask it."
+                self.message_user(request, told, messages.ERROR)
+            elif time.monotonic() - began > REFRESH_SECONDS:
+                self.message_user(request, f"{source.name} was not asked.", messages.WARNING)
+            else:
+                self._refresh(request, source)
+
+    @admin.display(description="where")
+    def place(self, source: ToolSource) -> str:
+        """Return the address without its query, or the program."""
+        return source.command if source.transport == _STDIO else source.url.partition("?")[0]
+
+    @admin.display(description="tools")
+    def tool_count(self, source: ToolSource) -> int:
+        """Return how many tools it listed."""
+        return len(source.tools)
+
+    @admin.display(boolean=True, description="answered")
+    def ok(self, source: ToolSource) -> bool:
+        """Tell whether the last refresh brought its tools."""
+        return source.refreshed_at is not None and not source.error
+
+    @admin.display(description="tools")
+    def listed_tools(self, source: ToolSource) -> SafeString:
+        """Return a table of the tools, as agents name them."""
+        rows = (
+            (tool.name, tool.description, "yes" if tool.needs_approval else "no")
+            for tool in tools_of(source)
+        )
+        return format_html(
+            "<table><tr><th>Name</th><th>Description</th><th>Asks a person</th></tr>{}</table>",
+            format_html_join("", "<tr><td><code>{}</code></td><td>{}</td><td>{}</td></tr>", rows),
+        )
+
+    @admin.display(description="environment")
+    def shown_env(self, source: ToolSource) -> str:
+        """Return the environment without what is secret."""
+        return str(_shown(source.env))
+
+    @admin.display(description="headers")
+    def shown_headers(self, source: ToolSource) -> str:
+        """Return the headers without what is secret."""
+        return str(_shown(source.headers))
+
+
+def _may(request: HttpRequest, source: ToolSource | None) -> bool:
+    return source is None or source.transport != _STDIO or bool(request.user.is_superuser)

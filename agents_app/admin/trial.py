@@ -1,0 +1,303 @@
+"""One question to an agent from the admin, without a chat.
+
+A trial has the runtime of every answer, but no turn. An agent with a price is paid by the
+operator who tries it, and nothing else is written but that it took place. An operator may read what
+a provider said; a key is never shown. What needs a chat, a worker or a client is refused in words.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import msgspec
+from asgiref.sync import sync_to_async
+from django import forms
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth.models import User
+from django.contrib.auth.views import redirect_to_login
+from django.core.cache import cache
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+
+from agents_app.conversation.teamwork import Order
+from agents_app.models import Agent
+from agents_app.runtime.agent_run import AgentError, RunFinished, RunRequest, run_agent
+from agents_app.selectors import AgentSpec, get_spec
+from agents_app.tools.registry import ServerTool, ToolError, ToolOutcome
+from uamp.content import ContentItem, Message, ToolCallData
+from uamp.errors import ErrorCode
+from uamp.events import Event, UsageDelta
+from uamp.output import OutputBuilder
+from uamp.session import UsageStats
+from upp import UPPError
+
+PROMPT_CHARS = 32_000
+PERMISSION = "agents_app.try_agent"
+_MINUTE = 60
+
+
+@dataclass(kw_only=True)
+class Trial:
+    """What came of a trial: plain content items, what was used, and what went wrong.
+
+    `error` is what a user is told, `detail` what the provider said, for operators.
+    """
+
+    output: list[dict[str, Any]] = field(default_factory=list)
+    usage: UsageStats | None = None
+    model: str = ""
+    steps: int = 0
+    seconds: float = 0.0
+    error: str = ""
+    code: str = ""
+    detail: str = ""
+    cost: str = ""
+
+
+class Payment(Protocol):
+    """Reserves and settles what a trial costs; what is not reserved raises AgentError."""
+
+    async def open(self) -> None:
+        """Reserve the first step."""
+
+    async def admit_step(self) -> None:
+        """Reserve another step."""
+
+    async def admit_tool(self, call: ToolCallData) -> None:
+        """Reserve the price of a tool."""
+
+    async def wrote(self, text: str) -> None:
+        """Reserve what the model writes into its calls."""
+
+    def inference_sent(self) -> None:
+        """Count the input of an inference that is sent now."""
+
+    async def saw(self, event: Event) -> None:
+        """Reserve what an event says and costs."""
+
+    async def close(self, code: str | None) -> object:
+        """Take what was used, give the rest back and return what was taken.
+
+        `code` is the error with which the trial ended.
+        """
+
+
+class _NothingDue:
+    """The payment of an agent without a price, and the refusal of one without a payer."""
+
+    def __init__(self, *, is_free: bool) -> None:
+        self._is_free = is_free
+
+    async def open(self) -> None:
+        if not self._is_free:
+            raise AgentError("This trial has no payer.", code=ErrorCode.PAYMENT_REQUIRED)
+
+    async def admit_step(self) -> None:
+        """Let it begin."""
+
+    async def admit_tool(self, call: ToolCallData) -> None:
+        """Let it run."""
+
+    async def wrote(self, text: str) -> None:
+        """Let it be written."""
+
+    def inference_sent(self) -> None:
+        """Let it be sent."""
+
+    async def saw(self, event: Event) -> None:
+        """Let it be shown."""
+
+    async def close(self, code: str | None) -> str:
+        del code
+        return ""
+
+
+_payment: Callable[[int, AgentSpec, RunRequest], Payment] | None = None
+
+
+def paid_by(payment: Callable[[int, AgentSpec, RunRequest], Payment]) -> None:
+    """Say what pays for trials: called with the operator's id, the agent and what it is asked."""
+    global _payment  # noqa: PLW0603 one for the process
+    _payment = payment
+
+
+def _payment_of(spec: AgentSpec, request: RunRequest, user_id: int | None) -> Payment:
+    if spec.pricing.is_free or _payment is None or user_id is None:
+        return _NothingDue(is_free=spec.pricing.is_free)
+    return _payment(user_id, spec, request)
+
+
+async def try_agent(spec: AgentSpec, prompt: str, *, user_id: int | None = None) -> Trial:
+    """Ask an agent once, for at most UAMP_TRIAL_SECONDS; what fails is in the Trial.
+
+    One that has a price is paid by `user_id`, and refused without.
+    """
+    trial, builder, began = Trial(), OutputBuilder(), time.monotonic()
+    request = RunRequest(
+        response_id="trial", history=[Message(role="user", content=prompt)], params={}
+    )
+    payment = _payment_of(spec, request, user_id)
+    doors = _Doors(payment)
+    try:
+        await payment.open()
+        async with (
+            asyncio.timeout(settings.UAMP_TRIAL_SECONDS),
+            aclosing(run_agent(spec, request, broker=doors, media=doors)) as events,
+        ):
+            async for event in events:
+                if isinstance(event, RunFinished):
+                    trial.usage, trial.model, trial.steps = event.usage, event.model, event.steps
+                    continue
+                await payment.saw(event)
+                if isinstance(event, UsageDelta):
+                    trial.usage = _added(trial.usage, event.delta)
+                else:
+                    builder.add(event)
+    except TimeoutError:
+        trial.code, trial.error = "timeout", "The trial took too long and was stopped."
+    except AgentError as error:
+        trial.code, trial.error = str(error.code), error.message
+        if isinstance(cause := error.__cause__, UPPError):
+            trial.detail = f"{cause.provider}, {cause.code}: {cause.message}"
+    finally:
+        trial.cost = str(await payment.close(trial.code or None))
+    trial.seconds = time.monotonic() - began
+    trial.output = msgspec.to_builtins(builder.output)
+    return trial
+
+
+def _added(usage: UsageStats | None, more: UsageStats) -> UsageStats:
+    usage = usage or UsageStats()
+    return UsageStats(
+        input_tokens=(usage.input_tokens or 0) + (more.input_tokens or 0),
+        output_tokens=(usage.output_tokens or 0) + (more.output_tokens or 0),
+    )
+
+
+class _Doors:
+    """What a run needs of a chat, where there is none: the operator pays, no other agent works."""
+
+    def __init__(self, payment: Payment) -> None:
+        self._payment = payment
+
+    async def admit_step(self) -> None:
+        """Let it begin once it is paid."""
+        await self._payment.admit_step()
+
+    async def admit_tool(self, call: ToolCallData) -> None:
+        """Let it run once it is paid."""
+        await self._payment.admit_tool(call)
+
+    async def wrote(self, text: str) -> None:
+        """Count it once it is paid."""
+        await self._payment.wrote(text)
+
+    def inference_sent(self) -> None:
+        """Have its input counted."""
+        self._payment.inference_sent()
+
+    async def load(self, content_id: str) -> tuple[bytes, str]:
+        """Refuse: a trial has no contents."""
+        raise LookupError(content_id)
+
+    async def present(self, content_ids: Sequence[str]) -> tuple[ContentItem, ...]:
+        """Refuse: nobody looks."""
+        raise ToolError(f"A trial has no chat that could be shown {len(content_ids)} contents.")
+
+    async def delegate(self, call: ToolCallData, order: Order) -> ToolOutcome:
+        """Refuse: it would be work in a chat."""
+        return _refused(f"{call.name} is not run in a trial: {order.agent} was not asked.")
+
+    async def hand_over(self, call: ToolCallData) -> None:
+        """Do nothing: a trial declares no tools of a client."""
+
+    async def client_tool(self, call: ToolCallData) -> ToolOutcome:
+        """Refuse: there is no client."""
+        return _refused(f"{call.name} is not run in a trial: no client is there.")
+
+    async def long_tool(self, tool: ServerTool, call: ToolCallData) -> ToolOutcome:
+        """Refuse: a long tool needs a worker and a chat for its files."""
+        return _refused(
+            f"{tool.name} is a long tool and is not run in a trial; ask the agent in a chat. "
+            f"It was called with {call.arguments[:500]}."
+        )
+
+
+def _refused(words: str) -> ToolOutcome:
+    return ToolOutcome(result=words, is_error=True)
+
+
+# --- The page ---
+
+
+class TrialForm(forms.Form):
+    """What the agent is asked."""
+
+    prompt = forms.CharField(max_length=PROMPT_CHARS, widget=forms.Textarea(attrs={"rows": 4}))
+
+
+@never_cache
+async def trial_view(request: HttpRequest, agent_id: str) -> HttpResponse:
+    """Show the form, and the trial that was asked for; who waits for a model holds no thread.
+
+    Needs `agents_app.try_agent`; PermissionDenied without it, and Http404 without the agent.
+    """
+    user = await request.auser()
+    if not (isinstance(user, User) and user.is_active and user.is_staff):
+        return redirect_to_login(request.get_full_path(), reverse("admin:login"))
+    if not await user.ahas_perm(PERMISSION):
+        raise PermissionDenied
+    agent = await Agent.objects.filter(pk=agent_id).afirst()
+    if agent is None:
+        raise Http404
+    form = TrialForm(request.POST if request.method == "POST" else None)
+    trial, status = None, 200
+    if form.is_valid():
+        if await _is_admitted(user):
+            spec = await sync_to_async(get_spec)(agent.pk)
+            trial = await try_agent(spec, form.cleaned_data["prompt"], user_id=user.pk)
+            await sync_to_async(_record)(user, agent, trial)
+        else:
+            status = 429
+            most = settings.UAMP_TRIALS_PER_MINUTE
+            form.add_error(None, f"That were {most} trials in a minute. Wait a little.")
+    return await sync_to_async(_page)(request, agent, form, trial, status)
+
+
+async def _is_admitted(user: User) -> bool:
+    key = f"trials:{user.pk}:{int(time.time()) // _MINUTE}"
+    await cache.aadd(key, 0, timeout=_MINUTE)
+    return bool(await cache.aincr(key) <= settings.UAMP_TRIALS_PER_MINUTE)
+
+
+def _record(user: User, agent: Agent, trial: Trial) -> None:
+    """Write down that there was a trial; not what was asked."""
+    end = f"it failed ({trial.code})" if trial.code else f"{trial.steps} steps"
+    LogEntry.objects.log_actions(
+        user.pk, [agent], CHANGE, f"Tried it: {end}, {trial.seconds:.1f} s.", single_object=True
+    )
+
+
+def _page(
+    request: HttpRequest, agent: Agent, form: TrialForm, trial: Trial | None, status: int
+) -> HttpResponse:
+    context = {
+        **admin.site.each_context(request),
+        "opts": Agent._meta,  # noqa: SLF001 the admin's templates ask for it
+        "original": agent,
+        "title": f"Try {agent.name}",
+        "form": form,
+        "trial": trial,
+        "price": agent.pricing,
+        "currency": agent.pricing.get("currency", "USD"),
+        "seconds": settings.UAMP_TRIAL_SECONDS,
+    }
+    return render(request, "admin/agents_app/agent/trial.html", context, status=status)

@@ -1,0 +1,316 @@
+"""Sessions with MCP servers, for code without an event loop: list the tools, call one.
+
+One session for one errand, and it is closed whatever happens. Everything that can go wrong
+is a SourceFailed in words for a person. Only this module and its transports know the `mcp` package;
+it is imported when a source is used first.
+"""
+
+import logging
+import math
+import queue
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from concurrent.futures import wait
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+import httpx2
+from anyio.from_thread import start_blocking_portal
+from mcp import Client, Implementation, MCPError
+from mcp.client import Transport
+from mcp.client.streamable_http import streamable_http_client
+from mcp.types import CONNECTION_CLOSED, CallToolResult
+from mcp.types import Tool as ListedTool
+from pydantic import ValidationError
+
+from agents_app.mcp.http import Talk, guarded_client
+from agents_app.mcp.places import Address, Place, SourceFailed
+from agents_app.mcp.stdio import Life, stdio_streams
+from agents_app.workers.schema_checks import NoSchemaError, TooMuchWorkError, misfit
+
+logger = logging.getLogger(__name__)
+
+START_SECONDS = 30.0
+"""A server has this long to start and to list its tools."""
+END_SECONDS = 10.0
+"""A session that ends has this long to do so."""
+TICK_SECONDS = 1.0
+"""How often whoever waits for a call hears that it goes on."""
+MAX_PAGES = 50
+_QUOTED_CHARS = 500
+_FORBIDDEN = frozenset({401, 403})
+
+# What the package raises for answers that it cannot take.
+_NOT_ALLOWED = (ValidationError, RuntimeError, ValueError)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    """The tools of a server, as it sent them, and what it is called."""
+
+    tools: list[ListedTool]
+    server: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """What a running call told; `percent` is known when the server knows the end."""
+
+    percent: float | None
+    message: str | None
+
+
+@dataclass
+class _Errand:
+    """One session, and what is known of it when it fails.
+
+    The work has a scope within that of the session: what ends it still goes out to the server.
+    """
+
+    place: Place
+    life: Life = field(default_factory=Life)
+    talk: Talk = field(default_factory=Talk)
+    session: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    work: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    is_connected: bool = False
+    is_calling: bool = False
+
+    async def cancel(self) -> None:
+        """End the work, or the session where there is none yet."""
+        (self.work if self.is_connected else self.session).cancel()
+
+
+def list_tools(place: Place) -> Listing:
+    """Return the tools of a source; raises SourceFailed."""
+
+    async def run() -> Listing:
+        return await _run(_Errand(place), _listing)
+
+    return anyio.run(run)
+
+
+def call_tool(
+    place: Place,
+    name: str,
+    arguments: dict[str, Any],
+    *,
+    check: Callable[[Listing], None],
+    tick: Callable[[Progress | None], None],
+) -> CallToolResult:
+    """Call a tool of a source and return what it answered; raises SourceFailed.
+
+    `check` hears the listing before the call, and what it raises ends the errand before it.
+    `tick` is called in this thread with each progress, and with None when there is none for
+    TICK_SECONDS; what it raises cancels the call at its server, and is raised here.
+    """
+    news: queue.SimpleQueue[Progress | None] = queue.SimpleQueue()
+
+    async def heard(progress: float, total: float | None, message: str | None) -> None:
+        percent = 100 * progress / total if total and total > 0 else None
+        news.put(Progress(percent=percent, message=message and message[:_QUOTED_CHARS]))
+
+    async def work(client: Client) -> CallToolResult:
+        listing = await _listing(client)
+        await anyio.to_thread.run_sync(check, listing)
+        _leave_results_to_us(client)
+        errand.work.deadline = anyio.current_time() + place.seconds
+        errand.is_calling = True
+        result = await client.call_tool(name, arguments, progress_callback=heard)
+        if not await anyio.to_thread.run_sync(_is_as_listed, place, listing, name, result):
+            raise ValueError("the result does not fit the tool's output schema")
+        return result
+
+    with start_blocking_portal(name=f"mcp-{place.source}") as portal:
+        errand = portal.call(_Errand, place)
+        future = portal.start_task_soon(_run, errand, work)
+        future.add_done_callback(lambda _done: news.put(None))
+        try:
+            while not future.done():
+                tick(_latest(news))
+        except BaseException:
+            portal.call(errand.cancel)
+            wait([future], END_SECONDS)
+            raise
+        return future.result()
+
+
+def _latest(news: queue.SimpleQueue[Progress | None]) -> Progress | None:
+    """Wait for news, and of several return the last."""
+    latest = None
+    try:
+        latest = news.get(timeout=TICK_SECONDS)
+        while True:
+            latest = news.get_nowait() or latest
+    except queue.Empty:
+        return latest
+
+
+async def _listing(client: Client) -> Listing:
+    tools: list[ListedTool] = []
+    cursor = None
+    for _ in range(MAX_PAGES):
+        page = await client.list_tools(cursor=cursor)
+        tools += page.tools
+        cursor = page.next_cursor
+        if not cursor:
+            break
+    info = client.server_info
+    known = f"{info.name} {info.version}".strip() if info else "a server that names itself not"
+    return Listing(tools=tools, server=f"{known}, MCP {client.protocol_version}")
+
+
+def _leave_results_to_us(client: Client) -> None:
+    """Keep the package from checking results: the server's own patterns may hold it up for ever."""
+
+    async def check_nothing(name: str, result: CallToolResult) -> None:
+        """See ClientSession; `_is_as_listed` checks instead."""
+
+    client.session.validate_tool_result = check_nothing  # type: ignore[method-assign]  # no option
+
+
+def _is_as_listed(place: Place, listing: Listing, name: str, result: CallToolResult) -> bool:
+    """Return whether a result is what the tool's output schema says, as far as that can be told."""
+    schema = next((tool.output_schema for tool in listing.tools if tool.name == name), None)
+    if schema is None or result.is_error:
+        return True
+    if result.structured_content is None:
+        return False
+    try:
+        found = misfit(schema, result.structured_content, asker=f"source:{place.source}")
+    except NoSchemaError:
+        return False
+    except TooMuchWorkError:
+        # The tool has done its work, whatever its schema is worth.
+        logger.warning("the result of %s was not checked: its schema takes too long", name)
+        return True
+    return found is None
+
+
+async def _run(errand: _Errand, work: Callable[[Client], Awaitable[T]]) -> T:
+    results: list[T] = []
+    errand.session.deadline = anyio.current_time() + START_SECONDS
+    with errand.session, _in_words(errand, results):
+        async with Client(
+            _transport(errand),
+            client_info=Implementation(name="uamp-server", version="1"),
+            cache=None,
+        ) as client:
+            errand.is_connected = True
+            errand.session.deadline = math.inf
+            errand.work.deadline = anyio.current_time() + START_SECONDS
+            with errand.work:
+                results.append(await work(client))
+            errand.session.deadline = anyio.current_time() + END_SECONDS
+    if results:
+        return results[0]
+    raise _too_slow(errand)
+
+
+def _transport(errand: _Errand) -> Transport:
+    place = errand.place
+    if isinstance(place.way, Address):
+        return _http(place, place.way, errand.talk)
+    return stdio_streams(place.way, place.max_bytes, errand.life)
+
+
+@asynccontextmanager
+async def _http(place: Place, address: Address, talk: Talk) -> AsyncGenerator[Any]:
+    client = guarded_client(address, seconds=place.seconds, max_bytes=place.max_bytes, talk=talk)
+    async with (
+        client,
+        streamable_http_client(
+            str(address.target.url), http_client=client, max_sse_event_size=place.max_bytes
+        ) as streams,
+    ):
+        yield streams
+
+
+# --- What went wrong, in words ---
+
+
+@contextmanager
+def _in_words(errand: _Errand, results: list[T]) -> Iterator[None]:
+    """Raise what went wrong as SourceFailed, unless the result is there."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 whatever it is, a person is told that it failed
+        cause = _first(error)
+        if results:
+            logger.info("%s: its session did not end well: %r", errand.place.source, cause)
+            return
+        if isinstance(cause, SourceFailed):
+            raise cause from None
+        failed = SourceFailed(
+            errand.place.hide(_words(errand, cause)),
+            is_unsure=errand.is_calling and not _was_answered(errand, cause),
+        )
+        logger.warning("%s", _for_the_log(errand, failed, cause))
+        # Neither the cause nor its frames go on: they may hold secrets.
+        raise failed from None
+
+
+def _first(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _was_answered(errand: _Errand, cause: BaseException) -> bool:
+    if errand.talk.is_too_large or errand.life.is_too_large:
+        return True
+    if isinstance(cause, MCPError):
+        # The number is also what servers give to errors of their own.
+        is_http = isinstance(errand.place.way, Address)
+        return not (errand.life.is_gone or (is_http and cause.code == CONNECTION_CLOSED))
+    return isinstance(cause, _NOT_ALLOWED)
+
+
+def _words(errand: _Errand, cause: BaseException) -> str:
+    place, talk = errand.place, errand.talk
+    source = place.source
+    if errand.life.is_too_large or talk.is_too_large:
+        return f"The answer of {source} has more than {place.max_bytes} bytes and was not read."
+    if talk.unreachable:
+        return f"{source} cannot be reached."
+    if isinstance(cause, MCPError):
+        return _words_of_answer(errand, cause)
+    if isinstance(cause, _NOT_ALLOWED):
+        return f"{source} answered what the protocol does not allow."
+    if isinstance(cause, OSError) and not errand.is_connected:
+        return f"The program of {source} cannot be started: {cause.strerror}."
+    return f"The connection to {source} broke."
+
+
+def _words_of_answer(errand: _Errand, cause: MCPError) -> str:
+    source, status = errand.place.source, errand.talk.status
+    if status in _FORBIDDEN:
+        return f"{source} refused this server ({status}): check its credentials."
+    if errand.life.is_gone:
+        return f"The program of {source} ended (status {errand.life.exit_status})."
+    refused = f" (status {status})" if status else ""
+    return f"{source} answered with an error{refused}: {cause.message[:_QUOTED_CHARS]}"
+
+
+def _too_slow(errand: _Errand) -> SourceFailed:
+    place = errand.place
+    noise = " It wrote what is no JSON-RPC." if errand.life.noise else ""
+    if errand.is_calling:
+        told = f"{place.source} took longer than {place.seconds:g} seconds and was stopped.{noise}"
+        return SourceFailed(told, is_unsure=True)
+    what = "list its tools" if errand.is_connected else "start"
+    return SourceFailed(f"{place.source} did not {what} in {START_SECONDS:g} seconds.{noise}")
+
+
+def _for_the_log(errand: _Errand, failed: SourceFailed, cause: BaseException) -> str:
+    told = [str(failed), f"({type(cause).__name__})"]
+    if errand.talk.unreachable:
+        told.append(errand.talk.unreachable)
+    if isinstance(cause, (httpx2.HTTPError, OSError, RuntimeError)):
+        told.append(str(cause)[:_QUOTED_CHARS])
+    if words := errand.life.last_words:
+        told.append(f"Its last words: {words}")
+    return errand.place.hide(" ".join(told))

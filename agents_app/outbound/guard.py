@@ -1,0 +1,285 @@
+"""Requests to addresses that a model, a page, a message or an agent's row names.
+
+A connection goes to an IP address that `agents_app.outbound.rules` let through, and a name
+is looked up once for it, so that it cannot lead elsewhere in between. Each redirect is a new
+request under the same rules. The caller learns one thing of all that was refused or did not
+answer: that it cannot be reached. The reason is in the log.
+"""
+
+import logging
+import queue
+import socket
+import ssl
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import httpcore
+import httpx
+
+from agents_app.outbound.rules import Policy, Target, Unreachable, check_addresses, check_url
+
+__all__ = ["REDIRECTS", "Fetched", "TooLarge", "Unreachable", "fetch", "look_up"]
+
+logger = logging.getLogger(__name__)
+
+REDIRECTS = 3
+_REDIRECT_STATUS = frozenset({301, 302, 303, 307, 308})
+_CREDENTIALS = frozenset({"authorization", "cookie", "proxy-authorization"})
+_HTTP_ERRORS = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException)
+
+
+class TooLarge(Exception):
+    """The body is larger than the policy's `max_bytes`."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"The answer has more than {limit} bytes.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fetched:
+    """The answer of the last address; `media_type` is lower case and has no parameters."""
+
+    url: str
+    status: int
+    media_type: str
+    charset: str | None
+    data: bytes
+
+
+Resolve = Callable[[str, int, float], Sequence[str]]
+
+
+def fetch(
+    url: str,
+    policy: Policy,
+    *,
+    headers: Mapping[str, str] | None = None,
+    on_host: Callable[[str], object] = lambda _host: None,
+    on_bytes: Callable[[int, int | None], object] = lambda _received, _total: None,
+    tls: ssl.SSLContext | None = None,
+    resolve: Resolve | None = None,
+) -> Fetched:
+    """Get a URL and what it redirects to; raises Unreachable and TooLarge.
+
+    All of it takes at most `policy.seconds`. `on_host` hears each host before it is looked up,
+    `on_bytes` how many bytes of the last body came and how many there are, if that is known; what
+    they raise ends the request. `headers` with credentials stay with the first host and port.
+    """
+    errand = _Errand(
+        policy=policy,
+        headers={name.lower(): value for name, value in (headers or {}).items()},
+        on_host=on_host,
+        on_bytes=on_bytes,
+        tls=tls or httpx.create_ssl_context(),
+        resolve=resolve or look_up,
+        deadline=time.monotonic() + policy.seconds,
+    )
+    try:
+        return errand.run(url)
+    except Unreachable as error:
+        logger.warning("an address was not fetched: %s", error.reason)
+        raise
+
+
+@dataclass(kw_only=True)
+class _Errand:
+    """One fetch, from the first address to the last."""
+
+    policy: Policy
+    headers: dict[str, str]
+    on_host: Callable[[str], object]
+    on_bytes: Callable[[int, int | None], object]
+    tls: ssl.SSLContext
+    resolve: Resolve
+    deadline: float
+
+    def run(self, url: str) -> Fetched:
+        """Follow redirects to their end."""
+        place = None
+        for _ in range(REDIRECTS + 1):
+            target = check_url(url, self.policy)
+            if place not in {None, target.place}:
+                self.headers = {n: v for n, v in self.headers.items() if n not in _CREDENTIALS}
+            place = target.place
+            self.on_host(target.host)
+            found = self.resolve(target.host, target.port, _left(self.deadline))
+            answer = self._ask(target, check_addresses(target, found))
+            if isinstance(answer, Fetched):
+                return answer
+            url = _joined(target.url, answer)
+        raise Unreachable(f"{place}: more than {REDIRECTS} redirects")
+
+    def _ask(self, target: Target, addresses: Sequence[str]) -> Fetched | bytes:
+        """Return what one address answers, or the Location that it names."""
+        url = httpcore.URL(
+            scheme=target.url.raw_scheme,
+            host=target.url.raw_host,
+            port=target.port,
+            target=target.url.raw_path,
+        )
+        sent = {
+            "accept": "*/*",
+            **self.headers,
+            "host": target.url.netloc.decode("ascii"),
+            "accept-encoding": "gzip",
+            "connection": "close",
+        }
+        backend = _PinnedBackend(addresses, self.deadline)
+        try:
+            with (
+                httpcore.ConnectionPool(ssl_context=self.tls, network_backend=backend) as pool,
+                pool.stream("GET", url, headers=list(sent.items())) as response,
+            ):
+                got = {name.decode("latin-1").lower(): value for name, value in response.headers}
+                if response.status in _REDIRECT_STATUS and "location" in got:
+                    return got["location"]
+                data = self._body(response, got)
+        except (*_HTTP_ERRORS, zlib.error) as error:
+            raise Unreachable(f"{target.place}: {type(error).__name__} {error}") from error
+        media_type, charset = _content_type(got.get("content-type", b""))
+        return Fetched(
+            url=str(target.url),
+            status=response.status,
+            media_type=media_type,
+            charset=charset,
+            data=data,
+        )
+
+    def _body(self, response: httpcore.Response, headers: Mapping[str, bytes]) -> bytes:
+        limit = self.policy.max_bytes
+        length = headers.get("content-length", b"")
+        # Python reads no number of thousands of digits; 18 are larger than any limit.
+        total = int(length[:18]) if length.isdigit() else None
+        if total is not None and total > limit:
+            raise TooLarge(limit)
+        coding = headers.get("content-encoding", b"identity").strip().lower()
+        if coding not in {b"identity", b"gzip", b"x-gzip"}:
+            raise Unreachable(f"the content encoding is {coding!r}")
+        unzip = None if coding == b"identity" else zlib.decompressobj(wbits=31)
+        data = bytearray()
+        received = 0
+        for chunk in response.iter_stream():
+            received += len(chunk)
+            # One byte past the limit tells that there is more, however little was sent for it.
+            data += unzip.decompress(chunk, limit - len(data) + 1) if unzip else chunk
+            if max(received, len(data)) > limit:
+                raise TooLarge(limit)
+            self.on_bytes(received, total)
+        return bytes(data)
+
+
+def look_up(host: str, port: int, seconds: float) -> Sequence[str]:
+    """Return the addresses that the system's resolver has for a name; raises Unreachable.
+
+    The resolver knows no time limit, so that it is asked in a thread that may be left behind.
+    """
+    answers: queue.SimpleQueue[list[str] | Exception] = queue.SimpleQueue()
+
+    def ask() -> None:
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            answers.put(list(dict.fromkeys(str(address[0]) for *_, address in found)))
+        except (OSError, UnicodeError) as error:
+            answers.put(error)
+
+    threading.Thread(target=ask, name="look-up", daemon=True).start()
+    try:
+        answer = answers.get(timeout=seconds)
+    except queue.Empty:
+        raise Unreachable(f"{host} was not looked up in time") from None
+    if isinstance(answer, Exception):
+        raise Unreachable(f"{host} was not found: {answer}") from answer
+    return answer
+
+
+def _left(deadline: float) -> float:
+    """Return the seconds that are left, more than none; raises Unreachable."""
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise Unreachable("it took too long")
+    return left
+
+
+def _joined(base: httpx.URL, location: bytes) -> str:
+    try:
+        # A fragment is allowed in a Location, and nothing is asked for it.
+        return str(base.join(location.decode("utf-8", "replace")).copy_with(fragment=None))
+    except (httpx.InvalidURL, ValueError) as error:
+        raise Unreachable(f"a redirect leads to no URL: {error}") from error
+
+
+def _content_type(header: bytes) -> tuple[str, str | None]:
+    media_type, _, parameters = header.decode("latin-1").partition(";")
+    charset = None
+    for parameter in parameters.split(";"):
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset":
+            charset = value.strip().strip("\"'") or None
+    return media_type.strip().lower(), charset
+
+
+class _PinnedBackend(httpcore.NetworkBackend):
+    """Connects to addresses that were checked, whatever the name leads to by now."""
+
+    def __init__(self, addresses: Sequence[str], deadline: float) -> None:
+        self._addresses = addresses
+        self._deadline = deadline
+        self._sockets = httpcore.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ARG002 the deadline counts
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.NetworkStream:
+        """Return a connection to the first address that takes one, each in a part of the time."""
+        waiting = len(self._addresses)
+        for address in self._addresses:
+            try:
+                stream = self._sockets.connect_tcp(
+                    address,
+                    port,
+                    _left(self._deadline) / waiting,
+                    local_address,
+                    socket_options,
+                )
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                logger.info("%s at %s took no connection: %s", host, address, error)
+                waiting -= 1
+            else:
+                return _TimedStream(stream, self._deadline)
+        raise httpcore.ConnectError("no address took a connection")
+
+
+class _TimedStream(httpcore.NetworkStream):
+    """A connection with one deadline for all that happens on it."""
+
+    def __init__(self, stream: httpcore.NetworkStream, deadline: float) -> None:
+        self._stream = stream
+        self._deadline = deadline
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002 as above
+        return self._stream.read(max_bytes, _left(self._deadline))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002 as above
+        self._stream.write(buffer, _left(self._deadline))
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ARG002 as above
+    ) -> httpcore.NetworkStream:
+        stream = self._stream.start_tls(ssl_context, server_hostname, _left(self._deadline))
+        return _TimedStream(stream, self._deadline)
+
+    def get_extra_info(self, info: str) -> object:
+        return self._stream.get_extra_info(info)

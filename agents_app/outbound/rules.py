@@ -1,0 +1,132 @@
+"""Which addresses may be asked, when a model, a page, a message or a row names them.
+
+Everything here decides and does nothing. `check_url` looks at what is written,
+`check_addresses` at where it leads; `agents_app.outbound.guard` connects to what both let through.
+"""
+
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import httpx
+from django.conf import settings
+from django.http.request import validate_host
+
+URL_CHARS = 2048
+PORTS = frozenset({443, 8443})
+
+# Of IPv6 only this was ever given to the public. Everything that embeds an IPv4 address in another
+# way (mapped, compatible, NAT64) and everything local lies outside of it.
+_PUBLIC_V6 = ipaddress.ip_network("2000::/3")
+# What `ipaddress` calls global, in one Python version or another, and what must not be asked.
+_DENIED = tuple(
+    ipaddress.ip_network(network)
+    for network in (
+        "192.0.0.0/24",  # IETF protocols; one cloud's metadata
+        "192.88.99.0/24",  # 6to4 relays
+        "168.63.129.16/32",  # another cloud's metadata
+        "2001::/23",  # IETF protocols: Teredo embeds IPv4 addresses
+        "2002::/16",  # 6to4 embeds them too
+        "3fff::/20",  # documentation
+    )
+)
+
+
+class Unreachable(Exception):
+    """The address may not be asked, or nothing sensible came back; `reason` is for the log alone.
+
+    The text is always the same: another one would tell what stands behind the firewall.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("The address cannot be reached.")
+        self.reason = reason
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """What may be asked, and how much of it may come.
+
+    `allowed` are "host:port" or "host:*" that may be plain http and private; `own_hosts` are names
+    of this server, in the form of ALLOWED_HOSTS, that are never asked unless they are allowed.
+    """
+
+    allowed: frozenset[str] = frozenset()
+    own_hosts: tuple[str, ...] = ()
+    seconds: float = 10
+    max_bytes: int = 5 * 1024 * 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """An address that may be asked, if where its name leads may be, too."""
+
+    url: httpx.URL
+    host: str
+    port: int
+    is_allowed: bool
+
+    @property
+    def place(self) -> str:
+        """Scheme, host and port: what credentials are for."""
+        return f"{self.url.scheme}://{self.host}:{self.port}"
+
+
+def current_policy() -> Policy:
+    """Return the policy of the settings."""
+    return Policy(
+        allowed=frozenset(name.lower() for name in settings.UAMP_FETCH_ALLOW_HOSTS),
+        own_hosts=tuple(name for name in settings.ALLOWED_HOSTS if name != "*"),
+        seconds=settings.UAMP_FETCH_SECONDS,
+        max_bytes=settings.UAMP_FETCH_BYTES,
+    )
+
+
+def check_url(text: str, policy: Policy) -> Target:
+    """Return where a URL points; raises Unreachable for one that may not be asked."""
+    if len(text) > URL_CHARS:
+        raise Unreachable(f"the URL has {len(text)} characters")
+    try:
+        url = httpx.URL(text)
+        host = url.raw_host.decode("ascii").rstrip(".")
+    except (httpx.InvalidURL, ValueError) as error:
+        raise Unreachable(f"this is no URL: {error}") from error
+    port = {"https": 443, "http": 80}.get(url.scheme, 0) if url.port is None else url.port
+    is_allowed = not policy.allowed.isdisjoint((f"{host}:{port}", f"{host}:*"))
+    if not host:
+        raise Unreachable("the URL names no host")
+    if url.userinfo:
+        raise Unreachable("the URL has user information")
+    if url.fragment:
+        raise Unreachable("the URL has a fragment")
+    if url.scheme != "https" and not (is_allowed and url.scheme == "http"):
+        raise Unreachable(f"{url.scheme!r} is not https")
+    if not is_allowed:
+        if port not in PORTS:
+            raise Unreachable(f"port {port} is not one of {sorted(PORTS)}")
+        if validate_host(host, policy.own_hosts):
+            raise Unreachable(f"{host} is this server")
+    return Target(url=url, host=host, port=port, is_allowed=is_allowed)
+
+
+def check_addresses(target: Target, addresses: Sequence[str]) -> Sequence[str]:
+    """Return the addresses of a target; raises Unreachable if one of them may not be asked."""
+    if not addresses:
+        raise Unreachable(f"{target.host} has no address")
+    if not target.is_allowed:
+        for address in addresses:
+            if not is_public(address):
+                raise Unreachable(f"{target.host} leads to {address}")
+    return addresses
+
+
+def is_public(address: str) -> bool:
+    """Return whether an IP address belongs to the public internet."""
+    ip = ipaddress.ip_address(address)
+    if isinstance(ip, ipaddress.IPv6Address) and ip not in _PUBLIC_V6:
+        return False
+    return (
+        ip.is_global
+        and not ip.is_multicast
+        and not any(ip in network for network in _DENIED if network.version == ip.version)
+    )

@@ -1,0 +1,253 @@
+"""From an agent's row to the model that answers for it.
+
+Keys come from the environment, never from a row, and a provider's own key goes to its own
+server only.
+"""
+
+import logging
+import os
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, NoReturn
+
+import httpx
+
+from agents_app.outbound.rules import Target, Unreachable
+from agents_app.providers.addresses import GuardedTransport, may_take, target_of
+from agents_app.providers.options import problem_of
+from agents_app.providers.scripts import SCRIPTS
+from agents_app.providers.vendor_extensions import fitted_thinking, vendor_options
+from agents_app.selectors import AgentSpec
+from upp import ErrorCode, ExponentialBackoff, Model, ProviderConfig, UPPError
+from upp.providers.anthropic import AnthropicProvider
+from upp.providers.google import GoogleProvider
+from upp.providers.openai_compat import OpenAICompatProvider
+from upp.providers.scripted import ScriptedModel
+from upp.providers.transport import HttpProvider
+
+logger = logging.getLogger(__name__)
+
+RETRY = ExponentialBackoff(max_attempts=2, base_delay=0.5, max_delay=3.0)
+"""Before the first piece of an answer; people who have to wait longer are told so."""
+
+_KINDS: Mapping[str, type[HttpProvider]] = {
+    "anthropic": AnthropicProvider,
+    "google": GoogleProvider,
+    "openai_compat": OpenAICompatProvider,
+}
+_providers: dict[tuple[str | float | None, ...], HttpProvider] = {}
+
+
+def build_model(
+    spec: AgentSpec, *, model: str | None = None, extensions: Mapping[str, Any] | None = None
+) -> Model:
+    """Return the model of an agent; `model` is taken only when the agent's options allow it.
+
+    So is the model that a session's `extensions` name for the vendor, where `model` is not taken.
+
+    Options of a scripted agent: `script` (its own name by default), `delay` (seconds before each
+    piece). Of the others: `base_url`, `api_key_env` (the name of an environment variable; without
+    it a `base_url` of its own gets no key), `api_version`, `models` (what a client may choose),
+    `timeout` (seconds that the server may be silent, 300 by default).
+    Where `base_url` may lead and where a key may go: `agents_app.providers.addresses`.
+    Raises UPPError MODEL_NOT_FOUND for an unknown script or provider, INVALID_REQUEST for an agent
+    without a model or with options that are none, AUTHENTICATION_FAILED when the named variable is
+    not set.
+    """
+    problem = problem_of(spec.provider, spec.options)
+    if problem is not None:
+        _refuse(spec, f"its options are wrong: {problem.rstrip('.')}", ErrorCode.INVALID_REQUEST)
+    if spec.provider == "scripted":
+        name = str(spec.options.get("script", spec.name))
+        script = SCRIPTS.get(name)
+        if script is None:
+            _refuse(spec, f"there is no script named {name!r}", ErrorCode.MODEL_NOT_FOUND)
+        delay = float(spec.options.get("delay", 0.0))
+        return ScriptedModel(script=partial(script, spec), delay=delay, model_id=name)
+    if spec.provider not in _KINDS:
+        message = f"there is no provider named {spec.provider!r}"
+        _refuse(spec, message, ErrorCode.MODEL_NOT_FOUND)
+    allowed = spec.options.get("models", ())
+    of_vendor = vendor_options(spec.provider, extensions or {}).get("model")
+    chosen = next((name for name in (model, of_vendor) if name in allowed), spec.model)
+    if not chosen:
+        _refuse(spec, "it names no model", ErrorCode.INVALID_REQUEST)
+    return _provider(spec)(chosen)
+
+
+_KEY_NAME = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY")
+
+
+def vendor_params(spec: AgentSpec, overrides: Any) -> dict[str, Any]:
+    """Return the vendor's parameters: the agent's `options.params`, then a request's overrides.
+
+    Of the overrides, `extensions` are a session's options by vendor; temperature and max_tokens
+    count more, and get the vendor's names. None of them asks for more tokens than the agent may
+    write.
+    """
+    params = dict(spec.options.get("params", {}))
+    wanted = vendor_options(spec.provider, overrides.get("extensions") or {})
+    wanted.pop("model", None)
+    if spec.provider == "google":
+        if wanted:
+            params["generationConfig"] = {**params.get("generationConfig", {}), **wanted}
+    else:
+        if "max_completion_tokens" in wanted:
+            params.pop("max_tokens", None)
+            wanted.pop("max_tokens", None)
+        params |= wanted
+    given = {
+        name: overrides[name]
+        for name in ("temperature", "max_tokens")
+        if overrides.get(name) is not None
+    }
+    if spec.max_output_tokens is not None:
+        _bound_tokens(spec, params, given)
+    if spec.provider == "google":
+        names = {"temperature": "temperature", "max_tokens": "maxOutputTokens"}
+        config = {names[name]: value for name, value in given.items()}
+        if config:
+            params["generationConfig"] = {**params.get("generationConfig", {}), **config}
+        return params
+    params |= given
+    if spec.provider == "anthropic" and "thinking" in wanted:
+        params = fitted_thinking(params)
+    return params
+
+
+def _bound_tokens(spec: AgentSpec, params: dict[str, Any], given: dict[str, Any]) -> None:
+    """Let nobody ask for more tokens than the agent may write, under none of the vendors' names."""
+    most = spec.max_output_tokens
+    if spec.provider == "google":
+        configured = params.get("generationConfig", {}).get("maxOutputTokens")
+    else:
+        configured = params.get("max_tokens")
+    if "max_completion_tokens" in params:
+        # Models that take this name refuse the other one.
+        params["max_completion_tokens"] = min(params["max_completion_tokens"], most)
+        given.pop("max_tokens", None)
+        return
+    wanted = given.get("max_tokens", configured)
+    given["max_tokens"] = most if wanted is None else min(wanted, most)
+
+
+def at_most(params: Mapping[str, Any], tokens: int) -> dict[str, Any]:
+    """Return parameters that ask for so many tokens at the most, where they name a number.
+
+    A model that thinks needs one token more than it may think with.
+    """
+    thinking = params.get("thinking")
+    thought = thinking.get("budget_tokens", 0) if isinstance(thinking, dict) else 0
+    bounded = dict(params)
+    for name in ("max_tokens", "max_completion_tokens"):
+        if name in bounded:
+            bounded[name] = min(bounded[name], max(tokens, thought + 1))
+    config = bounded.get("generationConfig", {})
+    if "maxOutputTokens" in config:
+        limit = min(config["maxOutputTokens"], tokens)
+        bounded["generationConfig"] = {**config, "maxOutputTokens": limit}
+    return bounded
+
+
+def output_bound(spec: AgentSpec, overrides: Mapping[str, Any], *, most: int, hidden: int) -> int:
+    """Return how many tokens one inference may bill as output, reasoning that is not shown too.
+
+    A vendor's limit counts reasoning. Where none is set it is `most` of text, and besides what
+    the model may reason: the agent's `thinking` or `thinkingConfig` says how much, and `hidden` is
+    taken where it only says that the model reasons. The option `reasoning_tokens` is added always.
+    """
+    if problem_of(spec.provider, spec.options) is not None:
+        # Such an agent answers nothing: see build_model.
+        return most
+    params = vendor_params(spec, overrides)
+    config = params.get("generationConfig", {}) if spec.provider == "google" else {}
+    limits = [
+        params.get("max_tokens"),
+        params.get("max_completion_tokens"),
+        config.get("maxOutputTokens"),
+    ]
+    named = [limit for limit in limits if limit is not None]
+    if spec.provider == "scripted":
+        wanted = overrides.get("max_tokens") or spec.max_output_tokens
+        named = [wanted] if wanted else []
+    bound = max(named) if named else most + _reasoning(params, config, hidden)
+    return bound + int(spec.options.get("reasoning_tokens") or 0)
+
+
+def _reasoning(params: Mapping[str, Any], config: Mapping[str, Any], hidden: int) -> int:
+    """Return how many tokens a model may reason, where its parameters say that it does."""
+    for owner, name, budget in (
+        (params, "thinking", "budget_tokens"),
+        (config, "thinkingConfig", "thinkingBudget"),
+    ):
+        said = owner.get(name)
+        if isinstance(said, dict):
+            tokens = said.get(budget)
+            return tokens if isinstance(tokens, int) and tokens > 0 else hidden
+    return hidden if params.get("reasoning_effort") or params.get("reasoning") else 0
+
+
+async def close_providers() -> None:
+    """Close the running loop's connections to models; for the end of the process."""
+    for provider in _providers.values():
+        await provider.aclose()
+
+
+def is_key_name(variable: object) -> bool:
+    """Return whether an environment variable may be sent to a provider as its key.
+
+    Who edits agents chooses the address too: the server's own secrets must not have such a name.
+    """
+    return isinstance(variable, str) and bool(_KEY_NAME.fullmatch(variable))
+
+
+def _provider(spec: AgentSpec) -> HttpProvider:
+    base_url, api_version = spec.options.get("base_url"), spec.options.get("api_version")
+    timeout = spec.options.get("timeout")
+    variable = spec.options.get("api_key_env")
+    if variable and not is_key_name(variable):
+        _refuse(spec, f"{variable} is not the name of a key", ErrorCode.AUTHENTICATION_FAILED)
+    api_key = os.environ.get(variable) if variable else None
+    if variable and not api_key:
+        message = f"the environment variable {variable} is not set"
+        _refuse(spec, message, ErrorCode.AUTHENTICATION_FAILED)
+    target = _target(spec, base_url)
+    address = base_url or _KINDS[spec.provider]().address
+    if variable and not may_take(variable, address):
+        _refuse(
+            spec,
+            f"{variable} is not for {httpx.URL(address).host}; an operator allows it with"
+            " UAMP_MODEL_ALLOW_HOSTS",
+            ErrorCode.AUTHENTICATION_FAILED,
+        )
+    # One provider keeps one pool of connections.
+    is_allowed = None if target is None else target.is_allowed
+    kept = (spec.provider, base_url, api_version, api_key, timeout, is_allowed)
+    if kept not in _providers:
+        config = ProviderConfig(
+            base_url=base_url,
+            api_key=api_key,
+            api_version=api_version,
+            timeout=timeout,
+            retry=RETRY,
+            transport=None if target is None else GuardedTransport(target),
+        )
+        _providers[kept] = _KINDS[spec.provider](config=config)
+    return _providers[kept]
+
+
+def _target(spec: AgentSpec, base_url: str | None) -> Target | None:
+    """Return where a row's own address leads; None for the operator's or the vendor's."""
+    if base_url is None:
+        return None
+    try:
+        return target_of(base_url)
+    except Unreachable as error:
+        logger.warning("agent %s has a base_url that may not be asked: %s", spec.name, error.reason)
+        message = "its base_url may not be asked; an operator allows it with UAMP_MODEL_ALLOW_HOSTS"
+        _refuse(spec, message, ErrorCode.INVALID_REQUEST)
+
+
+def _refuse(spec: AgentSpec, message: str, code: ErrorCode) -> NoReturn:
+    raise UPPError(f"Agent {spec.name}: {message}.", code=code, provider=spec.provider)

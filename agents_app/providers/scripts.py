@@ -1,0 +1,332 @@
+"""Scripts of the agents that need no model: what they answer to a conversation.
+
+A script is a function of the agent and the request alone. Asked again after an
+interruption, it goes on after what it has said already.
+"""
+
+import re
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
+
+from agents_app.conversation.history import attachments_of
+from agents_app.selectors import AgentSpec
+from upp import (
+    AssistantMessage,
+    ErrorCode,
+    LLMRequest,
+    TextBlock,
+    ToolResult,
+    ToolResultMessage,
+    UPPError,
+    UserMessage,
+)
+from upp.providers.scripted import Call, Fail, Pause, Reasoning, Step, Text
+
+AgentScript = Callable[[AgentSpec, LLMRequest], AsyncGenerator[Step, None]]
+
+SLOW_WORDS = 200
+SLOW_PAUSE = 0.05
+"""Seconds between two words of the slow agent: 200 words take about ten seconds."""
+
+MOST_PIECES = 1000
+"""A longer answer has several words in each piece: pieces cost work wherever they pass."""
+
+_PIECE = re.compile(r"\s*\S+\s*|\s+")
+
+
+def asked_text(agent: AgentSpec, request: LLMRequest) -> str:
+    """Return what the user wrote last, without a mention of the agent at its start."""
+    for message in reversed(request.messages):
+        if isinstance(message, UserMessage):
+            texts = (block.text for block in message.content if isinstance(block, TextBlock))
+            return _without_mention(agent.name, "\n".join(texts))
+    return ""
+
+
+def said_so_far(request: LLMRequest) -> str:
+    """Return what this answer said before it was interrupted."""
+    last = request.messages[-1] if request.messages else None
+    return last.text if isinstance(last, AssistantMessage) else ""
+
+
+async def echo(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
+    """Say the user's words back, one piece per word, so that they add up to the text."""
+    text = asked_text(agent, request) or "There are no words to say back."
+    for piece in _pieces(text.removeprefix(said_so_far(request))):
+        yield Text(piece)
+
+
+async def slow(_agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
+    """Count to 200 in words, over about ten seconds."""
+    begun = len(said_so_far(request).split())
+    for number in range(begun + 1, SLOW_WORDS + 1):
+        yield Text(f"word{number}" if number == 1 else f" word{number}")
+        yield Pause(SLOW_PAUSE)
+
+
+async def tool_user(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
+    """Call the first tool that the session declares with the user's text as query."""
+    result = _result(request)
+    if result is not None:
+        outcome = "failed" if result.is_error else "answered"
+        said = f"The tool {outcome}: {result.result}"
+    elif request.tools:
+        yield Call(name=request.tools[0].name, arguments={"query": asked_text(agent, request)})
+        return
+    else:
+        said = "This session declares no tools. Declare one in session.tools and ask me again."
+    for piece in _pieces(said.removeprefix(said_so_far(request))):
+        yield Text(piece)
+
+
+async def thinker(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
+    """Think in pieces, then answer."""
+    text = asked_text(agent, request)
+    said = said_so_far(request)
+    if not said:
+        words = len(text.split())
+        thought = (
+            f"The question has {words} words. First I read it. Then I see what it asks for."
+            " Then I say what I found."
+        )
+        for piece in _pieces(thought):
+            yield Reasoning(piece)
+    for piece in _pieces(f"I thought about it. You asked: {text}".removeprefix(said)):
+        yield Text(piece)
+
+
+async def fail(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
+    """Give half an answer, then fail like a provider."""
+    pieces = list(_pieces(f"This answer to {asked_text(agent, request)!r} will never be complete"))
+    for piece in pieces[: len(pieces) // 2]:
+        yield Text(piece)
+    yield Fail(
+        UPPError(
+            "The scripted provider was told to fail.",
+            code=ErrorCode.PROVIDER_ERROR,
+            provider="scripted",
+        )
+    )
+
+
+async def report(_agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
+    """Have csv_report look at the last CSV file of the conversation, and say what it found."""
+    result = _result(request)
+    if result is not None:
+        said = _without_labels(str(result.result))
+        if result.is_error:
+            said = f"I could not make the report. {said}"
+    elif (content_id := _last_csv(request)) is not None:
+        yield Call(name="csv_report", arguments={"content_id": content_id})
+        return
+    else:
+        said = (
+            "I make a report of a CSV file. Attach one to your message (the paper clip beside the"
+            " text field, or an input.file event) and ask me again."
+        )
+    for piece in _pieces(said.removeprefix(said_so_far(request))):
+        yield Text(piece)
+
+
+async def studio(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
+    """Have another agent edit the last picture of the conversation, and show what comes back."""
+    done = _done(request)
+    called, result = done[-1] if done else ("", None)
+    if result is None:
+        picture = _last_picture(request)
+        if picture is not None and agent.delegates:
+            order = {
+                "agent": agent.delegates[0][0],
+                "task": asked_text(agent, request),
+                "attachments": [picture],
+            }
+            yield Call(name="delegate", arguments=order)
+            return
+        said = _NO_PICTURE if agent.delegates else "I know no agent that could edit a picture."
+    elif called == "delegate" and not result.is_error and (made := _pictures(str(result.result))):
+        yield Call(
+            name="present",
+            arguments={"content_ids": list(made), "caption": "; ".join(made.values())[:1000]},
+        )
+        return
+    elif called == "delegate":
+        said = _without_labels(str(result.result))
+    elif result.is_error:
+        said = f"I have the picture, but I cannot show it. {result.result}"
+    else:
+        said = f"Here it is. {_without_labels(str(done[0][1].result))}"
+    for piece in _pieces(said.removeprefix(said_so_far(request))):
+        yield Text(piece)
+
+
+async def darkroom(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
+    """Edit the last picture of the conversation as the words say."""
+    result, picture = _result(request), _last_picture(request)
+    changes = _wanted_changes(asked_text(agent, request))
+    if result is not None:
+        said = _without_labels(str(result.result))
+        if result.is_error:
+            said = f"I could not edit the picture. {said}"
+    elif picture is None:
+        said = _NO_PICTURE
+    elif not changes:
+        said = (
+            "Say what to do with the picture: black and white, turn it (left, right or upside"
+            " down), smaller, more or less contrast, or a caption in quotes."
+        )
+    else:
+        yield Call(name="edit_picture", arguments={"content_id": picture, **changes})
+        return
+    for piece in _pieces(said.removeprefix(said_so_far(request))):
+        yield Text(piece)
+
+
+_NO_PICTURE = (
+    "I edit pictures. Attach one to your message (the paper clip beside the text field, or an"
+    " input.image event) and say what to do with it."
+)
+_LABEL = re.compile(r"^\[\w+: content_id=.*\]$", re.MULTILINE)
+_PICTURE = re.compile(r"^\[image: content_id=([0-9a-f-]{36})(?:, (.*))?\]$", re.MULTILINE)
+_QUOTED = re.compile(r"[\"“]([^\"”]{1,120})[\"”]")
+
+
+def _wanted_changes(text: str) -> dict[str, Any]:
+    """Return what the words ask for, as arguments of edit_picture."""
+    changes: dict[str, Any] = {}
+    quoted = _QUOTED.search(text)
+    if quoted is not None:
+        changes["caption"] = quoted[1]
+        text = text.replace(quoted[0], "")
+    text = text.casefold()
+    if re.search(r"black.and.white|gr[ae]y|monochrome", text):
+        changes["grayscale"] = True
+    if "contrast" in text:
+        changes["contrast"] = 0.6 if re.search(r"less|weaker|soft", text) else 1.6
+    if re.search(r"small|thumbnail|shrink", text):
+        changes["thumbnail"] = 320
+    if re.search(r"turn|rotate|upside", text):
+        changes["rotate"] = 180 if "upside" in text else 270 if "left" in text else 90
+    return changes
+
+
+async def guide(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
+    """Explain this server to somebody who talks to an assistant without a model."""
+    text = asked_text(agent, request).casefold()
+    topics = [said for words, said in _TOPICS.items() if any(word in text for word in words)]
+    said = "\n\n".join((_GUIDE_OPENING, *(topics or [_GUIDE_OVERVIEW])))
+    for piece in _pieces(said.removeprefix(said_so_far(request))):
+        yield Text(piece)
+
+
+_GUIDE_OPENING = (
+    "No model is configured on this server, so a script answers you. To talk to a model, its"
+    " operator sets OPENAI_API_KEY or OPENAI_BASE_URL and restarts the server."
+)
+_GUIDE_OVERVIEW = (
+    "Until then you can try what works without one. In the chat *Welcome*, write **@echo** and"
+    " some words to see them streamed back, **@slow** for a long answer that you can stop, and"
+    " **@paid-echo** for an answer that has a price. Add the others under *Members*, or start a"
+    " chat with them (+): **@thinker** for visible thinking, **@fail** for an answer that breaks"
+    " off, **@report** with a CSV file attached for a report with a chart, **@studio** with a"
+    " picture for two agents that work on it together, and **@careful** with a picture for an agent"
+    " that asks you first. Ask me about *agents*, *files*, *chats* or the *API* to read more."
+)
+_TOPICS = {
+    ("agent", "@", "mention"): (
+        "**Agents** answer when they are members of the chat and you mention them: write @ and a"
+        " name. *Members* adds one to a chat. An operator adds them in the"
+        " admin under Agents: with a script, or with a model of an OpenAI-compatible server."
+    ),
+    ("file", "csv", "upload", "attach", "image", "picture"): (
+        "**Files** are attached with the paper clip, or pasted, or dropped on the chat. @report"
+        " reads a CSV file and answers with a table and a chart."
+    ),
+    ("chat", "invite", "group", "member"): (
+        "**Chats** can have several people and agents in them. Everybody sees an answer while it"
+        " is written, and a lost connection goes on where it was."
+    ),
+    ("api", "protocol", "uamp", "websocket", "program", "curl"): (
+        "**Programs** speak UAMP 1.0 to this server: open a WebSocket at /uamp, send"
+        " session.create, input.text and response.create, and read response.delta events until"
+        " response.done. An API key is made under your account."
+    ),
+}
+
+
+SCRIPTS: dict[str, AgentScript] = {
+    "echo": echo,
+    "slow": slow,
+    "tool-user": tool_user,
+    "thinker": thinker,
+    "fail": fail,
+    "report": report,
+    "studio": studio,
+    "darkroom": darkroom,
+    "guide": guide,
+}
+
+
+def _pieces(text: str) -> list[str]:
+    """Return the words of a text, several in each of MOST_PIECES where there are more."""
+    words = _PIECE.findall(text)
+    together = -(-len(words) // MOST_PIECES)
+    if together <= 1:
+        return words
+    return ["".join(words[n : n + together]) for n in range(0, len(words), together)]
+
+
+def _without_mention(name: str, text: str) -> str:
+    mention = re.compile(rf"\s*@{re.escape(name)}(?![\w.-]*\w)[:,]?\s*", re.IGNORECASE)
+    found = mention.match(text)
+    return text[found.end() :] if found else text
+
+
+def _last_csv(request: LLMRequest) -> str | None:
+    for message in reversed(request.messages):
+        for attached in reversed(attachments_of(message)):
+            named = attached["filename"].casefold().endswith(".csv")
+            if attached["content_id"] and (named or attached["mime_type"] == "text/csv"):
+                return str(attached["content_id"])
+    return None
+
+
+def _last_picture(request: LLMRequest) -> str | None:
+    """Return the newest picture: one that somebody attached, or one that a tool made."""
+    for message in reversed(request.messages):
+        if isinstance(message, ToolResultMessage):
+            made = [i for r in message.results for i in _pictures(str(r.result))]
+            if made:
+                return made[-1]
+        for attached in reversed(attachments_of(message)):
+            if attached["content_id"] and attached["kind"] == "image":
+                return str(attached["content_id"])
+    return None
+
+
+def _pictures(text: str) -> dict[str, str]:
+    """Return the pictures labelled in a tool's result (conversation.teamwork): ids, and why."""
+    return dict(_PICTURE.findall(text))
+
+
+def _without_labels(text: str) -> str:
+    return _LABEL.sub("", text).strip()
+
+
+def _result(request: LLMRequest) -> ToolResult | None:
+    """Return the last tool result since the user spoke."""
+    done = _done(request)
+    return done[-1][1] if done else None
+
+
+def _done(request: LLMRequest) -> list[tuple[str, ToolResult]]:
+    """Return the tools that were called since the user spoke, with their results, in order."""
+    called: dict[str, str] = {}
+    done: list[tuple[str, ToolResult]] = []
+    for message in request.messages:
+        if isinstance(message, UserMessage):
+            done.clear()
+        elif isinstance(message, AssistantMessage):
+            called.update((c.tool_call_id, c.tool_name) for c in message.tool_calls or ())
+        elif isinstance(message, ToolResultMessage):
+            done += [(called.get(r.tool_call_id, ""), r) for r in message.results]
+    return done

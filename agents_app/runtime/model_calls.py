@@ -1,0 +1,120 @@
+"""What a model is asked and calls, within what its answer may have and what others can take.
+
+A model may write anything, and any number of it. An id stays as it is where it fits a row
+and means one call of the conversation; any other call gets an id of ours before anybody hears of
+it. Each call costs a row, a worker or another agent, so that only some of one answer are run. No
+inference is asked for more tokens than the answer has left.
+"""
+
+import re
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from uuid import uuid4
+
+from msgspec.structs import replace as changed
+
+from agents_app.providers.clients import at_most
+from agents_app.tools.registry import storable
+from upp import (
+    AssistantMessage,
+    LLMCapabilities,
+    LLMRequest,
+    LLMResponse,
+    Message,
+    Model,
+    StreamEvent,
+    ToolCall,
+)
+
+CALLS_AT_ONCE = 32
+"""So many calls of one answer of a model are run."""
+NAME_CHARS = 128
+_ID = re.compile(r"[!-~]{1,128}")
+
+
+@dataclass
+class Tokens:
+    """How many tokens an answer may write, None for any number, and how many it has written."""
+
+    most: int | None = None
+    written: int = 0
+
+
+@dataclass(frozen=True)
+class OrderlyModel:
+    """A model whose every call has an id of its own and a name that can be kept.
+
+    `surplus` are the ids of calls that are not to be run. With `keeps_ids` an id of the model's own
+    stays where it fits; else each call gets one that is unique on this server. `sent` is called
+    when an inference is sent, and `answered` when its provider has answered it.
+    """
+
+    model: Model
+    tokens: Tokens = field(default_factory=Tokens)
+    surplus: set[str] = field(default_factory=set)
+    keeps_ids: bool = True
+    sent: Callable[[LLMRequest], None] | None = None
+    answered: Callable[[], None] | None = None
+
+    @property
+    def model_id(self) -> str:
+        """See Model."""
+        return self.model.model_id
+
+    @property
+    def provider(self) -> str:
+        """See Model."""
+        return self.model.provider
+
+    @property
+    def capabilities(self) -> LLMCapabilities:
+        """See Model."""
+        return self.model.capabilities
+
+    async def stream(self, request: LLMRequest) -> AsyncGenerator[StreamEvent | LLMResponse, None]:
+        """See Model. The events are the model's own; what is executed is its last word."""
+        if self.tokens.most is not None and self.tokens.written:
+            left = max(self.tokens.most - self.tokens.written, 1)
+            request = replace(request, params=at_most(request.params, left))
+        if self.sent is not None:
+            self.sent(request)
+        async with aclosing(self.model.stream(request)) as answer:
+            async for said in answer:
+                if isinstance(said, LLMResponse):
+                    self.tokens.written += said.usage.output_tokens
+                    if self.answered is not None:
+                        self.answered()
+                if isinstance(said, LLMResponse) and said.message.tool_calls:
+                    message = _orderly(said.message, request.messages, keeps_ids=self.keeps_ids)
+                    calls = message.tool_calls[CALLS_AT_ONCE:]
+                    self.surplus.update(call.tool_call_id for call in calls)
+                    yield replace(said, message=message)
+                else:
+                    yield said
+
+
+def _orderly(
+    message: AssistantMessage, before: Sequence[Message], *, keeps_ids: bool
+) -> AssistantMessage:
+    used = {
+        call.tool_call_id
+        for earlier in before
+        if isinstance(earlier, AssistantMessage)
+        for call in earlier.tool_calls
+    }
+    calls: list[ToolCall] = []
+    for call in message.tool_calls:
+        call_id = call.tool_call_id
+        if not keeps_ids or call_id in used or not _ID.fullmatch(call_id):
+            call_id = f"call_{uuid4().hex}"
+        used.add(call_id)
+        calls.append(
+            changed(
+                call,
+                tool_call_id=call_id,
+                tool_name=storable(call.tool_name)[:NAME_CHARS],
+                malformed=None if call.malformed is None else storable(call.malformed),
+            )
+        )
+    return changed(message, tool_calls=tuple(calls))

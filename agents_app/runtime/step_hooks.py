@@ -1,0 +1,109 @@
+"""What happens between two steps of a run: checkpoints and limits.
+
+A checkpoint says what has been shown, so it waits until the events of its step were read;
+and the next step waits for the checkpoint.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+from agents_app.checkpoints import Checkpoint, of_response
+from agents_app.runtime.failures import AgentError
+from agents_app.runtime.model_calls import Tokens
+from agents_app.selectors import AgentSpec
+from uamp.content import Message
+from uamp.errors import ErrorCode
+from uap import AgentState, AgentStrategy, AgentStreamEvent, GenerateResult
+
+logger = logging.getLogger(__name__)
+
+
+class CheckpointKeeper(Protocol):
+    """Keeps how far the response has come; the turn runner has one."""
+
+    async def save(self, state: AgentState, *, step: int) -> None:
+        """Keep a state, together with what was shown so far: all events of its steps are out.
+
+        The messages of the state are those of the response, `step` is the number of its steps.
+        """
+
+
+def recent(spec: AgentSpec, history: Sequence[Message]) -> Sequence[Message]:
+    """Return what the agent is shown of a history: its last messages, and what is no message."""
+    most = spec.history_messages
+    if most is None or len(history) <= most:
+        return history
+    kept, last = [m for m in history[:-most] if m.role == "system"], history[-most:]
+    return [*kept, *last]
+
+
+class Border:
+    """Stands between the steps of one run.
+
+    `kept` is the checkpoint that the run goes on from, `before` the number of messages that the
+    conversation had before the response, `tokens` what it writes, and `admit` lets each further
+    step begin.
+    """
+
+    def __init__(
+        self,
+        spec: AgentSpec,
+        keeper: CheckpointKeeper | None,
+        kept: Checkpoint | None,
+        *,
+        before: int,
+        tokens: Tokens,
+        admit: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._spec = spec
+        self._admit = admit
+        self._keeper = keeper
+        # Of the response, in all of its runs.
+        self._steps = kept.step if kept else 0
+        self._messages_before = before
+        self._tokens = tokens
+        self._ended: AgentState | None = None
+        self._shown = asyncio.Event()
+
+    def hooks(self) -> AgentStrategy:
+        """Return the hooks that the agent calls at the borders of its steps."""
+        return AgentStrategy(on_step_start=self._begin, on_step_end=self._end)
+
+    def saw(self, event: AgentStreamEvent) -> None:
+        """Take note that an event was read, and all before it."""
+        if event.uap is not None and event.uap.type == "step_end":
+            self._shown.set()
+
+    def _end(self, _number: int, result: GenerateResult) -> None:
+        self._ended = result.state
+        self._shown.clear()
+
+    async def _begin(self, _number: int, _state: AgentState) -> None:
+        steps, self._steps = self._steps, self._steps + 1
+        # Only plans have steps without a round of tools, and a model may make plans for ever.
+        if steps > 2 * self._spec.max_steps + 1:
+            raise AgentError(
+                f"{self._spec.name} took {steps} steps without coming to an answer.",
+                code=ErrorCode.TOO_MANY_STEPS,
+            )
+        most, written = self._tokens.most, self._tokens.written
+        if most is not None and written >= most:
+            raise AgentError(
+                f"{self._spec.name} wrote {written} tokens without coming to an answer; "
+                f"{most} are allowed.",
+                code=ErrorCode.TOO_MANY_STEPS,
+            )
+        ended, self._ended = self._ended, None
+        if ended is None:
+            return
+        await self._shown.wait()
+        await self._admit()
+        if self._keeper is None:
+            return
+        try:
+            await self._keeper.save(of_response(ended, after=self._messages_before), step=steps)
+        except Exception:
+            # The response is worth more than the way to go on with it.
+            logger.exception("Agent %s: a checkpoint was not saved", self._spec.name)

@@ -1,0 +1,225 @@
+"""From what an agent streams to what a response shows: uap and upp stream events to UAMP events.
+
+A server tool's call and result are shown as deltas of the response; a client's tool is
+asked for by the broker with `tool.call` and shows no delta, because clients fire their tool for
+either (UAMP §6.6, §6.10). A call is shown whole, when it is executed. What a model writes to think
+or to plan is shown as thinking, and not as the answer (UAMP §6.13).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from agents_app.conversation.teamwork import pure
+from agents_app.tools.registry import ToolOutcome, storable
+from uamp.content import ContentItem, MediaContent, ToolCallData, ToolResultData
+from uamp.events import (
+    Delta,
+    Event,
+    Progress,
+    ResponseDelta,
+    Thinking,
+    ToolCallDone,
+    ToolProgress,
+    UsageDelta,
+    text_delta,
+)
+from uamp.session import UsageStats
+from uap import AgentStreamEvent, PlanStep, UAPEvent
+from upp import EventDelta, StreamEvent, TokenUsage
+
+_STAGES = {"reasoning": "analyzing", "planning": "planning", "replanning": "planning"}
+"""The stages of thinking, by the phases of steps."""
+
+
+class Translator:
+    """Translates the events of one response.
+
+    `client_tools` are the names that the broker answers for, `known_calls` the ids of calls that an
+    earlier part of this response showed already, and `outcomes` fills up while tools run. `goes_on`
+    says that the response ends in the text of a step that is over.
+    """
+
+    def __init__(
+        self,
+        response_id: str,
+        *,
+        client_tools: frozenset[str] = frozenset(),
+        known_calls: frozenset[str] = frozenset(),
+        outcomes: Mapping[str, ToolOutcome],
+        goes_on: bool = False,
+    ) -> None:
+        # How many characters the model wrote, the thought ones too.
+        self.written = 0
+        self._response_id = response_id
+        self._client_tools = client_tools
+        self._known_calls = known_calls
+        self._outcomes = outcomes
+        self._stage = ""
+        self._spoke = goes_on
+        self._break = ""
+        self._doing: str | None = None
+
+    def follow(self, event: AgentStreamEvent) -> tuple[Event, ...]:
+        """Return the UAMP events for an event of an agent."""
+        if event.upp is not None:
+            return self.translate(event.upp)
+        return () if event.uap is None else self._agent(event.uap)
+
+    def translate(self, event: StreamEvent) -> tuple[Event, ...]:
+        """Return the UAMP events for an event of the model; most kinds have none."""
+        delta = event.delta
+        self.written += len(delta.text or "")
+        match event.type:
+            case "text_delta" if delta.text:
+                return self._text(storable(delta.text))
+            case "reasoning_delta" if delta.text:
+                return (self._thought(storable(delta.text), None),)
+            case "message_stop" if delta.usage is not None:
+                return (UsageDelta(response_id=self._response_id, delta=usage_stats(delta.usage)),)
+            case "tool_execution_start" if delta.tool_name not in self._client_tools:
+                return self._call(delta)
+            case "tool_execution_end" if delta.tool_name not in self._client_tools:
+                return self._result(delta)
+        return ()
+
+    def _text(self, text: str) -> tuple[Event, ...]:
+        if not self._stage:
+            self._spoke = True
+            if self._break:
+                text, self._break = f"{self._break}{text}", ""
+            return (text_delta(self._response_id, text),)
+        # A plan comes as JSON; it is shown when it has been read.
+        return () if self._stage == "planning" else (self._thought(text, self._stage),)
+
+    def _thought(self, text: str, stage: str | None) -> Thinking:
+        return Thinking(content=text, stage=stage, is_delta=True, response_id=self._response_id)
+
+    def _agent(self, event: UAPEvent) -> tuple[Event, ...]:
+        data = event.data
+        match event.type:
+            case "step_start":
+                self._stage = _STAGES.get(data.get("phase", ""), "")
+                step: PlanStep | None = data.get("planStep")
+                if step is not None and self._spoke and step.id != self._doing:
+                    # The texts of two steps of a plan are two paragraphs.
+                    self._spoke, self._break = False, "\n\n"
+                self._doing = None if step is None else step.id
+                return () if step is None else (self._plan_step(step),)
+            case "reasoning":
+                self._stage = ""
+            case "step_end" if self._stage == "planning":
+                self._stage = ""
+                return (self._thought(_listed(data["plan"]), "planning"),)
+            case "subagent_start":
+                return (self._delegated(data, stage="delegating"),)
+            case "subagent_event":
+                return self._inner(data["parentToolCallId"], data["innerEvent"])
+            case "subagent_end":
+                stage = "done" if data["success"] else "failed"
+                return (self._delegated(data, stage=stage, percent=100),)
+        return ()
+
+    def _plan_step(self, step: PlanStep) -> Progress:
+        return Progress(
+            target="response",
+            target_id=self._response_id,
+            stage=step.status,
+            message=storable(step.description),
+            response_id=self._response_id,
+        )
+
+    def _delegated(
+        self, data: Mapping[str, Any], *, stage: str, percent: int | None = None
+    ) -> Progress:
+        return Progress(
+            target="tool",
+            target_id=data["parentToolCallId"],
+            stage=stage,
+            percent=percent,
+            response_id=self._response_id,
+        )
+
+    def _inner(self, call_id: str, event: AgentStreamEvent) -> tuple[Event, ...]:
+        """Return what a sub-agent says, however deep, as progress of the call that began it."""
+        while event.uap is not None and event.uap.type == "subagent_event":
+            event = event.uap.data["innerEvent"]
+        if event.upp is None or event.upp.type != "text_delta" or not event.upp.delta.text:
+            return ()
+        told = ToolProgress(call_id=call_id, text=storable(event.upp.delta.text))
+        return (self._delta(Delta(type="tool_progress", tool_progress=told)),)
+
+    def _call(self, delta: EventDelta) -> tuple[Event, ...]:
+        call_id = delta.tool_call_id or ""
+        if call_id in self._known_calls:
+            return ()
+        arguments = delta.arguments_json or "{}"
+        call = ToolCallData(id=call_id, name=delta.tool_name or "", arguments=arguments)
+        return (self._delta(Delta(type="tool_call", tool_call=call)),)
+
+    def _result(self, delta: EventDelta) -> tuple[Event, ...]:
+        call_id = delta.tool_call_id or ""
+        outcome = self._outcomes.get(call_id)
+        items = outcome.content_items if outcome else ()
+        presented = items if outcome and outcome.is_presented else ()
+        # People read the tool's own words, without the labels that the model is given.
+        told = pure(outcome.result) if outcome else delta.result
+        data = ToolResultData(
+            call_id=call_id,
+            result=msgspec.json.encode(told).decode(),
+            is_error=bool(delta.is_error),
+            status="error" if delta.is_error else "success",
+            content_items=None if presented else (items or None),
+        )
+        return (
+            self._delta(Delta(type="tool_result", tool_result=data)),
+            ToolCallDone(call_id=call_id, response_id=self._response_id),
+            *(self._delta(shown) for item in presented if (shown := _medium(item)) is not None),
+        )
+
+    def _delta(self, delta: Delta) -> ResponseDelta:
+        return ResponseDelta(response_id=self._response_id, delta=delta)
+
+
+def _medium(item: ContentItem) -> Delta | None:
+    """Return the delta that carries a whole medium (UAMP §6.6); None for what is none."""
+    if not isinstance(item, MediaContent):
+        return None
+    members = msgspec.structs.asdict(item)
+    known = {name: value for name, value in members.items() if name in Delta.__struct_fields__}
+    return Delta(type=str(type(item).__struct_config__.tag), **known)
+
+
+def _listed(plan: Sequence[PlanStep]) -> str:
+    return "".join(f"{n}. {storable(step.description)}\n" for n, step in enumerate(plan, 1))
+
+
+def usage_stats(usage: TokenUsage) -> UsageStats:
+    """Return tokens as UAMP tells them, none below 0 (UAMP §8.7).
+
+    Cached ones are reads and writes together.
+    """
+    cached = usage.cache_read_tokens + usage.cache_write_tokens
+    return UsageStats(
+        input_tokens=max(usage.input_tokens, 0),
+        output_tokens=max(usage.output_tokens, 0),
+        total_tokens=max(usage.total_tokens, 0),
+        cached_tokens=max(cached, 0) or None,
+        cache_write_tokens=max(usage.cache_write_tokens, 0) or None,
+    )
+
+
+def added_usage(one: UsageStats, other: UsageStats) -> UsageStats:
+    """Return the sum of the tokens of two usages."""
+
+    def total(name: str) -> int | None:
+        return (getattr(one, name) or 0) + (getattr(other, name) or 0) or None
+
+    return UsageStats(
+        input_tokens=total("input_tokens"),
+        output_tokens=total("output_tokens"),
+        total_tokens=total("total_tokens"),
+        cached_tokens=total("cached_tokens"),
+        cache_write_tokens=total("cache_write_tokens"),
+    )

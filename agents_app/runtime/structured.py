@@ -1,0 +1,250 @@
+"""Answers in the form that a client asked for with `response_format` (UAMP §5.1, §8.3).
+
+A vendor that can hold its model to a schema does; whatever the model, its answer is checked here
+before anybody sees it. A misfit is asked for again once, as a step that is admitted and paid like
+any other. What does not fit then either is shown, and the run fails with `invalid_output`.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from agents_app.runtime.failures import AgentError
+from agents_app.selectors import AgentSpec
+from agents_app.workers.schema_checks import (
+    NoSchemaError,
+    TooMuchWorkError,
+    is_quick,
+    misfit,
+    slow_misfit,
+)
+from uamp.errors import ErrorCode
+from uamp.session import ResponseFormat
+from uap import AgentStreamResult, ExecutionContext, ExecutionResult, ExecutionStrategy
+from uap.execution import loop
+from uap.stream import Emit, follow
+from upp import LLMCapabilities, LLMRequest, LLMResponse, Model, StreamEvent, Turn, UserMessage
+from upp.stream import reasoning_delta
+
+FORM_CHARS = 1_000_000
+"""So much is held back of one answer; a longer one is none."""
+# No thread is held for long: the end of this process waits for them.
+_QUICK = ThreadPoolExecutor(2, thread_name_prefix="response_format")
+QUEUE_SECONDS = 30.0
+"""A check that has not begun by then is given up, so that an answer never hangs on others'."""
+_PROMPT_CHARS = 20_000
+_MARK = {"uap": {"synthetic": True, "phase": "form"}}
+
+
+class Form:
+    """The form of one answer: its schema, and how often the model may still be asked again.
+
+    `asker` is who wants it so: the checks of one asker are made one after another.
+    """
+
+    def __init__(
+        self, agent: str, schema: Mapping[str, Any], *, asker: str, repeats: int = 1
+    ) -> None:
+        self.schema = dict(schema)
+        self.repeats = repeats
+        # Whether what the model says is the answer; else it is on its way to it.
+        self.is_answering = True
+        self._agent = agent
+        self._asker = asker
+        self._judged: tuple[str, str | None] | None = None
+
+    async def check(self) -> None:
+        """Raise AgentError for what is no schema, or takes too long to be checked."""
+        await self._misfit(None)
+
+    async def problem(self, text: str) -> str | None:
+        """Return why a text is not the answer that was asked for; None when it is."""
+        if self._judged is None or self._judged[0] != text:
+            try:
+                value = msgspec.json.decode(text)
+            except (msgspec.DecodeError, RecursionError) as error:
+                self._judged = text, f"It is not JSON: {error}."
+            else:
+                self._judged = text, await self._misfit(value)
+        return self._judged[1]
+
+    async def _misfit(self, value: Any) -> str | None:
+        try:
+            if not is_quick(self.schema, value):
+                return await slow_misfit(self.schema, value, asker=self._asker, wait=QUEUE_SECONDS)
+            check = partial(misfit, self.schema, value, asker=self._asker)
+            async with asyncio.timeout(QUEUE_SECONDS):
+                return await asyncio.get_running_loop().run_in_executor(_QUICK, check)
+        except NoSchemaError as error:
+            told = "The schema of response_format is no JSON Schema, or refers to another one."
+            raise AgentError(told, code=ErrorCode.INVALID_OUTPUT) from error
+        except (TooMuchWorkError, TimeoutError) as error:
+            told = "It takes too long to check an answer by the schema of response_format."
+            raise AgentError(told, code=ErrorCode.INVALID_OUTPUT) from error
+
+    def misfit_error(self, problem: str) -> AgentError:
+        """Return the error of a run whose answer does not fit."""
+        told = f"The answer of {self._agent} does not fit the response_format. {problem}"
+        return AgentError(told, code=ErrorCode.INVALID_OUTPUT)
+
+
+def form_of(spec: AgentSpec, wanted: ResponseFormat | None, *, asker: str) -> Form | None:
+    """Return the form that a request of `asker` asks for; None for plain text.
+
+    A script says the same again when it is asked again, and has no mode for «any object».
+    """
+    if wanted is None or wanted.type == "text":
+        return None
+    schema = wanted.json_schema.schema if wanted.json_schema is not None else None
+    if spec.provider == "scripted":
+        return None if schema is None else Form(spec.name, schema, asker=asker, repeats=0)
+    return Form(spec.name, schema or {"type": "object"}, asker=asker)
+
+
+@dataclass(frozen=True)
+class FormedModel:
+    """A model whose answers are held back until they are known to fit their form.
+
+    What it says beside calls, or before it is asked for the answer, is thinking. An answer that
+    does not fit is not shown while it can be asked for again.
+    """
+
+    model: Model
+    form: Form
+
+    @property
+    def model_id(self) -> str:
+        """See Model."""
+        return self.model.model_id
+
+    @property
+    def provider(self) -> str:
+        """See Model."""
+        return self.model.provider
+
+    @property
+    def capabilities(self) -> LLMCapabilities:
+        """See Model."""
+        return self.model.capabilities
+
+    async def stream(self, request: LLMRequest) -> AsyncGenerator[StreamEvent | LLMResponse, None]:
+        """See Model."""
+        form, structure = self.form, request.structure
+        if structure is not (form.schema if form.is_answering else None):
+            # A strategy asks something for its own sake.
+            async with aclosing(self.model.stream(request)) as answer:
+                async for said in answer:
+                    yield said
+            return
+        held: list[StreamEvent] = []
+        chars = 0
+        async with aclosing(self.model.stream(request)) as answer:
+            async for said in answer:
+                if isinstance(said, LLMResponse):
+                    for event in await self._shown(held, said):
+                        yield event
+                    yield said
+                    continue
+                chars += len(said.delta.text or "")
+                if chars > FORM_CHARS:
+                    raise form.misfit_error(f"It has more than {FORM_CHARS} characters.")
+                if said.type == "text_delta" or (held and said.type != "reasoning_delta"):
+                    held.append(said)
+                else:
+                    yield said
+
+    async def _shown(self, held: list[StreamEvent], said: LLMResponse) -> list[StreamEvent]:
+        if not self.form.is_answering or said.message.tool_calls:
+            return [_thought(event) for event in held]
+        fits = said.stop_reason == "content_filter" or not self.form.repeats
+        if fits or await self.form.problem(said.message.text) is None:
+            return held
+        return [event for event in held if event.type != "text_delta"]
+
+
+def _thought(event: StreamEvent) -> StreamEvent:
+    if event.type != "text_delta":
+        return event
+    return reasoning_delta(event.delta.text or "", index=event.index)
+
+
+@dataclass(frozen=True)
+class Formed:
+    """A strategy that ends in an answer of the form, or in one that did not come to fit.
+
+    A plan is carried out in plain words first, since each of its steps has words of its own, and
+    then the answer is asked for.
+    """
+
+    strategy: ExecutionStrategy
+    form: Form
+
+    @property
+    def name(self) -> str:
+        """See ExecutionStrategy."""
+        return self.strategy.name
+
+    async def execute(self, context: ExecutionContext) -> ExecutionResult:
+        """See ExecutionStrategy."""
+        return await self._run(context, None)
+
+    def stream(self, context: ExecutionContext) -> AgentStreamResult:
+        """See ExecutionStrategy."""
+        return AgentStreamResult(lambda emit: self._run(context, emit))
+
+    async def _run(self, context: ExecutionContext, emit: Emit | None) -> ExecutionResult:
+        form, is_plan = self.form, self.strategy.name == "plan"
+        form.is_answering = not is_plan
+        plain = replace(context, llm=context.llm.with_options(structure=None))
+        result = await _executed(self.strategy, plain if is_plan else context, emit)
+        form.is_answering = True
+        if result.turn.response.has_tool_calls:
+            # The run has stopped and is no answer yet.
+            return result
+        if is_plan:
+            result = await self._ask(context, result, emit, "Give the whole answer now.")
+        while problem := await self._problem(result.turn):
+            if not form.repeats:
+                raise form.misfit_error(problem)
+            form.repeats -= 1
+            told = f"Your answer does not fit. {problem} Give it again."
+            result = await self._ask(context, result, emit, told)
+        return result
+
+    async def _problem(self, turn: Turn) -> str | None:
+        # What a filter cut off is told as that.
+        is_filtered = turn.stop_reason == "content_filter"
+        return None if is_filtered else await self.form.problem(turn.response.text)
+
+    async def _ask(
+        self, context: ExecutionContext, so_far: ExecutionResult, emit: Emit | None, said: str
+    ) -> ExecutionResult:
+        schema = msgspec.json.encode(self.form.schema).decode()
+        known = f"\nThe JSON Schema of the answer: {schema}" if len(schema) <= _PROMPT_CHARS else ""
+        prompt = f"{said} Write JSON and nothing else: no prose and no code fence.{known}"
+        asked = UserMessage(content=prompt, metadata=_MARK)
+        again = replace(context, state=so_far.state, input=asked)
+        result = await _executed(loop(max_iterations=0), again, emit)
+        before, turn = so_far.turn, result.turn
+        whole = msgspec.structs.replace(
+            turn,
+            messages=(*before.messages, *turn.messages),
+            tool_executions=(*before.tool_executions, *turn.tool_executions),
+            usage=before.usage + turn.usage,
+            cycles=before.cycles + turn.cycles,
+        )
+        return ExecutionResult(turn=whole, state=result.state)
+
+
+async def _executed(
+    strategy: ExecutionStrategy, context: ExecutionContext, emit: Emit | None
+) -> ExecutionResult:
+    if emit is None:
+        return await strategy.execute(context)
+    return await follow(strategy.stream(context), emit)

@@ -1,0 +1,210 @@
+"""The tool `edit_picture`: changes a picture of the chat and answers with a new one.
+
+The picture that was given stays as it is. A large one is worked on in bands, so that each
+part of the work is told as it begins and may be cancelled there.
+"""
+
+import io
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+import msgspec
+from PIL import Image, ImageDraw, ImageFont, ImageOps, ImageStat, UnidentifiedImageError
+
+from agents_app.tools.registry import ReadContent, ToolContext, ToolError, ToolOutcome, tool
+from uamp.content import ImageContent
+
+_BAND_PIXELS = 500_000
+_MAX_PIXELS = 50_000_000
+_SMALLEST_LETTERS = 6
+_SAVED_AS = {"JPEG": ("image/jpeg", "jpg"), "WEBP": ("image/webp", "webp")}
+_TURNS = {
+    90: Image.Transpose.ROTATE_270,
+    180: Image.Transpose.ROTATE_180,
+    270: Image.Transpose.ROTATE_90,
+}
+
+_Change = Callable[[Image.Image], Image.Image]
+
+
+@tool
+def edit_picture(
+    context: ToolContext,
+    content_id: Annotated[str, msgspec.Meta(description="content_id of the picture", min_length=1)],
+    *,
+    rotate: Annotated[
+        Literal[0, 90, 180, 270], msgspec.Meta(description="Degrees, clockwise.")
+    ] = 0,
+    thumbnail: Annotated[
+        int, msgspec.Meta(ge=16, le=4096, description="Longest side of the new one, in pixels.")
+    ]
+    | None = None,
+    grayscale: Annotated[bool, msgspec.Meta(description="Black and white.")] = False,
+    contrast: Annotated[
+        float, msgspec.Meta(ge=0, le=4, description="1 changes nothing, more is stronger.")
+    ]
+    | None = None,
+    caption: Annotated[
+        str, msgspec.Meta(min_length=1, max_length=120, description="Words to write below it.")
+    ]
+    | None = None,
+) -> ToolOutcome:
+    """Make a new picture of one in the chat: turned, smaller, grey, with contrast or a caption."""
+    work = _Work(context)
+    work.tell("read", "Reading the picture", percent=0)
+    content = context.read_content(content_id)
+    picture, kind = _opened(content)
+    if rotate:
+        work.add("rotate", f"turned by {rotate}°", lambda p: p.transpose(_TURNS[rotate]))
+    if thumbnail is not None:
+        work.add("resize", f"at most {thumbnail} pixels wide and high", _smaller(thumbnail))
+    if grayscale:
+        work.add("grayscale", "black and white", work.in_bands(_grey))
+    if contrast is not None:
+        work.add("contrast", f"contrast {contrast:g}", work.in_bands(_contrasted(contrast)))
+    if caption is not None:
+        work.add("caption", f"captioned “{caption}”", lambda p: _captioned(p, caption))
+    if not work.changes:
+        raise ToolError(
+            "Nothing was to be done. Say at least one of rotate, thumbnail, grayscale, contrast"
+            " and caption."
+        )
+    picture = work.run(picture)
+    work.tell("write", "Storing the new picture", percent=90)
+    mime_type, ending = _SAVED_AS.get(kind, ("image/png", "png"))
+    name = content.filename.rsplit(".", 1)[0] or "picture"
+    item = context.write_content(
+        _saved(picture, kind), mime_type=mime_type, filename=f"{name}-edited.{ending}"
+    )
+    done = ", ".join(said for _, said, _ in work.changes)
+    size = f"{picture.width} by {picture.height} pixels"
+    if isinstance(item, ImageContent):
+        shows = f"{content.filename or 'The picture'}, {done}"
+        item = msgspec.structs.replace(item, alt_text=shows, description=shows)
+    work.tell("done", "Done", percent=100)
+    return ToolOutcome(result=f"The new picture is {done}; {size}.", content_items=(item,))
+
+
+class _Work:
+    """The changes of one picture, and how far they are; they take from 10 to 90 percent."""
+
+    def __init__(self, context: ToolContext) -> None:
+        self._context = context
+        self._stage, self._said, self._step = "", "", 0
+        self.changes: list[tuple[str, str, _Change]] = []
+
+    def add(self, stage: str, said: str, change: _Change) -> None:
+        """Add a change; `said` is how the picture is after it."""
+        self.changes.append((stage, said, change))
+
+    def run(self, picture: Image.Image) -> Image.Image:
+        """Return the picture with all changes, each told as it begins."""
+        for step, (stage, said, change) in enumerate(self.changes, start=1):
+            self._step, self._stage, self._said = step, stage, said
+            self._part(0)
+            picture = change(picture)
+        return picture
+
+    def in_bands(self, prepare: Callable[[Image.Image], _Change]) -> _Change:
+        """Have a change that keeps the size see a large picture band by band.
+
+        `prepare` is shown the whole picture and returns what is done to each band.
+        """
+
+        def run(picture: Image.Image) -> Image.Image:
+            change = prepare(picture)
+            rows = max(1, _BAND_PIXELS // picture.width)
+            bands = []
+            for top in range(0, picture.height, rows):
+                self._part(top / picture.height)
+                bottom = min(top + rows, picture.height)
+                bands.append(change(picture.crop((0, top, picture.width, bottom))))
+            changed = Image.new(bands[0].mode, picture.size)
+            for number, band in enumerate(bands):
+                changed.paste(band, (0, number * rows))
+            return changed
+
+        return run
+
+    def tell(self, stage: str, message: str, *, percent: float) -> None:
+        """Tell how far the work is; raises ToolCancelled."""
+        self._context.progress(
+            percent=percent,
+            step=self._step,
+            total_steps=len(self.changes) or None,
+            stage=stage,
+            message=message,
+        )
+
+    def _part(self, share: float) -> None:
+        done = (self._step - 1 + share) / len(self.changes)
+        said = f"{self._said[0].upper()}{self._said[1:]}"
+        self.tell(self._stage, said, percent=10 + 80 * done)
+
+
+def _opened(content: ReadContent) -> tuple[Image.Image, str]:
+    """Return the picture, upright and in a mode that all changes know, and its file format."""
+    told = f"{content.filename or 'The content'} is no picture that can be read."
+    try:
+        with Image.open(io.BytesIO(content.data)) as picture:
+            if picture.width * picture.height > _MAX_PIXELS:
+                raise ToolError("The picture has more than 50 megapixels.")
+            kind = picture.format or ""
+            upright = ImageOps.exif_transpose(picture)
+    except (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError) as error:
+        raise ToolError(told) from error
+    has_alpha = "A" in upright.getbands() or "transparency" in upright.info
+    return upright.convert("RGBA" if has_alpha else "RGB"), kind
+
+
+def _smaller(side: int) -> _Change:
+    def change(picture: Image.Image) -> Image.Image:
+        picture.thumbnail((side, side), Image.Resampling.LANCZOS)
+        return picture
+
+    return change
+
+
+def _grey(_picture: Image.Image) -> _Change:
+    return lambda band: band.convert("LA" if band.mode == "RGBA" else "L").convert(band.mode)
+
+
+def _contrasted(factor: float) -> Callable[[Image.Image], _Change]:
+    """Return a change that moves every colour away from the picture's mean grey, or towards it."""
+
+    def prepare(picture: Image.Image) -> _Change:
+        mean = ImageStat.Stat(picture.convert("L")).mean[0]
+        levels = [min(255, max(0, round(mean + factor * (v - mean)))) for v in range(256)]
+        # Transparency stays as it is.
+        tables = levels * 3 + (list(range(256)) if picture.mode == "RGBA" else [])
+        return lambda band: band.point(tables)
+
+    return prepare
+
+
+def _captioned(picture: Image.Image, words: str) -> Image.Image:
+    """Return the picture with a line below it, in letters that fit its width."""
+    size = max(8, min(picture.height // 12, 96))
+    font = ImageFont.load_default(size)
+    while size > _SMALLEST_LETTERS and font.getlength(words) > picture.width * 0.94:
+        size -= 1
+        font = ImageFont.load_default(size)
+    line = round(size * 1.8)
+    framed = Image.new(picture.mode, (picture.width, picture.height + line), "white")
+    framed.paste(picture, (0, 0))
+    ImageDraw.Draw(framed).text(
+        (picture.width / 2, picture.height + line / 2), words, fill="black", font=font, anchor="mm"
+    )
+    return framed
+
+
+def _saved(picture: Image.Image, kind: str) -> bytes:
+    buffer = io.BytesIO()
+    # What the file said besides its pixels (place, camera) is not carried on.
+    if kind == "JPEG":
+        picture.convert("RGB").save(buffer, "JPEG", quality=90)
+    elif kind == "WEBP":
+        picture.save(buffer, "WEBP", quality=90)
+    else:
+        picture.save(buffer, "PNG")
+    return buffer.getvalue()

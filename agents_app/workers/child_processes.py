@@ -1,0 +1,222 @@
+"""Processes that do work of unknown length for strangers, so that it can be stopped.
+
+A thread cannot be ended, and one regular expression can hold the interpreter's lock for minutes:
+another process can be killed. Requests go to it over a pipe, each as a big-endian uint32 length
+and that many bytes; an answer comes back in the same form. A process that is killed is replaced
+with the next request. Its environment has none of the server's secrets. Those who ask take turns
+(`fair_turns`): one asker has one process at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import select
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+from agents_app.workers.fair_turns import FairTurns, TooManyWait
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PROCESSES: Final = 2
+START_SECONDS: Final = 30.0
+# A process whose server was killed ends after so long, whatever it does.
+_ORPHAN_SECONDS: Final = 60
+_HEADER: Final = struct.Struct(">I")
+_ROOT: Final = Path(__file__).resolve().parent.parent
+_READY: Final = b"ready"
+
+
+class TooSlow(Exception):
+    """The request was not answered in time."""
+
+
+class NoneFree(TooSlow):
+    """No process was free for the request in time."""
+
+
+class ChildProcesses:
+    """Up to PROCESSES processes of one module, started when they are needed; thread-safe."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+        self._forget()
+        atexit.register(self.close)
+        # The pipes are the parent's: two processes must not read from one.
+        os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self) -> None:
+        self._turns: FairTurns[_ChildProcess | None] = FairTurns([None] * PROCESSES)
+        # No thread of it waits for a process, nor works for long: the end of this process waits.
+        self._threads = ThreadPoolExecutor(PROCESSES, thread_name_prefix=self._module)
+        self._lock = threading.Lock()
+        self._all: set[_ChildProcess] = set()
+
+    @property
+    def free(self) -> int:
+        """How many processes, or places for one, wait for a request."""
+        return len(self._turns.free)
+
+    def ask(
+        self, request: bytes, *, asker: str, seconds: float, wait: float | None = None
+    ) -> bytes:
+        """Return what a process answers to a request.
+
+        Raises TooSlow `seconds` after a process has it, and NoneFree when none was free for `wait`
+        seconds, which are `seconds` where they are not given, or too many of this asker wait.
+        """
+        try:
+            turn = self._turns.ask(asker)
+        except TooManyWait:
+            raise NoneFree from None
+        try:
+            process = turn.result(seconds if wait is None else wait)
+        except BaseException as error:
+            self._turns.give_up(asker, turn)
+            if isinstance(error, TimeoutError):
+                raise NoneFree from None
+            raise
+        return self._answer(process, request, asker, seconds)
+
+    async def ask_from_loop(
+        self, request: bytes, *, asker: str, seconds: float, wait: float
+    ) -> bytes:
+        """Do as `ask`, without holding up the event loop."""
+        try:
+            turn = self._turns.ask(asker)
+        except TooManyWait:
+            raise NoneFree from None
+        try:
+            async with asyncio.timeout(wait):
+                process = await asyncio.wrap_future(turn)
+        except BaseException as error:
+            self._turns.give_up(asker, turn)
+            if isinstance(error, TimeoutError):
+                raise NoneFree from None
+            raise
+        # What gives the process back runs whoever is cancelled; there is a thread for each process.
+        loop = asyncio.get_running_loop()
+        return await asyncio.shield(
+            loop.run_in_executor(self._threads, self._answer, process, request, asker, seconds)
+        )
+
+    def _answer(
+        self, process: _ChildProcess | None, request: bytes, asker: str, seconds: float
+    ) -> bytes:
+        try:
+            if process is not None:
+                with suppress(OSError):
+                    # It may have ended since: then a new one gets the request.
+                    return process.ask(request, time.monotonic() + seconds)
+                self._end(process)
+            process = self._start()
+            return process.ask(request, time.monotonic() + seconds)
+        except (TooSlow, OSError):
+            if process is not None:
+                self._end(process)
+                process = None
+            raise TooSlow from None
+        finally:
+            self._turns.give_back(asker, process)
+
+    def _start(self) -> _ChildProcess:
+        process = _ChildProcess(self._module)
+        with self._lock:
+            self._all.add(process)
+        return process
+
+    def close(self) -> None:
+        """End the processes."""
+        for process in list(self._all):
+            self._end(process)
+
+    def _end(self, process: _ChildProcess) -> None:
+        with self._lock:
+            self._all.discard(process)
+        process.kill()
+
+
+class _ChildProcess:
+    """One process, and the pipes to it."""
+
+    def __init__(self, module: str) -> None:
+        self._process = subprocess.Popen(  # noqa: S603 our own interpreter and module
+            [sys.executable, "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=_ROOT,
+            env={"PATH": os.defpath, "PYTHONPATH": str(_ROOT)},
+            # Ctrl-C in the terminal is for the parent, which ends the process itself.
+            start_new_session=True,
+        )
+        try:
+            self._read(time.monotonic() + START_SECONDS)  # _READY
+        except (TooSlow, OSError):
+            self.kill()
+            raise
+
+    def ask(self, request: bytes, deadline: float) -> bytes:
+        """Send a request and return the answer; raises TooSlow and OSError."""
+        stdin = self._process.stdin
+        if stdin is None:
+            raise OSError("the process has no input")
+        # It reads a request whole before it does anything, so that this waits for no work.
+        stdin.write(_HEADER.pack(len(request)) + request)
+        stdin.flush()
+        return self._read(deadline)
+
+    def kill(self) -> None:
+        """End the process and close its pipes."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+
+    def _read(self, deadline: float) -> bytes:
+        (size,) = _HEADER.unpack(self._bytes(_HEADER.size, deadline))
+        return self._bytes(size, deadline)
+
+    def _bytes(self, size: int, deadline: float) -> bytes:
+        stdout = self._process.stdout
+        if stdout is None:
+            raise OSError("the process has no output")
+        data = b""
+        while len(data) < size:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([stdout], [], [], left)[0]:
+                raise TooSlow
+            piece = os.read(stdout.fileno(), size - len(data))
+            if not piece:
+                raise OSError("the process ended")
+            data += piece
+        return data
+
+
+def serve(answer: Callable[[bytes], bytes], requests: BinaryIO, answers: BinaryIO) -> None:
+    """Answer requests until the pipe is closed, which the server's end does; for the process."""
+    _answer(answers, _READY)
+    while header := requests.read(_HEADER.size):
+        (size,) = _HEADER.unpack(header)
+        request = requests.read(size)
+        signal.alarm(_ORPHAN_SECONDS)
+        done = answer(request)
+        signal.alarm(0)
+        _answer(answers, done)
+
+
+def _answer(answers: BinaryIO, data: bytes) -> None:
+    answers.write(_HEADER.pack(len(data)) + data)
+    answers.flush()
