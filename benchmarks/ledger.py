@@ -68,7 +68,7 @@ def measure(seconds: float) -> None:
     import django  # noqa: PLC0415 the settings are known only now
 
     django.setup()
-    from payments_app import accounts  # noqa: PLC0415 after django.setup
+    from payments_app.ledger import accounts  # noqa: PLC0415 after django.setup
 
     for threads in THREADS:
         floor = _rate(_floor, threads, seconds)
@@ -142,15 +142,13 @@ def _purses(place: int) -> tuple[str, list[int]]:
 def _floor(place: int) -> Callable[[int], object]:
     from django.db import transaction  # noqa: PLC0415 after django.setup
 
-    from payments_app import posting  # noqa: PLC0415 as above
+    from payments_app.ledger import sql  # noqa: PLC0415 as above
 
     _, ids = _purses(place)
 
     def update(_: int) -> None:
         with transaction.atomic():
-            posting.run(
-                "UPDATE payments_app_account SET agent_id = agent_id WHERE id = %s", [ids[0]]
-            )
+            sql.run("UPDATE payments_app_account SET agent_id = agent_id WHERE id = %s", [ids[0]])
 
     return update
 

@@ -25,9 +25,9 @@ from django.utils import timezone  # noqa: E402
 from agents_app.models import Agent  # noqa: E402
 from benchmarks import AGENT, PAID_AGENT  # noqa: E402
 from chat_app import services  # noqa: E402
-from payments_app import limits  # noqa: E402
 from payments_app import services as ledger  # noqa: E402
 from payments_app.money import Money  # noqa: E402
+from payments_app.spending import limits  # noqa: E402
 from sessions_app.access import auth  # noqa: E402
 
 SHORT_CHAT = 100

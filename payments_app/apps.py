@@ -1,7 +1,5 @@
 """The Django application."""
 
-from importlib import import_module
-
 from django.apps import AppConfig
 
 
@@ -11,7 +9,3 @@ class PaymentsAppConfig(AppConfig):
     name = "payments_app"
     verbose_name = "Payments"
     default_auto_field = "django.db.models.BigAutoField"
-
-    def ready(self) -> None:
-        """Register the second half of the admin: Django looks for `admin` alone."""
-        import_module("payments_app.spending_admin")

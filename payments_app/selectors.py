@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from django.db.models import Count, F, Q, Sum
 from django.db.models.functions import TruncDate
 
+from payments_app.ledger.outcomes import UnknownAccount
 from payments_app.models import Account, Entry, Hold, LedgerState
 from payments_app.money import Money
-from payments_app.outcomes import UnknownAccount
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

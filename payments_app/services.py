@@ -10,18 +10,12 @@ refusal that transaction can go on.
 The server's keeper calls `sweep` every few seconds.
 """
 
-from payments_app.accounts import account_of_agent, account_of_user, ensure_account
 from payments_app.audit import audit
-from payments_app.captures import (
-    Refusal,
-    capture,
-    capture_many,
-    void,
-)
-from payments_app.freezing import unfreeze
-from payments_app.holds import renew
-from payments_app.limits import authorize, authorize_many
-from payments_app.outcomes import (
+from payments_app.ledger.accounts import account_of_agent, account_of_user, ensure_account
+from payments_app.ledger.captures import Refusal, capture, capture_many, void
+from payments_app.ledger.freezing import unfreeze
+from payments_app.ledger.holds import renew
+from payments_app.ledger.outcomes import (
     About,
     AboutFields,
     AccountRef,
@@ -47,9 +41,10 @@ from payments_app.outcomes import (
     UnknownHold,
     UnknownTransfer,
 )
-from payments_app.plans import Capture
+from payments_app.ledger.plans import Capture
+from payments_app.ledger.transfers import adjust, record_receipt, refund, top_up, transfer
+from payments_app.spending.limits import authorize, authorize_many
 from payments_app.sweeper import sweep
-from payments_app.transfers import adjust, record_receipt, refund, top_up, transfer
 
 __all__ = [
     "About",

@@ -10,8 +10,9 @@ from collections import defaultdict
 
 from django.db import connection, transaction
 
-from payments_app import posting, token_ends
 from payments_app.audit import audit_if_due
+from payments_app.ledger import sql
+from payments_app.tokens import endings
 
 BATCH = 100
 
@@ -20,9 +21,9 @@ def sweep() -> int:
     """Expire what is due, audit when a minute has gone; return how many holds were ended."""
     ended = expire_holds()
     # After the holds: what they gave back to an ended token goes on from there.
-    token_ends.sweep()
+    endings.sweep()
     if audit_if_due() is not None:
-        token_ends.sweep(thorough=True)
+        endings.sweep(thorough=True)
     return ended
 
 
@@ -34,17 +35,17 @@ def expire_holds(limit: int = BATCH) -> int:
     lock = " FOR NO KEY UPDATE SKIP LOCKED" if connection.vendor == "postgresql" else ""
     due = (
         "FROM payments_app_hold WHERE state = 'active'"
-        f" AND expires_at <= {posting.now_sql()} ORDER BY expires_at LIMIT %s"
+        f" AND expires_at <= {sql.now_sql()} ORDER BY expires_at LIMIT %s"
     )
     # Asked without a transaction first: on SQLite one would wait for the writer.
-    if not posting.rows(f"SELECT 1 {due}", [1]):
+    if not sql.rows(f"SELECT 1 {due}", [1]):
         return 0
     with transaction.atomic():
-        holds = posting.rows(f"SELECT id, account_id, amount - captured {due}{lock}", [limit])
+        holds = sql.rows(f"SELECT id, account_id, amount - captured {due}{lock}", [limit])
         if not holds:
             return 0
         marks = ", ".join(["%s"] * len(holds))
-        posting.run(
+        sql.run(
             "UPDATE payments_app_hold SET state ="  # noqa: S608 marks only
             " CASE WHEN captured = amount THEN 'settled' ELSE 'expired' END"
             f" WHERE id IN ({marks})",
@@ -53,6 +54,6 @@ def expire_holds(limit: int = BATCH) -> int:
         back: dict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))
         for _, account_id, left in holds:
             back[account_id] = (0, back[account_id][1] - left)
-        accounts, _ = posting.lock_accounts(back.keys())
-        posting.move(back, accounts)
+        accounts, _ = sql.lock_accounts(back.keys())
+        sql.move(back, accounts)
     return len(holds)

@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from payments_app.views import accounts, keys, locks, spending, sponsoring, tokens, top_ups
+from payments_app.rest import accounts, keys, locks, spending, sponsoring, tokens, top_ups
 
 app_name = "payments_app"
 

@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db import connection, transaction
 
-from payments_app import posting
 from payments_app.audit.recent import KEYS_BEHIND, recent_statement
 from payments_app.audit.sentences import read
 from payments_app.audit.whole import whole_statement
-from payments_app.freezing import freeze
-from payments_app.outcomes import AuditReport
+from payments_app.ledger import sql
+from payments_app.ledger.freezing import freeze
+from payments_app.ledger.outcomes import AuditReport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from payments_app.audit.sentences import Findings
-    from payments_app.outcomes import Mismatch
+    from payments_app.ledger.outcomes import Mismatch
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ def audit() -> AuditReport:
 
 def audit_recent() -> AuditReport:
     """Check all balances and what came since the last sound audit; else as `audit`."""
-    found = posting.rows("SELECT verified_key FROM payments_app_ledgerstate WHERE id = 1")
+    found = sql.rows("SELECT verified_key FROM payments_app_ledgerstate WHERE id = 1")
     last_key = found[0][0] if found else 0
     with _patiently():
         findings = read(recent_statement(), [last_key - KEYS_BEHIND])
@@ -61,19 +61,19 @@ def audit_if_due(seconds: float = RECENT_SECONDS) -> AuditReport | None:
 
     The whole ledger is read when its time has come, or when it never was.
     """
-    now = posting.now_sql()
+    now = sql.now_sql()
     with transaction.atomic():
-        posting.run(
+        sql.run(
             "INSERT INTO payments_app_ledgerstate (id, reason, report) VALUES (1, '', '[]')"
             " ON CONFLICT (id) DO NOTHING"
         )
-        mine = posting.run(
+        mine = sql.run(
             f"UPDATE payments_app_ledgerstate SET checked_at = {now} WHERE id = 1"  # noqa: S608 constants
-            f" AND (checked_at IS NULL OR checked_at < {posting.later_sql()})",
+            f" AND (checked_at IS NULL OR checked_at < {sql.later_sql()})",
             [-seconds],
         )
-        whole = mine and posting.run(
-            f"UPDATE payments_app_ledgerstate SET whole_due_at = {posting.later_sql()}"  # noqa: S608 constants
+        whole = mine and sql.run(
+            f"UPDATE payments_app_ledgerstate SET whole_due_at = {sql.later_sql()}"  # noqa: S608 constants
             f" WHERE id = 1 AND (whole_due_at IS NULL OR whole_due_at <= {now})",
             [AGAIN_SECONDS],
         )
@@ -90,9 +90,9 @@ def _patiently() -> Iterator[None]:
         return
     with transaction.atomic():
         # The ledger grows, and a slow audit is better than none.
-        posting.run(f"SET LOCAL statement_timeout = '{TIMEOUT_SECONDS}s'")
+        sql.run(f"SET LOCAL statement_timeout = '{TIMEOUT_SECONDS}s'")
         # To compile the statement takes two seconds, to run it mostly less.
-        posting.run("SET LOCAL jit = off")
+        sql.run("SET LOCAL jit = off")
         yield
 
 
@@ -119,30 +119,30 @@ def _noted(findings: Findings, *, whole: bool) -> AuditReport:
 def _note(found: Sequence[Mismatch], *, whole: bool) -> datetime:
     """Write down when the audit was and what it found; a whole one has the last word."""
     report = json.dumps([[one.check, one.subject, one.off_by] for one in found])
-    now = posting.now_sql()
+    now = sql.now_sql()
     names, values = "checked_at, report", f"{now}, %s"
     params: list[Any] = [report]
     if whole:
         names = "checked_at, report, whole_at, whole_report, whole_due_at"
-        values = f"{now}, '[]', {now}, %s, {posting.later_sql()}"
+        values = f"{now}, '[]', {now}, %s, {sql.later_sql()}"
         params = [report, WHOLE_SECONDS]
     changes = ", ".join(f"{name} = excluded.{name}" for name in names.split(", "))
-    checked_at = posting.rows(
+    checked_at = sql.rows(
         f"INSERT INTO payments_app_ledgerstate (id, reason, {names}) VALUES (1, '', {values})"  # noqa: S608 constants
         f" ON CONFLICT (id) DO UPDATE SET {changes} RETURNING checked_at",
         params,
     )
-    return posting.moment(checked_at[0][0])
+    return sql.moment(checked_at[0][0])
 
 
 def _go_on_from(findings: Findings) -> None:
     """Write down the point that is verified. An older one that comes late is true too."""
-    posting.run(
+    sql.run(
         "UPDATE payments_app_ledgerstate SET verified_key = %s WHERE id = 1", [findings.last_key]
     )
     for start in range(0, len(findings.verified), ROWS):
         part = findings.verified[start : start + ROWS]
-        posting.run(
+        sql.run(
             "INSERT INTO payments_app_verifiedaccount (account_id, entry_id, posted) VALUES "  # noqa: S608 marks only
             + ", ".join(["(%s, %s, %s)"] * len(part))
             + " ON CONFLICT (account_id) DO UPDATE SET entry_id = excluded.entry_id,"

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from payments_app import posting
-from payments_app.outcomes import Mismatch
+from payments_app.ledger import sql
+from payments_app.ledger.outcomes import Mismatch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,12 +60,12 @@ def statement(checks: Mapping[str, str], verified: str, first: str = "") -> str:
     )
 
 
-def read(sql: str, params: Sequence[int] = ()) -> Findings:
+def read(query: str, params: Sequence[int] = ()) -> Findings:
     """Run a statement of checks."""
     mismatches = []
     verified = []
     last_key = 0
-    for what, subject, number, place in posting.rows(sql, params):
+    for what, subject, number, place in sql.rows(query, params):
         if what == _VERIFIED:
             verified.append(Verified(int(subject), place, int(number)))
         elif what == _LAST_KEY:

@@ -19,9 +19,9 @@ from django.utils.module_loading import import_string
 
 from agents_app.workers import connections
 from payments_app import services
+from payments_app.ledger.outcomes import IdempotencyConflict, LedgerError
 from payments_app.models import TopUpRequest
 from payments_app.money import InvalidAmount, Money
-from payments_app.outcomes import IdempotencyConflict, LedgerError
 from payments_app.top_ups.provider import ForeignHook, Provider, Told
 
 if TYPE_CHECKING:

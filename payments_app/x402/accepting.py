@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from payments_app import tokens
 from payments_app.money import InvalidAmount
 from payments_app.services import ReceiptConflict
+from payments_app.tokens import tokens
 from payments_app.x402 import exact, offers
 from payments_app.x402.headers import BadHeader, Offered, offered, token_beside
 from payments_app.x402.refusal import PaymentNotTaken

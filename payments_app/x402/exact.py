@@ -27,8 +27,9 @@ from pydantic import ValidationError
 from x402.schemas.payments import PaymentPayload, PaymentRequirements
 from x402.schemas.v1 import PaymentPayloadV1, PaymentRequirementsV1
 
-from payments_app import services, tokens
+from payments_app import services
 from payments_app.models import PaymentToken, Receipt
+from payments_app.tokens import tokens
 from payments_app.x402 import facilitator, offers
 from payments_app.x402.refusal import PaymentNotTaken
 

@@ -1,7 +1,7 @@
 """Money in the admin beside the ledger: payments that answers wait for, the dashboard.
 
 Staff who may not see the ledger see no amount of it here. Figures of the dashboard are
-sums that are kept for a minute (`payments_app.books`).
+sums that are kept for a minute (`payments_app.reporting.totals`).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from django.utils.http import urlencode
 from agents_app import selectors as agents
 from chat_app import selectors as chats
 from chat_app.admin import HistoryAdmin, ReadOnly
-from payments_app import answer_costs, books
 from payments_app import selectors as ledger_rows
 from payments_app.money import Money
+from payments_app.reporting import answer_costs, totals
 from sessions_app.models import PaymentRequest
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class PaymentRequestAdmin(HistoryAdmin):
         """Show sums of the ledger; PermissionDenied to whoever may not see it."""
         if not sees_money(request):
             raise PermissionDenied
-        found = books.overview()
+        found = totals.overview()
         waiting = PaymentRequest.objects.filter(
             status=PaymentRequest.Status.WAITING, decided_at__isnull=True
         )
@@ -150,7 +150,7 @@ class PaymentRequestAdmin(HistoryAdmin):
         )
 
 
-def most_of(found: books.Overview) -> list[dict[str, Any]]:
+def most_of(found: totals.Overview) -> list[dict[str, Any]]:
     """Return tables of who was charged most: {title, rows: [{label, url, amount, charges}]}."""
     people = User.objects.in_bulk([int(one.name) for one in found.most["user"] if one.name])
     titles = chats.titles_of([one.name for one in found.most["chat"] if one.name])
@@ -171,7 +171,7 @@ def most_of(found: books.Overview) -> list[dict[str, Any]]:
     return tables
 
 
-def plot_of(found: books.Overview) -> dict[str, Any]:
+def plot_of(found: totals.Overview) -> dict[str, Any]:
     """Return the plot of the last days for the template: bars with their places, and a legend.
 
     `bars` are {x, y, width, height, shade, title}, `legend` {name, shade, amount}, `rows` the same
@@ -198,13 +198,13 @@ def plot_of(found: books.Overview) -> dict[str, Any]:
                     "title": f"{day}: {named[shade]} {Money(units)}",
                 }
             )
-    totals = [sum(row[shade] for row in by_day.values()) for shade in range(len(named))]
+    sums = [sum(row[shade] for row in by_day.values()) for shade in range(len(named))]
     return {
         "width": PLOT_WIDTH,
         "height": PLOT_HEIGHT,
         "bars": bars,
         "legend": [
-            {"name": name, "shade": shade, "amount": str(Money(totals[shade]))}
+            {"name": name, "shade": shade, "amount": str(Money(sums[shade]))}
             for shade, name in enumerate(named)
         ],
         "rows": [
@@ -215,12 +215,12 @@ def plot_of(found: books.Overview) -> dict[str, Any]:
     }
 
 
-def _by_agent(found: books.Overview) -> tuple[Sequence[str], dict[Any, list[int]]]:
+def _by_agent(found: totals.Overview) -> tuple[Sequence[str], dict[Any, list[int]]]:
     """Return the names of the dearest agents, and by day what each was charged for."""
-    totals: dict[str, int] = {}
+    sums: dict[str, int] = {}
     for one in found.charged:
-        totals[one.agent_id] = totals.get(one.agent_id, 0) + one.amount.amount
-    ordered = sorted(totals, key=lambda agent_id: -totals[agent_id])
+        sums[one.agent_id] = sums.get(one.agent_id, 0) + one.amount.amount
+    ordered = sorted(sums, key=lambda agent_id: -sums[agent_id])
     place = {agent_id: min(i, SHADES - 1) for i, agent_id in enumerate(ordered)}
     named = [_name(agent_id) for agent_id in ordered[:SHADES]]
     if len(ordered) > SHADES:

@@ -15,8 +15,9 @@ from django.db import transaction
 from agents_app import sponsorships as agents
 from agents_app.selectors import get_spec
 from chat_app import selectors as chats
-from payments_app import limits, tokens
 from payments_app import services as ledger
+from payments_app.spending import limits
+from payments_app.tokens import tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -16,8 +16,8 @@ from django.utils import timezone
 from agents_app import selectors as agents
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
-from payments_app import tokens
 from payments_app.money import InvalidAmount, Money
+from payments_app.tokens import tokens
 from sessions_app.billing.payers import Source, of_token
 from sessions_app.billing.reservations import REFUSALS, held_for, lock_running, reserve
 from sessions_app.models import PaymentRequest, Response

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Final
 from django.conf import settings
 from django.db import transaction
 
-from payments_app import limits, tokens
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.money import AssetMismatch, InvalidAmount, Money
+from payments_app.spending import limits
+from payments_app.tokens import tokens
 from sessions_app.billing.payers import Payment, account_ids, standing, who_pays
 from sessions_app.models import Response
 

@@ -16,7 +16,7 @@ import uamp
 from agents_app import selectors as agents
 from agents_app.capabilities import agent_capabilities, server_capabilities
 from agents_app.providers.vendor_extensions import problem_of_extensions
-from payments_app import tokens
+from payments_app.tokens import tokens
 from sessions_app import database, selectors, services, session_states
 from sessions_app.access import auth
 from sessions_app.billing import requests

@@ -19,10 +19,10 @@ from chat_app.paging import list_of, list_response, read_query
 from chat_app.problems import Problem, responses
 from chat_app.serializers import NoQuery, StrictSerializer
 from chat_app.views.edge import RestView, caller, check_member
-from payments_app import answer_costs
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.money import DEFAULT_ASSET, InvalidAmount, Money
+from payments_app.reporting import answer_costs
 from sessions_app import selectors
 from sessions_app.billing import payers
 from sessions_app.models import Response

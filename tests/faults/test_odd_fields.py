@@ -21,10 +21,11 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosed
 
-from payments_app import limits, tokens
 from payments_app import services as ledger
 from payments_app.models import Hold, Transfer
 from payments_app.money import Money
+from payments_app.spending import limits
+from payments_app.tokens import tokens
 from sessions_app.models import PaymentRequest, Response
 from tests.client import TERMINAL, Frame, UampClient, new_event, wait_until
 from tests.faults.odd_bodies import RestPlace, rest_places

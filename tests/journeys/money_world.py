@@ -22,11 +22,12 @@ from hypothesis import strategies as st
 from agents_app import sponsorships
 from agents_app.models import Agent
 from agents_app.tools.registry import tool
-from payments_app import limits, tokens
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.models import Account, Entry, Hold, PaymentToken
 from payments_app.money import Money
+from payments_app.spending import limits
+from payments_app.tokens import tokens
 from sessions_app.models import PaymentRequest, Response
 from tests.client import TERMINAL, WAIT_SECONDS, Frame, wait_until
 from tests.house import person, shared_chat

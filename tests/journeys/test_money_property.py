@@ -23,8 +23,8 @@ from agents_app.providers import scripts
 from chat_app import selectors as chats
 from chat_app.models import Participant
 from chat_app.selectors import ChatPayer
-from payments_app import limits
 from payments_app.money import Money
+from payments_app.spending import limits
 from sessions_app.billing import reservations, usage
 from sessions_app.response import finish, payment_guard
 from sessions_app.response.payment_guard import Till

@@ -17,10 +17,10 @@ from django.db import connection, transaction
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from payments_app import captures, holds, limits, plans, posting, selectors, sweeper, transfers
+from payments_app import selectors, sweeper
 from payments_app.audit import audit
-from payments_app.money import Money
-from payments_app.outcomes import (
+from payments_app.ledger import captures, holds, plans, sql, transfers
+from payments_app.ledger.outcomes import (
     Authorization,
     CaptureOutcome,
     HoldNotActive,
@@ -32,6 +32,8 @@ from payments_app.outcomes import (
     Split,
     SplitMismatch,
 )
+from payments_app.money import Money
+from payments_app.spending import limits
 from tests.payments_app.purses import fees_balance, purse
 
 if TYPE_CHECKING:
@@ -296,7 +298,7 @@ class Conservation(RuleBasedStateMachine):
         one = self.some_hold(pick)
         if not one.active:
             return
-        posting.run("UPDATE payments_app_hold SET expires_at = created_at WHERE id = %s", [one.id])
+        sql.run("UPDATE payments_app_hold SET expires_at = created_at WHERE id = %s", [one.id])
         assert sweeper.expire_holds() == 1
         self.model.held[one.payer] -= one.amount - one.captured
         one.active = False
@@ -378,7 +380,7 @@ class Conservation(RuleBasedStateMachine):
             return fees_balance().amount
         return sum(
             row[0]
-            for row in posting.rows(
+            for row in sql.rows(
                 "SELECT posted FROM payments_app_account WHERE code = 'external:test:USD'"
             )
         )
@@ -430,7 +432,7 @@ MUTANTS = {
         plans, "captured = hold.captured + part", "captured = hold.captured"
     ),
     "forgets keys": Mutant(
-        posting,
+        sql,
         "[scope, key, sha256],\n    )\n    if new:",
         "[scope, new_id('k'), sha256],\n    )\n    if new:",
     ),

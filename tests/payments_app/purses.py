@@ -6,7 +6,7 @@ import uuid
 from typing import Any
 
 from payments_app import selectors, services
-from payments_app.accounts import fee_prefix
+from payments_app.ledger.accounts import fee_prefix
 from payments_app.models import Account
 from payments_app.money import Money
 from payments_app.services import (

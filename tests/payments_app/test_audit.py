@@ -16,10 +16,10 @@ from django.utils import timezone
 
 from payments_app import audit as audit_module
 from payments_app import selectors, services
-from payments_app.accounts import find_account
 from payments_app.audit import audit_if_due, audit_recent
 from payments_app.audit.sentences import Findings, read
 from payments_app.audit.whole import CHECKS
+from payments_app.ledger.accounts import find_account
 from payments_app.models import Account, Entry, LedgerState, VerifiedAccount
 from tests.payments_app.purses import hold, purse, to, usd
 

@@ -7,7 +7,7 @@ from django.db import DatabaseError
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from payments_app.outcomes import LedgerError
+from payments_app.ledger.outcomes import LedgerError
 from tests.payments_app.conservation import MUTANTS, Conservation, applied
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(300)]

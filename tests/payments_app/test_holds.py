@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 from django.db import transaction
 
-from payments_app import limits, selectors, services, sweeper
+from payments_app import selectors, services, sweeper
 from payments_app.models import Entry, Hold, Idempotency, Transfer
 from payments_app.money import AssetMismatch, InvalidAmount, Money
 from payments_app.services import Authorization, Capture, CaptureOutcome, HoldOutcome, Split
+from payments_app.spending import limits
 from tests.payments_app.purses import (
     authorize,
     available,

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from payments_app import limits, services
-from payments_app.limits import Limit, LimitReached
+from payments_app import services
+from payments_app.ledger.outcomes import Authorization, HoldOutcome
 from payments_app.money import Money
-from payments_app.outcomes import Authorization, HoldOutcome
+from payments_app.spending import limits
+from payments_app.spending.limits import Limit, LimitReached
 from tests import factories
 from tests.payments_app.purses import authorize, available, fees, new_key, usd
 from tests.payments_app.test_tokens import delegate, issue, race, rich

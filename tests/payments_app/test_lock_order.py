@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from payments_app import charging, limits, posting, services, sweeper, tokens
-from payments_app.charging import Charge, Payee
-from payments_app.limits import Limit
+from payments_app import services, sweeper
+from payments_app.ledger import sql
+from payments_app.spending import limits
+from payments_app.spending.limits import Limit
+from payments_app.tokens import locks, tokens
+from payments_app.tokens.locks import Charge, Payee
 from tests import factories
 from tests.payments_app.purses import hold, new_key, usd
 from tests.payments_app.test_races import kinds, together
@@ -16,7 +19,7 @@ from tests.payments_app.test_races import kinds, together
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
-    from payments_app.tokens import IssuedToken
+    from payments_app.tokens.tokens import IssuedToken
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 
@@ -64,14 +67,14 @@ def test_a_token_that_is_settled_at_once_and_a_lock_on_it_never_wait_in_a_circle
     token = token_of(limited("ada"))
     charge = Charge(amount=usd("0.01"), agent_id="agent", release=True)
     for _ in range(ROUNDS):
-        locked = charging.lock(payee, key=new_key(), secret=token.token, amount=usd("0.01"))
+        locked = locks.lock(payee, key=new_key(), secret=token.token, amount=usd("0.01"))
 
         def later(lock_id: str = locked["lock_id"]) -> str:
-            done = charging.settle(payee, key=new_key(), lock_id=lock_id, charge=charge)
+            done = locks.settle(payee, key=new_key(), lock_id=lock_id, charge=charge)
             return str(done["charged"])
 
         def at_once() -> str:
-            done = charging.settle_token(payee, key=new_key(), secret=token.token, charge=charge)
+            done = locks.settle_token(payee, key=new_key(), secret=token.token, charge=charge)
             return str(done["charged"])
 
         assert together(later, at_once, at_once) == ["0.01"] * 3
@@ -84,11 +87,11 @@ def test_a_lock_that_grows_and_the_expiry_never_wait_in_a_circle() -> None:
     token = token_of(ada)
     for _ in range(ROUNDS):
         hold(services.account_of_user(ada.pk), "0.01")
-        locked = charging.lock(payee, key=new_key(), secret=token.token, amount=usd("0.01"))
-        posting.run("UPDATE payments_app_hold SET expires_at = created_at WHERE state = 'active'")
+        locked = locks.lock(payee, key=new_key(), secret=token.token, amount=usd("0.01"))
+        sql.run("UPDATE payments_app_hold SET expires_at = created_at WHERE state = 'active'")
 
         def grow(lock_id: str = locked["lock_id"]) -> str:
-            done = charging.extend(payee, key=new_key(), lock_id=lock_id, amount=usd("0.01"))
+            done = locks.extend(payee, key=new_key(), lock_id=lock_id, amount=usd("0.01"))
             return str(done["amount"])
 
         grown, _ = together(grow, sweeper.expire_holds)

@@ -13,7 +13,8 @@ import pytest
 from django.conf import settings
 from django.db import connection, connections
 
-from payments_app import posting, selectors, services, sweeper
+from payments_app import selectors, services, sweeper
+from payments_app.ledger import sql
 from payments_app.money import Money
 from tests.payments_app.purses import available, fees, held, hold, new_key, purse, to, usd
 
@@ -106,7 +107,7 @@ def test_a_settle_and_the_expiry_end_a_hold_once() -> None:
     captured = 0
     for number in range(30):
         hold_id = hold(payer, "1")
-        posting.run("UPDATE payments_app_hold SET expires_at = created_at WHERE id = %s", [hold_id])
+        sql.run("UPDATE payments_app_hold SET expires_at = created_at WHERE id = %s", [hold_id])
 
         def settle(number: int = number, hold_id: str = hold_id) -> services.CaptureOutcome:
             return services.capture(

@@ -9,9 +9,11 @@ import pytest
 from django.test import Client
 
 from agents_app.models import Agent
-from payments_app import limits, services, tokens
-from payments_app.limits import Limit
+from payments_app import services
 from payments_app.models import Hold, Idempotency, Transfer
+from payments_app.spending import limits
+from payments_app.spending.limits import Limit
+from payments_app.tokens import tokens
 from sessions_app.access.auth import create_api_key
 from tests import factories
 from tests.payments_app.purses import authorize, available, new_key, usd
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
     from pytest_django import Settings
 
-    from payments_app.tokens import IssuedToken
+    from payments_app.tokens.tokens import IssuedToken
 
 pytestmark = pytest.mark.django_db
 

@@ -24,10 +24,11 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from django.db import connection
 
-from payments_app import services, signing_keys, token_ends, token_top_ups, tokens
+from payments_app import services
 from payments_app.models import PaymentToken
 from payments_app.services import InsufficientFunds
-from payments_app.tokens import IssuedToken, TokenRefused
+from payments_app.tokens import endings, signing_keys, tokens, top_ups
+from payments_app.tokens.tokens import IssuedToken, TokenRefused
 from tests import factories
 from tests.payments_app.purses import authorize, available, fees, new_key, usd
 
@@ -188,7 +189,7 @@ def test_an_expired_jwt_says_so_before_its_row_is_read() -> None:
 def test_a_revoked_token_is_invalid(form: str) -> None:
     ada = rich()
     made = issue(ada, form=form)
-    token_ends.revoke(token_id=made.id, user_id=ada.pk)
+    endings.revoke(token_id=made.id, user_id=ada.pk)
     assert refusal(made.token) == "token_invalid"
     with pytest.raises(TokenRefused):
         tokens.by_id(made.id)
@@ -380,7 +381,7 @@ def test_a_token_that_ended_is_not_passed_on(end: str) -> None:
     if end == "expired":
         expire(parent)
     else:
-        token_ends.revoke(token_id=parent.id, user_id=ada.pk)
+        endings.revoke(token_id=parent.id, user_id=ada.pk)
     with pytest.raises(TokenRefused):
         delegate(parent)
 
@@ -392,7 +393,7 @@ def test_a_top_up_moves_more_into_the_same_token() -> None:
     ada = rich()
     made = issue(ada)
     for _ in range(2):
-        token_top_ups.top_up(key="once", token_id=made.id, user_id=ada.pk, amount=usd("2"))
+        top_ups.top_up(key="once", token_id=made.id, user_id=ada.pk, amount=usd("2"))
     assert str(tokens.resolve(made.token).available) == "3"
     assert wallet(ada) == "7"
 
@@ -401,10 +402,10 @@ def test_a_token_is_topped_up_by_its_owner_only_and_while_it_lasts() -> None:
     ada, bob = rich("ada"), rich("bob")
     made = issue(ada)
     with pytest.raises(tokens.UnknownToken):
-        token_top_ups.top_up(key="k", token_id=made.id, user_id=bob.pk, amount=usd("1"))
+        top_ups.top_up(key="k", token_id=made.id, user_id=bob.pk, amount=usd("1"))
     expire(made)
     with pytest.raises(TokenRefused):
-        token_top_ups.top_up(key="k", token_id=made.id, user_id=ada.pk, amount=usd("1"))
+        top_ups.top_up(key="k", token_id=made.id, user_id=ada.pk, amount=usd("1"))
     assert (wallet(ada), wallet(bob)) == ("9", "10")
 
 
@@ -420,13 +421,13 @@ def test_revoking_gives_back_what_is_not_held_and_ends_the_children() -> None:
     parent = issue(ada, "2")
     child = delegate(parent, "1")
     held = hold(child, "0.25")
-    assert token_ends.revoke(token_id=parent.id, user_id=ada.pk) == usd("1.75")
+    assert endings.revoke(token_id=parent.id, user_id=ada.pk) == usd("1.75")
     assert wallet(ada) == "9.75"
     assert refusal(child.token) == "token_invalid"
     with pytest.raises(InsufficientFunds):
         hold(child, "0.01")
     services.capture(key="c", hold_id=held, amount=usd("0.2"), splits=[fees("0.2")], release=True)
-    assert token_ends.sweep() == 1
+    assert endings.sweep() == 1
     assert wallet(ada) == "9.8"
     assert services.audit().clean
 
@@ -435,7 +436,7 @@ def test_what_a_child_has_left_goes_back_to_a_parent_that_lasts() -> None:
     ada = rich()
     parent = issue(ada, "2")
     child = delegate(parent, "1")
-    token_ends.revoke(token_id=child.id, user_id=ada.pk)
+    endings.revoke(token_id=child.id, user_id=ada.pk)
     assert str(tokens.resolve(parent.token).available) == "2"
     assert wallet(ada) == "8"
 
@@ -443,9 +444,9 @@ def test_what_a_child_has_left_goes_back_to_a_parent_that_lasts() -> None:
 def test_the_sweep_gives_back_what_expired_once() -> None:
     ada = rich()
     made, lasting = issue(ada, "2"), issue(ada, "1")
-    assert token_ends.sweep() == 0
+    assert endings.sweep() == 0
     expire(made)
-    assert [token_ends.sweep(), token_ends.sweep()] == [1, 0]
+    assert [endings.sweep(), endings.sweep()] == [1, 0]
     assert wallet(ada) == "9"
     assert PaymentToken.objects.get(pk=made.id).closed_at is not None
     assert str(tokens.resolve(lasting.token).available) == "1"
@@ -468,10 +469,10 @@ def test_a_refund_to_a_token_that_is_done_with_comes_back_too() -> None:
         key="c", hold_id=hold(made, "1"), amount=usd("1"), splits=[fees("1")], release=True
     )
     expire(made)
-    token_ends.sweep()
+    endings.sweep()
     services.refund(key="r", transfer_id=paid.transfer_ids[0], by=None, reason="wrong")
-    assert token_ends.sweep() == 0
-    assert token_ends.sweep(thorough=True) == 1
+    assert endings.sweep() == 0
+    assert endings.sweep(thorough=True) == 1
     assert wallet(ada) == "10"
 
 
@@ -479,10 +480,10 @@ def test_a_stranger_sees_and_ends_nothing() -> None:
     ada, bob = rich("ada"), rich("bob")
     made = issue(ada)
     with pytest.raises(tokens.UnknownToken):
-        token_ends.revoke(token_id=made.id, user_id=bob.pk)
+        endings.revoke(token_id=made.id, user_id=bob.pk)
     with pytest.raises(tokens.UnknownToken):
-        token_ends.tree(made.id, bob.pk)
-    assert token_ends.tokens_of(bob.pk) == []
+        endings.tree(made.id, bob.pk)
+    assert endings.tokens_of(bob.pk) == []
     assert tokens.resolve(made.token).id == made.id
 
 
@@ -491,12 +492,12 @@ def test_the_tree_shows_all_that_was_passed_on() -> None:
     root = issue(ada, "3", name="trip")
     left, right = delegate(root, "1", to="a", audience=["c"]), delegate(root, "1", to="b")
     leaf = delegate(left, "0.5", to="c")
-    token_ends.revoke(token_id=right.id, user_id=ada.pk)
-    tree = token_ends.tree(root.id, ada.pk)
+    endings.revoke(token_id=right.id, user_id=ada.pk)
+    tree = endings.tree(root.id, ada.pk)
     assert (tree.id, tree.name, str(tree.available)) == (root.id, "trip", "2")
     assert [(c.id, c.status) for c in tree.children] == [(left.id, "active"), (right.id, "revoked")]
     assert [c.id for c in tree.children[0].children] == [leaf.id]
-    assert [t.id for t in token_ends.tokens_of(ada.pk)][-1] == root.id
+    assert [t.id for t in endings.tokens_of(ada.pk)][-1] == root.id
 
 
 @pytest.mark.parametrize(
@@ -563,7 +564,7 @@ def test_passing_on_and_revoking_at_once_leaves_no_child_behind(
         race(
             django_db_blocker,
             partial(delegate, parent, "0.5"),
-            partial(token_ends.revoke, token_id=parent.id, user_id=ada.pk),
+            partial(endings.revoke, token_id=parent.id, user_id=ada.pk),
             partial(delegate, parent, "0.3"),
         )
         children = PaymentToken.objects.filter(parent_id=parent.id)

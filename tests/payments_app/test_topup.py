@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from payments_app import services
-from payments_app.accounts import find_account
+from payments_app.ledger.accounts import find_account
 from payments_app.models import Receipt, TopUpRequest
 from payments_app.services import IdempotencyConflict
 from payments_app.top_ups import requests as top_ups

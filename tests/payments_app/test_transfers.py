@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from payments_app import selectors, services
-from payments_app.accounts import FEE_SHARDS, find_account
+from payments_app.ledger.accounts import FEE_SHARDS, find_account
 from payments_app.models import Account, Receipt, Transfer
 from payments_app.money import AssetMismatch, InvalidAmount, Money
 from tests import factories

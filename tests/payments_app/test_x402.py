@@ -20,11 +20,12 @@ from x402.mechanisms.evm.exact.client import ExactEvmScheme
 from x402.mechanisms.evm.exact.v1.client import ExactEvmSchemeV1
 from x402.schemas.v1 import PaymentRequirementsV1
 
-from payments_app import selectors, services, tokens
+from payments_app import selectors, services
 from payments_app import x402 as ours
 from payments_app.models import PaymentToken, Receipt, Transfer
 from payments_app.money import Money
 from payments_app.services import Split
+from payments_app.tokens import tokens
 from payments_app.x402 import PaymentNotTaken, offers
 from tests import factories
 from tests.payments_app import facilitator

@@ -17,9 +17,9 @@ from x402.mechanisms.evm.exact.client import ExactEvmScheme
 from chat_app.models import Message
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
-from payments_app import tokens
 from payments_app.models import Hold
 from payments_app.money import Money
+from payments_app.tokens import tokens
 from sessions_app.models import Response
 from tests.client import new_event, wait_until
 from tests.house import Person, quick_agent

@@ -8,8 +8,8 @@ import pytest
 
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
-from payments_app import tokens
 from payments_app.models import Transfer
+from payments_app.tokens import tokens
 from sessions_app.billing import payers
 from tests.client import TERMINAL, Frame, UampClient, new_event, wait_until
 from tests.house import shared_chat

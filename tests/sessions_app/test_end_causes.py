@@ -10,7 +10,7 @@ import pytest
 from agents_app.providers import scripts
 from agents_app.runtime import agent_run
 from agents_app.tools.registry import ToolContext, ToolError, tool
-from payments_app import limits
+from payments_app.spending import limits
 from sessions_app.billing.usage import CAUSES, Cause
 from tests.client import TERMINAL, Frame, wait_until
 from tests.sessions_app.test_payments import clean, earned, priced, rich, usd

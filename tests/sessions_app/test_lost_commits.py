@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.client import UampClient
     from tests.house import Dial, Person
 
-from payments_app import limits
+from payments_app.spending import limits
 from tests.house import shared_chat
 
 TURNS = 12

@@ -18,11 +18,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from chat_app.models import Chat
-from payments_app import books
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.models import Account, Hold, LedgerState, Transfer
 from payments_app.money import Money
+from payments_app.reporting import totals
 from sessions_app.models import PaymentRequest, Response
 from tests import factories
 from tests.payments_app.purses import authorize, capture_response
@@ -164,7 +164,7 @@ def test_the_sums_are_made_once_a_minute_whoever_asks() -> None:
 def test_many_agents_share_the_last_colour() -> None:
     for number in range(8):
         charged(f"1.{number}", name=f"agent{number}")
-    found = books.overview()
+    found = totals.overview()
     assert sum(one.amount.amount for one in found.charged) == usd("10.8").amount
     page = signed_in("Finance").get(DASHBOARD).content.decode()
     assert "shade-5" in page

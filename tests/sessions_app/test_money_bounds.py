@@ -13,10 +13,11 @@ from django.utils import timezone
 
 import uamp
 from agents_app.providers import scripts
-from payments_app import limits, x402
 from payments_app import services as ledger
+from payments_app import x402
 from payments_app.models import Hold
 from payments_app.money import InvalidAmount, Money
+from payments_app.spending import limits
 from sessions_app.billing import requests, usage
 from sessions_app.billing.payers import Purchase
 from sessions_app.billing.reservations import Charge, Reservation

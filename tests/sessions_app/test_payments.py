@@ -10,11 +10,11 @@ import pytest
 from agents_app import sponsorships
 from agents_app.providers import scripts
 from chat_app.services import update_chat
-from payments_app import limits
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.models import Hold, Transfer
 from payments_app.money import Money
+from payments_app.spending import limits
 from sessions_app.models import PaymentRequest, Response
 from tests.client import TERMINAL, Frame, UampClient, text_of, wait_until
 from tests.house import Dial, Person, quick_agent, shared_chat

@@ -12,9 +12,9 @@ import pytest
 from agents_app.providers import scripts
 from chat_app.models import Message
 from payments_app import services as ledger
-from payments_app import tokens
 from payments_app.models import Transfer
 from payments_app.money import Money
+from payments_app.tokens import tokens
 from sessions_app.models import Response, Session
 from tests.client import Frame, new_event, output_text, wait_until
 from tests.house import person, quick_agent

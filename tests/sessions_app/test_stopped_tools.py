@@ -12,7 +12,7 @@ from django.utils import timezone
 from agents_app.models import Agent
 from agents_app.providers import scripts
 from agents_app.tools.registry import tool
-from payments_app import limits
+from payments_app.spending import limits
 from sessions_app import database
 from sessions_app.models import PaymentRequest, Response, ToolCall
 from sessions_app.tools.worker import claim_call

@@ -10,10 +10,11 @@ from django.db import transaction
 
 from agents_app.tools.registry import ToolError, tool
 from chat_app.models import Chat
-from payments_app import limits, token_ends, tokens
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.models import Hold
+from payments_app.spending import limits
+from payments_app.tokens import endings, tokens
 from sessions_app.billing import payers, reservations
 from tests.client import TERMINAL, text_of, wait_until
 from tests.payments_app.purses import authorize
@@ -95,7 +96,7 @@ def spoil_expired(who: Person) -> str:
 
 def spoil_revoked(who: Person) -> str:
     token = issue(who)
-    token_ends.revoke(token_id=token.id, user_id=who.user.pk)
+    endings.revoke(token_id=token.id, user_id=who.user.pk)
     return token.token
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agents_app.providers import scripts
-from payments_app import limits
+from payments_app.spending import limits
 from tests.client import TERMINAL, wait_until
 from tests.sessions_app.test_payments import clean, earned, priced, rich, usd
 from upp import ToolResultMessage

@@ -8,7 +8,7 @@ from django.http import JsonResponse
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
-from payments_app.signing_keys import jwks
+from payments_app.tokens.signing_keys import jwks
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse

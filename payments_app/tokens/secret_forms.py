@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import jwt
 from django.conf import settings
 
-from payments_app.signing_keys import key_of, signing_keys
+from payments_app.tokens.signing_keys import key_of, signing_keys
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,7 +15,7 @@ from django.http import Http404, StreamingHttpResponse
 from django.urls import path, reverse
 
 from payments_app import services
-from payments_app.ledger_admin import (
+from payments_app.admin.ledger import (
     SCOPE,
     AmountForm,
     LedgerAdmin,
@@ -33,7 +33,7 @@ from payments_app.models import (
     Transfer,
 )
 from payments_app.money import Money
-from payments_app.statement_csv import sent_page_by_page, statement_pages
+from payments_app.reporting.statement_csv import sent_page_by_page, statement_pages
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet

@@ -12,11 +12,11 @@ from rest_framework.response import Response
 
 from agents_app import sponsorships
 from agents_app.sponsorships import BudgetPeriod
-from payments_app import limits
 from payments_app.money import Money
-from payments_app.views.accounts import agent_id_of, name_of
-from payments_app.views.edge import AmountField, PaymentView, caller, checked, money, refusals
-from payments_app.views.spending import StrictSerializer
+from payments_app.rest.accounts import agent_id_of, name_of
+from payments_app.rest.edge import AmountField, PaymentView, caller, checked, money, refusals
+from payments_app.rest.spending import StrictSerializer
+from payments_app.spending import limits
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

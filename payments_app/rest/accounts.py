@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from agents_app import selectors as agents
 from payments_app import selectors, services
 from payments_app.money import ASSETS, DEFAULT_ASSET, Money
-from payments_app.views.edge import PaymentView, caller, queried, refusals, shape
+from payments_app.rest.edge import PaymentView, caller, queried, refusals, shape
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import admin
 
-from payments_app.ledger_admin import LedgerAdmin, OrderForm, newest_by
+from payments_app.admin.ledger import LedgerAdmin, OrderForm, newest_by
 from payments_app.models import Approval, PaymentToken, SpendingLimit, TopUpRequest
 from payments_app.money import Money
 from payments_app.top_ups import requests as top_ups

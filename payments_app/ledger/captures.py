@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from django.db import transaction
 
-from payments_app import posting
-from payments_app.accounts import fee_code, lock_with_fees
-from payments_app.money import AssetMismatch, InvalidAmount, Money
-from payments_app.outcomes import (
+from payments_app.ledger import sql
+from payments_app.ledger.accounts import fee_code, lock_with_fees
+from payments_app.ledger.outcomes import (
     About,
     AboutFields,
     CaptureOutcome,
@@ -25,12 +24,13 @@ from payments_app.outcomes import (
     LedgerError,
     Split,
 )
-from payments_app.plans import Capture, Held, Plan, planned
+from payments_app.ledger.plans import Capture, Held, Plan, planned
+from payments_app.money import AssetMismatch, InvalidAmount, Money
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from payments_app.posting import LockedAccount
+    from payments_app.ledger.sql import LockedAccount
 
 Refusal: TypeAlias = LedgerError | InvalidAmount | AssetMismatch
 
@@ -87,10 +87,10 @@ def lock(where: str, params: Sequence[str]) -> list[Held]:
     """Lock the holds of a condition and return them, the oldest first."""
     return [
         Held(*row)
-        for row in posting.rows(
+        for row in sql.rows(
             "SELECT id, account_id, amount, captured, state, purpose, response_id, extends_id,"  # noqa: S608 constants
             " agent_id"
-            f" FROM payments_app_hold WHERE {where} ORDER BY created_at, id{posting.row_lock()}",
+            f" FROM payments_app_hold WHERE {where} ORDER BY created_at, id{sql.row_lock()}",
             params,
         )
     ]
@@ -108,28 +108,28 @@ def capture_many(asked: Sequence[Capture]) -> list[CaptureOutcome | Refusal]:
     if len({one.group for one in asked}) < len(asked):
         raise ValueError("A hold or response is captured once in a list.")
     answers: dict[int, CaptureOutcome | Refusal] = {}
-    mine: dict[int, posting.Claim] = {}
+    mine: dict[int, sql.Claim] = {}
     with transaction.atomic():
-        for place, claimed in enumerate(posting.claim_many([_question(one) for one in asked])):
+        for place, claimed in enumerate(sql.claim_many([_question(one) for one in asked])):
             if isinstance(claimed, IdempotencyConflict):
                 answers[place] = claimed
             elif claimed.kept is not None:
-                answers[place] = posting.replay(claimed.kept, CaptureOutcome)
+                answers[place] = sql.replay(claimed.kept, CaptureOutcome)
             else:
                 mine[place] = claimed
         done = _capture({place: asked[place] for place in mine})
         kept = {mine[place].id: answer for place, answer in done.items()}
-        posting.keep_many({pk: a for pk, a in kept.items() if isinstance(a, CaptureOutcome)})
+        sql.keep_many({pk: a for pk, a in kept.items() if isinstance(a, CaptureOutcome)})
         # A refusal has written nothing but its key.
-        posting.forget_many([pk for pk, a in kept.items() if not isinstance(a, CaptureOutcome)])
+        sql.forget_many([pk for pk, a in kept.items() if not isinstance(a, CaptureOutcome)])
     answers |= done
     return [answers[place] for place in range(len(asked))]
 
 
-def _question(one: Capture) -> posting.Question:
+def _question(one: Capture) -> sql.Question:
     parts = [(split.account_id, split.amount) for split in one.splits]
     request = ("capture", one.group, one.amount, parts, one.kind, one.release)
-    return posting.Question(scope=one.scope, key=one.key, request=request)
+    return sql.Question(scope=one.scope, key=one.key, request=request)
 
 
 def _capture(asked: Mapping[int, Capture]) -> dict[int, CaptureOutcome | Refusal]:
@@ -182,7 +182,7 @@ def _lock_groups(groups: Iterable[tuple[str, str]]) -> dict[tuple[str, str], lis
 
 def _lock_accounts(
     asked: Iterable[Capture], holds: Mapping[tuple[str, str], Sequence[Held]]
-) -> tuple[Mapping[int, posting.LockedAccount], Mapping[str, int]]:
+) -> tuple[Mapping[int, sql.LockedAccount], Mapping[str, int]]:
     """Lock the accounts that give and get; return those that there are, and fee shards by code."""
     ids = {hold.account_id for group in holds.values() for hold in group}
     codes: dict[str, str] = {}
@@ -211,13 +211,13 @@ def _write(
     """Write what captures become, and return the ids of their transfers in order."""
     ended = {pk: values for plan in plans for pk, values in plan.holds.items()}
     if ended:
-        posting.run(
+        sql.run(
             "UPDATE payments_app_hold SET captured = ended.column2, state = ended.column3"  # noqa: S608 marks only
             f" FROM (VALUES {', '.join(['(%s, %s, %s)'] * len(ended))}) AS ended"
             " WHERE payments_app_hold.id = ended.column1",
             [value for pk, values in ended.items() for value in (pk, *values)],
         )
     if legs:
-        posting.move(legs, accounts)
+        sql.move(legs, accounts)
     transfers = [transfer for plan in plans for transfer in plan.transfers]
-    return posting.write(transfers) if transfers else []
+    return sql.write(transfers) if transfers else []

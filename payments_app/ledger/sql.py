@@ -21,8 +21,7 @@ import msgspec
 from django.db import connection
 from django.utils.dateparse import parse_datetime
 
-from payments_app.money import AssetMismatch, InvalidAmount, Money
-from payments_app.outcomes import (
+from payments_app.ledger.outcomes import (
     About,
     CaptureOutcome,
     HoldOutcome,
@@ -32,6 +31,7 @@ from payments_app.outcomes import (
     TransferOutcome,
     UnknownAccount,
 )
+from payments_app.money import AssetMismatch, InvalidAmount, Money
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -10,11 +10,12 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
-from payments_app import limits, tokens
-from payments_app.limits import PERIODS, Approved, Limit, LimitState
 from payments_app.money import ASSETS, DEFAULT_ASSET, Money
-from payments_app.views.accounts import agent_id_of, name_of
-from payments_app.views.edge import AmountField, PaymentView, caller, checked, money, refusals
+from payments_app.rest.accounts import agent_id_of, name_of
+from payments_app.rest.edge import AmountField, PaymentView, caller, checked, money, refusals
+from payments_app.spending import limits
+from payments_app.spending.limits import PERIODS, Approved, Limit, LimitState
+from payments_app.tokens import tokens
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,12 +14,12 @@ from django.db import connection, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from payments_app import posting
-from payments_app.accounts import account_of_user
+from payments_app.ledger import sql
+from payments_app.ledger.accounts import account_of_user
+from payments_app.ledger.transfers import transfer
 from payments_app.models import PaymentToken
 from payments_app.money import Money
-from payments_app.tokens import over, owned, with_accounts
-from payments_app.transfers import transfer
+from payments_app.tokens.tokens import over, owned, with_accounts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -157,7 +157,7 @@ def _give_back(ended: Sequence[PaymentToken]) -> list[Money]:
     heirs = _heirs(ended)
     rows = [row for row in ended if row.pk in heirs]
     # All at once, in the order of ids: no two of us wait for each other in a circle.
-    accounts, _ = posting.lock_accounts({row.account_id for row in rows} | set(heirs.values()))
+    accounts, _ = sql.lock_accounts({row.account_id for row in rows} | set(heirs.values()))
     given = []
     for row in rows:
         account = accounts[row.account_id]

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from django.db import connection, transaction
 
-from payments_app import posting
-from payments_app.captures import Refusal, lock
-from payments_app.money import AssetMismatch, InvalidAmount, Money
-from payments_app.outcomes import (
+from payments_app.ledger import sql
+from payments_app.ledger.captures import Refusal, lock
+from payments_app.ledger.outcomes import (
     Authorization,
     HoldNotActive,
     HoldOutcome,
@@ -25,6 +24,7 @@ from payments_app.outcomes import (
     UnknownAccount,
     UnknownHold,
 )
+from payments_app.money import AssetMismatch, InvalidAmount, Money
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -61,29 +61,27 @@ def authorize_many(
     for one in asked:
         _lasting(one)
     answers: dict[int, HoldOutcome | Refusal] = {}
-    mine: dict[int, posting.Claim] = {}
+    mine: dict[int, sql.Claim] = {}
     again: dict[int, int] = {}
     first: dict[int, int] = {}
     with transaction.atomic():
-        claims = posting.claim_many(
-            [posting.Question(scope=one.scope, key=one.key, request=_asked(one)) for one in asked]
+        claims = sql.claim_many(
+            [sql.Question(scope=one.scope, key=one.key, request=_asked(one)) for one in asked]
         )
         for place, claimed in enumerate(claims):
             if isinstance(claimed, IdempotencyConflict):
                 answers[place] = claimed
             elif claimed.kept is not None:
-                answers[place] = posting.replay(claimed.kept, HoldOutcome)
+                answers[place] = sql.replay(claimed.kept, HoldOutcome)
             elif first.setdefault(claimed.id, place) != place:
                 again[place] = first[claimed.id]
             else:
                 mine[place] = claimed
         answers |= _reserve_many({place: asked[place] for place in mine}, guard)
         kept = {mine[place].id: answers[place] for place in mine}
-        posting.keep_many({pk: made for pk, made in kept.items() if isinstance(made, HoldOutcome)})
+        sql.keep_many({pk: made for pk, made in kept.items() if isinstance(made, HoldOutcome)})
         # A refused reservation has written nothing but its key.
-        posting.forget_many(
-            [pk for pk, answer in kept.items() if not isinstance(answer, HoldOutcome)]
-        )
+        sql.forget_many([pk for pk, answer in kept.items() if not isinstance(answer, HoldOutcome)])
     for place, other in again.items():
         answer = answers[other]
         answers[place] = (
@@ -107,9 +105,9 @@ def extend(
     Raises what is a refusal of `authorize_many`, and UnknownHold and HoldNotActive.
     """
     with transaction.atomic():
-        claimed = posting.claim(scope, key, ("extend", hold_id, amount))
+        claimed = sql.claim(scope, key, ("extend", hold_id, amount))
         if claimed.kept is not None:
-            return posting.replay(claimed.kept, HoldOutcome)
+            return sql.replay(claimed.kept, HoldOutcome)
         first = lock("id = %s", [hold_id])
         if not first:
             raise UnknownHold(f"There is no hold {hold_id!r}.")
@@ -131,7 +129,7 @@ def extend(
         answer = _reserve_many({0: asked}, guard, extends=extends)[0]
         if isinstance(answer, Exception):
             raise answer
-        return posting.keep(claimed, answer)
+        return sql.keep(claimed, answer)
 
 
 def renew(response_ids: Sequence[str], *, seconds: float) -> int:
@@ -144,15 +142,15 @@ def renew(response_ids: Sequence[str], *, seconds: float) -> int:
     marks = ", ".join(["%s"] * len(response_ids))
     which = (
         f"FROM payments_app_hold WHERE state = 'active' AND response_id IN ({marks})"
-        f" AND response_id <> '' AND expires_at < {posting.later_sql()}"
+        f" AND response_id <> '' AND expires_at < {sql.later_sql()}"
     )
     params = [*response_ids, seconds * RENEWED_BELOW]
     # Asked without a transaction first: on SQLite one would wait for the writer.
-    if not posting.rows(f"SELECT 1 {which} LIMIT 1", params):
+    if not sql.rows(f"SELECT 1 {which} LIMIT 1", params):
         return 0
     lock = " FOR NO KEY UPDATE SKIP LOCKED" if connection.vendor == "postgresql" else ""
-    return posting.run(
-        f"UPDATE payments_app_hold SET expires_at = {posting.later_sql()}"  # noqa: S608 marks only
+    return sql.run(
+        f"UPDATE payments_app_hold SET expires_at = {sql.later_sql()}"  # noqa: S608 marks only
         f" WHERE id IN (SELECT id {which}{lock})",
         [seconds, *params],
     )
@@ -170,14 +168,14 @@ def _reserve_many(
     if not asked:
         return {}
     guarded = guard.accounts(asked.values()) if guard else ()
-    accounts, _ = posting.lock_found({one.account_id for one in asked.values()} | set(guarded))
+    accounts, _ = sql.lock_found({one.account_id for one in asked.values()} | set(guarded))
     left = {pk: account.posted - account.held for pk, account in accounts.items()}
     answers: dict[int, HoldOutcome | Refusal] = {}
     legs: dict[int, tuple[int, int]] = {}
     new: dict[int, tuple[Authorization, str | None, Money]] = {}
     for place, one in asked.items():
         try:
-            amount = posting.positive(one.amount)
+            amount = sql.positive(one.amount)
             account = accounts.get(one.account_id)
             if account is None:
                 raise _unknown(one.account_id)
@@ -196,17 +194,17 @@ def _reserve_many(
         if guard:
             guard.took(one)
     if new:
-        posting.move(legs, accounts)
+        sql.move(legs, accounts)
         answers |= zip(new, _write(list(new.values())), strict=True)
     return answers
 
 
 def _write(new: Sequence[tuple[Authorization, str | None, Money]]) -> list[HoldOutcome]:
     """Insert holds of (what was asked, which hold it extends, what its account has left)."""
-    ids = [posting.new_id("hold") for _ in new]
-    marks = f"(%s, %s, %s, %s, %s, %s, %s, {posting.later_sql()})"
+    ids = [sql.new_id("hold") for _ in new]
+    marks = f"(%s, %s, %s, %s, %s, %s, %s, {sql.later_sql()})"
     times: dict[str, Any] = dict(
-        posting.rows(
+        sql.rows(
             "INSERT INTO payments_app_hold (id, account_id, amount, purpose, response_id,"  # noqa: S608 constants
             f" agent_id, extends_id, expires_at) VALUES {', '.join([marks] * len(new))}"
             " RETURNING id, expires_at",
@@ -226,7 +224,7 @@ def _write(new: Sequence[tuple[Authorization, str | None, Money]]) -> list[HoldO
             account_id=one.account_id,
             amount=one.amount,
             available=available,
-            expires_at=posting.moment(times[pk]),
+            expires_at=sql.moment(times[pk]),
         )
         for pk, (one, _, available) in zip(ids, new, strict=True)
     ]

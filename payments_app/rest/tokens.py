@@ -9,10 +9,8 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
-from payments_app import token_ends, token_top_ups, tokens
-from payments_app.limits import PERIODS
 from payments_app.money import ASSETS, DEFAULT_ASSET
-from payments_app.views.edge import (
+from payments_app.rest.edge import (
     AmountField,
     PaymentView,
     caller,
@@ -22,11 +20,13 @@ from payments_app.views.edge import (
     refusals,
     shape,
 )
+from payments_app.spending.limits import PERIODS
+from payments_app.tokens import endings, tokens, top_ups
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
 
-    from payments_app.token_ends import TokenState
+    from payments_app.tokens.endings import TokenState
 
 FORMS: Final = ("opaque", "jwt")
 
@@ -120,7 +120,7 @@ class TokensView(PaymentView):
     @extend_schema(operation_id="list_payment_tokens", responses={200: States, **refusals()})
     def get(self, request: Request) -> Response:
         """Return the newest 500, also those that were passed on from them."""
-        found = token_ends.tokens_of(caller(request).pk)
+        found = endings.tokens_of(caller(request).pk)
         return Response({"object": "list", "items": [_state(one) for one in found]})
 
     @extend_schema(
@@ -150,7 +150,7 @@ class TokensView(PaymentView):
             form=values["form"],
         )
         body = {
-            **_state(token_ends.state_of(made.id, user_id)),
+            **_state(endings.state_of(made.id, user_id)),
             "token": made.token,
             "replayed": made.replayed,
         }
@@ -164,7 +164,7 @@ class TokenView(PaymentView):
     @extend_schema(operation_id="get_payment_token", responses={200: State, **refusals(404)})
     def get(self, request: Request, token_id: str) -> Response:
         """Return it, without its secret."""
-        return Response(_state(token_ends.state_of(token_id, caller(request).pk)))
+        return Response(_state(endings.state_of(token_id, caller(request).pk)))
 
     @extend_schema(operation_id="revoke_payment_token", responses={200: Revoked, **refusals(404)})
     def delete(self, request: Request, token_id: str) -> Response:
@@ -178,7 +178,7 @@ class TreeView(PaymentView):
     @extend_schema(operation_id="get_payment_token_tree", responses={200: Tree, **refusals(404)})
     def get(self, request: Request, token_id: str) -> Response:
         """Return it with its `children`."""
-        return Response(_tree(token_ends.tree(token_id, caller(request).pk)))
+        return Response(_tree(endings.tree(token_id, caller(request).pk)))
 
 
 class TokenTopUpView(PaymentView):
@@ -193,18 +193,18 @@ class TokenTopUpView(PaymentView):
         """Move more of the caller's money into it: the same `jti`, a higher balance."""
         values = checked(request, TopUp)
         user_id = caller(request).pk
-        done = token_top_ups.top_up(
+        done = top_ups.top_up(
             key=key_of(request, values["idempotencyKey"]),
             token_id=token_id,
             user_id=user_id,
             amount=money(values),
         )
         body = {
-            **_state(token_ends.state_of(token_id, user_id)),
+            **_state(endings.state_of(token_id, user_id)),
             "jti": token_id,
             "replayed": done.replayed,
         }
-        if renewed := token_top_ups.signed_anew(token_id, user_id):
+        if renewed := top_ups.signed_anew(token_id, user_id):
             body["token"] = renewed
         headers = {"Idempotent-Replayed": "true"} if done.replayed else {}
         return Response(body, headers=headers)
@@ -223,8 +223,8 @@ class RevokeView(PaymentView):
 
 def _revoke(request: Request, token_id: str) -> Response:
     user_id = caller(request).pk
-    returned = token_ends.revoke(token_id=token_id, user_id=user_id)
-    state = token_ends.state_of(token_id, user_id)
+    returned = endings.revoke(token_id=token_id, user_id=user_id)
+    state = endings.state_of(token_id, user_id)
     return Response({**_state(state), "returned": str(returned)})
 
 

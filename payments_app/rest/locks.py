@@ -14,13 +14,9 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
 from agents_app import selectors as agents
-from payments_app import charging, tokens
-from payments_app.charging import Charge, Payee
 from payments_app.money import DEFAULT_ASSET, Money
-from payments_app.services import InsufficientFunds
-from payments_app.tokens import TokenRefused
-from payments_app.views import wire
-from payments_app.views.edge import (
+from payments_app.rest import wire
+from payments_app.rest.edge import (
     AmountField,
     PaymentProblem,
     PaymentView,
@@ -30,6 +26,10 @@ from payments_app.views.edge import (
     money,
     refusals,
 )
+from payments_app.services import InsufficientFunds
+from payments_app.tokens import locks, tokens
+from payments_app.tokens.locks import Charge, Payee
+from payments_app.tokens.tokens import TokenRefused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,17 +97,17 @@ class LocksView(PaymentView):
             "agent": agent_id,
             "seconds": values["expiresIn"],
         }
-        answer, replayed = charging.once(
+        answer, replayed = locks.once(
             f"rest:locks:{payee.user_id}",
             key,
             {**asked, "token": values["token"]},
-            lambda: charging.lock(
+            lambda: locks.lock(
                 payee,
                 key=key,
                 secret=values["token"],
                 amount=amount,
                 agent_id=agent_id,
-                seconds=min(values["expiresIn"] or 0, charging.LOCK_SECONDS),
+                seconds=min(values["expiresIn"] or 0, locks.LOCK_SECONDS),
             ),
         )
         return _replayable(
@@ -160,11 +160,11 @@ class LockView(PaymentView):
             raise ValidationError({"additionalAmount": "Say by how much, once."})
         payee, amount = _payee(request), money(values, given[0])
         key = key_of(request, values["idempotencyKey"])
-        answer, replayed = charging.once(
+        answer, replayed = locks.once(
             f"rest:extensions:{payee.user_id}",
             key,
             {"lock": lock_id, "amount": str(amount), "currency": amount.asset},
-            lambda: charging.extend(payee, key=key, lock_id=lock_id, amount=amount),
+            lambda: locks.extend(payee, key=key, lock_id=lock_id, amount=amount),
         )
         return _replayable(
             {
@@ -214,10 +214,10 @@ class SettleView(PaymentView):
 
         def work() -> dict[str, Any]:
             if values["lockId"]:
-                return charging.settle(payee, key=key, lock_id=values["lockId"], charge=charge)
-            return charging.settle_token(payee, key=key, secret=values["token"], charge=charge)
+                return locks.settle(payee, key=key, lock_id=values["lockId"], charge=charge)
+            return locks.settle_token(payee, key=key, secret=values["token"], charge=charge)
 
-        answer, replayed = charging.once(f"rest:settles:{payee.user_id}", key, asked, work)
+        answer, replayed = locks.once(f"rest:settles:{payee.user_id}", key, asked, work)
         return _replayable(
             {
                 "success": True,
@@ -245,7 +245,7 @@ class SettleView(PaymentView):
         if named := _recipient(payee, values):
             return named
         if values["lockId"]:
-            locked_for = charging.lock_of(payee, values["lockId"]).agent_id
+            locked_for = locks.lock_of(payee, values["lockId"]).agent_id
             if payee.agent(locked_for):
                 return locked_for
         if len(payee.agents) == 1:

@@ -22,8 +22,8 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.views import APIView
 
 import uamp
+from payments_app.ledger.outcomes import LimitReached
 from payments_app.money import DEFAULT_ASSET, AssetMismatch, InvalidAmount, Money
-from payments_app.outcomes import LimitReached
 from payments_app.services import (
     HoldNotActive,
     IdempotencyConflict,
@@ -33,7 +33,7 @@ from payments_app.services import (
     UnknownAccount,
     UnknownHold,
 )
-from payments_app.tokens import ImpossibleToken, TokenRefused, UnknownToken
+from payments_app.tokens.tokens import ImpossibleToken, TokenRefused, UnknownToken
 from uamp.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:

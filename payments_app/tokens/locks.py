@@ -15,15 +15,24 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 from django.db import transaction
 
-from payments_app import accounts, captures, limits, posting, services, tokens
+from payments_app.ledger import accounts, captures, sql
+from payments_app.ledger.outcomes import (
+    Authorization,
+    CaptureOutcome,
+    LimitReached,
+    OverCapture,
+    Split,
+    UnknownHold,
+)
 from payments_app.models import Hold, PaymentToken
 from payments_app.money import AssetMismatch, Money
-from payments_app.services import Authorization, LimitReached, OverCapture, Split, UnknownHold
+from payments_app.spending import limits
+from payments_app.tokens import tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from payments_app.tokens import ResolvedToken
+    from payments_app.tokens.tokens import ResolvedToken
 
 LOCK_SECONDS: Final = 3600.0
 MEMO_CHARS: Final = 500
@@ -67,12 +76,12 @@ def once(
     keeps nothing. Raises IdempotencyConflict for another request with the same key.
     """
     with transaction.atomic():
-        claimed = posting.claim(scope, key, (json.dumps(asked, sort_keys=True),))
+        claimed = sql.claim(scope, key, (json.dumps(asked, sort_keys=True),))
         if claimed.kept is not None:
             kept: dict[str, Any] = json.loads(claimed.kept)
             return kept, True
         answer = work()
-        posting.run(
+        sql.run(
             "UPDATE payments_app_idempotency SET outcome = %s WHERE id = %s",
             [json.dumps(answer), claimed.id],
         )
@@ -101,7 +110,7 @@ def lock(
         token = spendable(payee, secret)
         agent_id = agent_id or agent_for(payee, token)
         _check(token, amount, amount)
-        hold = services.authorize(
+        hold = limits.authorize(
             Authorization(
                 key=f"{token.id}:{key}",
                 scope=f"rest:lock:{payee.user_id}",
@@ -219,24 +228,22 @@ def _lock_all(token: ResolvedToken, key: str, charge: Charge) -> None:
     asset = charge.amount.asset
     ids = {token.account_id}
     if token.owner_id is not None:
-        ids.add(services.account_of_user(token.owner_id, asset).id)
+        ids.add(accounts.account_of_user(token.owner_id, asset).id)
     if charge.agent_id:
-        ids.add(services.account_of_agent(charge.agent_id, asset).id)
+        ids.add(accounts.account_of_agent(charge.agent_id, asset).id)
     accounts.lock_with_fees(ids, {accounts.fee_code(key, asset): asset})
 
 
-def _capture(
-    payee: Payee, key: str, first: Hold, charge: Charge, amount: Money
-) -> services.CaptureOutcome:
+def _capture(payee: Payee, key: str, first: Hold, charge: Charge, amount: Money) -> CaptureOutcome:
     splits = []
     agent_id = charge.agent_id
     fee = amount.share(settings.UAMP_FEE_BASIS_POINTS, 10_000) if agent_id else amount
     if amount - fee:
-        account = services.account_of_agent(agent_id, amount.asset)
+        account = accounts.account_of_agent(agent_id, amount.asset)
         splits.append(Split(account.id, amount - fee))
     if fee:
         splits.append(Split(None, fee))
-    return services.capture(
+    return captures.capture(
         key=key,
         scope=f"rest:settle:{payee.user_id}",
         hold_id=first.pk,

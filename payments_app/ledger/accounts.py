@@ -5,10 +5,10 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Final
 
-from payments_app import posting
+from payments_app.ledger import sql
+from payments_app.ledger.outcomes import AccountRef
 from payments_app.models import Account
 from payments_app.money import DEFAULT_ASSET, asset_named
-from payments_app.outcomes import AccountRef
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -32,7 +32,7 @@ def ensure_account(
     """
     found = find_account(code)
     if found is None:
-        posting.run(
+        sql.run(
             "INSERT INTO payments_app_account (code, kind, asset, owner_id, agent_id, overdraft)"
             " VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (code) DO NOTHING",
             [
@@ -52,7 +52,7 @@ def ensure_account(
 
 def find_account(code: str) -> AccountRef | None:
     """Return the account of a code, or None."""
-    found = posting.rows(
+    found = sql.rows(
         "SELECT id, code, kind, asset FROM payments_app_account WHERE code = %s", [code]
     )
     if not found:
@@ -109,15 +109,15 @@ def ensure_fee_account(code: str, asset: str) -> AccountRef:
 
 def lock_with_fees(
     ids: Collection[int], fees: Mapping[str, str]
-) -> tuple[Mapping[int, posting.LockedAccount], Mapping[str, int]]:
+) -> tuple[Mapping[int, sql.LockedAccount], Mapping[str, int]]:
     """Lock accounts and the fee shards given as code: asset; return those there are, ids by code.
 
     A shard that is not there yet is made.
     """
-    accounts, by_code = posting.lock_found(ids, fees)
+    accounts, by_code = sql.lock_found(ids, fees)
     if missing := set(fees) - set(by_code):
         # Made once in the life of the ledger. Its id is the highest: the order of locks holds.
         for code in sorted(missing):
             ensure_fee_account(code, fees[code])
-        accounts, by_code = posting.lock_found(ids, fees)
+        accounts, by_code = sql.lock_found(ids, fees)
     return accounts, by_code

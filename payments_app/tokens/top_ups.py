@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 
-from payments_app.accounts import account_of_user
+from payments_app.ledger.accounts import account_of_user
+from payments_app.ledger.transfers import transfer
 from payments_app.models import PaymentToken
 from payments_app.money import Money
-from payments_app.tokens import by_id, issued, owned
-from payments_app.transfers import transfer
+from payments_app.tokens.tokens import by_id, issued, owned
 
 if TYPE_CHECKING:
-    from payments_app.outcomes import TransferOutcome
+    from payments_app.ledger.outcomes import TransferOutcome
 
 
 def top_up(*, key: str, token_id: str, user_id: int, amount: Money) -> TransferOutcome:

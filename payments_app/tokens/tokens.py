@@ -19,12 +19,13 @@ from django.db import transaction
 from django.db.models import BooleanField, Case, Q, Value, When
 from django.db.models.functions import Now
 
-from payments_app import posting, token_secrets
-from payments_app.accounts import account_of_user, ensure_account
+from payments_app.ledger import sql
+from payments_app.ledger.accounts import account_of_user, ensure_account
+from payments_app.ledger.outcomes import IdempotencyConflict
+from payments_app.ledger.transfers import transfer
 from payments_app.models import PaymentToken, SpendingLimit
 from payments_app.money import AssetMismatch, Money
-from payments_app.outcomes import IdempotencyConflict
-from payments_app.transfers import transfer
+from payments_app.tokens import secret_forms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -93,10 +94,10 @@ def resolve(secret: str, *, agent: str = "") -> ResolvedToken:
     Raises TokenRefused: token_expired, or token_invalid for everything else.
     """
     try:
-        field, value = token_secrets.token_id_of(secret)
-    except token_secrets.ExpiredSecret as error:
+        field, value = secret_forms.token_id_of(secret)
+    except secret_forms.ExpiredSecret as error:
         raise TokenRefused("token_expired", str(error)) from error
-    except token_secrets.BadSecret as error:
+    except secret_forms.BadSecret as error:
         raise TokenRefused("token_invalid", str(error)) from error
     return _usable(Q(sha256=value) if field == "sha256" else Q(pk=value, form="jwt"), agent)
 
@@ -231,10 +232,10 @@ def delegate(
         parent = by_id(shown.id)
         if parent.audience and not set(names) <= set(parent.audience):
             raise _foreign()
-        if parent.depth >= token_secrets.MAX_DEPTH:
+        if parent.depth >= secret_forms.MAX_DEPTH:
             raise TokenRefused(
                 "token_invalid",
-                f"A payment token is passed on at most {token_secrets.MAX_DEPTH} times.",
+                f"A payment token is passed on at most {secret_forms.MAX_DEPTH} times.",
             )
         expires_at = _later(expires_in)
         if expires_at is None or (parent.expires_at and parent.expires_at < expires_at):
@@ -324,12 +325,12 @@ def make_for_payer(token_id: str, account_id: int, *, name: str, audience: Seque
 def secret_of(token_id: str) -> str:
     """Return the opaque secret of a token that was just made."""
     row = PaymentToken.objects.get(pk=token_id)
-    return token_secrets.opaque_secret(row.pk, row.salt)
+    return secret_forms.opaque_secret(row.pk, row.salt)
 
 
 def _create(token_id: str, account_id: int, *, form: str, **fields: Any) -> None:
     salt = "" if form == "jwt" else secrets.token_hex(32)
-    sha256 = token_secrets.hash_of(token_secrets.opaque_secret(token_id, salt)) if salt else ""
+    sha256 = secret_forms.hash_of(secret_forms.opaque_secret(token_id, salt)) if salt else ""
     PaymentToken.objects.create(
         id=token_id, account_id=account_id, form=form, salt=salt, sha256=sha256, **fields
     )
@@ -366,8 +367,8 @@ def issued(row: PaymentToken, amount: Money, *, replayed: bool) -> IssuedToken:
     account = row.account
     available = Money(account.posted - account.held, account.asset)
     if row.form == "jwt":
-        secret = token_secrets.sign(
-            token_secrets.Claims(
+        secret = secret_forms.sign(
+            secret_forms.Claims(
                 token_id=row.pk,
                 owner_id=row.owner_id,
                 audience=row.audience,
@@ -378,8 +379,8 @@ def issued(row: PaymentToken, amount: Money, *, replayed: bool) -> IssuedToken:
             )
         )
     else:
-        secret = token_secrets.opaque_secret(row.pk, row.salt)
-        if token_secrets.hash_of(secret) != row.sha256:
+        secret = secret_forms.opaque_secret(row.pk, row.salt)
+        if secret_forms.hash_of(secret) != row.sha256:
             raise IdempotencyConflict("The token was made with another key of the server.")
     return IssuedToken(
         token=secret,
@@ -399,7 +400,7 @@ def _later(seconds: float | None) -> datetime | None:
         return None
     if not 0 < seconds <= MAX_SECONDS:
         raise ImpossibleToken("A token lasts for more than no time, and at most ten years.")
-    return posting.moment(posting.rows(f"SELECT {posting.later_sql()}", [seconds])[0][0])
+    return sql.moment(sql.rows(f"SELECT {sql.later_sql()}", [seconds])[0][0])
 
 
 def _audience(names: Sequence[str]) -> tuple[str, ...]:
@@ -410,7 +411,7 @@ def _audience(names: Sequence[str]) -> tuple[str, ...]:
 
 def _same_asset(per_use: Money | None, amount: Money) -> Money | None:
     if per_use is not None:
-        posting.positive(per_use)
+        sql.positive(per_use)
         if per_use.asset != amount.asset:
             raise AssetMismatch(f"The token is in {amount.asset}, its limit in {per_use.asset}.")
     return per_use

@@ -17,16 +17,16 @@ from django.db import transaction
 from django.db.models import F, Q, Sum
 
 from agents_app.sponsorships import BudgetPeriod, budgets_of
-from payments_app import holds, posting
-from payments_app.accounts import account_of_user
+from payments_app.ledger import holds, sql
+from payments_app.ledger.accounts import account_of_user
+from payments_app.ledger.outcomes import Authorization, HoldOutcome, LimitReached
 from payments_app.models import Approval, Entry, Hold, PaymentToken, SpendingLimit
 from payments_app.money import DEFAULT_ASSET, Money
-from payments_app.outcomes import Authorization, HoldOutcome, LimitReached
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from payments_app.captures import Refusal
+    from payments_app.ledger.captures import Refusal
 
 __all__ = [
     "PERIODS",
@@ -279,7 +279,7 @@ def check(
         agent_id=agent_id,
         limits_of=user_id,
     )
-    posting.lock_accounts(guard.accounts([asked]))
+    sql.lock_accounts(guard.accounts([asked]))
     guard.allow(asked)
 
 
@@ -321,7 +321,7 @@ def set_limits(user_id: int, limits: Sequence[Limit]) -> None:
     ]
     with transaction.atomic():
         # Two who set them at once: the second one's are what stays.
-        posting.lock_accounts([account_of_user(user_id).id])
+        sql.lock_accounts([account_of_user(user_id).id])
         SpendingLimit.objects.filter(user_id=user_id).delete()
         SpendingLimit.objects.bulk_create(rows)
 
@@ -396,7 +396,7 @@ def period_of(period: str, now: datetime) -> tuple[datetime, datetime]:
 
 
 def _now() -> datetime:
-    return posting.moment(posting.rows(f"SELECT {posting.now_sql()}")[0][0])
+    return sql.moment(sql.rows(f"SELECT {sql.now_sql()}")[0][0])
 
 
 # --- Approve ---
@@ -417,7 +417,7 @@ def standing(asked: Collection[tuple[int, str]]) -> dict[tuple[int, str], Standi
     users = sorted({user_id for user_id, _ in asked})
     agents = sorted({agent_id for _, agent_id in asked})
     of_users, of_agents = (", ".join(["%s"] * len(names)) for names in (users, agents))
-    found = posting.rows(
+    found = sql.rows(
         "SELECT user_id, agent_id, up_to, asset FROM payments_app_approval"  # noqa: S608 marks only
         f" WHERE user_id IN ({of_users}) AND agent_id IN ({of_agents})"
         " UNION ALL SELECT DISTINCT user_id, '', 0, '' FROM payments_app_spendinglimit"
@@ -431,7 +431,7 @@ def standing(asked: Collection[tuple[int, str]]) -> dict[tuple[int, str], Standi
 
 def approve(user_id: int, agent_id: str, up_to: Money) -> None:
     """Let an agent take up to an amount for each answer; replaces what was allowed before."""
-    posting.positive(up_to)
+    sql.positive(up_to)
     Approval.objects.update_or_create(
         user_id=user_id,
         agent_id=agent_id,

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 import msgspec
 from django.db import transaction
 
-from payments_app import posting
-from payments_app.accounts import external_account, suspense_account
-from payments_app.freezing import refuse_when_frozen
-from payments_app.money import AssetMismatch, InvalidAmount, Money
-from payments_app.outcomes import (
+from payments_app.ledger import sql
+from payments_app.ledger.accounts import external_account, suspense_account
+from payments_app.ledger.freezing import refuse_when_frozen
+from payments_app.ledger.outcomes import (
     About,
     AboutFields,
     NotRefundable,
@@ -26,6 +25,7 @@ from payments_app.outcomes import (
     TransferOutcome,
     UnknownTransfer,
 )
+from payments_app.money import AssetMismatch, InvalidAmount, Money
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,23 +49,23 @@ def transfer(
     IdempotencyConflict, and LedgerFrozen when it leaves for the outside.
     """
     with transaction.atomic():
-        claimed = posting.claim(scope, key, ("transfer", debit, credit, amount, kind, *asked))
+        claimed = sql.claim(scope, key, ("transfer", debit, credit, amount, kind, *asked))
         if claimed.kept is not None:
-            return posting.replay(claimed.kept, TransferOutcome)
-        posting.positive(amount)
+            return sql.replay(claimed.kept, TransferOutcome)
+        sql.positive(amount)
         if debit == credit:
             raise SameAccount("Money goes from one account to another.")
-        accounts, _ = posting.lock_accounts({debit, credit})
+        accounts, _ = sql.lock_accounts({debit, credit})
         if accounts[credit].overdraft:
             refuse_when_frozen()
-        new = posting.NewTransfer(
+        new = sql.NewTransfer(
             kind=kind,
             asset=amount.asset,
             entries={debit: -amount.amount, credit: amount.amount},
             about=About(**about),
         )
-        return posting.keep(
-            claimed, TransferOutcome(transfer_id=posting.post(new, accounts), amount=amount)
+        return sql.keep(
+            claimed, TransferOutcome(transfer_id=sql.post(new, accounts), amount=amount)
         )
 
 
@@ -80,24 +80,24 @@ def adjust(
     if not reason.strip():
         raise ValueError("An adjustment needs a reason.")
     with transaction.atomic():
-        claimed = posting.claim(scope, key, ("adjust", account, amount, by, reason))
+        claimed = sql.claim(scope, key, ("adjust", account, amount, by, reason))
         if claimed.kept is not None:
-            return posting.replay(claimed.kept, TransferOutcome)
+            return sql.replay(claimed.kept, TransferOutcome)
         refuse_when_frozen()
         if not amount:
             raise InvalidAmount("The amount must be more than nothing, or less.")
         suspense = suspense_account(amount.asset)
         if suspense.id == account:
             raise SameAccount("The suspense account is the other side of adjustments.")
-        accounts, _ = posting.lock_accounts({account, suspense.id})
-        new = posting.NewTransfer(
+        accounts, _ = sql.lock_accounts({account, suspense.id})
+        new = sql.NewTransfer(
             kind="adjust",
             asset=amount.asset,
             entries={account: amount.amount, suspense.id: -amount.amount},
             about=About(memo=reason, by=by),
         )
-        done = TransferOutcome(transfer_id=posting.post(new, accounts), amount=amount)
-        return posting.keep(claimed, done)
+        done = TransferOutcome(transfer_id=sql.post(new, accounts), amount=amount)
+        return sql.keep(claimed, done)
 
 
 # --- From outside ---
@@ -121,15 +121,15 @@ def record_receipt(
     if state not in {"received", "verified", "submitted", "failed"}:
         raise ValueError(f"Only top_up makes a receipt {state}.")
     with transaction.atomic():
-        _receipt(provider, external_id, account_id, posting.positive(amount), payload)
-        posting.run(
+        _receipt(provider, external_id, account_id, sql.positive(amount), payload)
+        sql.run(
             "UPDATE payments_app_receipt SET state = %s, updated_at = "  # noqa: S608 constants
-            f"{posting.now_sql()} WHERE provider = %s AND external_id = %s"
+            f"{sql.now_sql()} WHERE provider = %s AND external_id = %s"
             " AND state <> 'confirmed'",
             [state, provider, external_id],
         )
         return str(
-            posting.rows(
+            sql.rows(
                 "SELECT state FROM payments_app_receipt WHERE provider = %s AND external_id = %s",
                 [provider, external_id],
             )[0][0]
@@ -154,32 +154,32 @@ def top_up(
     InvalidAmount, IdempotencyConflict.
     """
     with transaction.atomic():
-        claimed = posting.claim(scope, key, ("top_up", account, amount, provider, external_id))
+        claimed = sql.claim(scope, key, ("top_up", account, amount, provider, external_id))
         if claimed.kept is not None:
-            return posting.replay(claimed.kept, TransferOutcome)
-        posting.positive(amount)
+            return sql.replay(claimed.kept, TransferOutcome)
+        sql.positive(amount)
         receipt_id, credited = _receipt(provider, external_id, account, amount, payload)
         if credited is not None:
             first = TransferOutcome(transfer_id=credited, amount=amount, replayed=True)
-            return posting.keep(claimed, first)
+            return sql.keep(claimed, first)
         outside = external_account(provider, amount.asset)
         if outside.id == account:
             raise SameAccount("Money from outside goes to an account inside.")
-        accounts, _ = posting.lock_accounts({account, outside.id})
+        accounts, _ = sql.lock_accounts({account, outside.id})
         about.setdefault("memo", f"{provider} {external_id}")
-        new = posting.NewTransfer(
+        new = sql.NewTransfer(
             kind="top_up",
             asset=amount.asset,
             entries={outside.id: -amount.amount, account: amount.amount},
             about=About(**about),
         )
-        done = TransferOutcome(transfer_id=posting.post(new, accounts), amount=amount)
-        posting.run(
+        done = TransferOutcome(transfer_id=sql.post(new, accounts), amount=amount)
+        sql.run(
             "UPDATE payments_app_receipt SET state = 'confirmed', transfer_id = %s, updated_at = "  # noqa: S608 constants
-            f"{posting.now_sql()} WHERE id = %s",
+            f"{sql.now_sql()} WHERE id = %s",
             [done.transfer_id, receipt_id],
         )
-        return posting.keep(claimed, done)
+        return sql.keep(claimed, done)
 
 
 def _receipt(
@@ -192,7 +192,7 @@ def _receipt(
     """Make or lock the receipt of a payment; return its id and the transfer that credited it."""
     if not provider or not external_id:
         raise ValueError("A receipt has a provider and the provider's id.")
-    posting.run(
+    sql.run(
         "INSERT INTO payments_app_receipt (provider, external_id, account_id, amount, asset, state,"
         " payload) VALUES (%s, %s, %s, %s, %s, 'received', %s)"
         " ON CONFLICT (provider, external_id) DO NOTHING",
@@ -205,9 +205,9 @@ def _receipt(
             msgspec.json.encode(dict(payload or {})).decode(),
         ],
     )
-    pk, known_account, known_amount, asset, transfer_id = posting.rows(
+    pk, known_account, known_amount, asset, transfer_id = sql.rows(
         "SELECT id, account_id, amount, asset, transfer_id FROM payments_app_receipt"  # noqa: S608 constants
-        f" WHERE provider = %s AND external_id = %s{posting.row_lock()}",
+        f" WHERE provider = %s AND external_id = %s{sql.row_lock()}",
         [provider, external_id],
     )[0]
     if (known_account, known_amount, asset) != (account_id, amount.amount, amount.asset):
@@ -237,19 +237,19 @@ def refund(
     if not reason.strip():
         raise ValueError("A refund needs a reason.")
     with transaction.atomic():
-        claimed = posting.claim(scope, key, ("refund", transfer_id, amount, by, reason))
+        claimed = sql.claim(scope, key, ("refund", transfer_id, amount, by, reason))
         if claimed.kept is not None:
-            return posting.replay(claimed.kept, TransferOutcome)
+            return sql.replay(claimed.kept, TransferOutcome)
         refuse_when_frozen()
         asset, hold_id, about = _refundable(transfer_id, by, reason)
         entries: dict[int, int] = dict(
-            posting.rows(
+            sql.rows(
                 "SELECT account_id, amount FROM payments_app_entry WHERE transfer_id = %s",
                 [transfer_id],
             )
         )
         # Refunds of one transfer wait for each other here: they lock the same accounts.
-        accounts, _ = posting.lock_accounts(entries.keys())
+        accounts, _ = sql.lock_accounts(entries.keys())
         left = _unrefunded(transfer_id, entries)
         total = sum(left.values())
         wanted = amount if amount is not None else Money(total, asset)
@@ -257,9 +257,9 @@ def refund(
             raise AssetMismatch(f"The transfer is in {asset}, the amount in {wanted.asset}.")
         if total == 0 or wanted.amount > total:
             raise NotRefundable(f"left: {Money(total, asset)}")
-        posting.positive(wanted)
+        sql.positive(wanted)
         back = _backwards(entries, left, wanted.amount)
-        new = posting.NewTransfer(
+        new = sql.NewTransfer(
             kind="refund",
             asset=asset,
             entries=back,
@@ -267,13 +267,13 @@ def refund(
             hold_id=hold_id,
             reverses_id=transfer_id,
         )
-        done = TransferOutcome(transfer_id=posting.post(new, accounts), amount=wanted)
-        return posting.keep(claimed, done)
+        done = TransferOutcome(transfer_id=sql.post(new, accounts), amount=wanted)
+        return sql.keep(claimed, done)
 
 
 def _refundable(transfer_id: str, by: int | None, reason: str) -> tuple[str, str | None, About]:
     """Return the asset and hold of a transfer, and what its refund is about."""
-    found = posting.rows(
+    found = sql.rows(
         "SELECT asset, hold_id, reverses_id, response_id, chat_id, agent_id, protocol"
         " FROM payments_app_transfer WHERE id = %s",
         [transfer_id],
@@ -297,7 +297,7 @@ def _refundable(transfer_id: str, by: int | None, reason: str) -> tuple[str, str
 def _unrefunded(transfer_id: str, entries: Mapping[int, int]) -> dict[int, int]:
     """Return what each account that got something still has of it."""
     given_back: dict[int, int] = dict(
-        posting.rows(
+        sql.rows(
             "SELECT entry.account_id, SUM(entry.amount) FROM payments_app_entry entry"
             " JOIN payments_app_transfer back ON back.id = entry.transfer_id"
             " WHERE back.reverses_id = %s GROUP BY entry.account_id",

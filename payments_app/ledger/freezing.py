@@ -6,13 +6,13 @@ the middle of an answer. Refunds, adjustments and transfers to the outside wait 
 
 from __future__ import annotations
 
-from payments_app import posting
-from payments_app.outcomes import LedgerFrozen
+from payments_app.ledger import sql
+from payments_app.ledger.outcomes import LedgerFrozen
 
 
 def refuse_when_frozen() -> None:
     """Raise LedgerFrozen when payouts are frozen."""
-    found = posting.rows(
+    found = sql.rows(
         "SELECT reason FROM payments_app_ledgerstate WHERE id = 1 AND frozen_at IS NOT NULL"
     )
     if found:
@@ -21,9 +21,9 @@ def refuse_when_frozen() -> None:
 
 def freeze(reason: str) -> bool:
     """Stop payouts; return whether they were open before. The first reason is kept."""
-    now = posting.now_sql()
+    now = sql.now_sql()
     return bool(
-        posting.run(
+        sql.run(
             "INSERT INTO payments_app_ledgerstate (id, frozen_at, reason, report)"  # noqa: S608 constants
             f" VALUES (1, {now}, %s, '[]') ON CONFLICT (id) DO UPDATE"
             " SET frozen_at = excluded.frozen_at, reason = excluded.reason"
@@ -39,7 +39,7 @@ def unfreeze() -> bool:
     The next audit reads the whole ledger: what is still wrong freezes them within a minute.
     """
     return bool(
-        posting.run(
+        sql.run(
             "UPDATE payments_app_ledgerstate SET frozen_at = NULL, reason = '',"
             " whole_due_at = NULL WHERE id = 1 AND frozen_at IS NOT NULL"
         )

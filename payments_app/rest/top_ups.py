@@ -14,9 +14,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
 from payments_app.money import ASSETS, DEFAULT_ASSET, Money
-from payments_app.top_ups import requests as top_ups
-from payments_app.top_ups.provider import ForeignHook, ProviderFailed
-from payments_app.views.edge import (
+from payments_app.rest.edge import (
     AmountField,
     PaymentProblem,
     PaymentView,
@@ -27,6 +25,8 @@ from payments_app.views.edge import (
     refusals,
     shape,
 )
+from payments_app.top_ups import requests as top_ups
+from payments_app.top_ups.provider import ForeignHook, ProviderFailed
 
 if TYPE_CHECKING:
     from django.http import HttpRequest

@@ -6,8 +6,8 @@ from typing import Final
 
 from rest_framework import serializers
 
-from payments_app import tokens
-from payments_app.views.edge import AmountField, shape
+from payments_app.rest.edge import AmountField, shape
+from payments_app.tokens import tokens
 
 USAGE_MAX: Final = 200
 SECRET_CHARS: Final = 16_384

@@ -1,0 +1,5 @@
+"""Django admin of the ledger, of tokens and spending limits. Rows of the ledger are read-only."""
+
+from payments_app.admin import accounts, spending
+
+__all__ = ["accounts", "spending"]

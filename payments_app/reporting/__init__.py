@@ -1,0 +1,1 @@
+"""What happened to money, for people: statements, costs of answers, sums by day."""

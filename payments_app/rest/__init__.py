@@ -1,0 +1,1 @@
+"""REST of payments: accounts, tokens, locks, limits, sponsoring, top-ups, keys (docs/rest.md)."""

@@ -1,1 +1,0 @@
-"""The REST of payments: tokens, locks, balances, limits, top-ups (docs/rest.md)."""
