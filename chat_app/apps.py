@@ -13,6 +13,6 @@ class ChatAppConfig(AppConfig):
 
     def ready(self) -> None:
         """Keep the index of words with every `migrate`."""
-        from chat_app import search_index  # noqa: PLC0415 models are there only now
+        from chat_app.search import index  # noqa: PLC0415 models are there only now
 
-        post_migrate.connect(search_index.prepare, sender=self, dispatch_uid="search_index")
+        post_migrate.connect(index.prepare, sender=self, dispatch_uid="search_index")

@@ -2,26 +2,26 @@
 
 from django.urls import path, re_path
 
-from chat_app.views import content, history, reference, rest
+from chat_app.rest import chats, contents, history, reference
 
 app_name = "chat_app"
 
 _CHAT = r"^api/v1/chats/(?P<chat_id>[A-Za-z0-9_-]{1,40})"
 
 urlpatterns = [
-    path("api/v1/me", rest.MeView.as_view(), name="me"),
-    path("api/v1/agents", rest.AgentsView.as_view(), name="agents"),
-    path("api/v1/users", rest.UsersView.as_view(), name="users"),
-    path("api/v1/render", rest.RenderView.as_view(), name="render"),
-    path("api/v1/chats", rest.ChatsView.as_view(), name="chats"),
-    re_path(rf"{_CHAT}\Z", rest.ChatView.as_view(), name="chat"),
-    re_path(rf"{_CHAT}/participants\Z", rest.ParticipantsView.as_view(), name="participants"),
+    path("api/v1/me", chats.MeView.as_view(), name="me"),
+    path("api/v1/agents", chats.AgentsView.as_view(), name="agents"),
+    path("api/v1/users", chats.UsersView.as_view(), name="users"),
+    path("api/v1/render", chats.RenderView.as_view(), name="render"),
+    path("api/v1/chats", chats.ChatsView.as_view(), name="chats"),
+    re_path(rf"{_CHAT}\Z", chats.ChatView.as_view(), name="chat"),
+    re_path(rf"{_CHAT}/participants\Z", chats.ParticipantsView.as_view(), name="participants"),
     re_path(
         rf"{_CHAT}/participants/(?P<participant_id>[0-9]{{1,18}})\Z",
-        rest.ParticipantView.as_view(),
+        chats.ParticipantView.as_view(),
         name="participant",
     ),
-    re_path(rf"{_CHAT}/receipts\Z", rest.ReceiptsView.as_view(), name="receipts"),
+    re_path(rf"{_CHAT}/receipts\Z", chats.ReceiptsView.as_view(), name="receipts"),
     re_path(rf"{_CHAT}/messages\Z", history.MessagesView.as_view(), name="messages"),
     re_path(rf"{_CHAT}/events\Z", history.EventsView.as_view(), name="events"),
     re_path(
@@ -29,8 +29,8 @@ urlpatterns = [
         history.MessageView.as_view(),
         name="message",
     ),
-    path("api/v1/contents", content.ContentsView.as_view(), name="contents"),
-    path("api/v1/contents/<uuid:content_id>", content.ContentView.as_view(), name="content"),
-    path("api/content/<uuid:content_id>", content.BlobView.as_view(), name="blob"),
+    path("api/v1/contents", contents.ContentsView.as_view(), name="contents"),
+    path("api/v1/contents/<uuid:content_id>", contents.ContentView.as_view(), name="content"),
+    path("api/content/<uuid:content_id>", contents.BlobView.as_view(), name="blob"),
     path("docs/problems", reference.problems, name="problems"),
 ]

@@ -19,9 +19,9 @@ from django.utils import timezone
 import uamp
 from agents_app import checkpoints
 from agents_app import selectors as agents
-from chat_app import contents, media_types
 from chat_app import selectors as chat_selectors
 from chat_app import services as chats
+from chat_app.contents import contents, media_types
 from sessions_app.access.pending_inputs import too_large, too_many
 from sessions_app.models import (
     InboundEvent,

@@ -15,7 +15,8 @@ from django.utils import timezone
 from PIL import Image
 
 from agents_app.models import Agent
-from chat_app import contents, services
+from chat_app import services
+from chat_app.contents import contents
 from chat_app.models import Chat, Message, Participant, Presence
 from sessions_app.models import Response, Session, ToolCall
 

@@ -7,8 +7,9 @@ from django.contrib import admin
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
-from chat_app.views import pages, reference
-from chat_app.views.edge import UnknownPathView
+from chat_app.browser import pages
+from chat_app.rest import reference
+from chat_app.rest.edge import UnknownPathView
 
 urlpatterns = [
     path("", pages.chat, name="home"),

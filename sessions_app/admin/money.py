@@ -19,7 +19,7 @@ from django.utils.http import urlencode
 
 from agents_app import selectors as agents
 from chat_app import selectors as chats
-from chat_app.admin import HistoryAdmin, ReadOnly
+from chat_app.admin.chats import HistoryAdmin, ReadOnly
 from payments_app import selectors as ledger_rows
 from payments_app.money import Money
 from payments_app.reporting import answer_costs, totals

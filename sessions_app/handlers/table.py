@@ -19,7 +19,7 @@ from django.db import DatabaseError, InterfaceError
 import uamp
 from chat_app import fanout
 from chat_app import selectors as chats
-from chat_app.problems import is_out_of_space
+from chat_app.rest.problems import is_out_of_space
 from sessions_app import database, selectors, services
 from sessions_app.access.pending_inputs import may_pass, size_of
 from sessions_app.billing import payers, requests

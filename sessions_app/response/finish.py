@@ -11,7 +11,7 @@ from django.conf import settings
 from django.utils import timezone
 
 import uamp
-from chat_app import contents
+from chat_app.contents import contents
 from chat_app.services import NewEvent, NewMessage, message_event
 from payments_app.money import MAX_DIGITS, InvalidAmount, Money
 from sessions_app.billing.reservations import Charge

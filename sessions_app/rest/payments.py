@@ -15,10 +15,10 @@ from rest_framework.exceptions import PermissionDenied, ValidationError
 from rest_framework.response import Response as Answer
 
 from chat_app import selectors as chats
-from chat_app.paging import list_of, list_response, read_query
-from chat_app.problems import Problem, responses
-from chat_app.serializers import NoQuery, StrictSerializer
-from chat_app.views.edge import RestView, caller, check_member
+from chat_app.rest.edge import RestView, caller, check_member
+from chat_app.rest.paging import list_of, list_response, read_query
+from chat_app.rest.problems import Problem, responses
+from chat_app.rest.serializers import NoQuery, StrictSerializer
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.money import DEFAULT_ASSET, InvalidAmount, Money

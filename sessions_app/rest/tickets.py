@@ -9,9 +9,9 @@ from rest_framework import serializers
 from rest_framework.exceptions import Throttled
 from rest_framework.response import Response
 
-from chat_app.problems import responses
-from chat_app.serializers import StrictSerializer
-from chat_app.views.edge import RestView, caller
+from chat_app.rest.edge import RestView, caller
+from chat_app.rest.problems import responses
+from chat_app.rest.serializers import StrictSerializer
 from sessions_app.access import auth, tickets
 
 if TYPE_CHECKING:

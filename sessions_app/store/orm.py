@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 
-from chat_app import contents
 from chat_app import services as chats
+from chat_app.contents import contents
 from chat_app.services import Append
 from sessions_app.billing.reservations import reserve_all, settle_all
 from sessions_app.models import InboundEvent, PendingInput, Response, Session, ToolCall

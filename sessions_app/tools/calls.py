@@ -16,8 +16,8 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 import uamp
-from chat_app import contents
 from chat_app import selectors as chats
+from chat_app.contents import contents
 from sessions_app.models import Response, Session, ToolCall
 from sessions_app.services import take_media
 from sessions_app.states import ToolCallTrigger

@@ -9,7 +9,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from agents_app.tools.registry import ToolError
-from chat_app import contents
+from chat_app.contents import contents
 from sessions_app.models import Session
 
 if TYPE_CHECKING:

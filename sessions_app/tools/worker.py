@@ -31,8 +31,9 @@ from agents_app.tools.registry import (
     ToolOutcome,
     storable,
 )
-from chat_app import contents, fanout, media_types
-from chat_app.search import search_messages
+from chat_app import fanout
+from chat_app.contents import contents, media_types
+from chat_app.search.search import search_messages
 from sessions_app import database
 from sessions_app.frames import frame
 from sessions_app.models import Response, ToolCall

@@ -19,7 +19,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 import uamp
 from chat_app import fanout
-from chat_app.problems import ProblemKind, refusal, wrong_method
+from chat_app.rest.problems import ProblemKind, refusal, wrong_method
 from sessions_app import database, selectors
 from sessions_app.access import auth, rates
 from sessions_app.connection.client_connection import Defaults, Outgoing, Peer

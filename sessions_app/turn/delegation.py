@@ -19,8 +19,8 @@ import uamp
 from agents_app import selectors as agents
 from agents_app.conversation.teamwork import pure
 from agents_app.tools.registry import ToolError
-from chat_app import contents
 from chat_app import services as chats
+from chat_app.contents import contents
 from sessions_app import database
 from sessions_app.access.auth import Principal
 from sessions_app.connection.chat_subscription import TERMINAL

@@ -16,8 +16,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from playwright.sync_api import sync_playwright
 
-from chat_app import contents, services
-from chat_app.admin import TRANSCRIPT_EVENTS, CappedPaginator
+from chat_app import services
+from chat_app.admin.chats import TRANSCRIPT_EVENTS, CappedPaginator
+from chat_app.contents import contents
 from chat_app.models import Chat, ChatEvent, Message
 from tests import factories
 
@@ -155,7 +156,7 @@ def test_messages_are_found_by_their_chat() -> None:
 
 
 def test_a_long_list_is_counted_up_to_its_cap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chat_app.admin.COUNTED_ROWS", 3)
+    monkeypatch.setattr("chat_app.admin.chats.COUNTED_ROWS", 3)
     ada = factories.user("ada")
     chat = factories.chat(ada)
     for _ in range(5):

@@ -11,7 +11,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.signing import TimestampSigner
 from django.test import AsyncClient, Client
 
-from chat_app import contents, services
+from chat_app import services
+from chat_app.contents import contents
 from chat_app.models import Content
 from sessions_app.access.auth import create_api_key
 from tests import factories

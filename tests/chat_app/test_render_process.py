@@ -12,7 +12,7 @@ import pytest
 
 from agents_app.workers import child_processes
 from chat_app import markdown
-from chat_app.views import history
+from chat_app.rest import history
 from tests import factories
 from tests.client import wait_until
 from tests.house import alice, demo, impatience, web

@@ -18,9 +18,9 @@ from rest_framework.throttling import BaseThrottle
 import uamp
 from chat_app import services
 from chat_app.models import Chat, ChatEvent, Participant
-from chat_app.overview import UNREAD_MAX
-from chat_app.problems import PROBLEMS
-from chat_app.views import rest
+from chat_app.rest import chats
+from chat_app.rest.overview import UNREAD_MAX
+from chat_app.rest.problems import PROBLEMS
 from sessions_app.access.auth import create_api_key
 from tests import factories
 
@@ -206,7 +206,7 @@ def test_whoever_asks_too_often_is_told_when_to_come_back(
         def wait(self) -> float:
             return 1.2
 
-    monkeypatch.setattr(rest.MeView, "throttle_classes", [Closed])
+    monkeypatch.setattr(chats.MeView, "throttle_classes", [Closed])
     response = signed_in(factories.user()).get("/api/v1/me")
     assert check_problem(response, 429, "rate_limit_exceeded")["retry_after"] == 2
     assert response["Retry-After"] == "2"

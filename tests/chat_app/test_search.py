@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from django.db import connection
 
-from chat_app import search_index
 from chat_app.models import Chat, Message
-from chat_app.search import search_messages
+from chat_app.search import index
+from chat_app.search.search import search_messages
 from tests import factories
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def test_words_are_found_anywhere_in_any_case(
 
 
 def test_the_database_keeps_the_index() -> None:
-    assert search_index.is_kept(str(connection.settings_dict["NAME"]))
+    assert index.is_kept(str(connection.settings_dict["NAME"]))
 
 
 def test_the_newest_come_first_and_no_more_than_asked(chat: Chat) -> None:
@@ -126,7 +126,7 @@ def _index() -> str:
 
 def test_the_beginning_of_a_text_is_indexed_and_searched(person: User) -> None:
     chat = factories.chat(person)
-    text = "early " + "ä" * (search_index.CHARS - 11) + " lastwordbeyond"
+    text = "early " + "ä" * (index.CHARS - 11) + " lastwordbeyond"
     message = factories.message(chat, person, text)
     found = [len(texts(chat, word)) for word in ("early", "last", "lastw", "beyond")]
     assert found == [1, 1, 0, 0]
@@ -148,19 +148,19 @@ def test_an_index_of_whole_texts_is_replaced(chat: Chat) -> None:
     kept = _index()
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
-            for name, body in search_index._TRIGGERS.items():
+            for name, body in index._TRIGGERS.items():
                 cursor.execute(f"DROP TRIGGER {name}")
                 whole = re.sub(r"substr\((\w+\.content), [^)]*\)", r"\1", body)
                 cursor.execute(f"CREATE TRIGGER {name.replace('_start_', '_')} {whole}")
         else:
-            cursor.execute(f"DROP INDEX {search_index.INDEX}")
+            cursor.execute(f"DROP INDEX {index.INDEX}")
             cursor.execute(
-                f"CREATE INDEX {search_index.FORMER} ON chat_app_message"
+                f"CREATE INDEX {index.FORMER} ON chat_app_message"
                 " USING gin (chat_id, upper(content) gin_trgm_ops)"
             )
     assert "16384" in kept
     assert "16384" not in _index()
-    search_index.prepare()
+    index.prepare()
     assert _index() == kept
     assert texts(chat, "liste") == [TEXTS[2], TEXTS[1], TEXTS[0]]
 
@@ -172,14 +172,14 @@ def test_an_index_that_was_lost_is_made_again_with_what_was_written_before(
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             # As a later migration would do it: the triggers go with the table that it replaces.
-            for name in search_index._TRIGGERS:
+            for name in index._TRIGGERS:
                 cursor.execute(f"DROP TRIGGER {name}")
         else:
-            cursor.execute(f"DROP INDEX {search_index.INDEX}")
-    search_index.is_kept.cache_clear()
+            cursor.execute(f"DROP INDEX {index.INDEX}")
+    index.is_kept.cache_clear()
     factories.message(chat, person, "written meanwhile")
     assert texts(chat, "meanwhile", "written") == ["written meanwhile"]
-    search_index.prepare()
-    assert search_index.is_kept(str(connection.settings_dict["NAME"]))
+    index.prepare()
+    assert index.is_kept(str(connection.settings_dict["NAME"]))
     assert texts(chat, "meanwhile") == ["written meanwhile"]
     assert texts(chat, "liste") == [TEXTS[2], TEXTS[1], TEXTS[0]]

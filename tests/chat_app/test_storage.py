@@ -12,7 +12,7 @@ import pytest
 from django.core.files.storage import FileSystemStorage
 from django.db import connection
 
-from chat_app import contents
+from chat_app.contents import contents
 from chat_app.models import Content
 from tests.client import new_event
 from tests.house import alice, bob, demo, impatience, web

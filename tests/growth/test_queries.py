@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from chat_app import selectors as chats
-from chat_app.search import WINDOW, search_messages
+from chat_app.search.search import WINDOW, search_messages
 from payments_app import services as ledger_services
 from sessions_app import selectors, services, session_states
 from sessions_app.access.auth import Principal

@@ -11,7 +11,7 @@ import pytest
 from django.utils import timezone
 
 from agents_app.models import Agent
-from chat_app import contents
+from chat_app.contents import contents
 from sessions_app.models import Response, ToolCall
 from sessions_app.store.records import CallAnswer
 from sessions_app.tools import calls

@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 import uamp
-from chat_app import contents, media_types
+from chat_app.contents import contents, media_types
 from chat_app.models import Content, ContentUse
 from sessions_app.models import Response, Session
 from tests import factories

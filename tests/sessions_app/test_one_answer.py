@@ -18,7 +18,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from agents_app.models import Agent
-from chat_app import contents, media_types
+from chat_app.contents import contents, media_types
 from chat_app.models import Content, Participant
 from payments_app import services as ledger
 from sessions_app.access.auth import create_api_key

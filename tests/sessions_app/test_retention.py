@@ -11,7 +11,7 @@ from django.contrib.sessions.models import Session as BrowserSession
 from django.utils import timezone
 
 from agents_app.models import Agent
-from chat_app import contents
+from chat_app.contents import contents
 from chat_app.models import Chat, Content, Message
 from sessions_app import services
 from sessions_app.access import auth

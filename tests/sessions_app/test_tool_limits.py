@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from django.conf import settings as django_settings
 
-from chat_app import contents
+from chat_app.contents import contents
 from sessions_app import services
 from sessions_app.models import ToolCall
 from sessions_app.tools.tasks import reap, run_tool_call

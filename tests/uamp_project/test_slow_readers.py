@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from chat_app import contents, markdown
+from chat_app import markdown
+from chat_app.contents import contents
 from sessions_app.access.auth import create_api_key
 from tests import factories
 

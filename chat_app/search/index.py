@@ -9,7 +9,7 @@ Indexed are the first CHARS characters of a text: the index is written in the tr
 message, and its cost grows with the text. Searches look at the same characters.
 
 `prepare` runs after each `migrate`: it makes what is missing and reads in what was written before.
-Where a database has neither, searching reads a bounded number of messages (`chat_app.search`).
+Where a database has neither, searching reads a bounded number of messages (`search.search`).
 """
 
 from __future__ import annotations

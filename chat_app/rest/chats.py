@@ -13,12 +13,13 @@ from rest_framework.serializers import ValidationError
 
 from agents_app import selectors as agents
 from agents_app.workers import connections
-from chat_app import markdown, overview, services
+from chat_app import markdown, services
 from chat_app.models import Participant, ReadReceipt
-from chat_app.paging import list_of, list_response, read_query, time_page
-from chat_app.problems import responses
-from chat_app.selectors import chats_of, online_user_ids
-from chat_app.serializers import (
+from chat_app.rest import overview
+from chat_app.rest.edge import RestView, caller, chats_for, check_member
+from chat_app.rest.paging import list_of, list_response, read_query, time_page
+from chat_app.rest.problems import responses
+from chat_app.rest.serializers import (
     AgentSerializer,
     ChatChangeSerializer,
     ChatSerializer,
@@ -35,7 +36,7 @@ from chat_app.serializers import (
     RenderSerializer,
     receipt_data,
 )
-from chat_app.views.edge import RestView, caller, chats_for, check_member
+from chat_app.selectors import chats_of, online_user_ids
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

@@ -11,10 +11,10 @@ from rest_framework.response import Response
 
 from chat_app.markdown import PAGE_SECONDS
 from chat_app.models import ChatEvent, Message
-from chat_app.paging import SeqQuery, list_of, list_response, read_query, seq_page
-from chat_app.problems import responses
-from chat_app.selectors import chats_of
-from chat_app.serializers import (
+from chat_app.rest.edge import RestView, caller, check_member
+from chat_app.rest.paging import SeqQuery, list_of, list_response, read_query, seq_page
+from chat_app.rest.problems import responses
+from chat_app.rest.serializers import (
     EventSerializer,
     MessageQuery,
     MessageSerializer,
@@ -22,7 +22,7 @@ from chat_app.serializers import (
     event_data,
     message_data,
 )
-from chat_app.views.edge import RestView, caller, check_member
+from chat_app.selectors import chats_of
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

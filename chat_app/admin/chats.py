@@ -22,7 +22,8 @@ from django.urls import path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import mark_safe
 
-from chat_app import contents, markdown
+from chat_app import markdown
+from chat_app.contents import contents
 from chat_app.models import (
     Chat,
     ChatEvent,
@@ -33,8 +34,8 @@ from chat_app.models import (
     Presence,
     ReadReceipt,
 )
-from chat_app.overview import CountOf
-from chat_app.paging import SEQ_MAX
+from chat_app.rest.overview import CountOf
+from chat_app.rest.paging import SEQ_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

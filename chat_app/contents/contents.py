@@ -26,7 +26,13 @@ from django.db.models import Case, Count, Exists, OuterRef, Q, Sum, When
 from django.utils import timezone
 
 import uamp
-from chat_app.media_types import DEFAULT_MIME, IMAGE_FORMATS, InvalidMedia, format_of_image, sniff
+from chat_app.contents.media_types import (
+    DEFAULT_MIME,
+    IMAGE_FORMATS,
+    InvalidMedia,
+    format_of_image,
+    sniff,
+)
 from chat_app.models import Content, ContentUse
 
 if TYPE_CHECKING:

@@ -19,12 +19,12 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.permissions import AllowAny
 from rest_framework.response import Response
 
-from chat_app import contents, media_types
+from chat_app.contents import contents, media_types
 from chat_app.models import Content
-from chat_app.paging import read_query
-from chat_app.problems import Problem, responses
-from chat_app.serializers import ContentSerializer, NoQuery, UploadSerializer, content_data
-from chat_app.views.edge import RestView, caller
+from chat_app.rest.edge import RestView, caller
+from chat_app.rest.paging import read_query
+from chat_app.rest.problems import Problem, responses
+from chat_app.rest.serializers import ContentSerializer, NoQuery, UploadSerializer, content_data
 
 if TYPE_CHECKING:
     import uuid

@@ -11,9 +11,10 @@ import msgspec
 from rest_framework import serializers
 
 from agents_app.workers import connections
-from chat_app import contents, markdown
+from chat_app import markdown
+from chat_app.contents import contents
 from chat_app.models import Chat, Participant
-from chat_app.paging import SEQ_MAX, ListQuery, SeqQuery
+from chat_app.rest.paging import SEQ_MAX, ListQuery, SeqQuery
 
 if TYPE_CHECKING:
     from chat_app.models import ChatEvent, Content, Message, ReadReceipt

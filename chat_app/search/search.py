@@ -1,7 +1,7 @@
 """Searching the messages of a chat for words: what a person or an agent in it may ask.
 
 A word is found anywhere in the first `search_index.CHARS` characters of a text, in any case. Words
-of three letters or digits in a row are looked up in the index (`chat_app.search_index`). Shorter
+of three letters or digits in a row are looked up in the index (`chat_app.search.index`). Shorter
 ones can only be read for, as can all words where a database has no index: then the newest WINDOW
 messages of the chat are searched.
 """
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db import connection
 
-from chat_app import search_index
 from chat_app.models import Message
+from chat_app.search import index
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -45,7 +45,7 @@ def search_messages(
     if not wanted:
         return found
     for message in _candidates(chat_id, wanted, limit=limit + 1):
-        text = message.content[: search_index.CHARS].lower()
+        text = message.content[: index.CHARS].lower()
         if message.pk != without and all(word in text for word in wanted):
             found.append(message)
             if len(found) == limit:
@@ -56,7 +56,7 @@ def search_messages(
 def _candidates(chat_id: str, words: Sequence[str], *, limit: int) -> Iterator[Message]:
     """Yield messages that may have the words, newest first."""
     indexed = [word for word in words if _INDEXED.search(word)]
-    if not indexed or not search_index.is_kept(str(connection.settings_dict["NAME"])):
+    if not indexed or not index.is_kept(str(connection.settings_dict["NAME"])):
         yield from _newest(chat_id, words, window=WINDOW, limit=limit)
     elif connection.vendor == "postgresql":
         yield from _of_postgresql(chat_id, words, limit=limit)
@@ -81,7 +81,7 @@ def _newest(chat_id: str, words: Sequence[str], *, window: int, limit: int) -> I
 
 def _matching(rows: str, parameters: list[Any], words: Sequence[str], *, limit: int) -> list[str]:
     """Return the ids of the newest of some rows that have the words (PostgreSQL)."""
-    likes = " AND ".join([f"{search_index.TEXT} LIKE upper(%s)"] * len(words))
+    likes = " AND ".join([f"{index.TEXT} LIKE upper(%s)"] * len(words))
     patterns = [f"%{word.translate(_SPECIAL)}%" for word in words]
     # Materialised, or the planner might read the chat backwards and wait for the last hit.
     statement = f"""
@@ -111,10 +111,10 @@ def _of_sqlite(chat_id: str, words: Sequence[str]) -> Iterator[Message]:
         row = cursor.fetchone()
     if row is None:
         return
-    first = row[0] << search_index.SEQ_BITS
+    first = row[0] << index.SEQ_BITS
     grams = dict.fromkeys(gram for word in words for gram in _grams(word))
     match = " AND ".join('"{}"'.format(gram.replace('"', '""')) for gram in grams)
-    before = first + (1 << search_index.SEQ_BITS)
+    before = first + (1 << index.SEQ_BITS)
     # A frequent word beside one that is too short for the index has many candidates.
     for _ in range(WINDOW // BATCH):
         with connection.cursor() as cursor:

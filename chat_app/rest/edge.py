@@ -21,7 +21,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.views import APIView
 
 import uamp
-from chat_app.problems import Problem
+from chat_app.rest.problems import Problem
 from chat_app.selectors import chats_of
 from uamp.limits import DEFAULT_LIMITS
 

@@ -1,0 +1,1 @@
+"""The browser's pages; their scripts are in `static`, their templates in `templates`."""

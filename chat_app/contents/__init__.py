@@ -1,0 +1,1 @@
+"""Stored media: who may read one, what kind it is, what is stored for whom."""

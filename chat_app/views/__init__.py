@@ -1,1 +1,0 @@
-"""Edges of the chat domain over HTTP: the pages and the REST history."""
