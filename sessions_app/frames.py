@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from uamp.events import Event
 
 
+# The events that end a response (UAMP §6): each has exactly one of them.
+TERMINAL: Final = frozenset({"response.done", "response.error", "response.cancelled"})
 # A UUID of version 4 has 122 free bits; these are the others.
 _FREE_BITS: Final = 0xFFFFFFFF_FFFF_0FFF_3FFF_FFFFFFFFFFFF
 _VERSION_4: Final = 0x00000000_0000_4000_8000_000000000000

@@ -9,17 +9,16 @@ import asyncio
 import gc
 import logging
 import time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from django.conf import settings
 
 from agents_app.providers.clients import close_providers
 from sessions_app import database
 from sessions_app.connection.client_connection import CLOSE_RESTART
-from sessions_app.process import registry as processes
-
-if TYPE_CHECKING:
-    from sessions_app.process.registry import Process
+from sessions_app.process import periodic, registry
+from sessions_app.process.registry import Process
+from sessions_app.turn import delegation
 
 logger = logging.getLogger(__name__)
 
@@ -30,9 +29,23 @@ LOOK_SECONDS: Final = 0.05
 
 
 async def startup() -> None:
-    """Set the process going: the first sweep finds what an earlier process left behind."""
+    """Start the process: its first sweep finds what an earlier process left behind."""
     calm_collector()
-    processes.current()
+    start()
+
+
+def start() -> Process:
+    """Return the process of the running loop; the first call makes it and starts its periodic work.
+
+    A server without the lifespan protocol calls it with each connection.
+    """
+    process = registry.known()
+    if process is None:
+        process = Process(begin=delegation.begin)
+        registry.remember(process)
+        process.spawn(process.listen(), name="listen")
+        periodic.start(process)
+    return process
 
 
 def calm_collector() -> None:
@@ -48,7 +61,7 @@ def calm_collector() -> None:
 
 def is_ready() -> bool:
     """Return whether this process takes new work."""
-    process = processes.known()
+    process = registry.known()
     return process is None or not process.draining
 
 
@@ -57,7 +70,7 @@ async def drain() -> None:
 
     Answers that have not finished are given back, also where the wait for them is cancelled.
     """
-    process = processes.known()
+    process = registry.known()
     if process is None:
         return
     process.draining = True
@@ -72,14 +85,14 @@ async def drain() -> None:
 
 async def shutdown() -> None:
     """End the process, after its connections; it is drained first where it was not yet."""
-    process = processes.known()
+    process = registry.known()
     if process is None:
         return
     if not process.draining:
         await drain()
     await process.stop()
     await close_providers()
-    processes.forget()
+    registry.forget()
     await asyncio.to_thread(database.close_connections)
 
 

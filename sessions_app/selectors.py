@@ -10,59 +10,14 @@ from django.db.models import Count, F, Q
 
 import uamp
 from sessions_app.models import InboundEvent, PaymentRequest, Response, Session, ToolCall
-from sessions_app.store.records import ParentCall
+from sessions_app.records import OpenSession, ParentCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import datetime
 
     from django.db.models import QuerySet
 
-    from sessions_app.access.auth import Principal
-    from uamp import events as ev
-
-
-@dataclass(kw_only=True, slots=True)
-class OpenSession:
-    """An open session as a connection holds it (UAMP §8.8).
-
-    `id` is the row's; `wire_id` is the one that its client knows, which may be the client's choice.
-    """
-
-    id: str
-    principal: Principal
-    chat_id: str
-    chat_kind: str
-    chat_scoped: bool
-    epoch: str
-    last_seq: int
-    opened_seq: int
-    agent_id: str | None
-    agent_name: str | None
-    config: uamp.SessionConfig
-    created_at: datetime
-    transport: str
-    client_capabilities: uamp.Capabilities | None = None
-    # The token that its own answers are paid with.
-    payment_token_id: str = ""
-    # Why a token that came for its answers is not taken; said when one of them has to be paid.
-    payment_refused: ev.PaymentError | None = None
-    # Where another agent asked: the call that waits for what this session's agent answers.
-    parent: ParentCall | None = None
-    wire_id: str = ""
-
-    def __post_init__(self) -> None:
-        self.wire_id = self.wire_id or self.id
-
-    @property
-    def asked_in(self) -> str:
-        """The chat in which its work was asked for at first: its own, unless an agent asked."""
-        return self.chat_id if self.parent is None else self.parent.asked_in
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether people meet in its chat, rather than one client and its agent."""
-        return self.chat_kind == "group"
+    from sessions_app.access.principal import Principal
 
 
 @dataclass(frozen=True, slots=True)

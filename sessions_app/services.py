@@ -31,7 +31,7 @@ from sessions_app.models import (
     Session,
     ToolCall,
 )
-from sessions_app.selectors import OpenSession, open_session_of, sessions_named
+from sessions_app.selectors import open_session_of, sessions_named
 from sessions_app.transitions import HELD, move, move_one
 from uamp import ErrorCode, RemoteProtocolError, ResponseTrigger
 
@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from agents_app.selectors import AgentSpec
-    from sessions_app.access.auth import Principal
+    from sessions_app.access.principal import Principal
+    from sessions_app.records import OpenSession
     from uamp import events as ev
     from uap import AgentState
 

@@ -10,6 +10,8 @@ from channels.routing import ProtocolTypeRouter, URLRouter
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from uamp_project.edge.transports import Receive, Scope, Send
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "uamp_project.settings")
 
 from uamp_project.http import Handler
@@ -56,7 +58,7 @@ async def _refuse(
 not_found: Any = _refuse  # an ASGI application where Django's types expect a view
 
 
-application = Edge(
+_edge = Edge(
     ProtocolTypeRouter(
         {
             "http": http_application,
@@ -65,3 +67,10 @@ application = Edge(
         }
     )
 )
+
+
+async def application(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a connection; the first one starts the process where the server has no lifespan."""
+    if scope["type"] != "lifespan":
+        lifespan.start()
+    await _edge(scope, receive, send)

@@ -34,7 +34,7 @@ START_SECONDS: Final = 30.0
 # A process whose server was killed ends after so long, whatever it does.
 _ORPHAN_SECONDS: Final = 60
 _HEADER: Final = struct.Struct(">I")
-_ROOT: Final = Path(__file__).resolve().parent.parent
+_ROOT: Final = Path(__file__).resolve().parents[2]
 _READY: Final = b"ready"
 
 

@@ -7,8 +7,8 @@ a trusted one, scheme, host and port alike; without an Origin the cookie does no
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from http.cookies import SimpleCookie
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -24,7 +24,8 @@ from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.exceptions import AuthenticationFailed
 
-from sessions_app.access import rates, tickets
+from sessions_app.access import tickets
+from sessions_app.access.principal import Principal
 from sessions_app.models import ApiKey
 
 if TYPE_CHECKING:
@@ -37,42 +38,6 @@ _NOT_KNOWN: Final = (
     "The token is not known here, or was revoked. Check that it was copied whole, or make a new one"
     " on /account."
 )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Principal:
-    """Who acts: a person (through a browser or a key), or an anonymous visitor.
-
-    `web_session` is the key of the Django session in which a person signed in; it is a credential.
-    `repeat` begins the ids of the sessions of a visitor's paid batch, so that the same batch finds
-    them: it cannot be guessed (`views.batch_repeats`).
-    """
-
-    key: str
-    user_id: int | None = None
-    username: str = ""
-    api_key_id: int | None = None
-    expires_at: datetime | None = None
-    address: str = ""
-    web_session: str = field(default="", repr=False)
-    repeat: str = field(default="", repr=False)
-
-    @property
-    def is_anonymous(self) -> bool:
-        """Whether nobody signed in."""
-        return self.user_id is None
-
-    @property
-    def counted_as(self) -> str:
-        """The name under which limits count what they do: a person's, or their address's."""
-        if self.user_id is None:
-            return rates.visitors(self.address)
-        return rates.person(self.user_id)
-
-    @property
-    def is_expired(self) -> bool:
-        """Whether the token that was shown is good no longer."""
-        return self.expires_at is not None and self.expires_at <= timezone.now()
 
 
 class AuthenticationError(Exception):

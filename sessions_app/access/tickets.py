@@ -20,7 +20,7 @@ from sessions_app.models import Ticket
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from sessions_app.access.auth import Principal
+    from sessions_app.access.principal import Principal
 
 TICKET_SECONDS: Final = 30
 TICKETS_PER_PERSON: Final = 50

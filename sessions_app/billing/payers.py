@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from agents_app.selectors import AgentSpec
     from payments_app.money import Money
     from payments_app.services import HoldOutcome
-    from sessions_app.selectors import OpenSession
+    from sessions_app.records import OpenSession
 
 Purse: TypeAlias = tuple[str, str, str]
 """Whose account it is: "user", "agent" or "pool", the owner's id, the asset."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from agents_app.selectors import AgentSpec
     from payments_app.services import HoldOutcome
-    from sessions_app.selectors import OpenSession
+    from sessions_app.records import OpenSession
 
 
 class OfferTooLow(Exception):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from sessions_app.connection.chat_subscription import TERMINAL
+from sessions_app.frames import TERMINAL
 
 if TYPE_CHECKING:
     import asyncio
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from sessions_app.access.pending_inputs import PendingInputs
     from sessions_app.connection.chat_subscription import Feed
     from sessions_app.connection.client_connection import Peer
+    from sessions_app.records import OpenSession
     from sessions_app.response.run import Run
-    from sessions_app.selectors import OpenSession
 
 TOLD_REMEMBERED: Final = 256
 

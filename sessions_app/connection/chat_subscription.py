@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 import msgspec
 
 from chat_app import fanout
-from sessions_app.frames import frame
+from sessions_app.frames import TERMINAL, frame
 from uamp import events as ev
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ Reading: TypeAlias = "Coroutine[Any, Any, None]"
 
 PAGE: Final = 256
 ENDED_REMEMBERED: Final = 256
-TERMINAL: Final = frozenset({"response.done", "response.error", "response.cancelled"})
 # What a session that did not name a chat hears of the chat that is its own: the turns, as UAMP
 # §3.1 draws them, whichever connection or HTTP request asked for them.
 TURN_EVENTS: Final = frozenset({"response.created", *TERMINAL})

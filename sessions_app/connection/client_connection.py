@@ -22,8 +22,8 @@ from django.db import InterfaceError, OperationalError
 import uamp
 from sessions_app.access.pending_inputs import ConnectionBytes, PendingInputs
 from sessions_app.connection.attached_session import Attached, SessionListener
-from sessions_app.connection.chat_subscription import TERMINAL, Feed
-from sessions_app.frames import new_event_id, now_ms
+from sessions_app.connection.chat_subscription import Feed
+from sessions_app.frames import TERMINAL, new_event_id, now_ms
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
 
     from sessions_app.access import rates
-    from sessions_app.access.auth import Principal
+    from sessions_app.access.principal import Principal
     from sessions_app.connection.chat_subscription import Source
-    from sessions_app.selectors import OpenSession
+    from sessions_app.records import OpenSession
     from uamp.events import Event
 
 logger = logging.getLogger(__name__)

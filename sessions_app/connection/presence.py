@@ -18,7 +18,7 @@ from sessions_app.frames import frame, now_ms
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from sessions_app.access.auth import Principal
+    from sessions_app.access.principal import Principal
 
 
 async def arrive(principal: Principal, *, process: str) -> str | None:

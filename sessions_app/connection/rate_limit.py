@@ -10,7 +10,7 @@ from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from sessions_app.access.auth import Principal
+    from sessions_app.access.principal import Principal
     from sessions_app.connection.client_connection import Peer
 
 # With fewer left the client is told, so that it can slow down before it is refused.

@@ -22,7 +22,7 @@ from uamp import events as ev
 
 if TYPE_CHECKING:
     import uamp
-    from sessions_app.access.auth import Principal
+    from sessions_app.access.principal import Principal
     from sessions_app.connection.attached_session import Attached
     from sessions_app.connection.client_connection import Peer
 

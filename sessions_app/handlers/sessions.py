@@ -32,11 +32,11 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sessions_app.access.auth import Principal
+    from sessions_app.access.principal import Principal
     from sessions_app.connection.attached_session import Attached
     from sessions_app.connection.client_connection import Peer
     from sessions_app.models import ToolCall
-    from sessions_app.selectors import OpenSession
+    from sessions_app.records import OpenSession
 
 
 async def create_session(peer: Peer, event: ev.SessionCreate) -> None:

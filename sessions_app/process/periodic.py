@@ -39,7 +39,7 @@ RETENTION_SECONDS: Final = 60.0
 RETENTION_BATCHES: Final = 20
 
 
-def keep(process: Process) -> None:
+def start(process: Process) -> None:
     """Start the beats of a process."""
 
     async def renew() -> None:

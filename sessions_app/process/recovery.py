@@ -23,16 +23,15 @@ from agents_app.runtime.agent_run import RunRequest
 from chat_app import selectors as chats
 from sessions_app import database, services
 from sessions_app.access import rates
-from sessions_app.access.auth import Principal
+from sessions_app.access.principal import Principal
 from sessions_app.billing import payers, requests
 from sessions_app.models import Response, Session, ToolCall
 from sessions_app.process.registry import tell_decision
 from sessions_app.response.context import RunContext
 from sessions_app.response.finish import Ending
+from sessions_app.response.request import ResponseRequest, run_request
 from sessions_app.selectors import open_session_of, parent_of
 from sessions_app.tools import calls
-from sessions_app.turn.request import ResponseRequest, run_request
-from sessions_app.turn.start import launch
 from uamp import ErrorCode, ResponseState
 from uamp import events as ev
 
@@ -86,7 +85,7 @@ async def _take_over(process: Process, row: Response) -> None:
     if context is None:
         await _end(process, row)
     else:
-        launch(process, context)
+        process.launch(context)
 
 
 def _way_on(row: Response) -> RunContext | None:
@@ -117,7 +116,7 @@ async def _end(process: Process, row: Response) -> None:
     request = RunRequest(response_id=row.pk, history=(), resume=_readable_output(row))
     cancelled = row.cancel_requested_at is not None
     ending = Ending("cancelled") if cancelled else Ending("failed", error=_INTERRUPTED)
-    run = launch(process, await database.run(_context, row, request), ending=ending)
+    run = process.launch(await database.run(_context, row, request), ending=ending)
     await run.join()
 
 

@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from chat_app.selectors import LoggedEvent
-    from sessions_app.access.auth import Principal
+    from sessions_app.access.principal import Principal
+    from sessions_app.records import OpenSession
     from sessions_app.response.context import Listener, RunContext
     from sessions_app.response.finish import Ending
     from sessions_app.response.tool_broker import Begin
-    from sessions_app.selectors import OpenSession
     from uamp import events as ev
 
 logger = logging.getLogger(__name__)
@@ -106,7 +106,8 @@ async def tell_decision(chat_id: str, done: ev.ToolApprovalDone) -> None:
 class Process:
     """The runner's side of a server process."""
 
-    def __init__(self) -> None:
+    def __init__(self, begin: Begin) -> None:
+        self._begin = begin
         self.id = f"{socket.gethostname()[:16]}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
         self.store = make_turn_store()
         self.history = History()
@@ -126,15 +127,17 @@ class Process:
         context: RunContext,
         listener: Listener | None = None,
         *,
-        begin: Begin,
         ending: Ending | None = None,
     ) -> Run:
-        """Start a response whose row is committed; it ends by itself (see `start.launch`)."""
+        """Run a response whose row is committed; it may give work to other agents.
+
+        With an `ending` its agent is not run: the response ends so.
+        """
         run = Run(
             context,
             store=self.store,
             on_written=self._written,
-            begin=begin,
+            begin=self._begin,
             paused=self.capacity.paused,
         )
         if listener is not None:
@@ -426,21 +429,21 @@ _processes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Process] = (
 
 
 def current() -> Process:
-    """Return the process of the running loop, made and set going on first use."""
-    from sessions_app.process.periodic import keep  # noqa: PLC0415 the keeper drives the process
-
-    loop = asyncio.get_running_loop()
-    process = _processes.get(loop)
+    """Return the process of the running loop; raises RuntimeError before `lifespan.startup`."""
+    process = known()
     if process is None:
-        process = _processes[loop] = Process()
-        process.spawn(process.listen(), name="listen")
-        keep(process)
+        raise RuntimeError("The server process was not started: sessions_app.lifespan.startup.")
     return process
 
 
 def known() -> Process | None:
     """Return the process of the running loop if there is one."""
     return _processes.get(asyncio.get_running_loop())
+
+
+def remember(process: Process) -> None:
+    """Make a process the one of the running loop."""
+    _processes[asyncio.get_running_loop()] = process
 
 
 def forget() -> None:

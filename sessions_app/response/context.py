@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from agents_app.runtime.agent_run import RunRequest
     from agents_app.selectors import AgentSpec
     from sessions_app.billing.payers import Payment
-    from sessions_app.store.records import ParentCall
+    from sessions_app.records import ParentCall
     from uamp import events as ev
 
 

@@ -17,7 +17,8 @@ from payments_app.money import MAX_DIGITS, InvalidAmount, Money
 from sessions_app.billing.reservations import Charge
 from sessions_app.billing.usage import CAUSES, Bill, Cause, Meter, of_failed, of_stopped
 from sessions_app.frames import new_event_id, now_ms
-from sessions_app.store.records import CallAnswer, Finish
+from sessions_app.records import CallAnswer
+from sessions_app.store.records import Finish
 from uamp import events as ev
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ import uamp
 from agents_app.tools.registry import ServerTool, ToolError, ToolOutcome
 from sessions_app import database, selectors
 from sessions_app.models import ToolCall
+from sessions_app.records import CallAnswer
 from sessions_app.response.row_state import taken_over
-from sessions_app.store.records import CallAnswer
 from sessions_app.tools.calls import OpenedCall, answer_call, open_call
 from sessions_app.tools.contents import presentable
 from sessions_app.tools.tasks import ring
@@ -30,16 +30,15 @@ if TYPE_CHECKING:
 
     from agents_app.conversation.teamwork import Order
     from sessions_app.response.run import Run
-    from sessions_app.turn.request import StartedTurn
 
-    Begin: TypeAlias = Callable[[Run, int, uamp.ToolCallData, Order], Awaitable[StartedTurn]]
+    Begin: TypeAlias = Callable[[Run, int, uamp.ToolCallData, Order], Awaitable[Sequence[Run]]]
 
 
 ALIVE_SECONDS: Final = 30.0
 
 
 class Broker:
-    """The ToolBroker of one run; `begin` has another agent begin (runner.delegation)."""
+    """The ToolBroker of one run; `begin` has another agent begin (turn.delegation)."""
 
     def __init__(self, run: Run, begin: Begin) -> None:
         self._run = run
@@ -238,8 +237,8 @@ class Broker:
 
     async def _give(self, pk: int, call: uamp.ToolCallData, order: Order) -> None:
         try:
-            begun = await self._begin(self._run.itself, pk, call, order)
-            self._below.update((pk, below) for below in begun.runs)
+            runs = await self._begin(self._run.itself, pk, call, order)
+            self._below.update((pk, below) for below in runs)
         except (ToolError, RemoteProtocolError) as error:
             told = error.message if isinstance(error, RemoteProtocolError) else str(error)
             refused = CallAnswer(result=told, is_error=True)

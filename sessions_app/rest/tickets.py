@@ -13,6 +13,7 @@ from chat_app.rest.edge import RestView, caller
 from chat_app.rest.problems import responses
 from chat_app.rest.serializers import StrictSerializer
 from sessions_app.access import auth, tickets
+from sessions_app.access.principal import Principal
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -42,7 +43,7 @@ class TicketsView(RestView):
         body = NewTicketSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         principal = request.auth
-        if not isinstance(principal, auth.Principal):
+        if not isinstance(principal, Principal):
             session_key = request.session.session_key or ""
             principal = auth.of_user(caller(request), web_session=session_key)
         try:

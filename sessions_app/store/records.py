@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    import uamp
     from chat_app.services import NewEvent, NewMessage
     from payments_app.money import Money
     from sessions_app.billing.payers import Payment
     from sessions_app.billing.reservations import Charge, Reservation
+    from sessions_app.records import CallAnswer, ParentCall
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,28 +74,6 @@ class Refused:
     """Nothing was written; `code` is a UAMP error code."""
 
     code: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ParentCall:
-    """The call by which another agent asked for a response: its row, and the response it is of.
-
-    `asked_in` is the chat in which a person or program asked for the work at first: what is to be
-    allowed or paid is asked there, and its rule says who pays.
-    """
-
-    pk: int
-    response_id: str
-    asked_in: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CallAnswer:
-    """What a response says to the agent that asked for it."""
-
-    result: str
-    is_error: bool
-    content_items: Sequence[uamp.ContentItem] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

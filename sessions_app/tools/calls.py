@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from sessions_app.selectors import OpenSession
-    from sessions_app.store.records import CallAnswer
+    from sessions_app.records import CallAnswer, OpenSession
 
 
 class OpenedCall(NamedTuple):

@@ -133,7 +133,7 @@ def run_tool(
     ours, theirs = _context.Pipe()
     process = _context.Process(target=_main, args=(theirs,), name=f"tool-{tool.name}", daemon=True)
     with _start_lock:
-        forkserver.set_forkserver_preload([f"{__package__}.tool_preload"])
+        forkserver.set_forkserver_preload([f"{__package__}.sandbox_preload"])
         process.start()
     theirs.close()
     try:

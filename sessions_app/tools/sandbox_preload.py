@@ -1,6 +1,6 @@
 """What the processes of tools share: Django and the tools, imported once before they are forked.
 
-The fork server of `tool_process` imports this module and nothing else does: it sets Django up.
+The fork server of `sandbox` imports this module and nothing else does: it sets Django up.
 """
 
 import django

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from agents_app.selectors import AgentSpec
     from payments_app.money import Money
-    from sessions_app.selectors import OpenSession
+    from sessions_app.records import OpenSession
 
 BATCH_EVENTS: Final = 100
 PAYMENT_REQUIRED: Final = "payment_required"

@@ -28,7 +28,7 @@ from sessions_app.handlers.sessions import find_session
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
-    from sessions_app.access.auth import Principal
+    from sessions_app.access.principal import Principal
 
 HEADER: Final = "Idempotency-Key"
 RETRY_SECONDS: Final = 1

@@ -33,7 +33,7 @@ from uamp import ErrorCode, RemoteProtocolError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from sessions_app.access.auth import Principal
+    from sessions_app.access.principal import Principal
     from sessions_app.connection.attached_session import Attached
 
 logger = logging.getLogger(__name__)

@@ -22,36 +22,31 @@ from agents_app.tools.registry import ToolError
 from chat_app import services as chats
 from chat_app.contents import contents
 from sessions_app import database
-from sessions_app.access.auth import Principal
-from sessions_app.connection.chat_subscription import TERMINAL
+from sessions_app.access.principal import Principal
+from sessions_app.frames import TERMINAL
 from sessions_app.models import Response, Session
-from sessions_app.selectors import OpenSession, open_session_of
+from sessions_app.selectors import open_session_of
 from sessions_app.tools import calls
 from sessions_app.tools.contents import readable
 from sessions_app.turn.request import TurnRequest
+from sessions_app.turn.start import start_response
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Sequence
 
     from agents_app.conversation.teamwork import Order
     from agents_app.selectors import AgentSpec
-    from sessions_app.response.context import Listener
+    from sessions_app.records import OpenSession
     from sessions_app.response.run import Run
-    from sessions_app.turn.request import StartedTurn
 
 TELL_SECONDS: Final = 0.1
 
 
-async def begin(
-    run: Run,
-    pk: int,
-    call: uamp.ToolCallData,
-    order: Order,
-    *,
-    start: Callable[[TurnRequest, Listener | None], Awaitable[StartedTurn]],
-) -> StartedTurn:
+async def begin(run: Run, pk: int, call: uamp.ToolCallData, order: Order) -> Sequence[Run]:
     """Have the other agent begin; again for a call that it was given before, which changes nothing.
+
+    Returns its runs in this process; none where the call was given before.
 
     Raises ToolError in words for the model, and RemoteProtocolError when there is no room.
     """
@@ -67,7 +62,8 @@ async def begin(
         attachments=attachments,
         counted_as=run.context.counted_as,
     )
-    return await start(request, Forwarder(run, call.id, session.agent_name or order.agent))
+    listener = Forwarder(run, call.id, session.agent_name or order.agent)
+    return (await start_response(request, listener)).runs
 
 
 @transaction.atomic

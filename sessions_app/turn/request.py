@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 from django.conf import settings
 
 import uamp
-from agents_app.runtime.agent_run import RunRequest
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
-from uamp.bounds import Temperature, Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from agents_app.checkpoints import Checkpoint
     from agents_app.selectors import AgentSpec
     from payments_app.money import Money
     from sessions_app.billing.payers import Source
+    from sessions_app.records import OpenSession
     from sessions_app.response.run import Run
-    from sessions_app.selectors import OpenSession
 
     Pay: TypeAlias = Callable[[OpenSession, AgentSpec, Money], Awaitable[Source]]
 
@@ -62,26 +59,6 @@ class StartedTurn:
     response_ids: Sequence[str]
     runs: Sequence[Run] = ()
     repeated: bool = False
-
-
-class ResponseRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a response overrides of its session, as its row keeps it (UAMP §5.12).
-
-    `context` is the whole conversation of a stateless turn; `before` are system and assistant
-    inputs that come before the message.
-    """
-
-    instructions: str | None = None
-    tools: tuple[uamp.ToolDefinition, ...] | None = None
-    modalities: tuple[str, ...] | None = None
-    response_format: uamp.ResponseFormat | None = None
-    model: str | None = None
-    temperature: Temperature | None = None
-    max_tokens: Tokens | None = None
-    context: tuple[uamp.Message, ...] | None = None
-    before: tuple[uamp.Message, ...] = ()
-    # Whether a call of the client's ends the response instead of waiting for `tool.result`.
-    ends_at_tools: bool = False
 
 
 def check_options(config: uamp.SessionConfig, response: ev.ResponseConfig) -> None:
@@ -134,42 +111,3 @@ def _text_bytes(item: uamp.ContentItem) -> int:
     is_inline = isinstance(medium, str) or (medium is not None and medium.url.startswith("data:"))
     kept = [getattr(item, name) for name in item.__struct_fields__]
     return len(msgspec.json.encode([part for part in kept if part is not medium or not is_inline]))
-
-
-def run_request(
-    response_id: str,
-    config: uamp.SessionConfig,
-    overrides: ResponseRequest,
-    history: Sequence[uamp.Message],
-    *,
-    resume: Sequence[uamp.ContentItem] = (),
-    checkpoint: Checkpoint | None = None,
-    written: int = 0,
-    asker: str = "",
-) -> RunRequest:
-    """Return what an agent is asked, from its session and what this response overrides."""
-    params: dict[str, Any] = {
-        name: value
-        for name in ("model", "temperature", "max_tokens")
-        if (value := _first(getattr(overrides, name), config.extensions.get(name))) is not None
-    }
-    if config.extensions:
-        params["extensions"] = config.extensions
-    return RunRequest(
-        response_id=response_id,
-        history=history,
-        ends_at_tools=overrides.ends_at_tools,
-        instructions=_first(overrides.instructions, config.instructions),
-        tools=config.tools if overrides.tools is None else overrides.tools,
-        response_format=_first(overrides.response_format, config.response_format),
-        params=params,
-        resume=resume,
-        checkpoint=checkpoint,
-        written=written,
-        asker=asker,
-    )
-
-
-def _first(override: Any, of_session: Any) -> Any:
-    """Return the override where there is one: 0, "" and [] are values, only None is none."""
-    return of_session if override is None else override

@@ -36,22 +36,15 @@ from sessions_app.billing.usage import reservation
 from sessions_app.billing.weights import step_usage
 from sessions_app.frames import new_event_id, now_ms
 from sessions_app.models import new_response_id
-from sessions_app.process import registry as processes
+from sessions_app.process import registry
 from sessions_app.process.capacity import busy
 from sessions_app.response.context import RunContext
+from sessions_app.response.request import ResponseRequest, run_request
 from sessions_app.store.group_commit import StoreBusy
 from sessions_app.store.orm import start_events
 from sessions_app.store.records import NewResponse, Refused, Repeated, Start, Started
-from sessions_app.turn import delegation
 from sessions_app.turn.recall import recalled
-from sessions_app.turn.request import (
-    ResponseRequest,
-    StartedTurn,
-    TurnRequest,
-    check_options,
-    check_size,
-    run_request,
-)
+from sessions_app.turn.request import StartedTurn, TurnRequest, check_options, check_size
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
@@ -62,10 +55,8 @@ if TYPE_CHECKING:
     from agents_app.runtime.agent_run import RunRequest
     from payments_app.money import Money
     from sessions_app.process.registry import Process
+    from sessions_app.records import OpenSession
     from sessions_app.response.context import Listener
-    from sessions_app.response.finish import Ending
-    from sessions_app.response.run import Run
-    from sessions_app.selectors import OpenSession
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +92,7 @@ async def start_response(request: TurnRequest, listener: Listener | None) -> Sta
     Raises RemoteProtocolError; then nothing was written. A message of a shared chat that addresses
     no agent is kept and starts no response.
     """
-    process = processes.current()
+    process = registry.current()
     if process.draining and request.session.parent is None:
         # What an agent gives to another one is part of an answer that may finish.
         raise _stopping()
@@ -442,7 +433,7 @@ async def _launch(
             payment=outcome.payments.get(new.id),
             payment_refused=session.payment_refused,
         )
-        runs.append(launch(process, context, listener))
+        runs.append(process.launch(context, listener))
     return StartedTurn(response_ids=[new.id for new in start.responses], runs=runs)
 
 
@@ -503,21 +494,6 @@ async def _paid_first(
     if payment.source is not None or payment.payer_id != asker:
         return wanted
     return replace(wanted, source=await request.pay(request.session, spec, wanted.amount))
-
-
-def launch(
-    process: Process,
-    context: RunContext,
-    listener: Listener | None = None,
-    *,
-    ending: Ending | None = None,
-) -> Run:
-    """Run a response whose row is committed; it may give work to other agents.
-
-    With an `ending` its agent is not run: the response ends so.
-    """
-    begin = partial(delegation.begin, start=start_response)
-    return process.launch(context, listener, begin=begin, ending=ending)
 
 
 async def _spec(agent_id: str) -> agents.AgentSpec:

@@ -14,7 +14,7 @@ from chat_app import selectors as chats
 from chat_app.search.search import WINDOW, search_messages
 from payments_app import services as ledger_services
 from sessions_app import selectors, services, session_states
-from sessions_app.access.auth import Principal
+from sessions_app.access.principal import Principal
 from sessions_app.billing import requests
 from sessions_app.process import retention
 from sessions_app.store import sql

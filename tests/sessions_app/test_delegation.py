@@ -13,7 +13,7 @@ from django.utils import timezone
 from agents_app.models import Agent
 from chat_app.contents import contents
 from sessions_app.models import Response, ToolCall
-from sessions_app.store.records import CallAnswer
+from sessions_app.records import CallAnswer
 from sessions_app.tools import calls
 from tests import factories
 from tests.client import TERMINAL, Frame, UampClient, output_text, wait_until

@@ -22,17 +22,18 @@ from sessions_app.process.registry import Process
 from sessions_app.response.checkpoints import Checkpoints
 from sessions_app.tools import calls
 from sessions_app.turn import delegation
-from sessions_app.turn.start import start_response
 from tests.sessions_app import team_tools
 from tests.sessions_app.test_delegation import doer, to
 from tests.sessions_app.test_runs import Hearer, ask, process
 from uamp import events as ev
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pytest_django import Settings
 
-    from sessions_app.selectors import OpenSession
-    from sessions_app.turn.request import StartedTurn
+    from sessions_app.records import OpenSession
+    from sessions_app.response.run import Run
 
 __all__ = ["process"]
 
@@ -72,7 +73,7 @@ async def test_an_order_that_is_given_again_is_the_same_order(process: Process) 
     row = await database.run(ToolCall.objects.get)
     order = msgspec.json.decode(row.arguments, type=Order)
     call = uamp.ToolCallData(id=row.call_id, name=row.name, arguments=row.arguments)
-    again = partial(delegation.begin, run, row.pk, call, order, start=start_response)
+    again = partial(delegation.begin, run, row.pk, call, order)
     await again()
     async with asyncio.timeout(10):
         await hearer.is_over.wait()
@@ -119,7 +120,7 @@ async def test_work_that_was_passed_on_ends_before_the_process_does(
     settings.UAMP_GRACE_SECONDS = 30
     settle, give = Process.settle_call, delegation.begin
 
-    async def give_later(*args: Any, **kwargs: Any) -> StartedTurn:
+    async def give_later(*args: Any, **kwargs: Any) -> Sequence[Run]:
         await asyncio.sleep(0.3)
         return await give(*args, **kwargs)
 
@@ -128,7 +129,7 @@ async def test_work_that_was_passed_on_ends_before_the_process_does(
         await settle(self, response_id, pk)
 
     monkeypatch.setattr(Process, "settle_call", settle_later)
-    monkeypatch.setattr(delegation, "begin", give_later)
+    monkeypatch.setattr(process, "_begin", give_later)
     session = await database.run(open_session)
     hearer = Hearer()
     run = await ask(session, to("worker", team_tools.order(words=3)), hearer)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pytest_django import Settings
 
     from sessions_app.process.registry import Process
+    from sessions_app.records import OpenSession
     from sessions_app.response.run import Run
-    from sessions_app.selectors import OpenSession
 
 __all__ = ["process"]
 

@@ -19,7 +19,7 @@ from payments_app.money import Money
 from sessions_app import database, lifespan, services
 from sessions_app.billing import requests
 from sessions_app.models import PaymentRequest, Response
-from sessions_app.process import recovery, registry
+from sessions_app.process import recovery
 from tests import factories
 from tests.client import WAIT_SECONDS, wait_until
 from tests.house import quick_agent
@@ -41,7 +41,7 @@ async def process(database_threads: None, settings: Settings) -> AsyncIterator[P
     settings.UAMP_GRACE_SECONDS = 0
     channel_layers.set("default", None)
     channel_layers.backends.clear()
-    yield registry.current()
+    yield lifespan.start()
     await lifespan.shutdown()
 
 

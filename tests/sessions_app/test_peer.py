@@ -18,7 +18,7 @@ from sessions_app.access import auth
 from sessions_app.connection import client_connection
 from sessions_app.connection.chat_subscription import PAGE, RunningText
 from sessions_app.connection.client_connection import BATCH_FRAMES, Peer
-from sessions_app.selectors import OpenSession
+from sessions_app.records import OpenSession
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -23,7 +23,7 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from pytest_django import Settings
 
-    from sessions_app.selectors import OpenSession
+    from sessions_app.records import OpenSession
 
 pytestmark = pytest.mark.django_db
 

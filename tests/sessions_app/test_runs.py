@@ -24,7 +24,7 @@ from chat_app.models import Chat, ChatEvent, Presence
 from sessions_app import database, lifespan, services
 from sessions_app.access import auth
 from sessions_app.models import Response, ToolCall
-from sessions_app.process import periodic, recovery, registry
+from sessions_app.process import periodic, recovery
 from sessions_app.process import registry as processes
 from sessions_app.response import text_frames
 from sessions_app.response.broadcast import Courier
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from pytest_django import Settings
 
     from sessions_app.process.registry import Process
+    from sessions_app.records import OpenSession
     from sessions_app.response.run import Run
-    from sessions_app.selectors import OpenSession
 
 WAIT_SECONDS = 30.0
 
@@ -101,7 +101,7 @@ async def process(database_threads: None, settings: Settings) -> AsyncIterator[P
     settings.UAMP_GRACE_SECONDS = 0
     channel_layers.set("default", None)
     channel_layers.backends.clear()
-    yield registry.current()
+    yield lifespan.start()
     await lifespan.shutdown()
 
 
@@ -451,7 +451,7 @@ async def test_a_process_that_begins_without_its_layer_hears_the_others_later(
     }
     settings.CHANNEL_LAYERS = {"default": layer}
     channel_layers.backends.clear()
-    process = registry.current()
+    process = lifespan.start()
     await asyncio.sleep(0.2)
     names = {task.get_name() for task in asyncio.all_tasks()}
     assert "listen" in names

@@ -17,11 +17,11 @@ from django.utils import timezone
 from websockets.exceptions import ConnectionClosed
 
 from agents_app.demo import prepare_agents
+from sessions_app import lifespan
 from sessions_app.access.auth import of_user
 from sessions_app.connection.client_connection import Peer
 from sessions_app.handlers import table
 from sessions_app.models import ApiKey
-from sessions_app.process import registry
 from sessions_app.process import registry as runner_process
 from tests.client import EventStream, new_event, open_stream, output_text
 from tests.house import alice, bob, dial, web
@@ -182,7 +182,7 @@ def test_what_is_ended_is_parted_from_and_the_rest_lives_on(
 
 
 async def test_a_connection_that_is_being_closed_takes_nothing(alice: Person) -> None:
-    process = registry.current()
+    process = lifespan.start()
     peer = Peer(
         principal=of_user(alice.user),
         transport="websocket",

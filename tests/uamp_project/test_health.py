@@ -11,7 +11,6 @@ from django.db.migrations.recorder import MigrationRecorder
 from pytest_django import Settings
 
 from sessions_app import lifespan
-from sessions_app.process import registry
 from tests.conftest import ServerAddress
 from uamp_project import health
 
@@ -140,7 +139,7 @@ def test_a_database_that_takes_no_writes_is_said(server: ServerAddress) -> None:
 
 @pytest.mark.django_db(transaction=True)
 async def test_a_draining_process_is_not_ready(database_threads: None) -> None:
-    process = registry.current()
+    process = lifespan.start()
     process.draining = True
     assert not lifespan.is_ready()
     await lifespan.shutdown()

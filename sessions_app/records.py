@@ -1,0 +1,79 @@
+"""What the rooms of this application hand to each other: plain values, read from rows once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    import uamp
+    from sessions_app.access.principal import Principal
+    from uamp import events as ev
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ParentCall:
+    """The call by which another agent asked for a response: its row, and the response it is of.
+
+    `asked_in` is the chat in which a person or program asked for the work at first: what is to be
+    allowed or paid is asked there, and its rule says who pays.
+    """
+
+    pk: int
+    response_id: str
+    asked_in: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallAnswer:
+    """What a response says to the agent that asked for it."""
+
+    result: str
+    is_error: bool
+    content_items: Sequence[uamp.ContentItem] = ()
+
+
+@dataclass(kw_only=True, slots=True)
+class OpenSession:
+    """An open session as a connection holds it (UAMP §8.8).
+
+    `id` is the row's; `wire_id` is the one that its client knows, which may be the client's choice.
+    """
+
+    id: str
+    principal: Principal
+    chat_id: str
+    chat_kind: str
+    chat_scoped: bool
+    epoch: str
+    last_seq: int
+    opened_seq: int
+    agent_id: str | None
+    agent_name: str | None
+    config: uamp.SessionConfig
+    created_at: datetime
+    transport: str
+    client_capabilities: uamp.Capabilities | None = None
+    # The token that its own answers are paid with.
+    payment_token_id: str = ""
+    # Why a token that came for its answers is not taken; said when one of them has to be paid.
+    payment_refused: ev.PaymentError | None = None
+    # Where another agent asked: the call that waits for what this session's agent answers.
+    parent: ParentCall | None = None
+    wire_id: str = ""
+
+    def __post_init__(self) -> None:
+        self.wire_id = self.wire_id or self.id
+
+    @property
+    def asked_in(self) -> str:
+        """The chat in which its work was asked for at first: its own, unless an agent asked."""
+        return self.chat_id if self.parent is None else self.parent.asked_in
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether people meet in its chat, rather than one client and its agent."""
+        return self.chat_kind == "group"
