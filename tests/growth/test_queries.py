@@ -21,7 +21,7 @@ from sessions_app.store import sql
 from sessions_app.store.records import Finished
 from sessions_app.tools import calls, tasks
 from tests.growth.costs import counted
-from tests.sessions_app import turn_worlds
+from tests.sessions_app.store import turn_worlds
 
 if TYPE_CHECKING:
     from collections.abc import Callable

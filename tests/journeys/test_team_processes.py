@@ -16,7 +16,7 @@ import pytest
 
 from tests.client import TERMINAL, UampClient, output_text
 from tests.journeys.test_two_processes import Cluster, join, running_cluster
-from tests.sessions_app.team_tools import order
+from tests.sessions_app.turn.team_tools import order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,7 @@ AGENTS = (
 
 @pytest.fixture(scope="module")
 def cluster(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    settings = "tests.sessions_app.team_settings"
+    settings = "tests.sessions_app.turn.team_settings"
     folder = tmp_path_factory.mktemp("cluster")
     with running_cluster(redis_url, folder, DJANGO_SETTINGS_MODULE=settings) as running:
         running.product.manage("shell", "-c", AGENTS)

@@ -36,7 +36,7 @@ from sessions_app.store.group_commit import ORM, SQL, Bodies
 from sessions_app.store.records import Fenced, Finished
 from tests import factories
 from tests.client import wait_until
-from tests.sessions_app import turn_worlds as worlds
+from tests.sessions_app.store import turn_worlds as worlds
 from uamp import (
     RESPONSE_TRANSITIONS,
     SESSION_TRANSITIONS,

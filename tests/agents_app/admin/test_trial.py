@@ -1,0 +1,248 @@
+"""The trial of an agent in the admin: what an operator sees, who may, and what is left of it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.admin.utils import quote
+from django.contrib.auth.models import Permission, User
+from django.core.cache import cache
+from django.test import Client
+from django.urls import reverse
+
+from agents_app.models import Agent
+from tests import factories
+from tests.agents_app.runtime.test_bad_input import call_tool, provider, say
+from tests.house import counted_rows, quick_agent
+from tests.upp.wire_server import STREAM_HEAD, Exchange
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pytest_django import Settings
+
+    from tests.conftest import ServerAddress
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _no_trials() -> Iterator[None]:
+    cache.clear()
+    yield
+    cache.clear()
+
+
+def operator(*permissions: str) -> User:
+    user = factories.user("operator", is_staff=True)
+    for name in permissions:
+        user.user_permissions.add(
+            Permission.objects.get(codename=name, content_type__app_label="agents_app")
+        )
+    return user
+
+
+def signed_in(user: User, **options: Any) -> Client:
+    client = Client(**options)
+    client.force_login(user)
+    return client
+
+
+def address(agent: Agent) -> str:
+    return reverse("admin:agents_app_agent_try", args=[agent.pk])
+
+
+def test_an_operator_finds_the_trial_and_asks(admin_client: Client, admin_user: User) -> None:
+    agent = quick_agent("parrot", "echo")
+    change = reverse("admin:agents_app_agent_change", args=[quote(agent.pk)])
+    assert address(agent) in admin_client.get(change).content.decode()
+    assert "Prompt" in admin_client.get(address(agent)).content.decode()
+    before = counted_rows()
+    response = admin_client.post(address(agent), {"prompt": "two <b>words</b>"})
+    assert response.status_code == 200
+    trial = response.context["trial"]
+    assert [item["type"] for item in trial.output] == ["text"]
+    assert (trial.error, trial.model, trial.steps) == ("", "echo", 1)
+    assert trial.usage.output_tokens == 2
+    page = response.content.decode()
+    assert "two &lt;b&gt;words&lt;/b&gt;" in page
+    assert response["Cache-Control"].startswith("max-age=0")
+    assert counted_rows() == before
+    [entry] = LogEntry.objects.all()
+    assert (entry.user, entry.object_id) == (admin_user, agent.pk)
+    assert entry.change_message.startswith("Tried it: 1 steps, ")
+    assert "words" not in entry.change_message
+
+
+def test_the_way_back_to_the_agent_is_found_whatever_its_id(admin_client: Client) -> None:
+    # The admin reads _26 in an address as a quoted sign.
+    agent = Agent.objects.create(id="agent_26", name="parrot", options={"script": "echo"})
+    page = admin_client.get(address(agent)).content.decode()
+    change = reverse("admin:agents_app_agent_change", args=[quote(agent.pk)])
+    assert f'<a href="{change}">' in page
+    assert admin_client.get(change).status_code == 200
+
+
+def test_an_agent_that_is_switched_off_can_be_tried(admin_client: Client) -> None:
+    agent = quick_agent("parrot", "echo")
+    Agent.objects.filter(pk=agent.pk).update(is_enabled=False)
+    response = admin_client.post(address(agent), {"prompt": "hello"})
+    assert response.context["trial"].output[0]["text"] == "hello"
+
+
+@pytest.mark.parametrize("prompt", ["", " ", "x" * 32_001])
+def test_a_prompt_that_is_none_is_refused(admin_client: Client, prompt: str) -> None:
+    response = admin_client.post(address(quick_agent("parrot", "echo")), {"prompt": prompt})
+    assert response.context["trial"] is None
+    assert response.context["form"].errors["prompt"]
+    assert not LogEntry.objects.exists()
+
+
+def test_a_trial_that_takes_too_long_is_stopped(admin_client: Client, settings: Settings) -> None:
+    settings.UAMP_TRIAL_SECONDS = 0.3
+    response = admin_client.post(address(quick_agent("counter", "slow")), {"prompt": "Count"})
+    trial = response.context["trial"]
+    assert (trial.code, trial.error) == ("timeout", "The trial took too long and was stopped.")
+    assert trial.output[0]["text"].startswith("word1 word2")
+    assert "Tried it: it failed (timeout)" in LogEntry.objects.get().change_message
+
+
+def test_more_trials_than_allowed_are_refused(admin_client: Client, settings: Settings) -> None:
+    settings.UAMP_TRIALS_PER_MINUTE = 2
+    agent = quick_agent("parrot", "echo")
+    said = [admin_client.post(address(agent), {"prompt": "a"}) for _ in range(4)]
+    # The minute may have changed in between.
+    assert max(response.status_code for response in said) == 429
+    refused = next(response for response in said if response.status_code == 429)
+    assert "That were 2 trials in a minute." in refused.content.decode()
+    assert refused.context["trial"] is None
+
+
+def test_only_operators_with_the_right_may_try() -> None:
+    agent = quick_agent("parrot", "echo")
+    somebody = factories.user("somebody")
+    for client in (Client(), signed_in(somebody)):
+        for response in (client.get(address(agent)), client.post(address(agent), {"prompt": "a"})):
+            assert response.status_code == 302
+            assert response["Location"].startswith(reverse("admin:login"))
+    without = operator("view_agent", "change_agent")
+    client = signed_in(without)
+    assert client.get(address(agent)).status_code == 403
+    assert client.post(address(agent), {"prompt": "a"}).status_code == 403
+    change = reverse("admin:agents_app_agent_change", args=[quote(agent.pk)])
+    assert address(agent) not in client.get(change).content.decode()
+    without.user_permissions.add(Permission.objects.get(codename="try_agent"))
+    assert client.post(address(agent), {"prompt": "a"}).status_code == 200
+    absent = reverse("admin:agents_app_agent_try", args=["agent_absent"])
+    assert client.get(absent).status_code == 404
+    User.objects.filter(pk=without.pk).update(is_active=False)
+    assert client.get(address(agent)).status_code == 302
+
+
+def test_a_trial_needs_the_token_of_its_form() -> None:
+    agent = quick_agent("parrot", "echo")
+    client = signed_in(operator("try_agent"), enforce_csrf_checks=True)
+    assert client.post(address(agent), {"prompt": "a"}).status_code == 403
+    assert not LogEntry.objects.exists()
+
+
+# --- With a model, on the real server ---
+
+
+def model_agent(url: str, *tools: str, **options: Any) -> Agent:
+    return Agent.objects.create(
+        name="model",
+        provider=Agent.Provider.OPENAI_COMPAT,
+        model="m",
+        options={"base_url": url, **options},
+        tools=list(tools),
+    )
+
+
+def browser(server: ServerAddress, user: User) -> httpx.Client:
+    """Return a signed-in browser."""
+    session = signed_in(user).cookies["sessionid"].value
+    cookies = {"sessionid": session, "csrftoken": "a" * 32}
+    headers = {"X-CSRFToken": "a" * 32}
+    return httpx.Client(
+        base_url=server.http, cookies=cookies, headers=headers, timeout=20, trust_env=False
+    )
+
+
+def test_tool_calls_are_shown_and_long_tools_are_not_run(server: ServerAddress) -> None:
+    async def answer(exchange: Exchange) -> None:
+        last = exchange.body["messages"][-1]
+        if last["role"] == "tool":
+            await say(exchange, "It could not.")
+        else:
+            await call_tool(exchange, "csv_report", '{"content_id": "x"}')
+
+    with provider(answer) as wire, browser(server, operator("try_agent")) as web:
+        agent = model_agent(wire.url, "csv_report")
+        page = web.post(address(agent), data={"prompt": "Report"}).text
+    assert "<strong>Calls csv_report</strong>" in page
+    assert "csv_report is a long tool and is not run in a trial; ask the agent in a chat." in page
+    assert "It could not." in page
+    assert '<th scope="row">Tokens in</th><td>17</td>' in page
+
+
+def test_an_operator_reads_what_the_provider_said_but_no_key(
+    server: ServerAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRIAL_API_KEY", "sk-very-private")
+
+    async def answer(exchange: Exchange) -> None:
+        error = b'{"message": "No model m for sk-very-private", "code": "model_not_found"}'
+        await exchange.refuse("404 Not Found", b'{"error": ' + error + b"}")
+
+    with provider(answer) as wire, browser(server, operator("try_agent")) as web:
+        agent = model_agent(wire.url, api_key_env="TRIAL_API_KEY")
+        page = web.post(address(agent), data={"prompt": "Hello"}).text
+    assert "sk-very-private" in wire.exchanges[0].head
+    assert "The agent&#x27;s model does not exist." in page
+    assert "HTTP 404: No model m for ***" in page
+    assert "private" not in page
+
+
+def test_what_a_failed_trial_said_and_used_is_shown(server: ServerAddress) -> None:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        await exchange.delta(content="Half an")
+
+    with provider(answer) as wire, browser(server, operator("try_agent")) as web:
+        page = web.post(address(model_agent(wire.url)), data={"prompt": "Hello"}).text
+    assert "Half an" in page
+    assert "The connection to the model was lost." in page
+    assert "The answer was cut off before its end." in page
+
+
+def test_who_waits_for_a_model_keeps_nobody_else_waiting(server: ServerAddress) -> None:
+    asked, goes_on = threading.Event(), threading.Event()
+
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        await exchange.delta(content="late")
+        asked.set()
+        await asyncio.to_thread(goes_on.wait, 15)
+        await exchange.finish()
+
+    user = operator("try_agent", "view_agent")
+    pages: list[str] = []
+    with provider(answer) as wire, browser(server, user) as web, browser(server, user) as other:
+        agent = model_agent(wire.url)
+        thread = threading.Thread(
+            target=lambda: pages.append(web.post(address(agent), data={"prompt": "Hello"}).text)
+        )
+        thread.start()
+        assert asked.wait(10)
+        listed = other.get(reverse("admin:agents_app_agent_changelist"))
+        assert listed.status_code == 200
+        assert not pages
+        goes_on.set()
+        thread.join()
+    assert "late" in pages[0]

@@ -1,0 +1,1 @@
+"""Tests of `payments_app.tokens`."""

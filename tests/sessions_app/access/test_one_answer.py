@@ -1,0 +1,408 @@
+"""What is not there and what is another person's have one answer, on every route and event.
+
+Each probe is sent twice by a stranger: with an id that exists for others and with one that no row
+has. Status, headers and body are the same but for the ids that they were sent and those that are
+new with every answer.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from websockets.exceptions import InvalidStatus
+
+from agents_app.models import Agent
+from chat_app.contents import contents, media_types
+from chat_app.models import Content, Participant
+from payments_app import services as ledger
+from sessions_app.access.auth import create_api_key
+from sessions_app.models import Response, Session, ToolCall
+from tests import factories
+from tests.house import Person, person, shared_chat
+from tests.payments_app.purses import authorize, usd
+from tests.payments_app.tokens.test_tokens import issue
+
+if TYPE_CHECKING:
+    import httpx
+
+    from tests.house import Dial
+
+HANDLE = "0f9619ff-8b86-4011-b42d-00c04fc964ff"
+NEW = re.compile(
+    r'"(event_id|timestamp|epoch|request_id|created_at|expires_at|reset_at)": ?("[^"]*"|\d+)'
+    r"|(?:sess|chat|msg|resp)_[0-9a-f]{32}|/api/content/[0-9a-f-]{36}"
+)
+
+
+@dataclass(frozen=True)
+class World:
+    """Ids that exist for alice, and the stranger who does not know them."""
+
+    foreign: dict[str, str]
+    own_chat: str
+    own_session: str
+    mallory: Person
+
+
+@pytest.fixture
+def world(dial: Dial, alice: Person, mallory: Person) -> World:
+    """Make something of every kind for alice, and a chat of mallory's own."""
+    hidden = factories.agent("hidden", is_public=False, owner=alice.user)
+    chat = shared_chat(alice, agents=("echo", "hidden"))
+    alices = dial(alice)
+    alices.create_session(agent="echo", session={"id": "alices-own-session"})
+    alices.send("input.image", image=base64.b64encode(factories.png()).decode(), content_id=HANDLE)
+    alices.answer("Look")
+    content = Content.objects.get()
+    response = factories.response(Agent.objects.get(name="echo"), chat)
+    call = factories.tool_call(response, kind=ToolCall.Kind.CLIENT, status=ToolCall.Status.WAITING)
+    account = ledger.account_of_user(alice.user.pk)
+    ledger.top_up(
+        key="alice", account=account.id, amount=usd("9"), provider="test", external_id="alice"
+    )
+    lock = authorize(key="lock", account_id=account.id, amount=usd("1")).hold_id
+    factories.agent("mallorys", owner=mallory.user)
+    own = shared_chat(mallory)
+    own_session = factories.session(mallory.user, own, chat_scoped=True)
+    foreign = {
+        "chat": chat.pk,
+        "message": factories.message(chat, alice.user).pk,
+        "participant": str(Participant.objects.get(chat=chat, agent=hidden).pk),
+        "session": Session.objects.get(client_id="alices-own-session").pk,
+        "session name": "alices-own-session",
+        "content": str(content.pk),
+        "handle": HANDLE,
+        "response": response.pk,
+        "call": call.call_id,
+        "agent": "hidden",
+        "token": issue(alice.user).id,
+        "lock": lock,
+    }
+    return World(foreign, own.pk, own_session.pk, mallory)
+
+
+def absent(kind: str, foreign: str) -> str:
+    """Return an id like another one that no row has."""
+    if kind in {"content", "handle"}:
+        return str(uuid.UUID(int=uuid.UUID(foreign).int ^ 1))
+    if kind == "participant":
+        return str(int(foreign) + 10**9)
+    last = "0" if foreign[-1] != "0" else "1"
+    return foreign[:-1] + ("x" if kind in {"agent", "session name"} else last)
+
+
+def normal(text: str, one: str) -> str:
+    """Return a text without the id that was asked for and without what is new in every answer."""
+    if len(one) < len("alices"):  # it may stand within another id
+        return NEW.sub("<new>", text).replace(one, "<id>")
+    return NEW.sub("<new>", text.replace(one, "<id>"))
+
+
+REST = [
+    ("chat", "GET", "/api/v1/chats/ONE", None),
+    ("chat", "PATCH", "/api/v1/chats/ONE", {"title": "mine"}),
+    ("chat", "GET", "/api/v1/chats/ONE/participants", None),
+    ("chat", "POST", "/api/v1/chats/ONE/participants", {"user": "alice"}),
+    ("chat", "POST", "/api/v1/chats/ONE/participants", {"nonsense": 1}),
+    ("chat", "DELETE", "/api/v1/chats/ONE/participants/1", None),
+    ("chat", "GET", "/api/v1/chats/ONE/messages", None),
+    ("chat", "GET", "/api/v1/chats/ONE/messages?around=1&render=html", None),
+    ("chat", "GET", "/api/v1/chats/ONE/messages?around=999999", None),
+    ("chat", "GET", "/api/v1/chats/ONE/events", None),
+    ("chat", "GET", "/api/v1/chats/ONE/receipts", None),
+    ("chat", "GET", "/api/v1/chats/ONE/payments", None),
+    ("chat", "GET", "/api/v1/chats/ONE/pool", None),
+    ("chat", "POST", "/api/v1/chats/ONE/pool", {"amount": "1"}),
+    ("chat", "GET", "/api/v1/sessions?chat=ONE", None),
+    ("participant", "DELETE", "/api/v1/chats/OWN/participants/ONE", None),
+    ("message", "GET", "/api/v1/messages/ONE", None),
+    ("message", "GET", "/api/v1/messages/ONE?render=html", None),
+    ("content", "GET", "/api/v1/contents/ONE", None),
+    ("content", "GET", "/api/content/ONE", None),
+    ("content", "GET", "/api/content/ONE?signature=bad", None),
+    ("handle", "GET", "/api/v1/contents/ONE", None),
+    ("handle", "GET", "/api/content/ONE", None),
+    ("response", "GET", "/api/v1/chats/OWN/payments?responses=ONE", None),
+    ("agent", "GET", "/agents/ONE/capabilities", None),
+    ("agent", "GET", "/agents/ONE/models", None),
+    ("agent", "GET", "/agents/ONE/info", None),
+    ("agent", "POST", "/agents/ONE/uamp", [{"type": "session.create", "session": {}}]),
+    ("agent", "POST", "/agents/ONE/events", {"type": "session.create", "session": {}}),
+    ("agent", "POST", "/api/v1/chats", {"agents": ["ONE"]}),
+    ("agent", "POST", "/api/v1/chats/OWN/participants", {"agent": "ONE"}),
+    ("agent", "PUT", "/api/payments/approvals/ONE", {"up_to": "1"}),
+    ("agent", "DELETE", "/api/payments/approvals/ONE", None),
+    ("agent", "PUT", "/api/payments/limits",
+     {"limits": [{"period": "day", "agent": "ONE", "amount": "1"}]}),
+    ("token", "PUT", "/api/payments/limits",
+     {"limits": [{"period": "day", "token": "ONE", "amount": "1"}]}),
+    ("token", "GET", "/api/payments/tokens/ONE", None),
+    ("token", "DELETE", "/api/payments/tokens/ONE", None),
+    ("token", "GET", "/api/payments/tokens/ONE/tree", None),
+    ("token", "POST", "/api/payments/tokens/ONE/topup", {"amount": "1"}),
+    ("token", "POST", "/api/payments/tokens/ONE/revoke", {}),
+    ("lock", "PATCH", "/api/payments/lock/ONE", {"amount": "1"}),
+    ("lock", "POST", "/api/payments/settle", {"lockId": "ONE", "amount": "1"}),
+    ("session", "GET", "/events/stream?session_id=ONE", None),
+    ("session name", "GET", "/events/stream?session_id=ONE", None),
+    ("session", "POST", "/uamp", [{"type": "session.end", "session_id": "ONE"}]),
+    ("session", "POST", "/uamp",
+     [{"type": "session.create", "session": {}, "resume": {"session_id": "ONE", "after": 0}}]),
+    ("chat", "POST", "/uamp", [{"type": "session.create", "session": {}, "chat": "ONE"}]),
+]  # fmt: skip
+
+
+def filled(template: Any, one: str, world: World) -> Any:
+    text = json.dumps(template).replace("ONE", one).replace("OWN", world.own_chat)
+    return json.loads(text)
+
+
+def test_rest_has_one_answer_for_foreign_and_absent(world: World, web: httpx.Client) -> None:
+    different = []
+    for kind, method, path, body in REST:
+        answers = []
+        for number, one in enumerate((world.foreign[kind], absent(kind, world.foreign[kind]))):
+            answer = web.request(
+                method,
+                path.replace("ONE", one).replace("OWN", world.own_chat),
+                json=None if body is None else filled(body, one, world),
+                headers={
+                    **world.mallory.headers,
+                    "X-Request-ID": "one",
+                    "Idempotency-Key": f"{path}-{number}",
+                },
+            )
+            assert answer.status_code < 500, (path, answer.text)
+            headers = {name.lower() for name in answer.headers}
+            answers.append((answer.status_code, headers, normal(answer.text, one)))
+        if answers[0] != answers[1]:
+            different.append((method, path, answers))
+    assert different == [], "\n".join(map(repr, different))
+
+
+# The rest of each event of a session.
+OF_A_SESSION: dict[str, dict[str, Any]] = {
+    "session.update": {"session": {"instructions": "x"}},
+    "session.end": {},
+    "capabilities.query": {},
+    "client.capabilities": {"capabilities": {}},
+    "input.text": {"text": "x"},
+    "input.audio": {"audio": "AAAA", "format": "pcm16"},
+    "input.image": {"image": "AAAA"},
+    "input.video": {"video": "AAAA"},
+    "input.file": {"file": "AAAA", "filename": "a", "mime_type": "text/plain"},
+    "input.typing": {"is_typing": True},
+    "response.create": {},
+    "response.cancel": {},
+    "tool.result": {"call_id": "c", "result": "x"},
+    "tool.approve": {"call_id": "c"},
+    "payment.submit": {"payment": {"scheme": "balance"}},
+    "voice.invite": {"call_id": "c"},
+    "message.read": {"message_id": "m"},
+}
+# Each event, with `ONE` where the id stands; those of a session are sent in mallory's own.
+EVENTS: list[tuple[str, dict[str, Any]]] = [
+    ("chat", {"type": "session.create", "chat": "ONE"}),
+    ("chat", {"type": "session.create", "chat": "ONE", "agent": "echo"}),
+    ("chat", {"type": "session.create", "chat": "ONE", "agent": "slow"}),
+    ("chat", {"type": "session.create", "chat": "ONE", "agent": "hidden"}),
+    ("chat", {"type": "session.create", "chat": "ONE", "agent": "no-such-agent"}),
+    ("chat", {"type": "session.create", "chat": "ONE", "resume": {"session_id": "s", "after": 0}}),
+    ("agent", {"type": "session.create", "agent": "ONE"}),
+    ("session name", {"type": "session.create", "session": {"id": "ONE"}, "agent": "echo"}),
+    ("session", {"type": "session.create", "session": {"id": "ONE"}, "agent": "echo"}),
+    ("session name", {"type": "session.create", "resume": {"session_id": "ONE", "after": 0}}),
+    ("session", {"type": "session.create", "resume": {"session_id": "ONE", "after": 0}}),
+    *(
+        ("session", {"type": type_, "session_id": "ONE", **fields})
+        for type_, fields in OF_A_SESSION.items()
+    ),
+    ("agent", {"type": "capabilities.query", "model": "ONE", "session_id": "OWN"}),
+    ("response", {"type": "response.cancel", "response_id": "ONE", "session_id": "OWN"}),
+    ("call", {"type": "tool.result", "call_id": "ONE", "result": "x", "session_id": "OWN"}),
+    ("call", {"type": "tool.approve", "call_id": "ONE", "session_id": "OWN"}),
+    ("response",
+     {"type": "tool.approve", "call_id": "c", "response_id": "ONE", "session_id": "OWN"}),
+    ("response",
+     {"type": "payment.submit", "payment": {"scheme": "balance"}, "response_id": "ONE",
+      "session_id": "OWN"}),
+    ("message", {"type": "message.read", "message_id": "ONE", "session_id": "OWN"}),
+    ("chat", {"type": "message.read", "message_id": "m", "chat_id": "ONE", "session_id": "OWN"}),
+    ("chat", {"type": "voice.invite", "call_id": "c", "chat_id": "ONE", "session_id": "OWN"}),
+]  # fmt: skip
+
+
+def test_events_have_one_answer_for_foreign_and_absent(world: World, dial: Dial) -> None:
+    different = []
+    for kind, event in EVENTS:
+        answers = []
+        for one in (world.foreign[kind], absent(kind, world.foreign[kind])):
+            client = dial(world.mallory)
+            resume = {"session_id": world.own_session, "after": 0}
+            client.send("session.create", session={}, resume=resume)
+            client.until("session.created")
+            client.settle()
+            text = json.dumps({"session": {}, **event, "event_id": "same"})
+            client.send_raw(text.replace("ONE", one).replace("OWN", world.own_session))
+            answers.append([normal(json.dumps(frame), one) for frame in client.settle()])
+            client.close()
+        if answers[0] != answers[1]:
+            different.append((event, answers))
+    assert different == [], "\n".join(map(repr, different))
+
+
+MEDIA: list[tuple[str, dict[str, Any]]] = [
+    ("content", {"type": "input.image", "image": {"url": "/api/content/ONE"}}),
+    ("handle", {"type": "input.image", "image": {"url": "/api/content/ONE"}}),
+    ("content", {"type": "input.image", "image": "/api/content/ONE"}),
+    ("content", {"type": "input.image", "image": "PNG", "content_id": "ONE"}),
+    ("handle", {"type": "input.image", "image": "PNG", "content_id": "ONE"}),
+    ("handle",
+     {"type": "input.file", "file": "QQ==", "filename": "a", "mime_type": "text/plain",
+      "content_id": "ONE"}),
+]  # fmt: skip
+
+
+def test_media_have_one_answer_for_foreign_and_absent(world: World, dial: Dial) -> None:
+    picture = base64.b64encode(factories.png(3, 3)).decode()
+    different = []
+    for kind, event in MEDIA:
+        answers = []
+        for one in (world.foreign[kind], absent(kind, world.foreign[kind])):
+            client = dial(world.mallory)
+            client.create_session(agent="echo")
+            client.send_raw(
+                json.dumps({**event, "event_id": "1"}).replace("ONE", one).replace("PNG", picture)
+            )
+            client.send("input.text", text="x")
+            client.send_raw(json.dumps({"type": "response.create", "event_id": "2"}))
+            frames = client.until("session.error", "response.done")
+            answers.append([normal(json.dumps(frame), one) for frame in frames])
+        if answers[0] != answers[1]:
+            different.append((event, answers))
+    assert different == [], "\n".join(map(repr, different))
+
+
+SOCKETS = [
+    ("chat", "/chats/ONE/uamp", {}),
+    ("chat", "/uamp", {"X-Chat-Id": "ONE"}),
+    ("agent", "/agents/ONE/uamp", {}),
+    ("agent", "/ONE/uamp", {}),
+    ("agent", "/uamp", {"X-Agent-Id": "ONE"}),
+]
+
+
+@pytest.mark.parametrize("visitor", [False, True])
+def test_sockets_have_one_answer_for_foreign_and_absent(
+    world: World, dial: Dial, *, visitor: bool
+) -> None:
+    for kind, path, headers in SOCKETS:
+        answers: list[Any] = []
+        for one in (world.foreign[kind], absent(kind, world.foreign[kind])):
+            shown = {name: value.replace("ONE", one) for name, value in headers.items()}
+            try:
+                client = dial(
+                    None if visitor else world.mallory, path.replace("ONE", one), headers=shown
+                )
+                client.send_raw('{"type": "session.create", "event_id": "1", "session": {}}')
+                answers.append([normal(json.dumps(f), one) for f in client.settle()])
+            except InvalidStatus as refused:
+                answers.append(refused.response.status_code)
+        assert answers[0] == answers[1], path
+
+
+def test_principals_use_the_same_ids_without_meeting(
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person
+) -> None:
+    """A session and a content are named by their principal: the same name is two things."""
+    picture = base64.b64encode(factories.png()).decode()
+    made = {}
+    for who in (alice, bob):
+        client = dial(who)
+        created = client.create_session(agent="echo", session={"id": "main"})
+        assert created["session_id"] == "main"
+        client.send("input.image", image=picture, content_id=HANDLE)
+        frames = client.answer("Look")
+        assert {frame["session_id"] for frame in frames} == {"main"}
+        made[who.user.pk] = Content.objects.get(owner=who.user)
+        listed = web.get("/api/v1/sessions", headers=who.headers).json()["data"]
+        assert [row["id"] for row in listed] == ["main"]
+        # What the owner calls it leads the owner to it, everywhere.
+        got = web.get(f"/api/content/{HANDLE}", headers=who.headers)
+        assert got.content == factories.png()
+    assert len({content.pk for content in made.values()}) == 2
+    again = dial(alice)
+    again.send("session.create", session={"id": "main"})
+    assert again.receive()["error"]["code"] == "session_exists"
+    resumed = dial(alice)
+    resumed.send("session.create", session={}, resume={"session_id": "main", "after": 0})
+    assert resumed.receive()["session_id"] == "main"
+
+
+def test_streams_of_one_name_hear_their_own_principal_only(
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person
+) -> None:
+    for who in (alice, bob):
+        event = {"type": "session.create", "session": {"id": "main"}, "agent": "echo"}
+        answer = web.post("/events", json=event, headers=who.headers)
+        assert answer.headers["X-Session-ID"] == "main", answer.text
+    headers = {**bob.headers, "X-Session-ID": "main"}
+    with web.stream("GET", "/events/stream", headers=headers) as stream:
+        lines = stream.iter_lines()
+        assert next(lines) == ": stream open"
+        for who, text in ((alice, "alices secret"), (bob, "bobs own")):
+            shown = {**who.headers, "X-Session-ID": "main"}
+            events: tuple[dict[str, Any], ...] = (
+                {"type": "session.update", "session": {"instructions": text}},
+                {"type": "input.text", "text": text},
+                {"type": "response.create"},
+            )
+            for event in events:
+                assert web.post("/events", json=event, headers=shown).status_code == 202
+        heard = []
+        for line in lines:
+            heard.append(line)
+            if "response.done" in line:
+                break
+    assert "bobs own" in "".join(heard)
+    assert "alices secret" not in "".join(heard)
+    assert sum("session.updated" in line for line in heard) == 1
+
+
+def test_one_socket_has_a_session_of_a_name_once(dial: Dial, alice: Person, bob: Person) -> None:
+    client = dial(alice)
+    client.create_session(agent="echo", session={"id": "main"})
+    key = create_api_key(bob.user, name="second")
+    client.send("session.create", session={"id": "main"}, agent="echo", token=key)
+    assert client.receive()["error"]["code"] == "session_exists"
+
+
+def test_an_owner_uses_a_handle_for_one_content(alice: Person) -> None:
+    owner = contents.Owner(user_id=alice.user.pk)
+
+    def store(data: bytes) -> Content:
+        return contents.store(
+            data, mime_type="text/plain", filename="a.txt", owner=owner, handle=HANDLE
+        )
+
+    first = store(b"one")
+    assert store(b"one").pk == first.pk
+    with pytest.raises(media_types.InvalidMedia):
+        store(b"two")
+
+
+def test_a_session_that_was_named_before_ids_were_scoped_goes_on(dial: Dial, alice: Person) -> None:
+    chat = shared_chat(alice)
+    factories.session(alice.user, chat, id="of-old", chat_scoped=True)
+    client = dial(alice)
+    client.send("session.create", session={}, resume={"session_id": "of-old", "after": 0})
+    assert client.receive()["session_id"] == "of-old"
+    other = dial(person("carol"))
+    assert other.create_session(agent="echo", session={"id": "of-old"})["session_id"] == "of-old"
+    assert Response.objects.count() == 0

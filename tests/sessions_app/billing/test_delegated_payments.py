@@ -1,0 +1,245 @@
+"""Work for another agent that has a price: paid as what is asked for in its chat (ADR 10)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from payments_app import selectors as ledger_rows
+from payments_app import services as ledger
+from payments_app.models import Transfer
+from payments_app.tokens import tokens
+from sessions_app.billing import payers
+from tests.client import TERMINAL, Frame, UampClient, new_event, wait_until
+from tests.house import shared_chat
+from tests.sessions_app.billing.test_payments import (
+    WALLET,
+    clean,
+    earned,
+    pay,
+    rich,
+    types,
+    usd,
+    wallet,
+)
+from tests.sessions_app.turn.team_tools import order
+from tests.sessions_app.turn.test_delegation import doer, said, to
+
+if TYPE_CHECKING:
+    import httpx
+    from pytest_django import Settings
+
+    from agents_app.models import Agent
+    from chat_app.models import Chat
+    from tests.house import Dial, Person
+
+TASK = to("paid", order(say="done"))
+
+
+@pytest.fixture
+def paid(demo: object) -> Agent:
+    """Give an agent that costs a quarter, and one that gives it work for nothing."""
+    doer("boss", "paid")
+    return doer("paid", pricing={"per_answer": "0.25"})
+
+
+def frames_to_the_end(client: UampClient) -> list[Frame]:
+    """Return what comes until the answer has ended and its payer knows what is left."""
+    frames = client.until(*TERMINAL, "payment.balance")
+    return frames + client.until(*(set(TERMINAL) | {"payment.balance"}) - {frames[-1]["type"]})
+
+
+def chat_that_pays(rule: str, *people: Person) -> Chat:
+    """Make a chat in which an agent passes everything on, and this rule names the payer."""
+    chat = shared_chat(*people, agents=("boss",), trigger="always")
+    chat.payer, chat.payer_user = rule, people[0].user if rule == "owner" else None
+    chat.save()
+    return chat
+
+
+def charged_chats() -> set[str]:
+    """Return the chats that charges were for."""
+    return set(Transfer.objects.filter(kind="answer").values_list("chat_id", flat=True))
+
+
+def test_who_asked_is_asked_for_the_price_of_delegated_work(
+    dial: Dial, alice: Person, paid: Agent
+) -> None:
+    rich(alice)
+    client = dial(alice)
+    created = client.create_session(agent="boss")
+    client.ask(TASK)
+    asked = client.until("payment.required")[-1]
+    assert asked["requirements"]["amount"] == "0.25"
+    pay(client, asked)
+    frames = frames_to_the_end(client)
+    assert [f["response_id"] for f in frames if f["type"].startswith("payment.")] == [
+        asked["response_id"]
+    ] * 2
+    (ended,) = [f for f in frames if f["type"] in TERMINAL]
+    assert said([ended]) == "heard: done"
+    assert (str(wallet(alice).available), earned(paid)) == ("9.75", "0.25")
+    # The work was asked for here: its cost counts here.
+    assert charged_chats() == {created["chat"]}
+    assert clean()
+
+
+def test_the_token_of_the_session_pays_for_delegated_work(
+    dial: Dial, alice: Person, paid: Agent
+) -> None:
+    issued = tokens.issue(key="t", user_id=rich(alice).user.pk, amount=usd("1"), expires_in=600)
+    client = dial()
+    client.create_session(agent="boss", payment_token=issued.token)
+    frames = client.answer(TASK)
+    assert said(frames) == "heard: done"
+    assert "payment.required" not in types(frames)
+    wait_until(lambda: earned(paid) == "0.25")
+
+
+def test_work_that_nobody_pays_for_is_cancelled_alone(
+    dial: Dial, alice: Person, paid: Agent
+) -> None:
+    """The payer may refuse it; the agent that passed it on reads that, and goes on."""
+    rich(alice)
+    client = dial(alice)
+    client.create_session(agent="boss")
+    client.ask(TASK)
+    asked = client.until("payment.required")[-1]
+    client.send("response.cancel", response_id=asked["response_id"])
+    frames = client.until("payment.error")
+    assert (frames[-1]["response_id"], frames[-1]["can_retry"]) == (asked["response_id"], False)
+    ended = [f for f in frames if f["type"] in TERMINAL] or client.until(*TERMINAL)
+    assert said(ended[-1:]) == "failed: paid was stopped."
+    pay(client, asked)
+    assert client.until("session.error")[-1]["error"]["code"] == "payment_not_due"
+    assert str(wallet(alice).available) == "10"
+
+
+def test_nobody_else_cancels_delegated_work(
+    dial: Dial, alice: Person, bob: Person, paid: Agent
+) -> None:
+    rich(alice)
+    client, stranger = dial(alice), dial(bob)
+    client.create_session(agent="boss")
+    stranger.create_session(agent="boss")
+    client.ask(TASK)
+    asked = client.until("payment.required")[-1]
+    stranger.send("response.cancel", response_id=asked["response_id"])
+    refused = stranger.until("session.error")[-1]
+    assert refused["error"]["code"] == "nothing_to_cancel"
+    pay(client, asked)
+    (ended,) = [f for f in frames_to_the_end(client) if f["type"] in TERMINAL]
+    assert said([ended]) == "heard: done"
+
+
+def test_work_that_is_not_paid_in_time_is_not_due_any_more(
+    dial: Dial, alice: Person, paid: Agent, settings: Settings
+) -> None:
+    settings.UAMP_PAYMENT_SECONDS = 1
+    client = dial(rich(alice))
+    client.create_session(agent="boss")
+    client.ask(TASK)
+    asked = client.until("payment.required")[-1]
+    late = client.until("payment.error", timeout=30)[-1]
+    assert (late["response_id"], late["can_retry"]) == (asked["response_id"], False)
+
+
+def test_a_visitor_is_asked_for_the_price_of_delegated_work(
+    dial: Dial, alice: Person, paid: Agent
+) -> None:
+    issued = tokens.issue(key="t", user_id=rich(alice).user.pk, amount=usd("1"), expires_in=600)
+    client = dial()
+    client.create_session(agent="boss")
+    client.ask(TASK)
+    asked = client.until("payment.required")[-1]
+    pay(client, asked, scheme="token", token=issued.token)
+    frames = frames_to_the_end(client)
+    assert "payment.accepted" in types(frames)
+    assert earned(paid) == "0.25"
+
+
+def test_the_owner_of_the_chat_pays_for_delegated_work(
+    dial: Dial, alice: Person, bob: Person, paid: Agent
+) -> None:
+    chat = chat_that_pays("owner", rich(alice), bob)
+    owner, client = dial(alice), dial(bob)
+    owner.create_session(chat=chat.pk)
+    client.create_session(chat=chat.pk)
+    client.ask(TASK)
+    assert said(client.until(*TERMINAL)) == "heard: done"
+    wait_until(lambda: earned(paid) == "0.25")
+    assert str(wallet(alice).available) == "9.75"
+    heard = frames_to_the_end(owner)
+    (left,) = [f["balance"] for f in heard if f["type"] == "payment.balance"]
+    assert left == "9.75"
+    assert charged_chats() == {chat.pk}
+
+
+def test_the_pool_of_the_chat_pays_for_delegated_work_of_any_depth(
+    dial: Dial, alice: Person, paid: Agent
+) -> None:
+    doer("chief", "boss")
+    chat = shared_chat(rich(alice), agents=("chief",), trigger="always")
+    chat.payer = "pool"
+    chat.save()
+    pool = payers.pool_of(chat.pk, "USD")
+    wallet_id = ledger.account_of_user(alice.user.pk).id
+    ledger.transfer(key="pool", debit=wallet_id, credit=pool, amount=usd("1"))
+    client = dial(alice)
+    client.create_session(chat=chat.pk)
+    client.ask(to("boss", TASK))
+    assert said(client.until(*TERMINAL, timeout=30)) == "heard: heard: done"
+    wait_until(lambda: str(ledger_rows.balance(pool).available) == "0.75")
+    assert charged_chats() == {chat.pk}
+    assert clean()
+
+
+def test_a_receipt_says_what_an_answer_passed_on_cost(
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person, paid: Agent
+) -> None:
+    chat = chat_that_pays("owner", rich(alice), bob)
+    client = dial(bob)
+    client.create_session(chat=chat.pk)
+    client.ask(TASK)
+    ended = client.until(*TERMINAL)[-1]
+    wait_until(lambda: earned(paid) == "0.25")
+
+    def receipts(who: Person) -> list[dict[str, Any]]:
+        answer = web.get(f"/api/v1/chats/{chat.pk}/payments", headers=who.headers)
+        found: list[dict[str, Any]] = answer.json()["data"]
+        return found
+
+    (seen,) = receipts(bob)
+    assert (seen["response_id"], seen["agent"]) == (ended["response_id"], "boss")
+    assert (seen["amount"], seen["currency"], seen["paid_by"]) == ("0", "USD", "somebody")
+    (work,) = seen["delegated"]
+    assert (work["agent"], work["amount"], work["paid_by"]) == ("paid", "0.25", "somebody")
+    assert work["transfers"] == []
+    (own,) = receipts(alice)
+    assert own["delegated"][0]["paid_by"] == "you"
+    assert len(own["delegated"][0]["transfers"]) == 1
+
+
+def test_a_batch_ends_where_delegated_work_has_to_be_paid(
+    web: httpx.Client, alice: Person, paid: Agent
+) -> None:
+    """The next batch pays and receives the rest, as when the answer itself has to be paid."""
+    rich(alice)
+    turn = [
+        new_event("session.create", uamp_version="1.0", session={}, agent="boss"),
+        new_event("input.text", text=TASK),
+        new_event("response.create"),
+    ]
+    heard = web.post("/uamp", json=turn, headers=alice.headers).json()
+    assert heard[-1]["type"] == "payment.required"
+    submit = new_event(
+        "payment.submit",
+        session_id=heard[0]["session_id"],
+        response_id=heard[-1]["response_id"],
+        payment=WALLET,
+    )
+    rest = web.post("/uamp", json=[submit], headers=alice.headers).json()
+    (ended,) = [f for f in rest if f["type"] in TERMINAL]
+    assert said([ended]) == "heard: done"
+    wait_until(lambda: earned(paid) == "0.25")

@@ -1,0 +1,125 @@
+"""Reasoning that a provider bills and does not show is reserved, or asked for before the end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agents_app.providers import scripts
+from agents_app.providers.clients import output_bound
+from agents_app.selectors import AgentSpec
+from payments_app.models import Transfer
+from sessions_app.models import Response
+from tests.client import TERMINAL
+from tests.sessions_app.billing.test_payments import clean, earned, pay, priced, rich, usd, wallet
+from upp.providers.scripted import Step, Text, Usage
+from upp.turn import TokenUsage
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from pytest_django import Settings
+
+    from agents_app.models import Agent
+    from tests.house import Dial, Person
+    from upp import LLMRequest
+
+PRICES = {"per_answer": "0.25", "output_per_1k": "1"}
+BILLED = 3_000
+
+
+@pytest.fixture
+def ponderer(demo: object, monkeypatch: pytest.MonkeyPatch) -> Agent:
+    """Give an agent that says a word and bills 3,000 tokens."""
+
+    async def ponder(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
+        yield Text("Yes.")
+        yield Usage(TokenUsage(input_tokens=1, output_tokens=BILLED, total_tokens=BILLED + 1))
+
+    monkeypatch.setitem(scripts.SCRIPTS, "ponder", ponder)
+    return priced("paid", "ponder", **PRICES)
+
+
+def test_what_is_not_shown_is_reserved(dial: Dial, alice: Person, ponderer: Agent) -> None:
+    ponderer.options = {"script": "ponder", "reasoning_tokens": BILLED}
+    ponderer.save()
+    rich(alice)
+    client = dial(alice)
+    client.create_session(agent="paid")
+    client.ask("Is it so?")
+    asked = client.until("payment.required")[-1]
+    # The price of an answer, 512 tokens of text, and what it may reason.
+    assert asked["requirements"]["amount"] == "3.762"
+    pay(client, asked)
+    assert client.until("payment.required", *TERMINAL)[-1]["type"] == "response.done"
+    assert earned(ponderer) == "3.25"
+    assert clean()
+
+
+def test_what_is_counted_beyond_the_reservation_is_asked_for_before_the_end(
+    dial: Dial, alice: Person, ponderer: Agent
+) -> None:
+    rich(alice)
+    client = dial(alice)
+    client.create_session(agent="paid")
+    client.ask("Is it so?")
+    pay(client, client.until("payment.required")[-1])
+    more = client.until("payment.required", *TERMINAL)[-1]
+    assert more["extra"] == {"action": "topup"}
+    assert usd(more["requirements"]["amount"]) == usd("3.25") - usd("0.762")
+    pay(client, more)
+    assert client.until(*TERMINAL)[-1]["type"] == "response.done"
+    assert earned(ponderer) == "3.25"
+    assert clean()
+
+
+def test_who_does_not_pay_the_rest_has_paid_what_was_held(
+    dial: Dial, alice: Person, ponderer: Agent, settings: Settings
+) -> None:
+    settings.UAMP_PAYMENT_SECONDS = 1
+    settings.UAMP_SWEEP_SECONDS = 0.3
+    rich(alice)
+    client = dial(alice)
+    client.create_session(agent="paid")
+    client.ask("Is it so?")
+    pay(client, client.until("payment.required")[-1])
+    ended = client.until(*TERMINAL)[-1]
+    assert ended["error"]["code"] == "payment_timeout"
+    assert earned(ponderer) == "0.762"
+    usage = Response.objects.get().usage
+    assert usage is not None
+    assert (usage["cost"]["total_cost"], usage["output_tokens"]) == (0.762, BILLED)
+    assert wallet(alice).available == usd("10") - usd("0.762")
+    assert Transfer.objects.filter(kind="answer").count() == 1
+    assert clean()
+
+
+@pytest.mark.parametrize(
+    ("provider", "params", "overrides", "bound"),
+    [
+        ("openai_compat", {}, {}, 512),
+        ("openai_compat", {}, {"max_tokens": 100}, 100),
+        ("openai_compat", {"max_completion_tokens": 9_000}, {}, 9_000),
+        # The vendor is asked for the larger one.
+        ("openai_compat", {"max_completion_tokens": 9_000}, {"max_tokens": 1}, 9_000),
+        ("openai_compat", {"reasoning_effort": "high"}, {}, 512 + 4_096),
+        ("openai_compat", {"reasoning_effort": "high"}, {"max_tokens": 700}, 700),
+        ("anthropic", {"thinking": {"type": "enabled", "budget_tokens": 8_000}}, {}, 8_512),
+        ("anthropic", {"thinking": {"type": "adaptive"}}, {}, 512 + 4_096),
+        ("google", {"generationConfig": {"maxOutputTokens": 2_000}}, {}, 2_000),
+        ("google", {"generationConfig": {"thinkingConfig": {"thinkingBudget": 64}}}, {}, 576),
+        ("google", {"generationConfig": {"thinkingConfig": {"thinkingBudget": -1}}}, {}, 4_608),
+        ("google", {}, {"max_tokens": 30}, 30),
+    ],
+)
+def test_a_step_is_bounded_by_what_its_vendor_is_asked_for(
+    provider: str, params: dict[str, Any], overrides: dict[str, Any], bound: int
+) -> None:
+    options = {"params": params}
+    spec = AgentSpec(id="a", name="a", provider=provider, model="m", options=options)
+    assert output_bound(spec, overrides, most=512, hidden=4_096) == bound
+    more = AgentSpec(
+        id="a", name="a", provider=provider, model="m", options={**options, "reasoning_tokens": 5}
+    )
+    assert output_bound(more, overrides, most=512, hidden=4_096) == bound + 5

@@ -1,0 +1,185 @@
+"""A tool with a price that runs when its answer is stopped is paid; one that waits is not."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.utils import timezone
+
+from agents_app.models import Agent
+from agents_app.providers import scripts
+from agents_app.tools.registry import tool
+from payments_app.spending import limits
+from sessions_app import database
+from sessions_app.models import PaymentRequest, Response, ToolCall
+from sessions_app.tools.worker import claim_call
+from tests.client import TERMINAL, wait_until
+from tests.house import quick_agent
+from tests.sessions_app.billing.test_payment_recovery import (
+    DOLLAR,
+    asked_for,
+    held,
+    left_behind,
+    pay,
+    process,
+    purse,
+    state,
+    sweep,
+)
+from tests.sessions_app.billing.test_payments import clean, earned, priced, rich, usd
+from upp.providers.scripted import Call, Pause, Step, Text
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterator
+
+    from pytest_django import Settings
+
+    from agents_app.selectors import AgentSpec
+    from sessions_app.process.registry import Process
+    from tests.client import UampClient
+    from tests.house import Dial, Person
+    from upp import LLMRequest
+
+__all__ = ["process"]
+
+OWN = "tests.sessions_app.billing.test_stopped_tools.{}"
+_begun, _over = threading.Event(), threading.Event()
+
+
+@tool(long_running=False)
+def labour() -> str:
+    """Work until the test ends."""
+    _begun.set()
+    _over.wait(60)
+    return "done"
+
+
+@tool
+def errand() -> str:
+    """Be run by a worker."""
+    return "done"
+
+
+async def worker(agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
+    """Call the tool of the agent."""
+    if agent.delegates:
+        yield Call(name="delegate", arguments={"agent": agent.delegates[0][0], "task": "Wait."})
+    else:
+        yield Call(name=agent.tools[0], arguments={})
+
+
+async def helper(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
+    """Say something, and take long."""
+    yield Text("I")
+    yield Pause(60)
+
+
+@pytest.fixture(autouse=True)
+def _tools(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    own = [OWN.format("labour"), OWN.format("errand")]
+    settings.UAMP_SERVER_TOOLS = [*settings.UAMP_SERVER_TOOLS, *own]
+    monkeypatch.setitem(scripts.SCRIPTS, "worker", worker)
+    monkeypatch.setitem(scripts.SCRIPTS, "helper", helper)
+    _begun.clear()
+    _over.clear()
+    yield
+    _over.set()
+
+
+def asked(dial: Dial, who: Person, up_to: str = "5", **row: Any) -> tuple[Agent, UampClient]:
+    """Ask an agent that calls a tool for 0.5; it may take so much without asking."""
+    prices = dict.fromkeys(["labour", "errand", "delegate"], "0.5")
+    agent = priced("paid", "worker", per_answer="1", tools=prices)
+    for name, value in row.items():
+        setattr(agent, name, value)
+    agent.save()
+    limits.approve(rich(who).user.pk, agent.pk, usd(up_to))
+    client = dial(who)
+    client.create_session(agent="paid")
+    client.ask("Work")
+    return agent, client
+
+
+def stopped(client: UampClient, agent: Agent) -> str:
+    """Stop the answer; return what the agent earned."""
+    client.send("response.cancel")
+    assert client.until(*TERMINAL)[-1]["type"] == "response.cancelled"
+    wait_until(clean)
+    return earned(agent)
+
+
+def test_a_tool_that_runs_on_the_server_is_paid(dial: Dial, alice: Person) -> None:
+    agent, client = asked(dial, alice, tools=["labour"])
+    wait_until(_begun.is_set)
+    assert stopped(client, agent) == "1.5"
+
+
+def test_a_tool_that_waits_to_be_paid_is_not(dial: Dial, alice: Person) -> None:
+    agent, client = asked(dial, alice, up_to="1.2", tools=["labour"])
+    client.until("payment.required")
+    assert stopped(client, agent) == "1"
+    assert not _begun.is_set()
+
+
+@pytest.mark.parametrize(
+    ("state", "charged"), [("queued", "1"), ("asking", "1"), ("running", "1.5"), ("failed", "1")]
+)
+def test_a_tool_of_a_worker_is_paid_once_it_has_begun(
+    dial: Dial, alice: Person, state: str, charged: str
+) -> None:
+    approvals = ["errand"] if state == "asking" else []
+    agent, client = asked(dial, alice, tools=["errand"], approvals=approvals)
+    wait_until(ToolCall.objects.exists)
+    row = ToolCall.objects.get()
+    if state in {"running", "failed"}:
+        assert claim_call(row.pk) is not None
+    if state == "failed":
+        ToolCall.objects.filter(pk=row.pk).update(
+            status="failed", is_error=True, finished_at=timezone.now()
+        )
+    assert stopped(client, agent) == charged
+
+
+def test_work_that_another_agent_was_given_is_paid(dial: Dial, alice: Person) -> None:
+    quick_agent("other", "helper")
+    agent, client = asked(dial, alice, delegates=["other"])
+    wait_until(lambda: Response.objects.filter(agent__name="other", status="in_progress").exists())
+    assert stopped(client, agent) == "1.5"
+
+
+@pytest.mark.parametrize(("attempts", "left"), [(1, "3.5"), (0, "4")])
+async def test_a_process_that_ends_an_answer_of_another_charges_its_tool(
+    process: Process, attempts: int, left: str
+) -> None:
+    response = await database.run(left_behind, "in_progress")
+    await database.run(stopped_in_its_tool, response, attempts)
+    await sweep(process)
+    await database.run(wait_until, lambda: state(response) == ("cancelled", ""))
+    assert (await database.run(purse, response), await database.run(held)) == (left, 0)
+
+
+def stopped_in_its_tool(response: Response, attempts: int) -> None:
+    """Let a response have called its tool before its process died, and be stopped after."""
+    pricing = {"per_answer": "1", "tools": {"errand": "0.5"}}
+    Agent.objects.filter(pk=response.agent_id).update(pricing=pricing, tools=["errand"])
+    row = asked_for(response)
+    PaymentRequest.objects.filter(pk=row.pk).update(amount=2 * DOLLAR.amount)
+    pay(response, row, DOLLAR * 2)
+    call = {"id": "call_1", "name": "errand", "arguments": "{}"}
+    Response.objects.filter(pk=response.pk).update(
+        status="in_progress",
+        output=[{"type": "tool_call", "tool_call": call}],
+        cancel_requested_at=timezone.now(),
+    )
+    ToolCall.objects.create(
+        response=response,
+        call_id="call_1",
+        kind="long",
+        name="errand",
+        status="running" if attempts else "queued",
+        attempts=attempts,
+        deadline=timezone.now() + timedelta(minutes=5),
+    )

@@ -1,0 +1,23 @@
+"""What a server process does once, at its start; in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+PROGRAM = """
+import gc, django
+django.setup()
+from sessions_app import lifespan
+lifespan.calm_collector()
+print(gc.get_freeze_count() > 50_000, len(gc.get_objects()) < 1000, gc.get_threshold())
+"""
+
+
+def test_what_was_loaded_at_the_start_is_not_collected_again() -> None:
+    done = subprocess.run(  # noqa: S603 our own code
+        [sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, check=True
+    )
+    assert done.stdout.decode().split(maxsplit=2) == ["True", "True", "(10000, 20, 50)\n"]

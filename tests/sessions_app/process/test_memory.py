@@ -1,0 +1,127 @@
+"""What a process keeps of answers that have ended: nothing of the run, and a bounded history."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import weakref
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.utils import timezone
+
+from chat_app.services import NewMessage
+from sessions_app import database
+from sessions_app.process import history
+from sessions_app.process.history import History
+from tests.sessions_app.response.test_runs import Hearer, ask, open_session, process
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pytest_django import Settings
+
+    from sessions_app.process.registry import Process
+    from sessions_app.records import OpenSession
+    from sessions_app.response.run import Run
+
+__all__ = ["process"]
+
+OURS = ("agents_app", "chat_app", "sessions_app", "uamp", "uap", "upp")
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    """Leave circles of references where they are: what is freed is freed by itself."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+async def answered(process: Process, session: OpenSession, number: int) -> list[Any]:
+    """Have an answer made, and return weak references to its run and to what it said."""
+    hearer = Hearer()
+    run: Run = await ask(session, f"Hello {number}", hearer, f"evt_{number}")
+    parts = [weakref.ref(run), weakref.ref(run.builder)]
+    del run
+    async with asyncio.timeout(10):
+        await hearer.is_over.wait()
+    await until_idle(process)
+    return parts
+
+
+async def until_idle(process: Process) -> None:
+    """Wait until the process carries no run, and the loop has released their tasks."""
+    for _ in range(1000):
+        await asyncio.sleep(0)
+        if not process.runs:
+            break
+    await asyncio.sleep(0)
+
+
+@pytest.mark.usefixtures("no_collector")
+async def test_a_run_that_ended_is_let_go_of_without_the_garbage_collector(
+    process: Process,
+) -> None:
+    session = await database.run(open_session, "echo")
+    parts = await answered(process, session, 1)
+    assert [part() for part in parts] == [None, None]
+
+
+async def test_no_kind_of_object_grows_with_the_turns(process: Process) -> None:
+    session = await database.run(open_session, "echo")
+
+    async def counts(numbers: range) -> Counter[str]:
+        for number in numbers:
+            await answered(process, session, number)
+        gc.collect()
+        found = Counter(
+            f"{type(one).__module__}.{type(one).__name__}"
+            for one in gc.get_objects()
+            if str(type(one).__module__).startswith(OURS)
+        )
+        # The history is what a process remembers; it has a bound of its own.
+        del found["chat_app.selectors.HistoryMessage"]
+        return found
+
+    before = await counts(range(5))
+    assert await counts(range(5, 25)) - before == Counter()
+
+
+async def test_the_history_that_is_remembered_is_bounded_by_its_characters() -> None:
+    remembered = History(chars=10_000)
+    for number in range(20):
+        chat_id = f"chat_{number}"
+        assert await remembered.before(chat_id, 1) == []
+        said = NewMessage(id=str(number), role="user", at=timezone.now(), content="x" * 1_500)
+        remembered.append(chat_id, 1, 1, said)
+        assert remembered.chars <= 10_000
+    # The chats of the last turns are still known, without a look into the database.
+    assert [m.content for m in await remembered.before("chat_19", 2)] == ["x" * 1_500]
+    assert remembered.chars > 7_500
+
+
+@pytest.mark.parametrize("most", [0, 3])
+async def test_messages_that_are_shown_no_more_are_counted_no_more(
+    most: int, settings: Settings
+) -> None:
+    settings.UAMP_HISTORY_MESSAGES = most
+    remembered = History()
+    await remembered.before("chat_1", 1)
+    for seq in range(1, 8):
+        said = NewMessage(id=str(seq), role="user", at=timezone.now(), content="x" * seq)
+        remembered.append("chat_1", seq, 1, said)
+    shown = [m.content for m in await remembered.before("chat_1", 8)]
+    assert shown == ["x" * 5, "x" * 6, "x" * 7][:most]
+    assert remembered.chars == sum(map(len, shown))
+
+
+async def test_a_history_that_is_too_long_is_not_remembered_and_takes_no_place() -> None:
+    remembered = History(chars=1_000)
+    await remembered.before("chat_1", 1)
+    said = NewMessage(id="1", role="user", at=timezone.now(), content="x" * 2_000)
+    remembered.append("chat_1", 1, 1, said)
+    assert (remembered.chars, remembered._entries) == (0, {})
+    assert history.CHARS_REMEMBERED < 100_000_000

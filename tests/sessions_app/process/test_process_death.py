@@ -1,0 +1,367 @@
+"""What becomes of responses whose server process is killed, or ends before they do.
+
+The server runs as a process of its own, with a short lease, on a database of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+
+from tests import once, services
+from tests.client import Frame, Story, UampClient, output_text, text_of, wait_until
+from tests.sessions_app.response.step_tools import FIRST
+from tests.sessions_app.response.step_tools import WORDS as STEP_WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[3]
+PREPARE = """
+import django
+django.setup()
+from django.core.management import call_command
+from agents_app.demo import prepare_agents
+from agents_app.models import Agent
+call_command("migrate", verbosity=0)
+prepare_agents()
+Agent.objects.create(
+    name="teller", is_public=True, options={"script": "echo", "delay": 0.05}
+)
+Agent.objects.create(name="noter", is_public=True, tools=["note"])
+Agent.objects.create(name="asks-twice", is_public=True)
+"""
+COUNTED = " ".join(f"word{number}" for number in range(1, 201))
+WORDS = " ".join(f"w{number}" for number in range(20))
+
+
+def environment(data_dir: Path) -> dict[str, str]:
+    """Return the environment of a server on a data directory."""
+    taken = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "LANG"}}
+    return {
+        **taken,
+        "DATA_DIR": str(data_dir),
+        "DJANGO_SETTINGS_MODULE": "uamp_project.settings",
+        "UAMP_LEASE_SECONDS": "1",
+        "UAMP_SWEEP_SECONDS": "0.2",
+        "UAMP_FLUSH_MS": "50",
+        "UAMP_GRACE_SECONDS": "2",
+        "PYTHONPATH": str(ROOT),
+    }
+
+
+@dataclass
+class Server:
+    """A server process that can be ended and started again on the same data."""
+
+    data_dir: Path
+    settings: str = "uamp_project.settings"
+    port: int = field(default_factory=services.free_port)
+    process: subprocess.Popen[bytes] | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def start(self, *, uvicorn: bool = False) -> None:
+        """Start it and wait until it answers."""
+        command = (
+            [*services.UVICORN, "--port"]
+            if uvicorn
+            else ["manage.py", "serve", "--no-worker", "--port"]
+        )
+        self.process = subprocess.Popen(  # noqa: S603 our own server
+            [sys.executable, *command, str(self.port)],
+            cwd=ROOT,
+            env={
+                **environment(self.data_dir),
+                "DJANGO_SETTINGS_MODULE": self.settings,
+                **self.environment,
+            },
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        services.wait_until_ready(f"http://127.0.0.1:{self.port}")
+
+    def end(self, how: signal.Signals) -> int:
+        """Send a signal, wait for the end and return the exit status."""
+        assert self.process is not None
+        self.process.send_signal(how)
+        return self.process.wait(timeout=40)
+
+    def dial(self) -> UampClient:
+        """Return a socket of a visitor."""
+        return UampClient(f"ws://127.0.0.1:{self.port}/uamp")
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        """Return what the database has."""
+        database = sqlite3.connect(self.data_dir / "db.sqlite3")
+        try:
+            return database.execute(sql).fetchall()
+        finally:
+            database.close()
+
+    def run(self, code: str) -> None:
+        """Run code on its database, while it may run or not."""
+        told = {**environment(self.data_dir), "DJANGO_SETTINGS_MODULE": self.settings}
+        prepared_code = f"import django\ndjango.setup()\n{code}"
+        subprocess.run(  # noqa: S603 our own code
+            [sys.executable, "-c", prepared_code], cwd=ROOT, env=told, check=True
+        )
+
+    def execute(self, sql: str) -> None:
+        """Change the database while no server runs."""
+        database = sqlite3.connect(self.data_dir / "db.sqlite3")
+        try:
+            database.execute(sql)
+            database.commit()
+        finally:
+            database.close()
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a data directory with a migrated database and agents."""
+    folder = tmp_path_factory.mktemp("prepared")
+    once.copy_of("killable", make_agents, folder)
+    return folder
+
+
+def make_agents(folder: Path) -> None:
+    subprocess.run(  # noqa: S603 our own code
+        [sys.executable, "-c", PREPARE], cwd=ROOT, env=environment(folder), check=True
+    )
+
+
+@pytest.fixture
+def killable(prepared: Path, tmp_path: Path) -> Iterator[Server]:
+    """Give a server that was not started."""
+    shutil.copytree(prepared, tmp_path / "data")
+    server = Server(tmp_path / "data")
+    yield server
+    if server.process is not None and server.process.poll() is None:
+        server.process.kill()
+        server.process.wait()
+
+
+def resumed(client: UampClient, created: Frame, after: int) -> None:
+    """Go on with a session."""
+    resume = {"session_id": created["session_id"], "epoch": created["epoch"], "after": after}
+    client.send("session.create", session={}, resume=resume)
+    assert client.expect("session.created")["resumed"] is True
+    client.expect("capabilities")
+
+
+def read_to_the_end(client: UampClient) -> tuple[list[Frame], int]:
+    """Return what comes until the server closes, and with which code."""
+    frames: list[Frame] = []
+    while True:
+        try:
+            frames.append(client.receive())
+        except ConnectionClosed as closed:
+            return frames, closed.rcvd.code if closed.rcvd else 1006
+
+
+def test_a_response_whose_process_was_killed_ends_once_with_its_text(killable: Server) -> None:
+    killable.start()
+    client = killable.dial()
+    created = client.create_session(agent="slow")
+    client.ask("Count")
+    begun = client.expect("response.created")
+    heard = [client.receive() for _ in range(12)]
+    killable.end(signal.SIGKILL)
+    client.close()
+    assert killable.query("SELECT status FROM sessions_app_response") == [("in_progress",)]
+    killable.start()
+    again = killable.dial()
+    resumed(again, created, begun["seq"])
+    failed = again.until("response.error")[-1]
+    assert failed["response_id"] == begun["response_id"]
+    assert failed["error"]["code"] == "interrupted"
+    assert again.during(0.5) == []
+    ((status, text),) = killable.query("SELECT status, text FROM sessions_app_response")
+    assert status == "failed"
+    # At most one flush behind what arrived; a prefix of what would have been said.
+    assert COUNTED.startswith(text)
+    assert len(text.split()) >= len(text_of(heard).split()) - 3
+    assert killable.query(
+        "SELECT content, status FROM chat_app_message WHERE role = 'assistant'"
+    ) == [(text, "failed")]
+    ends = killable.query(
+        "SELECT type FROM chat_app_chatevent WHERE type IN"
+        " ('response.done', 'response.error', 'response.cancelled')"
+    )
+    assert ends == [("response.error",)]
+    # The session is as good as before.
+    again.send("response.create")
+    again.until("response.delta")
+
+
+def test_a_response_that_waited_for_its_client_goes_on_in_another_process(
+    killable: Server,
+) -> None:
+    tool = {"type": "function", "function": {"name": "search"}}
+    killable.start()
+    client = killable.dial()
+    created = client.create_session(agent="tool-user", session={"tools": [tool]})
+    client.ask("Paris")
+    begun = client.expect("response.created")
+    call = client.expect("tool.call")
+    killable.end(signal.SIGKILL)
+    client.close()
+    killable.start()
+    again = killable.dial()
+    resumed(again, created, begun["seq"])
+    asked = next(f for f in again.until("tool.call") if f["type"] == "tool.call")
+    assert (asked["call_id"], asked["response_id"]) == (call["call_id"], begun["response_id"])
+    again.send("tool.result", call_id=call["call_id"], result="22")
+    done = again.until("response.done")[-1]
+    assert done["response_id"] == begun["response_id"]
+    assert output_text(done) == "The tool answered: 22"
+    assert killable.query("SELECT id, status FROM sessions_app_response") == [
+        (begun["response_id"], "completed")
+    ]
+    assert killable.query("SELECT status, result FROM sessions_app_toolcall") == [("done", "22")]
+
+
+def test_a_response_that_went_on_elsewhere_asks_its_client_again(killable: Server) -> None:
+    killable.settings = "tests.sessions_app.response.step_settings"
+    killable.start()
+    client = killable.dial()
+    tool = {"type": "function", "function": {"name": "search"}}
+    created = client.create_session(agent="asks-twice", session={"tools": [tool]})
+    client.ask("Paris")
+    begun = client.expect("response.created")
+    client.expect("tool.call")
+    killable.end(signal.SIGKILL)
+    client.close()
+    killable.start()
+    with killable.dial() as again:
+        resumed(again, created, begun["seq"])
+        first = again.until("tool.call")[-1]
+        again.send("tool.result", call_id=first["call_id"], result="1")
+        second = again.until("tool.call")[-1]
+        assert second["call_id"] != first["call_id"]
+        again.send("tool.result", call_id=second["call_id"], result="2")
+        assert output_text(again.until("response.done")[-1]) == "Both are answered."
+
+
+def test_a_call_that_was_not_flushed_is_told_with_its_result(killable: Server) -> None:
+    tool = {"type": "function", "function": {"name": "search"}}
+    killable.start()
+    client = killable.dial()
+    created = client.create_session(agent="tool-user", session={"tools": [tool]})
+    client.ask("Paris")
+    begun = client.expect("response.created")
+    call = client.expect("tool.call")
+    killable.end(signal.SIGKILL)
+    client.close()
+    killable.execute("UPDATE sessions_app_response SET output = '[]'")
+    killable.start()
+    with killable.dial() as again:
+        resumed(again, created, begun["seq"])
+        again.until("tool.call")
+        again.send("tool.result", call_id=call["call_id"], result="22")
+        done = again.until("response.done")[-1]
+    kinds = [item["type"] for item in done["response"]["output"]]
+    assert kinds == ["tool_call", "tool_result", "text"]
+    assert done["response"]["output"][0]["tool_call"]["name"] == "search"
+
+
+def killed_in_the_second_step(server: Server, journal: Path) -> tuple[Frame, Frame]:
+    """Kill a server that has run a tool and is telling of it; return how the turn had begun."""
+    server.settings = "tests.sessions_app.response.step_settings"
+    server.start()
+    client = server.dial()
+    created = client.create_session(agent="noter")
+    client.ask(str(journal))
+    begun = client.expect("response.created")
+    heard: list[Frame] = []
+    while len(text_of(heard)) < 50:
+        heard.append(client.receive())
+    server.end(signal.SIGKILL)
+    client.close()
+    assert server.query("SELECT status FROM sessions_app_response") == [("in_progress",)]
+    assert server.query("SELECT step, fence FROM agents_app_checkpoint") == [(1, 1)]
+    return created, begun
+
+
+def test_a_response_goes_on_from_its_checkpoint(killable: Server, tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    created, begun = killed_in_the_second_step(killable, journal)
+    killable.start()
+    again = killable.dial()
+    resumed(again, created, begun["seq"])
+    frames = again.until("response.done")
+    done = frames[-1]
+    assert done["response_id"] == begun["response_id"]
+    assert output_text(done) == FIRST + "".join(STEP_WORDS)
+    assert [item["type"] for item in done["response"]["output"]] == [
+        "text",
+        "tool_call",
+        "tool_result",
+        "text",
+    ]
+    # What arrived adds up to the output, and the tool ran once.
+    story = Story(after=begun["seq"]).take_all(frames)
+    assert story.texts == {begun["response_id"]: output_text(done)}
+    assert journal.read_text() == "noted\n"
+    assert killable.query("SELECT id, status, fence FROM sessions_app_response") == [
+        (begun["response_id"], "completed", 2)
+    ]
+    wait_until(lambda: not killable.query("SELECT * FROM agents_app_checkpoint"), 5)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        # A version of UAP that this server does not know; a fourth process to be ended by it; no
+        # state of an agent; no output.
+        """UPDATE agents_app_checkpoint SET state = '{"version": "2.0.0"}'""",
+        "UPDATE sessions_app_response SET fence = 4",
+        """UPDATE agents_app_checkpoint SET state = '{"messages": 7}'""",
+        "UPDATE agents_app_checkpoint SET output = '{}'",
+    ],
+)
+def test_a_response_that_cannot_go_on_ends_with_its_text(
+    killable: Server, tmp_path: Path, change: str
+) -> None:
+    created, begun = killed_in_the_second_step(killable, tmp_path / "journal")
+    killable.execute(change)
+    killable.start()
+    again = killable.dial()
+    resumed(again, created, begun["seq"])
+    failed = again.until("response.error")[-1]
+    assert failed["response_id"] == begun["response_id"]
+    assert failed["error"]["code"] == "interrupted"
+    ((status, text),) = killable.query("SELECT status, text FROM sessions_app_response")
+    assert status == "failed"
+    assert text.startswith(FIRST + "word0 ")
+    wait_until(lambda: not killable.query("SELECT * FROM agents_app_checkpoint"), 5)
+
+
+def test_what_does_not_finish_in_time_is_ended_by_the_next_process(killable: Server) -> None:
+    killable.start()
+    client = killable.dial()
+    created = client.create_session(agent="slow")
+    client.ask("Count")
+    begun = client.expect("response.created")
+    client.until("response.delta")
+    assert killable.end(signal.SIGTERM) == 0
+    client.close()
+    # The whole of the grace time is kept, and the row says that another process may start it.
+    ((status, text),) = killable.query("SELECT status, text FROM sessions_app_response")
+    assert status == "queued"
+    assert len(text.split()) > 25
+    killable.start()
+    again = killable.dial()
+    resumed(again, created, begun["seq"])
+    assert again.until("response.error")[-1]["error"]["code"] == "interrupted"
+    assert killable.query("SELECT status, text FROM sessions_app_response") == [("failed", text)]

@@ -1,0 +1,203 @@
+"""Responses that a dead process left behind: which stay where they are, which resume, which end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+from django.utils import timezone
+
+import uamp
+from agents_app import checkpoints
+from sessions_app import database
+from sessions_app.models import Response, Session, ToolCall
+from sessions_app.process import recovery
+from sessions_app.tools import calls
+from tests import factories
+from tests.client import wait_until
+from tests.sessions_app.response.test_runs import get_response, left_behind, log_of, process
+from uap import AgentState
+from upp import AssistantMessage, TextBlock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sessions_app.process.registry import Process
+
+__all__ = ["process"]
+
+SO_FAR: dict[str, Any] = {"text": "So far", "output": [{"type": "text", "text": "So far"}]}
+
+
+@transaction.atomic
+def of_kind(kind: str, status: str) -> Response:
+    """Return a response that was left while it waited for a call of that kind."""
+    response = left_behind(**SO_FAR)
+    call = response.tool_calls.get()
+    ToolCall.objects.filter(pk=call.pk).update(
+        kind=kind, status=status, asked_in=response.chat_id if status == "asking" else ""
+    )
+    if kind == ToolCall.Kind.AGENT:
+        person = User.objects.get(username="ada")
+        room = factories.chat(person)
+        given = factories.session(person, room, parent_call=call)
+        factories.response(response.agent, room, session=given)
+    return response
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        ("client", "waiting"),
+        ("agent", "waiting"),
+        ("long", "asking"),
+        ("long", "queued"),
+        ("long", "running"),
+    ],
+)
+async def test_a_response_stays_where_it_is_while_somebody_works_for_it(
+    process: Process, kind: str, status: str
+) -> None:
+    """A process that took it over now would ask the client, or the person, a second time."""
+    response = await database.run(of_kind, kind, status)
+    await recovery.sweep(process)
+    assert response.pk not in process.runs
+    assert (await database.run(get_response, response.pk)).fence == response.fence
+    ended = {"status": "done", "result": '"sunny"', "finished_at": timezone.now()}
+    await database.run(lambda: response.tool_calls.update(**ended))
+    await recovery.sweep(process)
+    await database.run(wait_until, lambda: get_response(response.pk).status == "completed")
+    went_on = await database.run(get_response, response.pk)
+    assert went_on.fence == response.fence + 1
+    assert went_on.text.startswith("So far")
+
+
+async def ended_as_interrupted(process: Process, response: Response) -> None:
+    """Check that a response ends, with what it had said."""
+    await recovery.sweep(process)
+    await database.run(wait_until, lambda: get_response(response.pk).status == "failed")
+    ended = await database.run(get_response, response.pk)
+    assert ended.text == "So far"
+    assert (ended.error or {})["code"] == "interrupted"
+
+
+async def test_a_response_whose_asker_is_gone_ends_with_its_text(process: Process) -> None:
+    response = await database.run(left_behind, **SO_FAR)
+    await database.run(lambda: User.objects.get(username="ada").delete())
+    await ended_as_interrupted(process, response)
+    assert (await database.run(log_of, response.chat_id))[-2:] == [
+        "response.error",
+        "message.created",
+    ]
+    rows = await database.run(calls.tool_calls_of, response.pk)
+    assert [call.status for call in rows] == ["cancelled"]
+
+
+@transaction.atomic
+def corrupt(column: str) -> Response:
+    """Return a response whose call has ended, with what this server never wrote in its row."""
+    response = left_behind(**SO_FAR)
+    response.tool_calls.update(status="done", result='"sunny"')
+    if column == "config":
+        Session.objects.filter(pk=response.session_id).update(config=[7])
+    else:
+        Response.objects.filter(pk=response.pk).update(**{column: [7]})
+    return response
+
+
+@pytest.mark.parametrize("column", ["output", "request", "config"])
+async def test_a_response_whose_row_cannot_be_read_ends_with_its_text(
+    process: Process, column: str
+) -> None:
+    response = await database.run(corrupt, column)
+    await ended_as_interrupted(process, response)
+
+
+async def test_a_response_whose_usage_cannot_be_read_goes_on_without_it(process: Process) -> None:
+    response = await database.run(corrupt, "usage")
+    await recovery.sweep(process)
+    await database.run(wait_until, lambda: get_response(response.pk).status == "completed")
+
+
+@transaction.atomic
+def allowed_meanwhile() -> list[ToolCall]:
+    """Let a call be allowed just before its deadline is written down; returns what is late."""
+    response = left_behind()
+    row = response.tool_calls.get()
+    ToolCall.objects.update(status="asking", deadline=timezone.now(), asked_in=response.chat_id)
+
+    def race(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        if sql.startswith("UPDATE") and "sessions_app_toolcall" in sql:
+            execute("UPDATE sessions_app_toolcall SET status = 'queued'", (), *rest[1:])
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(race):
+        late = calls.expire_calls()
+    row.refresh_from_db()
+    assert row.status == "queued"
+    return late
+
+
+async def test_a_call_that_was_allowed_at_the_last_moment_is_not_said_to_be_refused(
+    process: Process,
+) -> None:
+    del process
+    assert await database.run(allowed_meanwhile) == []
+
+
+@transaction.atomic
+def between_a_result_and_the_next_checkpoint() -> Response:
+    """Return a response that died when a tool had answered, after an earlier checkpoint."""
+    response = left_behind()
+    call = response.tool_calls.get()
+    response.tool_calls.update(status="done", result='"sunny"')
+    said = [{"type": "text", "text": "First. "}]
+    data = {"id": call.call_id, "name": call.name, "arguments": "{}"}
+    asked = {"type": "tool_call", "tool_call": data}
+    Response.objects.update(status="in_progress", fence=2, text="First. ", output=[*said, asked])
+    spoken = AssistantMessage(content=(TextBlock(text="First. "),))
+    checkpoints.save(
+        response.pk,
+        state=AgentState.initial().with_messages((spoken,)),
+        output=(uamp.TextContent(text="First. "),),
+        step=1,
+        fence=2,
+        at=timezone.now(),
+    )
+    return response
+
+
+async def test_a_tool_that_answered_after_the_last_checkpoint_is_not_called_again(
+    process: Process,
+) -> None:
+    response = await database.run(between_a_result_and_the_next_checkpoint)
+    await recovery.sweep(process)
+    await database.run(wait_until, lambda: get_response(response.pk).status == "completed")
+    ended = await database.run(get_response, response.pk)
+    (call,) = await database.run(calls.tool_calls_of, response.pk)
+    kinds = [item["type"] for item in ended.output]
+    assert kinds == ["text", "tool_call", "tool_result", "text"]
+    assert ended.output[1]["tool_call"]["id"] == call.call_id
+    assert ended.output[2]["tool_result"]["call_id"] == call.call_id
+    assert ended.output[3]["text"].endswith("sunny")
+
+
+@transaction.atomic
+def at_the_end_of_its_tokens() -> Response:
+    """Return a response whose call has ended, and whose agent has written all that it may."""
+    response = left_behind(**SO_FAR, usage={"input_tokens": 1, "output_tokens": 10})
+    response.tool_calls.update(status="done", result='"sunny"')
+    response.agent.max_output_tokens = 10
+    response.agent.save()
+    return response
+
+
+async def test_what_was_written_before_a_takeover_counts(process: Process) -> None:
+    response = await database.run(at_the_end_of_its_tokens)
+    await recovery.sweep(process)
+    await database.run(wait_until, lambda: get_response(response.pk).status == "failed")
+    ended = await database.run(get_response, response.pk)
+    assert (ended.error or {})["code"] == "too_many_steps"
+    assert ended.text == "So far"

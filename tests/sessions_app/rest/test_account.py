@@ -1,0 +1,257 @@
+"""A person's own page: the password, and API keys that they make and revoke."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from django.contrib.sessions.models import Session
+
+from sessions_app.access import keys
+from sessions_app.models import ApiKey
+from sessions_app.rest.account import NEW_KEY
+from tests import factories
+from tests.sessions_app.access.web_sign_in import WebSignIn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import httpx
+    from django.contrib.auth.models import User
+    from pytest_django import Settings
+
+    from tests.conftest import ServerAddress
+    from tests.house import Dial
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NEW = "correct horse battery"
+
+
+@pytest.fixture
+def ada(demo: ServerAddress) -> User:
+    """Return a person."""
+    del demo
+    return factories.user("ada")
+
+
+@pytest.fixture
+def browser(demo: ServerAddress, ada: User) -> Iterator[WebSignIn]:
+    """Give a browser in which ada is signed in."""
+    with WebSignIn(demo) as signing_in:
+        assert signing_in.try_to_sign_in(ada.username).status_code == 302
+        yield signing_in
+
+
+def made(browser: WebSignIn, name: str = "laptop") -> str:
+    """Make a key and return its secret, as the page shows it."""
+    answer = browser.post("/account/keys", name=name)
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/account")
+    assert "no-store" in answer.headers["Cache-Control"]
+    return shown(browser)[0]
+
+
+def shown(browser: WebSignIn) -> list[str]:
+    """Load the page and return the new key that it shows, if any."""
+    answer = browser.web.get("/account")
+    assert answer.status_code == 200
+    assert "no-store" in answer.headers["Cache-Control"]
+    return re.findall(r'id="secret"[^>]* value="([^"]+)"', answer.text)
+
+
+def me(web: httpx.Client, secret: str) -> int:
+    return web.get("/api/v1/me", headers={"Authorization": f"Bearer {secret}"}).status_code
+
+
+# --- Who may ---
+
+
+def test_without_a_session_every_page_leads_to_the_login(web: httpx.Client, ada: User) -> None:
+    secret = keys.make_key(ada.pk, "program")
+    # Neither a visitor nor a key comes in.
+    for headers in ({}, {"Authorization": f"Bearer {secret}"}):
+        for path in ("/account", "/account/password"):
+            answer = web.get(path, headers=headers)
+            assert (answer.status_code, answer.headers["Location"]) == (302, f"/login?next={path}")
+        assert web.post("/account/keys", headers=headers).status_code in {302, 403}
+    assert ApiKey.objects.count() == 1
+
+
+def test_a_form_without_its_token_changes_nothing(browser: WebSignIn) -> None:
+    secret = made(browser)
+    key = ApiKey.objects.get()
+    paths = ("/account/keys", f"/account/keys/{key.pk}/revoke", "/account/password")
+    for path in paths:
+        assert browser.web.post(path, data={"name": "x"}).status_code == 403
+    for path in paths[:2]:
+        assert browser.web.get(path).status_code == 405
+    assert me(browser.web, secret) == 200
+    assert ApiKey.objects.count() == 1
+
+
+def test_the_pages_have_the_strict_policy(browser: WebSignIn) -> None:
+    for path in ("/account", "/account/password"):
+        answer = browser.web.get(path)
+        assert "unsafe" not in answer.headers["Content-Security-Policy"]
+        assert "no-store" in answer.headers["Cache-Control"]
+        assert re.search(r"<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)", answer.text) is None
+
+
+# --- Keys ---
+
+
+def test_a_key_is_shown_once_and_opens_what_its_owner_may(browser: WebSignIn, ada: User) -> None:
+    secret = made(browser)
+    key = ApiKey.objects.get()
+    assert (key.user, key.name, key.prefix, key.scopes) == (ada, "laptop", secret[:12], [])
+    assert me(browser.web, secret) == 200
+    page = browser.web.get("/account").text
+    assert secret not in page
+    assert key.prefix in page
+    assert "laptop" in page
+    assert re.search(r"last used \d{4}-", page)
+
+
+def test_a_page_that_is_loaded_again_makes_and_shows_no_key(
+    browser: WebSignIn, demo: ServerAddress, ada: User
+) -> None:
+    answer = browser.post("/account/keys", name="laptop")
+    assert answer.headers["Location"] == "/account"
+    with WebSignIn(demo) as other:
+        assert other.try_to_sign_in(ada.username).status_code == 302
+        assert shown(other) == []
+    assert browser.web.head("/account").status_code == 200
+    secret = ApiKey.objects.get().prefix
+    assert [key[:12] for key in shown(browser)] == [secret]
+    assert shown(browser) == []
+    kept = [row.get_decoded() for row in Session.objects.all()]
+    assert not any(NEW_KEY in said for said in kept)
+    assert ApiKey.objects.count() == 1
+
+
+def test_a_key_without_a_good_name_is_not_made(browser: WebSignIn) -> None:
+    for name in ("", "   ", "x" * 101, "a\0b"):
+        answer = browser.post("/account/keys", name=name)
+        assert answer.status_code == 400
+        assert 'role="alert"' in answer.text
+    assert not ApiKey.objects.exists()
+
+
+def test_a_name_is_text(browser: WebSignIn) -> None:
+    made(browser, "<b onclick=x>")
+    assert "<b onclick" not in browser.web.get("/account").text
+
+
+def test_a_revoked_key_ends_with_its_connections(browser: WebSignIn, dial: Dial) -> None:
+    secret = made(browser)
+    client = dial(headers={"Authorization": f"Bearer {secret}"})
+    client.create_session(agent="echo")
+    key = ApiKey.objects.get()
+    answer = browser.post(f"/account/keys/{key.pk}/revoke")
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/account")
+    assert client.until("session.error")[-1]["error"]["code"] == "unauthorized"
+    assert me(browser.web, secret) == 401
+    page = browser.web.get("/account").text
+    assert "The key was revoked" in page
+    assert key.prefix not in page
+    assert browser.post(f"/account/keys/{key.pk}/revoke").status_code == 404
+
+
+def test_a_foreign_key_is_neither_shown_nor_revoked(browser: WebSignIn) -> None:
+    secret = keys.make_key(factories.user("bob").pk, "of bob")
+    key = ApiKey.objects.get()
+    assert "of bob" not in browser.web.get("/account").text
+    told = [browser.post(f"/account/keys/{pk}/revoke") for pk in (key.pk, key.pk + 1)]
+    assert [answer.status_code for answer in told] == [404, 404]
+    assert told[0].text == told[1].text
+    assert me(browser.web, secret) == 200
+
+
+def test_keys_in_force_are_bounded(browser: WebSignIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keys, "KEYS_PER_PERSON", 2)
+    made(browser, "one")
+    made(browser, "two")
+    refused = browser.post("/account/keys", name="three")
+    assert refused.status_code == 409
+    assert "Revoke one first." in refused.text
+    browser.post(f"/account/keys/{ApiKey.objects.earliest('pk').pk}/revoke")
+    made(browser, "three")
+
+
+def test_forms_count_as_writes(browser: WebSignIn, settings: Settings) -> None:
+    settings.UAMP_WRITES_PER_MINUTE = 2
+    made(browser)
+    made(browser)
+    old, key = "password", ApiKey.objects.earliest("pk")
+    for answer in (
+        browser.post("/account/keys", name="x"),
+        browser.post(f"/account/keys/{key.pk}/revoke"),
+        browser.post("/account/password", old_password=old, new_password1=NEW, new_password2=NEW),
+    ):
+        assert answer.status_code == 429
+        assert 1 <= int(answer.headers["Retry-After"]) <= 61
+    assert ApiKey.objects.filter(revoked_at__isnull=True).count() == 2
+    assert browser.web.get("/account").status_code == 200
+
+
+# --- The password ---
+
+
+def change(browser: WebSignIn, old: str = "password", new: str = NEW, again: str = "") -> int:
+    """Send the form of the password and return the status."""
+    answer = browser.post(
+        "/account/password", old_password=old, new_password1=new, new_password2=again or new
+    )
+    return answer.status_code
+
+
+def test_a_new_password_ends_other_browsers_and_keys(
+    browser: WebSignIn, demo: ServerAddress, ada: User
+) -> None:
+    secret = made(browser)
+    said = browser.web.get("/account/password").text
+    assert "signs you out everywhere else and revokes all of your API keys" in said
+    with WebSignIn(demo) as other:
+        other.try_to_sign_in(ada.username)
+        assert other.web.get("/account").status_code == 200
+        assert change(browser) == 302
+        assert other.web.get("/account").status_code == 302
+    assert me(browser.web, secret) == 401
+    page = browser.web.get("/account")
+    assert page.status_code == 200
+    assert "Your password was changed" in page.text
+    assert "You have no keys." in page.text
+    with WebSignIn(demo) as again:
+        assert again.try_to_sign_in(ada.username).status_code == 200
+        assert again.try_to_sign_in(ada.username, NEW).status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "again"),
+    [("wrong", NEW, ""), ("password", NEW, "another one"), ("password", "short", "")],
+)
+def test_a_bad_form_changes_nothing(
+    browser: WebSignIn, ada: User, old: str, new: str, again: str
+) -> None:
+    assert change(browser, old, new, again) == 200
+    ada.refresh_from_db()
+    assert ada.check_password("password")
+
+
+def test_wrong_old_passwords_pause_as_on_the_login_page(
+    browser: WebSignIn, ada: User, settings: Settings
+) -> None:
+    settings.UAMP_SIGN_IN_FAILURES = 3
+    assert [change(browser, "wrong") for _ in range(3)] == [200, 200, 429]
+    # The right one does not help until the pause is over.
+    assert change(browser) == 429
+    ada.refresh_from_db()
+    assert ada.check_password("password")
+
+
+def test_the_admin_has_no_other_form_for_the_password(browser: WebSignIn, ada: User) -> None:
+    ada.is_staff = True
+    ada.save()
+    answer = browser.web.get("/admin/password_change/")
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/account/password")

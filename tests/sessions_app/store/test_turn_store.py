@@ -1,0 +1,295 @@
+"""The turn store: the same rows by either body, one effect for each turn, no number left out."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import DataError, IntegrityError, OperationalError
+
+from chat_app.models import Chat, ChatEvent, Message
+from chat_app.services import message_event
+from sessions_app.models import InboundEvent, PendingInput, Response, ToolCall
+from sessions_app.store import orm, sql
+from sessions_app.store.group_commit import (
+    ORM,
+    QUEUE,
+    SQL,
+    Bodies,
+    DirectTurnStore,
+    GroupTurnStore,
+    StoreBusy,
+    write_each,
+)
+from sessions_app.store.records import Failed, Fenced, Finished, Refused, Repeated, Start, Started
+from tests import factories
+from tests.sessions_app.store import turn_worlds as worlds
+from tests.sessions_app.store.turn_worlds import finish, start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+pytestmark = pytest.mark.usefixtures("world")
+
+
+@pytest.fixture
+def world(database_threads: None) -> None:
+    """Write the chats and sessions of the turns; what threads commit is removed afterwards."""
+    worlds.build_world()
+
+
+@pytest.fixture(params=[SQL, ORM], ids=["sql", "orm"])
+def bodies(request: pytest.FixtureRequest) -> Bodies:
+    """Run a test with the bodies that are used, and with those that specify them."""
+    given: Bodies = request.param
+    return given
+
+
+def outcomes_by(bodies: Bodies, batches: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """Write batches and return their outcomes; any failure is `failed`."""
+    found = []
+    for batch in filter(None, batches):
+        write: Any = bodies.start if isinstance(batch[0], Start) else bodies.finish
+        outcomes = write_each(write, batch)
+        found.append(["failed" if isinstance(o, Failed) else o for o in outcomes])
+    return found
+
+
+# --- The same rows ---
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_sql_writes_the_rows_that_the_orm_writes(seed: int) -> None:
+    batches = worlds.RandomTurns(seed).batches(16)
+    by_orm, rows_of_orm = outcomes_by(ORM, batches), worlds.rows()
+    worlds.clear_world()
+    worlds.build_world()
+    by_sql, rows_of_sql = outcomes_by(SQL, batches), worlds.rows()
+    assert by_sql == by_orm
+    assert rows_of_sql == rows_of_orm
+    assert len(rows_of_orm["Message"]) > 15
+
+
+# --- Beginnings ---
+
+
+def test_turns_of_one_batch_follow_each_other_in_their_chat(bodies: Bodies) -> None:
+    turns = [start("chat_b"), start("chat_a"), start("chat_b")]
+    assert bodies.start(turns) == [Started(1), Started(1), Started(3)]
+    assert Chat.objects.get(pk="chat_b").last_seq == 4
+    assert list(
+        ChatEvent.objects.filter(chat_id="chat_b").order_by("seq").values_list("seq", "type")
+    ) == [
+        (1, "message.created"),
+        (2, "response.created"),
+        (3, "message.created"),
+        (4, "response.created"),
+    ]
+
+
+def test_a_repeated_event_has_its_first_outcome(bodies: Bodies) -> None:
+    first = start()
+    assert bodies.start([first]) == [Started(1)]
+    again = start(event_id=first.event_id)
+    assert bodies.start([again]) == [Repeated([first.responses[0].id])]
+    assert Message.objects.count() == 1
+
+
+def test_the_same_event_twice_in_a_batch_has_one_effect(bodies: Bodies) -> None:
+    first = start()
+    second = start(event_id=first.event_id)
+    assert write_each(bodies.start, [first, second]) == [
+        Started(1),
+        Repeated([first.responses[0].id]),
+    ]
+    assert Message.objects.count() == 1
+
+
+def test_another_body_under_a_used_id_is_refused(bodies: Bodies) -> None:
+    first = start()
+    bodies.start([first])
+    other = start(event_id=first.event_id, sha256="1" * 64)
+    assert bodies.start([other]) == [Refused("event_id_conflict")]
+
+
+def test_strangers_and_ended_sessions_are_refused_and_the_rest_is_written(bodies: Bodies) -> None:
+    turns = [
+        start(user_id=worlds.STRANGER),
+        start(),
+        start(session_id="chat_a_closed"),
+        start(session_id="nobody"),
+    ]
+    assert bodies.start(turns) == [
+        Refused("chat_not_found"),
+        Started(1),
+        Refused("unknown_session"),
+        Refused("unknown_session"),
+    ]
+    assert (Message.objects.count(), InboundEvent.objects.count()) == (1, 1)
+
+
+def test_a_beginning_uses_up_its_kept_inputs(bodies: Bodies) -> None:
+    bodies.start([start(pending_input_ids=(1, 2))])
+    assert list(PendingInput.objects.order_by("pk").values_list("pk", flat=True)) == [3, 4]
+
+
+# --- Ends ---
+
+
+def test_an_end_is_written_once_for_the_holder_of_the_fence(bodies: Bodies) -> None:
+    turn = start()
+    bodies.start([turn])
+    assert bodies.finish([finish(turn, fence=2)]) == [Fenced()]
+    end = finish(turn)
+    assert bodies.finish([end]) == [Finished(3)]
+    assert bodies.finish([finish(turn)]) == [Fenced()]
+    assert bodies.finish([end]) == [Finished(3)]
+    row = Response.objects.get()
+    assert (row.status, row.text, row.lease_until) == ("completed", "Hello", None)
+    assert ChatEvent.objects.count() == 4
+
+
+def test_an_end_closes_its_open_tool_calls(bodies: Bodies) -> None:
+    turn = start()
+    bodies.start([turn])
+    factories.tool_call(Response.objects.get())
+    bodies.finish([finish(turn, has_tool_calls=True)])
+    assert ToolCall.objects.get().status == "cancelled"
+
+
+# --- Failures ---
+
+
+def test_a_turn_that_breaks_a_key_fails_alone(bodies: Bodies) -> None:
+    broken = start(responses=[worlds.new_response("resp_x", agent_id="nobody")])
+    first, failed, last = write_each(bodies.start, [start(), broken, start()])
+    assert (first, last) == (Started(1), Started(3))
+    assert isinstance(failed, Failed)
+    assert isinstance(failed.error, IntegrityError)
+    assert Chat.objects.get(pk="chat_a").last_seq == 4
+
+
+def test_a_turn_that_meets_a_defect_fails_alone(
+    bodies: Bodies, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    # On PostgreSQL one statement is a transaction of its own, unless a turn has more to write.
+    first, broken, last = start(), start(pending_input_ids=[1]), start()
+
+    def defect(turn: Start) -> None:
+        if turn is broken:
+            raise RuntimeError("a defect of the code")
+
+    for module in (sql, orm):
+        monkeypatch.setattr(module, "use_inputs", defect)
+    began, failed, also_began = write_each(bodies.start, [first, broken, last])
+    assert (began, also_began) == (Started(1), Started(3))
+    assert isinstance(failed, Failed)
+    assert isinstance(failed.error, RuntimeError)
+    assert "a turn could not be written" in caplog.text
+    assert Chat.objects.get(pk="chat_a").last_seq == 4
+
+
+@pytest.mark.postgres
+def test_a_turn_with_nul_fails_alone(bodies: Bodies) -> None:
+    message = worlds.new_message("msg_nul", content="a\x00b")
+    broken = start(message=message, message_event=message_event("chat_a", message))
+    first, failed, last = write_each(bodies.start, [start(), broken, start()])
+    assert (first, last) == (Started(1), Started(3))
+    assert isinstance(failed, Failed)
+    assert isinstance(failed.error, DataError | ValueError)
+    assert not Message.objects.filter(pk="msg_nul").exists()
+
+
+def losing_one_answer(write: Callable[[Sequence[Any]], list[Any]]) -> Callable[[Any], list[Any]]:
+    """Return the same write, whose first commit is not acknowledged."""
+    lost: list[bool] = []
+
+    def write_and_lose(turns: Sequence[Any]) -> list[Any]:
+        outcomes = write(turns)
+        if not lost:
+            lost.append(True)
+            raise OperationalError("the connection broke after COMMIT")
+        return outcomes
+
+    return write_and_lose
+
+
+def test_a_lost_answer_to_commit_is_found_out(bodies: Bodies) -> None:
+    turns = [start(), start()]
+    assert write_each(losing_one_answer(bodies.start), turns) == [Started(1), Started(3)]
+    ends = [finish(turn) for turn in turns]
+    assert write_each(losing_one_answer(bodies.finish), ends) == [Finished(5), Finished(7)]
+    assert ChatEvent.objects.count() == 8
+
+
+# --- The stores ---
+
+
+@pytest.mark.parametrize("store_class", [GroupTurnStore, DirectTurnStore])
+async def test_three_stores_number_one_chat_without_gaps(
+    bodies: Bodies, store_class: type[GroupTurnStore | DirectTurnStore]
+) -> None:
+    stores = [store_class(bodies) for _ in range(3)]
+
+    async def turn(store: GroupTurnStore | DirectTurnStore) -> None:
+        new = start()
+        assert isinstance(await store.start(new), Started)
+        assert isinstance(await store.finish(finish(new)), Finished)
+
+    await asyncio.gather(*(turn(store) for store in stores for _ in range(10)))
+    for store in stores:
+        await asyncio.to_thread(store.close)
+
+    def seqs() -> list[int]:
+        found = ChatEvent.objects.filter(chat_id="chat_a").order_by("seq")
+        return list(found.values_list("seq", flat=True))
+
+    assert await asyncio.to_thread(seqs) == list(range(1, 121))
+
+
+async def test_a_broken_turn_raises_for_its_own_caller_only(bodies: Bodies) -> None:
+    store = GroupTurnStore(bodies)
+    broken = start(responses=[worlds.new_response("resp_x", agent_id="nobody")])
+    good, failed = await asyncio.gather(
+        store.start(start()), store.start(broken), return_exceptions=True
+    )
+    await asyncio.to_thread(store.close)
+    assert good == Started(1)
+    assert isinstance(failed, IntegrityError)
+
+
+async def test_closing_writes_what_was_taken_and_takes_no_more() -> None:
+    store = GroupTurnStore()
+    waiting = [asyncio.create_task(store.start(start())) for _ in range(5)]
+    await asyncio.sleep(0)
+    await asyncio.to_thread(store.close)
+    assert sorted(
+        outcome.first_seq
+        for outcome in await asyncio.gather(*waiting)
+        if isinstance(outcome, Started)
+    ) == [1, 3, 5, 7, 9]
+    with pytest.raises(StoreBusy):
+        await store.start(start())
+
+
+async def test_a_full_store_refuses_before_anything_is_written() -> None:
+    busy, free = threading.Event(), threading.Event()
+
+    def wait(turns: Sequence[Any]) -> list[Any]:
+        busy.set()
+        free.wait()
+        return [Started(1) for _ in turns]
+
+    store = GroupTurnStore(Bodies(wait, SQL.finish))
+    turn = start()
+    waiting = [asyncio.create_task(store.start(turn))]
+    await asyncio.to_thread(busy.wait)
+    waiting += [asyncio.create_task(store.start(turn)) for _ in range(QUEUE)]
+    await asyncio.sleep(0)
+    with pytest.raises(StoreBusy):
+        await store.start(turn)
+    free.set()
+    await asyncio.gather(*waiting)
+    await asyncio.to_thread(store.close)

@@ -1,0 +1,772 @@
+"""Long tools: their progress, their cancel, and what is left of them when workers die."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from celery import Celery
+from channels.layers import channel_layers, get_channel_layer
+from django.conf import settings as django_settings
+from django.contrib.auth.models import User
+from django.db import connection
+from django.utils import timezone
+from kombu import Connection
+from pytest_django.fixtures import Settings
+
+import uamp
+from agents_app.models import Agent
+from agents_app.tools.registry import FoundMessage, ToolCancelled, ToolError, ToolOutcome
+from chat_app import fanout
+from chat_app.contents import contents
+from chat_app.models import Chat, ContentUse, Participant
+from sessions_app import services
+from sessions_app.models import Response, Session, ToolCall
+from sessions_app.tools import calls
+from sessions_app.tools.tasks import reap, ring, run_tool_call
+from sessions_app.tools.worker import Claim, Work, claim_call, end_call
+from tests import factories
+from tests.agents_app.web_server import web_server
+from tests.sessions_app.tools import long_tools
+from uamp_project.celery import app
+
+pytestmark = pytest.mark.usefixtures("database_threads")
+
+LIMIT = uamp.DEFAULT_LIMITS.tool_result_bytes
+
+
+@pytest.fixture(autouse=True)
+def _tools(settings: Settings) -> None:
+    settings.UAMP_SERVER_TOOLS = [*django_settings.UAMP_SERVER_TOOLS, *long_tools.PATHS]
+    channel_layers.set("default", None)
+    channel_layers.backends.clear()
+
+
+@pytest.fixture
+def doorbells() -> Iterator[Callable[[], list[int]]]:
+    """Ring where no worker listens; gives what returns the calls that were rung for since."""
+    unheard = Celery("unheard", broker="memory://")
+    unheard.conf.task_default_queue = "unheard"
+    unheard.set_current()
+    with unheard.connection_for_read() as broker, broker.SimpleQueue("unheard") as queue:
+        queue.clear()
+
+        def rung() -> list[int]:
+            found = []
+            while queue.qsize():
+                message = queue.get_nowait()
+                message.ack()
+                found.append(message.payload[1]["pk"])
+            return found
+
+        yield rung
+    app.set_current()
+    unheard.close()
+
+
+def queued_call(tool: str, arguments: object = None, *, user: User | None = None) -> ToolCall:
+    """Write a chat, a session, a response and its queued call of a tool."""
+    agent = Agent.objects.create(name=f"agent-{uuid.uuid4().hex[:8]}")
+    chat = Chat.objects.create()
+    session = Session.objects.create(
+        user=user,
+        principal=f"user:{user.pk}" if user else "anonymous:abc",
+        agent=agent,
+        chat=chat,
+        transport="websocket",
+        uamp_version="1.0",
+    )
+    response = Response.objects.create(chat=chat, session=session, agent=agent)
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
+    opened = calls.open_call(
+        response_id=response.pk,
+        fence=1,
+        kind=ToolCall.Kind.LONG,
+        call=uamp.ToolCallData(id="call_1", name=tool, arguments=text),
+        text="",
+        output=(),
+    )
+    assert opened is not None
+    return ToolCall.objects.select_related("response").get(pk=opened.pk)
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 30) -> None:
+    """Wait until something is true."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.02)
+
+
+def ended(call: ToolCall) -> ToolCall:
+    """Wait for the end of a call and return its row."""
+    wait_for(lambda: ToolCall.objects.get(pk=call.pk).finished_at)
+    return ToolCall.objects.get(pk=call.pk)
+
+
+def expire_lease(call: ToolCall) -> None:
+    """Let a call look as if its worker had fallen silent."""
+    ToolCall.objects.filter(pk=call.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
+
+
+def claimed(call: ToolCall) -> Claim:
+    """Take a call as a worker does."""
+    claim = claim_call(call.pk)
+    assert claim is not None
+    return claim
+
+
+@contextmanager
+def hearing(call: ToolCall) -> Iterator[list[dict[str, Any]]]:
+    """Collect what is sent to the chat of a call and to the processes."""
+    heard: list[dict[str, Any]] = []
+    ready = threading.Event()
+    stop = asyncio.Event()
+
+    async def listen() -> None:
+        layer = get_channel_layer()
+        channel = await layer.new_channel()
+        for group in (fanout.chat_group(call.response.chat_id), fanout.PROCESSES_GROUP):
+            await layer.group_add(group, channel)
+        ready.set()
+        while True:
+            heard.append(await layer.receive(channel))
+
+    async def main() -> None:
+        task = asyncio.create_task(listen())
+        await stop.wait()
+        task.cancel()
+        await asyncio.wait([task])
+
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_until_complete, args=(main(),))
+    thread.start()
+    try:
+        assert ready.wait(5)
+        yield heard
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join()
+        loop.close()
+
+
+def progress_of(heard: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the progress events among the layer messages."""
+    return [json.loads(m["frame"]) for m in heard if m["type"] == "chat.signal"]
+
+
+def is_alive(pid: int) -> bool:
+    """Return whether there is such a process."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def lines(journal: Path) -> list[str]:
+    """Return what a tool wrote down, also before it has begun."""
+    return journal.read_text().splitlines() if journal.exists() else []
+
+
+# --- Progress and the end ---
+
+
+@pytest.mark.usefixtures("celery_worker_thread")
+def test_a_queued_call_is_run_and_the_chat_hears_its_progress(tmp_path: Path) -> None:
+    call = queued_call("steps", {"steps": 3, "pause": 0.15, "journal": str(tmp_path / "j")})
+    with hearing(call) as heard:
+        ring(call.pk)
+        row = ended(call)
+        wait_for(lambda: heard[-1:] and heard[-1]["type"] == "run.settled")
+    assert (row.status, row.result, row.is_error) == ("done", "3 steps", False)
+    assert (row.attempts, row.lease_until) == (1, None)
+    told = progress_of(heard)
+    assert [(e["step"], e["percent"]) for e in told] == [(1, 33), (2, 67), (3, 100)]
+    last = told[-1]
+    assert row.progress is not None
+    assert {name: last[name] for name in row.progress if name not in {"event_id", "timestamp"}} == {
+        "type": "progress",
+        "target": "tool",
+        "target_id": "call_1",
+        "response_id": call.response_id,
+        "stage": "steps",
+        "message": "on",
+        "percent": 100,
+        "step": 3,
+        "total_steps": 3,
+    }
+    assert {m["response"] for m in heard} == {call.response_id}
+    assert heard[-1] == {"type": "run.settled", "response": call.response_id, "call": call.pk}
+
+
+@pytest.mark.usefixtures("celery_worker_thread")
+def test_rapid_progress_is_thinned_out_but_each_stage_keeps_its_last() -> None:
+    call = queued_call("rapid", {"seconds": 0.5})
+    with hearing(call) as heard:
+        ring(call.pk)
+        row = ended(call)
+        wait_for(lambda: heard[-1]["type"] == "run.settled")
+    told = progress_of(heard)
+    assert row.status == "done"
+    assert len(told) <= 14
+    read = [e for e in told if e["stage"] == "read"]
+    assert (read[0]["step"], read[-1]["step"], told[-1]["step"]) == (1, -1, -1)
+    percents = [e["percent"] for e in told if "percent" in e]
+    assert set(percents) == {99}
+
+
+@pytest.mark.usefixtures("celery_worker_thread")
+def test_the_last_words_before_a_silence_are_told(tmp_path: Path) -> None:
+    call = queued_call("gated", {"journal": str(tmp_path / "j")})
+    with hearing(call) as heard:
+        ring(call.pk)
+        wait_for(lambda: len(progress_of(heard)) == 2)
+        assert [e["message"] for e in progress_of(heard)] == ["first", "second"]
+        long_tools.open_gate(tmp_path / "j")
+        assert ended(call).status == "done"
+
+
+def test_progress_never_falls_not_even_in_another_attempt() -> None:
+    call = queued_call("steps")
+    with Work(claimed(call)) as work:
+        work.progress(percent=60.4)
+    expire_lease(call)
+    with Work(claimed(call)) as work, hearing(call) as heard:
+        work.progress(percent=10, stage="again")
+        work.progress(percent=250, stage="over")
+    assert [e["percent"] for e in progress_of(heard)] == [60, 100]
+
+
+@pytest.mark.parametrize("percent", [float("nan"), float("inf"), float("-inf"), 1e308 * 10])
+def test_progress_that_is_no_number_is_told_without_it(percent: float) -> None:
+    call = queued_call("steps")
+    with Work(claimed(call)) as work, hearing(call) as heard:
+        work.progress(percent=30, stage="one")
+        work.progress(percent=percent, stage="two", step=2)
+        work.progress(percent=20, stage="three")
+    told = [(e["stage"], e.get("percent"), e.get("step")) for e in progress_of(heard)]
+    assert told == [("one", 30, None), ("two", None, 2), ("three", 30, None)]
+
+
+def test_long_words_of_progress_are_cut() -> None:
+    call = queued_call("steps")
+    with Work(claimed(call)) as work, hearing(call) as heard:
+        work.progress(stage="s" * 10_000, message="m" * 10_000)
+    (told,) = progress_of(heard)
+    assert (told["stage"], told["message"]) == ("s" * 500, "m" * 500)
+
+
+@pytest.mark.usefixtures("celery_worker_thread")
+def test_ringing_twice_runs_a_call_once(tmp_path: Path) -> None:
+    call = queued_call("once", {"journal": str(tmp_path / "j")})
+    for _ in range(3):
+        ring(call.pk)
+    assert ended(call).status == "done"
+    later = queued_call("repeat", {"text": "x", "times": 1})
+    ring(later.pk)
+    ended(later)
+    assert lines(tmp_path / "j") == ["sent"]
+
+
+# --- Answers that are errors ---
+
+
+@pytest.mark.parametrize(
+    "arguments", ["[1]", '{"a":', "null", '"text"', "NaN", '{"a":' * 5000 + "1" + "}" * 5000]
+)
+def test_bad_arguments_are_answered_and_no_tool_is_run(arguments: str) -> None:
+    call = queued_call("break", arguments)
+    run_tool_call(pk=call.pk)
+    row = ended(call)
+    assert (row.status, row.is_error) == ("failed", True)
+    assert row.result.startswith("The arguments must be one JSON object: ")
+
+
+def test_arguments_that_do_not_fit_are_answered_and_the_tool_is_not_begun() -> None:
+    call = queued_call("csv_report", {"content_id": 7})
+    run_tool_call(pk=call.pk)
+    row = ended(call)
+    assert (row.status, row.is_error, row.progress) == ("failed", True, None)
+    assert row.result == "csv_report was not run. Expected `str`, got `int` - at `$.content_id`."
+
+
+def test_an_unknown_tool_is_answered() -> None:
+    call = queued_call("teleport")
+    run_tool_call(pk=call.pk)
+    row = ended(call)
+    assert (row.status, row.is_error) == ("failed", True)
+    assert row.result == "This server has no tool named 'teleport'."
+
+
+def test_a_tool_that_refuses_is_quoted() -> None:
+    call = queued_call("refuse")
+    run_tool_call(pk=call.pk)
+    row = ended(call)
+    assert (row.status, row.is_error) == ("failed", True)
+    assert row.result == "There is no column 'price'. Name one of: cost, date."
+
+
+def test_a_tool_that_breaks_is_logged_and_tells_no_internals(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    call = queued_call("break")
+    run_tool_call(pk=call.pk)
+    row = ended(call)
+    assert (row.status, row.is_error) == ("failed", True)
+    assert row.result == "The tool failed. Its error is in the server's log."
+    assert "hunter2" in caplog.text
+
+
+def test_a_result_at_the_limit_stays_in_the_row() -> None:
+    call = queued_call("repeat", {"text": "x", "times": LIMIT})
+    run_tool_call(pk=call.pk)
+    row = ended(call)
+    assert (row.result, row.content_items) == ("x" * LIMIT, [])
+
+
+def test_a_result_past_the_limit_becomes_a_file_of_the_chat() -> None:
+    call = queued_call("repeat", {"text": "x", "times": LIMIT + 1})
+    run_tool_call(pk=call.pk)
+    row = ended(call)
+    assert (row.status, row.is_error) == ("done", False)
+    assert row.result.startswith(f"The result has {LIMIT + 1} bytes, too many to show here.")
+    assert len(row.result) < 2500
+    [item] = row.content_items
+    assert (item["type"], item["filename"]) == ("file", "repeat-result.txt")
+    data, mime_type = contents.read_in_chat(item["content_id"], call.response.chat_id)
+    assert (data, mime_type) == (b"x" * (LIMIT + 1), "text/plain")
+
+
+def test_a_result_that_no_file_may_hold_is_answered(settings: Settings) -> None:
+    settings.UAMP_UPLOAD_BYTES = LIMIT + 10
+    for times, status in ((LIMIT + 10, "done"), (LIMIT + 11, "failed")):
+        call = queued_call("repeat", {"text": "x", "times": times})
+        run_tool_call(pk=call.pk)
+        row = ended(call)
+        assert (row.status, row.is_error) == (status, status == "failed")
+        assert len(row.result) < 2500
+    assert row.result == f"The file is larger than {LIMIT + 10} bytes."
+    assert row.content_items == []
+
+
+def test_a_result_that_is_no_text_is_answered(caplog: pytest.LogCaptureFixture) -> None:
+    call = queued_call("odd")
+    run_tool_call(pk=call.pk)
+    row = ended(call)
+    assert (row.status, row.is_error) == ("failed", True)
+    assert row.result == "The tool failed. Its error is in the server's log."
+    assert "Encoding objects of type object is unsupported" in caplog.text
+
+
+def test_a_result_with_characters_that_no_database_takes_is_kept() -> None:
+    call = queued_call("repeat", '{"text": "a\\u0000b", "times": 1}')
+    run_tool_call(pk=call.pk)
+    assert ended(call).result == "a\N{REPLACEMENT CHARACTER}b"
+
+
+# --- Cancel and time ---
+
+
+@pytest.mark.usefixtures("celery_worker_thread")
+def test_a_cancelled_response_stops_its_running_tool(tmp_path: Path) -> None:
+    call = queued_call("gated", {"journal": str(tmp_path / "j")})
+    with hearing(call) as heard:
+        ring(call.pk)
+        wait_for(lambda: lines(tmp_path / "j"))
+        services.request_cancel(call.response_id)
+        long_tools.open_gate(tmp_path / "j")
+        row = ended(call)
+        wait_for(lambda: heard[-1]["type"] == "run.settled")
+    assert (row.status, row.is_error) == ("cancelled", True)
+    assert row.result == "The tool was cancelled."
+    assert lines(tmp_path / "j") == ["began"]
+
+
+def test_a_call_whose_response_was_cancelled_is_not_begun(tmp_path: Path) -> None:
+    call = queued_call("once", {"journal": str(tmp_path / "j")})
+    services.request_cancel(call.response_id)
+    run_tool_call(pk=call.pk)
+    assert ended(call).status == "cancelled"
+    assert lines(tmp_path / "j") == []
+
+
+def test_a_tool_that_takes_too_long_is_stopped(settings: Settings, tmp_path: Path) -> None:
+    settings.UAMP_TOOL_SECONDS = 0.4
+    call = queued_call("steps", {"steps": 50, "pause": 0.1, "journal": str(tmp_path / "j")})
+    run_tool_call(pk=call.pk)
+    row = ended(call)
+    assert (row.status, row.is_error) == ("failed", True)
+    assert row.result == "The tool took too long and was stopped."
+    assert len(lines(tmp_path / "j")) < 10
+
+
+@pytest.mark.usefixtures("doorbells")
+def test_a_tool_that_hangs_past_its_time_loses_its_call(settings: Settings) -> None:
+    settings.UAMP_TOOL_SECONDS = settings.UAMP_LEASE_SECONDS = 0.5
+    call = queued_call("steps")
+    claim = claimed(call)
+    with Work(claim):
+        wait_for(lambda: reap() == [call.pk])
+        wait_for(lambda: [late.pk for late in calls.expire_calls()] == [call.pk])
+        assert not end_call(claim, "done", ToolOutcome(result="late"))
+    row = ToolCall.objects.get(pk=call.pk)
+    assert (row.status, row.result) == ("failed", "The tool did not answer in time.")
+
+
+# --- Fences, leases, lost messages ---
+
+
+def test_the_second_claim_wins_and_the_first_writes_nothing() -> None:
+    call = queued_call("steps")
+    first = claimed(call)
+    with Work(first) as slow:
+        slow.progress(stage="one")
+        assert claim_call(call.pk) is None
+        expire_lease(call)
+        second = claimed(call)
+        with hearing(call) as heard, pytest.raises(ToolCancelled):
+            slow.progress(stage="two")
+        with pytest.raises(ToolCancelled):
+            slow.write_content(b"late", mime_type="text/plain", filename="late.txt")
+    assert heard == []
+    assert not end_call(first, "done", ToolOutcome(result="first"))
+    assert end_call(second, "done", ToolOutcome(result="second"))
+    row = ToolCall.objects.get(pk=call.pk)
+    assert (row.status, row.result, row.attempts) == ("done", "second", 2)
+    assert row.progress is not None
+    assert row.progress["stage"] == "one"
+    assert not ContentUse.objects.filter(chat_id=call.response.chat_id).exists()
+
+
+def test_of_many_claims_one_wins() -> None:
+    call = queued_call("steps")
+    won: list[Claim | None] = []
+    start = threading.Barrier(4)
+
+    def claim() -> None:
+        start.wait()
+        won.append(claim_call(call.pk))
+        connection.close()
+
+    threads = [threading.Thread(target=claim) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len([claim for claim in won if claim]) == 1
+
+
+@pytest.mark.usefixtures("doorbells")
+def test_the_lease_of_a_silent_tool_is_kept(settings: Settings) -> None:
+    settings.UAMP_LEASE_SECONDS = 0.6
+    call = queued_call("steps")
+    claim = claimed(call)
+    with Work(claim):
+        time.sleep(1.3)
+        assert reap() == []
+        assert claim_call(call.pk) is None
+    wait_for(lambda: reap() == [call.pk])
+
+
+@pytest.mark.usefixtures("celery_worker_thread")
+def test_a_call_whose_lease_ended_is_run_again() -> None:
+    call = queued_call("repeat", {"text": "x", "times": 2})
+    claimed(call)
+    assert reap() == []
+    expire_lease(call)
+    assert reap() == [call.pk]
+    row = ended(call)
+    assert (row.status, row.result, row.attempts) == ("done", "xx", 2)
+
+
+def test_a_lost_message_is_rung_for_again_but_not_at_once(
+    doorbells: Callable[[], list[int]],
+) -> None:
+    call = queued_call("steps")
+    assert reap() == []
+    early = timezone.now() - timedelta(seconds=4)
+    ToolCall.objects.filter(pk=call.pk).update(created_at=early)
+    assert reap() == [call.pk]
+    assert reap() == []
+    assert doorbells() == [call.pk]
+    expire_lease(call)
+    assert reap() == [call.pk]
+    assert doorbells() == [call.pk]
+    assert claimed(call).attempt == 1
+
+
+def test_calls_of_clients_and_ended_calls_are_not_rung_for() -> None:
+    call = queued_call("steps")
+    past = timezone.now() - timedelta(seconds=60)
+    ToolCall.objects.filter(pk=call.pk).update(created_at=past, kind="client", status="waiting")
+    assert reap() == []
+    assert claim_call(call.pk) is None
+    ToolCall.objects.filter(pk=call.pk).update(kind="long", status="done", lease_until=past)
+    assert reap() == []
+    assert claim_call(call.pk) is None
+
+
+def test_a_broker_that_is_away_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    call = queued_call("steps")
+    away = Celery("away", broker="redis://127.0.0.1:1/0")
+    away.conf.broker_transport_options = {"max_retries": 0}
+    away.set_current()
+    try:
+        ring(call.pk)
+    finally:
+        app.set_current()
+        away.close()
+    assert f"no worker was told of tool call {call.pk}" in caplog.text
+    assert ToolCall.objects.get(pk=call.pk).status == "queued"
+
+
+def test_a_tool_with_an_effect_is_not_run_a_second_time(tmp_path: Path) -> None:
+    call = queued_call("once", {"journal": str(tmp_path / "j")})
+    claimed(call)
+    expire_lease(call)
+    run_tool_call(pk=call.pk)
+    row = ended(call)
+    assert (row.status, row.is_error, row.attempts) == ("unknown", True, 2)
+    assert row.result.startswith("Outcome unknown: ")
+    assert lines(tmp_path / "j") == []
+
+
+def test_a_call_that_kills_every_worker_is_given_up() -> None:
+    call = queued_call("repeat", {"text": "x", "times": 1})
+    for _ in range(5):
+        claimed(call)
+        expire_lease(call)
+    run_tool_call(pk=call.pk)
+    row = ended(call)
+    assert (row.status, row.attempts) == ("unknown", 6)
+
+
+# --- Content ---
+
+
+def test_a_tool_reads_what_is_in_its_chat_or_its_persons_own() -> None:
+    asker, other = (User.objects.create_user(name) for name in ("asker", "other"))
+    call, elsewhere = (queued_call("steps", user=asker) for _ in range(2))
+    for chat_id in (call.response.chat_id, elsewhere.response.chat_id):
+        for user in (asker, other):
+            Participant.objects.create(chat_id=chat_id, user=user)
+    shared, own, foreign, carried = (
+        contents.store(name.encode(), mime_type="text/plain", filename=f"{name}.txt", owner=owner)
+        for name, owner in (
+            ("shared", contents.Owner(user_id=other.pk)),
+            ("own", contents.Owner(user_id=asker.pk)),
+            ("foreign", contents.Owner(user_id=other.pk)),
+            ("carried", contents.Owner(user_id=other.pk)),
+        )
+    )
+    contents.use(call.response.chat_id, [str(shared.pk)])
+    contents.use(elsewhere.response.chat_id, [str(carried.pk)])
+    with Work(claimed(call)) as work:
+        read = work.read_content(str(shared.pk))
+        assert (read.data, read.mime_type, read.filename) == (
+            b"shared",
+            "text/plain",
+            "shared.txt",
+        )
+        assert work.read_content(str(own.pk)).data == b"own"
+        for content_id in (str(foreign.pk), str(carried.pk), str(uuid.uuid4()), "x"):
+            with pytest.raises(ToolError, match=f"There is no content '{content_id}'"):
+                work.read_content(content_id)
+
+
+def test_a_visitors_tool_reads_what_they_sent_and_what_was_made_for_them() -> None:
+    call = queued_call("steps")
+    sent, foreign = (
+        contents.store(b"sent", mime_type="text/plain", filename="a.txt", owner=owner)
+        for owner in (contents.Owner(key="anonymous:abc"), contents.Owner(key="anonymous:x"))
+    )
+    with Work(claimed(call)) as work:
+        made = work.write_content(b"made", mime_type="text/plain", filename="b.txt")
+        assert isinstance(made, uamp.FileContent)
+        assert work.read_content(str(made.content_id)).data == b"made"
+        assert work.read_content(str(sent.pk)).data == b"sent"
+        with pytest.raises(ToolError, match="There is no content"):
+            work.read_content(str(foreign.pk))
+
+
+def test_the_same_bytes_from_two_attempts_are_one_content() -> None:
+    call = queued_call("steps")
+    items = []
+    for _ in range(2):
+        with Work(claimed(call)) as work:
+            items.append(work.write_content(b"a,b", mime_type="text/csv", filename="r.csv"))
+        expire_lease(call)
+    assert items[0] == items[1]
+    [use] = ContentUse.objects.filter(chat_id=call.response.chat_id).select_related("content")
+    assert use.content.owner_key == f"chat:{call.response.chat_id}"
+    assert contents.item_of(use.content) == items[0]
+
+
+def test_what_may_not_be_stored_is_said() -> None:
+    call = queued_call("steps")
+    with Work(claimed(call)) as work, pytest.raises(ToolError, match="The file is empty"):
+        work.write_content(b"", mime_type="text/csv", filename="r.csv")
+
+
+# --- The chat ---
+
+
+def test_a_tool_searches_its_own_chat_and_no_other() -> None:
+    asker = User.objects.create_user("asker")
+    call, elsewhere = (queued_call("steps", user=asker) for _ in range(2))
+    here = call.response.chat
+    texts = ("Die ÄRGER-Liste", "100% ärger, liste", "an_other liste", "Liste: Ärger?")
+    first, second, _, question = (factories.message(here, asker, text) for text in texts)
+    factories.message(elsewhere.response.chat, asker, "ärger liste elsewhere")
+    Response.objects.filter(pk=call.response_id).update(message=question)
+    with Work(claimed(call)) as work:
+        assert work.search_messages(["ärger", "LISTE"], limit=5) == [
+            FoundMessage(at=m.created_at, role="user", name="asker", text=m.content)
+            for m in (second, first)
+        ]
+        assert [m.text for m in work.search_messages(["liste"], limit=1)] == ["an_other liste"]
+        # What LIKE takes for a wildcard is a character here.
+        assert [m.text for m in work.search_messages(["%"], limit=5)] == ["100% ärger, liste"]
+        assert [m.text for m in work.search_messages(["n_o"], limit=5)] == ["an_other liste"]
+        assert work.search_messages(["elsewhere"], limit=5) == []
+
+
+@pytest.mark.usefixtures("celery_worker_thread")
+def test_the_tool_that_ships_reports_on_a_file_of_the_chat() -> None:
+    asker = User.objects.create_user("asker")
+    table = contents.store(
+        b"city,rain\nBern,3\nBasel,5\n",
+        mime_type="text/csv",
+        filename="rain.csv",
+        owner=contents.Owner(user_id=asker.pk),
+    )
+    call = queued_call("csv_report", {"content_id": str(table.pk)}, user=asker)
+    with hearing(call) as heard:
+        ring(call.pk)
+        row = ended(call)
+        wait_for(lambda: heard[-1]["type"] == "run.settled")
+    assert (row.status, row.is_error) == ("done", False)
+    assert row.result.startswith("**rain.csv** has 2 rows and 2 columns.")
+    [item] = row.content_items
+    _, mime_type = contents.read_in_chat(item["content_id"], call.response.chat_id)
+    assert (item["type"], mime_type) == ("image", "image/png")
+    stages = list(dict.fromkeys(event["stage"] for event in progress_of(heard)))
+    assert stages == ["read", "parse", "statistics", "chart", "write", "done"]
+    assert progress_of(heard)[-1]["percent"] == 100
+
+
+@pytest.mark.usefixtures("celery_worker_thread")
+def test_the_tool_that_ships_searches_its_chat() -> None:
+    asker = User.objects.create_user("asker")
+    call, elsewhere = (queued_call("search_chat", {"query": "BUDGET"}) for _ in range(2))
+    said = factories.message(call.response.chat, asker, "The budget is 5.")
+    factories.message(elsewhere.response.chat, asker, "Another budget.")
+    ring(call.pk)
+    row = ended(call)
+    assert (row.status, row.is_error) == ("done", False)
+    time_of = said.created_at.isoformat(timespec="seconds")
+    assert json.loads(row.result) == [
+        {"time": time_of, "name": "asker", "excerpt": "The budget is 5."}
+    ]
+
+
+# --- A worker that dies ---
+
+
+@contextmanager
+def worker_process(
+    folder: Path, more: dict[str, str] | None = None
+) -> Iterator[tuple[subprocess.Popen[bytes], Connection]]:
+    """Run `celery worker` as a process of its own, on a broker of files."""
+    for name in ("broker", "control"):
+        (folder / "run" / name).mkdir(parents=True)
+    environment = os.environ | {
+        "DJANGO_SETTINGS_MODULE": "tests.sessions_app.tools.worker_settings",
+        "DATA_DIR": str(folder),
+        "WORKER_DATABASE": str(connection.settings_dict["NAME"]),
+        "UAMP_LEASE_SECONDS": "1",
+        **(more or {}),
+    }
+    command = [sys.executable, "-m", "celery", "-A", "uamp_project", "worker"]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(  # noqa: S603 our own interpreter
+            [*command, "-c", "2", "--without-heartbeat", "--without-mingle", "--without-gossip"],
+            env=environment,
+            cwd=django_settings.BASE_DIR,
+            stdout=log,
+            stderr=log,
+        )
+    broker = str(folder / "run" / "broker")
+    options = {"data_folder_in": broker, "data_folder_out": broker}
+    options["control_folder"] = str(folder / "run" / "control")
+    try:
+        with Connection("filesystem://", transport_options=options) as doorbell:
+            yield process, doorbell
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_the_tool_that_ships_fetches_a_page(tmp_path: Path) -> None:
+    with web_server() as web:
+        url = web.page("/", "<title>Rain</title><p>It rains.")
+        call = queued_call("fetch_page", {"url": url})
+        inside = queued_call("fetch_page", {"url": web.redirect("/in", "https://169.254.169.254/")})
+        environment = {"UAMP_FETCH_ALLOW_HOSTS": web.place}
+        with worker_process(tmp_path, environment) as (_, doorbell):
+            for each in (call, inside):
+                app.send_task(str(run_tool_call.name), kwargs={"pk": each.pk}, connection=doorbell)
+            wait_for(lambda: ToolCall.objects.get(pk=call.pk).finished_at, 40)
+            row, refused = ended(call), ended(inside)
+    assert (row.status, row.is_error) == ("done", False)
+    assert row.result.startswith(f"Content of {url}, untrusted: ")
+    assert row.result.endswith("\n\nTitle: Rain\n\nIt rains.")
+    assert row.progress is not None
+    assert (row.progress["stage"], row.progress["percent"]) == ("done", 100)
+    assert (refused.status, refused.is_error) == ("failed", True)
+    assert refused.result == "The page was not fetched. The address cannot be reached."
+
+
+@pytest.mark.usefixtures("celery_worker_thread")
+def test_a_worker_killed_in_a_tool_is_replaced_once(tmp_path: Path, settings: Settings) -> None:
+    settings.UAMP_LEASE_SECONDS = 1
+    journal = tmp_path / "j"
+    call = queued_call("steps", {"steps": 8, "pause": 0.2, "journal": str(journal)})
+    with worker_process(tmp_path) as (process, doorbell):
+        app.send_task(str(run_tool_call.name), kwargs={"pk": call.pk}, connection=doorbell)
+        wait_for(lambda: len(lines(journal)) >= 3, 40)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    [tool_process] = {int(line.split()[0]) for line in lines(journal)}
+    assert tool_process != process.pid
+    wait_for(lambda: not is_alive(tool_process))
+    killed = lines(journal)
+    assert 3 <= len(killed) < 8
+    kept = ToolCall.objects.get(pk=call.pk).progress
+    assert kept is not None
+
+    with hearing(call) as heard:
+        wait_for(lambda: reap() == [call.pk])
+        row = ended(call)
+        wait_for(lambda: heard[-1]["type"] == "run.settled")
+
+    assert (row.status, row.result, row.attempts) == ("done", "8 steps", 2)
+    again = [line.split() for line in lines(journal)[len(killed) :]]
+    assert [step for _, step in again] == [str(step) for step in range(1, 9)]
+    assert not {process for process, _ in again} & {str(tool_process), str(os.getpid())}
+    percents = [event["percent"] for event in progress_of(heard)]
+    assert percents == sorted(percents)
+    assert (percents[0], percents[-1]) == (kept["percent"], 100)
+    assert reap() == []

@@ -1,0 +1,77 @@
+"""An agent that follows orders in JSON, and the long tools that they name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from agents_app.providers.scripts import SCRIPTS, asked_text, said_so_far
+from tests.sessions_app.tools import long_tools
+from upp import (
+    AssistantMessage,
+    ErrorCode,
+    LLMRequest,
+    TextBlock,
+    ToolResultMessage,
+    UPPError,
+    UserMessage,
+)
+from upp.providers.scripted import Call, Fail, Pause, Reasoning, Step, Text
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from agents_app.selectors import AgentSpec
+
+STEPS = long_tools.STEPS
+GATED = long_tools.GATED
+
+# Everything that any agent of this process was shown.
+read: list[str] = []
+
+
+def order(**task: Any) -> str:
+    """Return a task as the doer reads it.
+
+    `think` and `say` come first, `words` is how many words it then says slowly, `call` with
+    `arguments` is a tool, `fail` breaks off. Once a tool has answered, it says what it heard.
+    """
+    return msgspec.json.encode(task).decode()
+
+
+async def doer(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
+    """Do what the task says, and say what came of it."""
+    remember(request)
+    last = request.messages[-1]
+    if isinstance(last, ToolResultMessage):
+        result = last.results[-1]
+        heard = f"{'failed' if result.is_error else 'heard'}: {result.result}"
+        yield Text(heard.removeprefix(said_so_far(request)))
+        return
+    task: dict[str, Any] = msgspec.json.decode(asked_text(agent, request))
+    if "think" in task:
+        yield Reasoning(task["think"])
+    if "say" in task:
+        yield Text(task["say"])
+    for number in range(task.get("words", 0)):
+        yield Text(f"word{number} ")
+        yield Pause(0.05)
+    if "fail" in task:
+        yield Fail(
+            UPPError("It was told to fail.", code=ErrorCode.PROVIDER_ERROR, provider="scripted")
+        )
+    if "call" in task:
+        yield Call(name=task["call"], arguments=task.get("arguments", {}))
+
+
+def remember(request: LLMRequest) -> None:
+    """Keep what a model is shown."""
+    for message in request.messages:
+        if isinstance(message, UserMessage | AssistantMessage):
+            read.extend(block.text for block in message.content if isinstance(block, TextBlock))
+        else:
+            read.extend(str(result.result) for result in message.results)
+
+
+SCRIPTS["doer"] = doer

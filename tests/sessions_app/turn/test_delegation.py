@@ -1,0 +1,408 @@
+"""Agents that give work to agents (UAMP §8.5.4, §6.13): what passes, what is refused, who ends."""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.utils import timezone
+
+from agents_app.models import Agent
+from chat_app.contents import contents
+from sessions_app.models import Response, ToolCall
+from sessions_app.records import CallAnswer
+from sessions_app.tools import calls
+from tests import factories
+from tests.client import TERMINAL, Frame, UampClient, output_text, wait_until
+from tests.house import shared_chat
+from tests.sessions_app.tools.long_tools import open_gate
+from tests.sessions_app.turn import team_tools
+from tests.sessions_app.turn.team_tools import order
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_django import Settings
+
+    from tests.house import Dial, Person
+
+TOOLS = ["tests.sessions_app.turn.team_tools.STEPS", "tests.sessions_app.turn.team_tools.GATED"]
+
+
+@pytest.fixture(autouse=True)
+def _tools(settings: Settings) -> None:
+    settings.UAMP_SERVER_TOOLS = [*settings.UAMP_SERVER_TOOLS, *TOOLS]
+    settings.UAMP_LEASE_SECONDS = 5
+    team_tools.read.clear()
+
+
+def doer(name: str, *delegates: str, tools: tuple[str, ...] = (), **fields: Any) -> Agent:
+    """Make an agent that follows orders in JSON."""
+    defaults: dict[str, Any] = {"is_public": True, "options": {"script": "doer"}}
+    return Agent.objects.create(
+        name=name, delegates=list(delegates), tools=list(tools), **{**defaults, **fields}
+    )
+
+
+def to(agent: str, task: str, *attachments: str) -> str:
+    """Return the order to give a task to another agent."""
+    arguments = {"agent": agent, "task": task, "attachments": list(attachments)}
+    return order(call="delegate", arguments=arguments)
+
+
+def asked(client: UampClient, agent: str, text: str) -> list[Frame]:
+    """Ask an agent in a session of its own and return the frames to the end."""
+    created = client.create_session(agent=agent)
+    return client.answer(text, session_id=created["session_id"])
+
+
+def said(frames: list[Frame]) -> str:
+    """Return the text of the answer that ended."""
+    assert frames[-1]["type"] == "response.done", frames[-1]
+    return output_text(frames[-1])
+
+
+def progress_text(frames: list[Frame]) -> str:
+    """Return what was forwarded as `tool_progress`."""
+    deltas = [f["delta"] for f in frames if f["type"] == "response.delta"]
+    return "".join(d["tool_progress"]["text"] for d in deltas if d["type"] == "tool_progress")
+
+
+def texts(value: Any) -> list[str]:
+    """Return every text of a frame, but for the addresses of its media."""
+    if isinstance(value, dict):
+        return [t for key, inner in value.items() if key != "url" for t in texts(inner)]
+    if isinstance(value, list):
+        return [text for inner in value for text in texts(inner)]
+    return [value] if isinstance(value, str) else []
+
+
+# --- The whole way ---
+
+
+@pytest.mark.usefixtures("celery_worker_thread")
+def test_a_picture_goes_to_another_agent_and_what_comes_back_is_presented(
+    dial: Dial, alice: Person
+) -> None:
+    client = dial(alice)
+    client.create_session(agent="studio")
+    picture = base64.b64encode(factories.png(60, 40)).decode()
+    client.send("input.image", image=picture, format="png")
+    frames = client.answer("black and white, please")
+
+    assert said(frames) == "Here it is. The new picture is black and white; 60 by 40 pixels."
+    deltas = [f["delta"] for f in frames if f["type"] == "response.delta"]
+    (call,) = [
+        d["tool_call"]
+        for d in deltas
+        if d["type"] == "tool_call" and d["tool_call"]["name"] == "delegate"
+    ]
+    result = next(
+        d["tool_result"]
+        for d in deltas
+        if d["type"] == "tool_result" and d["tool_result"]["call_id"] == call["id"]
+    )
+    (made,) = result["content_items"]
+    assert result["status"] == "success"
+    (shown,) = [d for d in deltas if d["type"] == "image"]
+    assert shown["image"] == {"url": f"/api/content/{made['content_id']}"}
+    assert "black and white" in shown["description"]
+    assert [i["content_id"] for i in frames[-1]["response"]["output"] if i["type"] == "image"] == [
+        made["content_id"]
+    ]
+    # The work of the other agent's tool is the progress of the call.
+    told = [f for f in frames if f["type"] == "progress" and f["target_id"] == call["id"]]
+    assert told[0]["response_id"] == frames[-1]["response_id"]
+    assert [f["percent"] for f in told if "percent" in f][-1] == 100
+    assert "darkroom: Black and white" in [f.get("message") for f in told]
+    assert progress_text(frames).startswith("The new picture is black and white")
+    # Text purity: no address of a content in anything that is read.
+    assert not [t for f in frames for t in texts(f) if "/api/content/" in t]
+
+
+def test_the_models_read_ids_and_no_addresses(dial: Dial, alice: Person) -> None:
+    doer("boss", "worker")
+    doer("worker")
+    content = factories.content(alice.user)
+    address = (
+        f"see /api/content/{content.pk}?signature=abc:def and http://h/api/content/{content.pk}"
+    )
+    frames = asked(dial(alice), "boss", to("worker", order(say=address), str(content.pk)))
+    heard = said(frames)
+    assert heard == f"heard: see content_id {content.pk} and content_id {content.pk}"
+    results = [t for t in team_tools.read if t.startswith("see ")]
+    assert results
+    assert not [text for text in results if "/api/content/" in text]
+
+
+# --- What may be given ---
+
+
+def test_contents_of_others_are_as_unknown_as_those_that_do_not_exist(
+    dial: Dial, alice: Person, mallory: Person
+) -> None:
+    doer("boss", "worker")
+    doer("worker")
+    foreign = str(factories.content(alice.user).pk)
+    client = dial(mallory)
+    answers = []
+    for content_id in (foreign, str(uuid.uuid4()), "no-uuid"):
+        heard = said(asked(client, "boss", to("worker", order(say="done"), content_id)))
+        assert content_id in heard
+        answers.append(heard.replace(content_id, "X"))
+    assert answers == ["failed: There is no content 'X' in this chat."] * 3
+    assert not Response.objects.filter(agent__name="worker").exists()
+    # Whose it is may give it.
+    own = said(asked(dial(alice), "boss", to("worker", order(say="done"), foreign)))
+    assert own == "heard: done"
+
+
+def test_who_was_not_declared_is_not_asked(dial: Dial) -> None:
+    doer("boss", "worker")
+    doer("worker")
+    doer("stranger")
+    client = dial()
+    heard = said(asked(client, "boss", to("stranger", order(say="done"))))
+    assert heard == "failed: There is no agent 'stranger' to give work to: ['worker']."
+    Agent.objects.filter(name="worker").update(is_enabled=False)
+    heard = said(asked(client, "boss", to("worker", order(say="done"))))
+    assert heard == "failed: worker is not there for the person who asks."
+    assert Response.objects.count() == 2
+
+
+def test_a_private_agent_works_for_its_owners_agents_only(dial: Dial, alice: Person) -> None:
+    doer("worker", is_public=False, owner=alice.user)
+    doer("mine", "worker", owner=alice.user)
+    doer("boss", "worker")
+    client = dial()
+    assert said(asked(client, "mine", to("worker", order(say="done")))) == "heard: done"
+    heard = said(asked(client, "boss", to("worker", order(say="done"))))
+    assert heard == "failed: worker is not there for the person who asks."
+
+
+@pytest.mark.parametrize("chain", [("boss",), ("worker", "boss"), ("worker", "third", "worker")])
+def test_nobody_is_asked_who_waits_for_the_answer(dial: Dial, chain: tuple[str, ...]) -> None:
+    # Rows that were written past the form that checks them.
+    doer("boss", "boss", "worker")
+    doer("worker", "boss", "third")
+    doer("third", "worker")
+    task = order(say="never")
+    for name in reversed(chain):
+        task = to(name, task)
+    heard = said(asked(dial(), "boss", task))
+    refused = (
+        f"failed: {chain[-1]} waits for this answer already, so that it cannot be asked."
+        " Do the task yourself."
+    )
+    assert heard == "heard: " * (len(chain) - 1) + refused
+    assert Response.objects.count() == len(chain)
+
+
+def test_work_is_passed_on_so_often_and_no_more(dial: Dial, settings: Settings) -> None:
+    settings.UAMP_DELEGATE_DEPTH = 2
+    for name, other in (("a1", "a2"), ("a2", "a3"), ("a3", "a4")):
+        doer(name, other)
+    doer("a4")
+    deep = to("a2", to("a3", to("a4", order(say="never"))))
+    assert said(asked(dial(), "a1", deep)) == (
+        "heard: heard: failed: Work is passed on at most 2 times. Do the task yourself."
+    )
+    assert said(asked(dial(), "a2", to("a3", to("a4", order(say="deep"))))) == "heard: heard: deep"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"agent": "worker"}, "missing required field `task`"),
+        ({"agent": "worker", "task": ""}, "length >= 1"),
+        ({"agent": "worker", "task": "x", "attachments": ["a"] * 17}, "length <= 16"),
+        ({"agent": "worker", "task": "x", "why": 1}, "unknown field `why`"),
+    ],
+)
+def test_an_order_that_does_not_fit_is_told(
+    dial: Dial, arguments: dict[str, Any], problem: str
+) -> None:
+    doer("boss", "worker")
+    doer("worker")
+    heard = said(asked(dial(), "boss", order(call="delegate", arguments=arguments)))
+    assert heard.startswith("failed: The task was not given to anybody.")
+    assert problem in heard
+
+
+# --- Progress meanwhile ---
+
+
+@pytest.mark.parametrize("is_forwarded", [True, False])
+def test_thoughts_of_the_other_agent_are_forwarded_unless_the_operator_says_no(
+    dial: Dial, settings: Settings, *, is_forwarded: bool
+) -> None:
+    settings.DELEGATE_FORWARD_THINKING = is_forwarded
+    doer("boss", "worker")
+    doer("worker")
+    frames = asked(dial(), "boss", to("worker", order(think="I ponder. ", say="Done.")))
+    assert progress_text(frames) == ("I ponder. Done." if is_forwarded else "Done.")
+    assert said(frames) == "heard: Done."
+
+
+def test_a_deep_answer_is_forwarded_to_the_top(dial: Dial) -> None:
+    doer("a1", "a2")
+    doer("a2", "a3")
+    doer("a3")
+    frames = asked(dial(), "a1", to("a2", to("a3", order(say="deep"))))
+    assert said(frames) == "heard: heard: deep"
+    assert progress_text(frames) == "heard: deep"
+    kinds = [f["delta"]["type"] for f in frames if f["type"] == "response.delta"]
+    # All of it comes before the result.
+    assert kinds == ["tool_call", "tool_progress", "tool_result", "text"]
+    assert [f["message"] for f in frames if f["type"] == "progress"] == ["a2 uses delegate"]
+
+
+@pytest.mark.usefixtures("celery_worker_thread")
+def test_who_comes_while_they_work_sees_what_runs_and_how_far_it_is(
+    dial: Dial, alice: Person, bob: Person, tmp_path: Path
+) -> None:
+    doer("boss", "worker")
+    doer("worker", tools=("gated",))
+    chat = shared_chat(alice, bob, agents=("boss",))
+    client = dial(alice)
+    client.create_session(chat=chat.pk)
+    journal = tmp_path / "journal"
+    client.ask(f"@boss {to('worker', order(call='gated', arguments={'journal': str(journal)}))}")
+    wait_until(ToolCall.objects.filter(progress__message="second").exists)
+
+    late = dial(bob)
+    late.create_session(chat=chat.pk)
+    frames = late.settle()
+    (call,) = [f["delta"]["tool_call"] for f in frames if "tool_call" in f.get("delta", {})]
+    assert call["name"] == "delegate"
+    (told,) = [f for f in frames if f["type"] == "progress"]
+    assert (told["target_id"], told["message"]) == (call["id"], "worker: second")
+    open_gate(journal)
+    assert said(late.until(*TERMINAL)) == "heard: heard: through"
+
+
+# --- Ends ---
+
+
+def test_an_agent_that_fails_leaves_what_it_had_said_and_the_other_goes_on(dial: Dial) -> None:
+    doer("boss", "worker")
+    doer("worker")
+    frames = asked(dial(), "boss", to("worker", order(say="Half of it.", fail=True)))
+    heard = said(frames)
+    assert heard.startswith("failed: worker could not finish: ")
+    assert heard.endswith("So far it said:\n\nHalf of it.")
+    assert sorted(Response.objects.values_list("agent__name", "status")) == [
+        ("boss", "completed"),
+        ("worker", "failed"),
+    ]
+    call = ToolCall.objects.get()
+    assert (call.status, call.is_error) == ("failed", True)
+
+
+def cancelled_while(client: UampClient, agent: str, text: str, *, until: Any) -> Frame:
+    """Ask, wait, cancel, and return the end."""
+    client.create_session(agent=agent)
+    client.ask(text)
+    begun = client.expect("response.created")
+    wait_until(until)
+    client.send("response.cancel", response_id=begun["response_id"])
+    return client.until(*TERMINAL)[-1]
+
+
+def test_who_cancels_an_answer_cancels_the_work_for_it(dial: Dial) -> None:
+    for name, other in (("a1", "a2"), ("a2", "a3")):
+        doer(name, other)
+    doer("a3")
+    text = to("a2", to("a3", order(words=200)))
+    third = Response.objects.filter(agent__name="a3")
+    ended = cancelled_while(dial(), "a1", text, until=third.exists)
+    assert ended["type"] == "response.cancelled"
+    wait_until(lambda: not Response.objects.filter(status__in=Response.LIVE).exists())
+    assert set(Response.objects.values_list("status", flat=True)) == {"cancelled"}
+    # The ends of the others, which came later, changed nothing of what had ended.
+    assert set(ToolCall.objects.values_list("status", "result")) == {("cancelled", "")}
+
+
+@pytest.mark.usefixtures("celery_worker_thread")
+def test_who_cancels_an_answer_cancels_the_tools_of_the_others(dial: Dial, tmp_path: Path) -> None:
+    doer("boss", "worker")
+    doer("worker", tools=("steps",))
+    journal = tmp_path / "journal"
+    steps = {"steps": 400, "pause": 0.05, "journal": str(journal)}
+    text = to("worker", order(call="steps", arguments=steps))
+    cancelled_while(dial(), "boss", text, until=journal.exists)
+    wait_until(lambda: not ToolCall.objects.filter(status__in=ToolCall.OPEN).exists())
+    assert set(ToolCall.objects.values_list("name", "status")) == {
+        ("delegate", "cancelled"),
+        ("steps", "cancelled"),
+    }
+
+
+def test_an_answer_that_comes_too_late_changes_nothing(alice: Person) -> None:
+    boss = factories.response(doer("boss"), factories.chat(alice.user))
+    call = factories.tool_call(boss, name="delegate", kind="agent", status="waiting")
+    content = factories.content(alice.user)
+    answers = [
+        CallAnswer(result=text, is_error=False, content_items=items)
+        for text, items in (("first", ()), ("second", (contents.item_of(content),)))
+    ]
+    for answer in answers:
+        calls.answer_call(call.pk, answer, at=timezone.now())
+    call.refresh_from_db()
+    assert (call.status, call.result, call.content_items) == ("done", "first", [])
+    assert not content.uses.exists()
+
+
+def test_work_that_waits_for_somebody_does_not_run_out_of_time(alice: Person) -> None:
+    boss = factories.response(doer("boss"), factories.chat(alice.user), status="waiting")
+    late = timezone.now() - timedelta(seconds=1)
+    given, lost = (
+        factories.tool_call(boss, name="delegate", kind="agent", status="waiting", deadline=late)
+        for _ in range(2)
+    )
+    chat = factories.chat(alice.user)
+    session = factories.session(alice.user, chat, parent_call=given)
+    factories.response(doer("worker"), chat, session=session)
+    assert calls.expire_calls() == [lost]
+    given.refresh_from_db()
+    assert given.status == "waiting"
+
+
+def test_the_time_of_the_other_one_is_not_the_answers(dial: Dial, settings: Settings) -> None:
+    doer("boss", "worker", max_seconds=1)
+    doer("worker")
+    # Two seconds of words.
+    frames = asked(dial(), "boss", to("worker", order(words=40)))
+    assert said(frames).startswith("heard: word0 word1 ")
+
+
+def test_what_two_agents_use_is_counted_apart(dial: Dial) -> None:
+    doer("boss", "worker")
+    doer("worker")
+    asked(dial(), "boss", to("worker", order(say="one two three four five six seven")))
+    used = Response.objects.values_list("agent__name", "usage__output_tokens")
+    assert dict(used) == {"worker": 7, "boss": 8}
+
+
+# --- Presenting ---
+
+
+def test_what_is_presented_is_in_the_answer_and_nothing_of_others_is(
+    dial: Dial, alice: Person, mallory: Person
+) -> None:
+    doer("shower", tools=("present",))
+    content = str(factories.content(alice.user).pk)
+    text = order(call="present", arguments={"content_ids": [content], "caption": "a red square"})
+    frames = asked(dial(alice), "shower", text)
+    assert said(frames) == "heard: The chat sees the content now."
+    (shown,) = [i for i in frames[-1]["response"]["output"] if i["type"] == "image"]
+    assert (shown["content_id"], shown["description"]) == (content, "a red square")
+
+    hidden = asked(dial(mallory), "shower", text)
+    assert said(hidden) == (
+        f"failed: Nothing was shown. There is no content {content!r} in this chat."
+    )
+    assert [i for i in hidden[-1]["response"]["output"] if i["type"] == "image"] == []
