@@ -573,26 +573,34 @@ def test_a_provider_that_fails_in_mid_answer_leaves_one_error_and_its_text(scene
 # Sent when its time comes, not in answer to a frame.
 UNASKED = {ErrorCode.TOKEN_EXPIRING}
 SHOWN_ELSEWHERE = {
-    ErrorCode.UNAVAILABLE: "transports.test_errors: a_storage_that_is_away_is_said_and_nothing_is_kept",
-    ErrorCode.AGENT_OFFLINE: "transports.test_errors: an_agent_that_runs_elsewhere_is_offline",
+    ErrorCode.UNAVAILABLE: (
+        "transports.test_errors: a_storage_that_is_away_is_said_and_nothing_is_kept"
+    ),
+    ErrorCode.AGENT_OFFLINE: ("transports.test_errors: an_agent_that_runs_elsewhere_is_offline"),
     ErrorCode.TIMEOUT: "transports.test_errors: an_answer_that_takes_too_long_ends",
-    ErrorCode.TOO_MANY_STEPS: "transports.test_errors: an_agent_that_uses_all_its_steps_ends",
-    ErrorCode.ANSWER_TOO_LONG: "response.test_end_causes: an_answer_that_is_too_long_is_charged",
-    ErrorCode.INVALID_TOOL_RESULT: "response.test_end_causes: a_result_that_the_model_refuses_is_the_clients",
+    ErrorCode.TOO_MANY_STEPS: ("transports.test_errors: an_agent_that_uses_all_its_steps_ends"),
+    ErrorCode.ANSWER_TOO_LONG: ("response.test_end_causes: an_answer_that_is_too_long_is_charged"),
+    ErrorCode.INVALID_TOOL_RESULT: (
+        "response.test_end_causes: a_result_that_the_model_refuses_is_the_clients"
+    ),
     ErrorCode.REQUEST_REFUSED: (
         "response.test_end_causes: what_the_client_sent_and_the_model_refuses_late_is_the_clients"
     ),
-    ErrorCode.STEP_REFUSED: "response.test_end_causes: a_plan_that_fails_at_the_clients_tool_is_charged",
+    ErrorCode.STEP_REFUSED: (
+        "response.test_end_causes: a_plan_that_fails_at_the_clients_tool_is_charged"
+    ),
     ErrorCode.PROVIDER_ERROR: (
         "transports.test_errors: a_provider_that_fails_in_mid_answer_leaves_one_error_and_its_text"
     ),
-    ErrorCode.PAYMENT_REQUIRED: "billing.test_payments: an_empty_pool_is_said_and_nothing_runs",
+    ErrorCode.PAYMENT_REQUIRED: ("billing.test_payments: an_empty_pool_is_said_and_nothing_runs"),
     ErrorCode.PAYMENT_TIMEOUT: "billing.test_payments: an_answer_that_nobody_pays_for_ends",
-    ErrorCode.FORBIDDEN: "transports.test_transports: a_cookie_counts_with_our_own_origin_only",
+    ErrorCode.FORBIDDEN: ("transports.test_transports: a_cookie_counts_with_our_own_origin_only"),
     ErrorCode.INTERRUPTED: (
         "process.test_process_death: a_response_whose_process_was_killed_ends_once_with_its_text"
     ),
-    ErrorCode.INVALID_OUTPUT: "transports.test_errors: an_answer_that_does_not_fit_its_schema_ends_in_an_error",
+    ErrorCode.INVALID_OUTPUT: (
+        "transports.test_errors: an_answer_that_does_not_fit_its_schema_ends_in_an_error"
+    ),
 }
 
 
