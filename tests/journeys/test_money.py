@@ -118,7 +118,13 @@ async def test_two_tabs_send_at_once_on_money_for_one(product: Product, chromium
         await asyncio.gather(*(write(tab, f"Number {i}") for i, tab in enumerate(tabs)))
         for tab in tabs:
             await expect(tab.get_by_test_id("payment")).to_have_count(2)
-        clicks = [tab.get_by_test_id("pay").nth(i).click() for i, tab in enumerate(tabs)]
+        # Each tab pays for another answer: the two may show them in different orders.
+        cards = await tabs[0].get_by_test_id("payment").all()
+        titles = [await card.get_attribute("aria-labelledby") for card in cards]
+        clicks = [
+            tab.locator(f"[aria-labelledby='{title}']").get_by_test_id("pay").click()
+            for tab, title in zip(tabs, titles, strict=True)
+        ]
         await asyncio.gather(*clicks)
         for tab in tabs:
             await expect(tab.get_by_test_id("receipt")).to_have_count(1)

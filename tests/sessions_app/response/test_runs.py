@@ -352,18 +352,25 @@ async def test_a_socket_that_closes_after_the_end_of_the_server_starts_nothing_a
 
 
 async def test_a_process_does_not_take_its_own_running_responses_from_itself(
-    process: Process,
+    process: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    claim = services.claim_orphans
+
+    @transaction.atomic
+    def claim_late(*args: Any, **kwargs: Any) -> list[Response]:
+        # As after a database that was away for longer than a lease. The server of other tests
+        # sweeps the same database: it sees none of this.
+        Response.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+        claimed = claim(*args, **kwargs)
+        Response.objects.update(lease_until=timezone.now() + timedelta(minutes=1))
+        return claimed
+
     session = await database.run(open_session, "echo", delay=0.1)
     hearer = Hearer()
     run = await ask(session, "one two three four", hearer)
-    # As after a database that was away for longer than a lease.
-    late = timezone.now() - timedelta(seconds=1)
-    await database.run(Response.objects.update, lease_until=late)
+    monkeypatch.setattr(services, "claim_orphans", claim_late)
     await recovery.sweep(process)
-    # The server of other tests sweeps the same database.
-    soon = timezone.now() + timedelta(minutes=1)
-    await database.run(Response.objects.update, lease_until=soon)
+    monkeypatch.undo()
     async with asyncio.timeout(WAIT_SECONDS):
         await hearer.is_over.wait()
     response = await database.run(get_response, run.response_id)
