@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from sessions_app.access.pending_inputs import PendingInputs
-    from sessions_app.connection.chat_subscription import Feed
-    from sessions_app.connection.client_connection import Peer
+    from sessions_app.connection.chat_subscription import ChatSubscription
+    from sessions_app.connection.client_connection import ClientConnection
     from sessions_app.records import OpenSession
     from sessions_app.response.run import Run
 
 TOLD_REMEMBERED: Final = 256
 
 
-class SessionListener:
+class RunListener:
     """Hears the responses of one session straight from their runners in this process."""
 
-    def __init__(self, peer: Peer, feed: Feed) -> None:
-        self._peer = peer
-        self._feed = feed
+    def __init__(self, connection: ClientConnection, subscription: ChatSubscription) -> None:
+        self._connection = connection
+        self._subscription = subscription
         self.runs: dict[str, Run] = {}
         # Those of them that have said their end.
         self._over: set[str] = set()
@@ -45,18 +45,18 @@ class SessionListener:
 
     def text(self, response_id: str, offset: int, text: str, frame: str) -> None:
         """See runner.Listener. Most text joins on and needs no turn in the queue."""
-        peer, feed = self._peer, self._feed
-        if peer.is_idle and feed.joins(response_id, offset):
-            feed.text(response_id, offset, text, frame)
-            peer.wake()
+        connection, subscription = self._connection, self._subscription
+        if connection.is_idle and subscription.joins(response_id, offset):
+            subscription.text(response_id, offset, text, frame)
+            connection.wake()
         else:
-            peer.put(partial(feed.text, response_id, offset, text, frame))
+            connection.put(partial(subscription.text, response_id, offset, text, frame))
 
     def frame(self, response_id: str, frame: str) -> None:
         """See runner.Listener."""
         # What is said after the end, as a balance, is sent in any case.
         before_end = "" if response_id in self._over else response_id
-        self._peer.put(partial(self._feed.direct, frame, before_end))
+        self._connection.put(partial(self._subscription.direct, frame, before_end))
 
     def event(self, seq: int, event_type: str, response_id: str, frame: str) -> None:
         """See runner.Listener."""
@@ -66,22 +66,22 @@ class SessionListener:
                 self._told.popitem(last=False)
         if event_type in TERMINAL:
             self._over.add(response_id)
-        self._peer.put(partial(self._feed.event, seq, event_type, response_id, frame))
+        self._connection.put(partial(self._subscription.event, seq, event_type, response_id, frame))
 
     def ended(self, response_id: str) -> None:
         """See runner.Listener."""
         self.runs.pop(response_id, None)
         self._over.discard(response_id)
-        self._peer.wake()
+        self._connection.wake()
 
 
 @dataclass(kw_only=True, slots=True)
-class Attached:
+class AttachedSession:
     """A session on this connection."""
 
     session: OpenSession
-    feed: Feed
-    listener: SessionListener
+    subscription: ChatSubscription
+    listener: RunListener
     inputs: PendingInputs
     pending_input_ids: list[int] = field(default_factory=list)
     auto_respond: asyncio.TimerHandle | None = None

@@ -1,7 +1,7 @@
-"""What one session hears of its chat: each durable event once, in order, and text without gaps.
+"""What one session is sent of its chat: each durable event once, in order, text without gaps.
 
-Live messages are only hints. The feed knows how far it is (`cursor`, and per running response how
-many code points were sent); what does not join on is fetched from the log and the response rows,
+Live messages are only hints. The subscription keeps its `cursor` and, for each running response,
+how many code points were sent. What does not join on is read from the log and the response rows,
 so that a lost layer message, a new socket and a slow one are all the same case.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from chat_app.selectors import LoggedEvent
 
-# What must be awaited before the feed goes on.
+# What must be awaited before the subscription goes on.
 Reading: TypeAlias = "Coroutine[Any, Any, None]"
 
 PAGE: Final = 256
@@ -43,8 +43,8 @@ class RunningText:
     thinking: str
 
 
-class Source(Protocol):
-    """Where a feed reads what it missed."""
+class LogReader(Protocol):
+    """Where a subscription reads what it missed."""
 
     async def events_after(self, chat_id: str, after: int) -> Sequence[LoggedEvent]:
         """Return the next entries of the log, at most PAGE."""
@@ -53,7 +53,7 @@ class Source(Protocol):
         """Return the responses that run in the chat."""
 
 
-class Feed:
+class ChatSubscription:
     """One session's view of one chat. All methods must be called one after another.
 
     `emit` takes a frame without `session_id`, and the `seq` of a durable event or None. That the
@@ -67,7 +67,7 @@ class Feed:
         *,
         chat_id: str,
         cursor: int,
-        source: Source,
+        source: LogReader,
         emit: Callable[[str, int | None], None],
         chat_scoped: bool,
         user_id: int | None = None,
@@ -103,7 +103,7 @@ class Feed:
         return None
 
     def joins(self, response_id: str, offset: int) -> bool:
-        """Return whether text of a response goes on exactly where this feed is."""
+        """Return whether text of a response goes on exactly where this subscription is."""
         return self._sent.get(response_id) == offset
 
     def text(self, response_id: str, offset: int, text: str, encoded: str = "") -> Reading | None:

@@ -2,8 +2,8 @@
 
 Handlers put replies and runners put events here; one pump per transport takes frames out, at the
 pace of the socket. The queue is bounded in bytes (UAMP_OWED_BYTES): a client that falls behind
-loses nothing but the queue, because its feeds read the log and the running texts again; a client
-that sends without reading the answers is not read any more (`room`).
+loses nothing but the queue, because its subscriptions read the log and the running texts again;
+a client that sends without reading the answers is not read any more (`room`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from django.db import InterfaceError, OperationalError
 
 import uamp
 from sessions_app.access.pending_inputs import ConnectionBytes, PendingInputs
-from sessions_app.connection.attached_session import Attached, SessionListener
-from sessions_app.connection.chat_subscription import Feed
+from sessions_app.connection.attached_session import AttachedSession, RunListener
+from sessions_app.connection.chat_subscription import ChatSubscription
 from sessions_app.frames import TERMINAL, new_event_id, now_ms
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from sessions_app.access import rates
     from sessions_app.access.principal import Principal
-    from sessions_app.connection.chat_subscription import Source
+    from sessions_app.connection.chat_subscription import LogReader
     from sessions_app.records import OpenSession
     from uamp.events import Event
 
@@ -52,7 +52,7 @@ ITEM_BYTES: Final = 256
 # So long a client whose session.create was refused may try again before its socket is closed.
 REFUSED_SECONDS: Final = 1.0
 
-# Something that a feed does in its turn; a coroutine where it may read the log.
+# Something that a subscription does in its turn; a coroutine where it may read the log.
 Work: TypeAlias = "Callable[[], Coroutine[Any, Any, None] | None]"
 
 
@@ -87,7 +87,7 @@ class Defaults:
     payment_token: str | None = None
 
 
-class Peer:
+class ClientConnection:
     """The client's side of one connection."""
 
     def __init__(
@@ -95,7 +95,7 @@ class Peer:
         *,
         principal: Principal,
         transport: str,
-        source: Source,
+        source: LogReader,
         origin: str,
         follow: Callable[[str], Coroutine[Any, Any, None]],
         defaults: Defaults | None = None,
@@ -111,10 +111,8 @@ class Peer:
         self.release = release
         self.limits = limits
         # A visitor may send less than a person.
-        self.connection = uamp.Connection(
-            "server", limits, authenticated=not principal.is_anonymous
-        )
-        self.sessions: dict[str, Attached] = {}
+        self.protocol = uamp.Connection("server", limits, authenticated=not principal.is_anonymous)
+        self.sessions: dict[str, AttachedSession] = {}
         self.closed_with: int | None = None
         # Whether nothing more is sent (runner.process.Connection).
         self.has_ended = False
@@ -150,7 +148,7 @@ class Peer:
 
     # --- Sessions ---
 
-    def attach(self, session: OpenSession, *, cursor: int) -> Attached:
+    def attach(self, session: OpenSession, *, cursor: int) -> AttachedSession:
         """Put a session on this connection, whose log was read up to `cursor`."""
         session_id = session.wire_id
 
@@ -164,7 +162,7 @@ class Peer:
                 self._items.appendleft(work)
                 self._queued_bytes += _size_of(work)
 
-        feed = Feed(
+        subscription = ChatSubscription(
             chat_id=session.chat_id,
             cursor=cursor,
             source=self._source,
@@ -180,22 +178,22 @@ class Peer:
             later=later,
             is_full=lambda: self._ready_bytes >= BATCH_BYTES,
         )
-        attached = self.sessions[session_id] = Attached(
+        attached = self.sessions[session_id] = AttachedSession(
             session=session,
-            feed=feed,
-            listener=SessionListener(self, feed),
+            subscription=subscription,
+            listener=RunListener(self, subscription),
             inputs=PendingInputs(self._pending, most=self.limits.pending_inputs),
         )
         return attached
 
-    def attached_to(self, event: Event) -> Attached:
+    def attached_to(self, event: Event) -> AttachedSession:
         """Return the session that an event belongs to; raises RemoteProtocolError for none."""
         attached = self.sessions.get(event.session_id or "")
         if attached is None:
             raise RemoteProtocolError(ErrorCode.UNKNOWN_SESSION, "no such session here")
         return attached
 
-    def detach(self, session_id: str) -> Attached | None:
+    def detach(self, session_id: str) -> AttachedSession | None:
         """Take a session off this connection; its responses go on without it."""
         attached = self.sessions.pop(session_id, None)
         if attached is not None:
@@ -206,7 +204,7 @@ class Peer:
                 run.leave(attached.listener)
         return attached
 
-    def followers_of(self, chat_id: str) -> list[Attached]:
+    def followers_of(self, chat_id: str) -> list[AttachedSession]:
         """Return the sessions of this connection that follow a chat."""
         return [a for a in self.sessions.values() if a.session.chat_id == chat_id]
 
@@ -215,15 +213,17 @@ class Peer:
         found: dict[str, int] = {}
         for attached in self.sessions.values():
             chat_id = attached.session.chat_id
-            found[chat_id] = min(attached.feed.cursor, found.get(chat_id, attached.feed.cursor))
+            found[chat_id] = min(
+                attached.subscription.cursor, found.get(chat_id, attached.subscription.cursor)
+            )
         return found
 
     def nudge(self, chat_id: str) -> None:
         """Read the log of a chat: a message about it was lost (runner.Follower)."""
         self.put(partial(self.hear, chat_id))
         for attached in self.followers_of(chat_id):
-            self.put(attached.feed.catch_up)
-            self.put(attached.feed.repair)
+            self.put(attached.subscription.catch_up)
+            self.put(attached.subscription.repair)
 
     async def hear(self, chat_id: str) -> None:
         """Enter a chat's group; while the layer is away the tick finds what it would say."""
@@ -291,7 +291,7 @@ class Peer:
         attached = self.detach(session_id)
         if attached is not None and self.release is not None:
             self.release(attached.session.id)
-        self.connection.detach(session_id)
+        self.protocol.detach(session_id)
 
     def _tell_error(self, session_id: str, code: ErrorCode, message: str) -> None:
         error = RemoteProtocolError(code, message, session_id=session_id)
@@ -303,7 +303,7 @@ class Peer:
         self, event: Event, *, session_id: str | None = None, in_reply_to: str | None = None
     ) -> None:
         """Answer the client; a repeat of the event that is answered gets this frame again."""
-        text = self.connection.send(
+        text = self.protocol.send(
             event,
             event_id=new_event_id(),
             timestamp=now_ms(),
@@ -355,7 +355,7 @@ class Peer:
         return replies
 
     def put(self, work: Work) -> None:
-        """Let a feed do something in its turn, before what comes later."""
+        """Let a subscription do something in its turn, before what comes later."""
         is_long = len(self._items) >= QUEUE_ITEMS or self.owed_bytes > settings.UAMP_OWED_BYTES
         if is_long and not self._behind:
             self._fall_behind()
@@ -364,7 +364,7 @@ class Peer:
         self.wake()
 
     def _fall_behind(self) -> None:
-        """Keep the replies that wait; what feeds would say they read again."""
+        """Keep the replies that wait; what subscriptions would say they read again."""
         self._items = deque(i for i in self._items if isinstance(i, Outgoing))
         self._queued_bytes = sum(map(_size_of, self._items))
         self._behind = True
@@ -402,7 +402,7 @@ class Peer:
 
     @property
     def is_idle(self) -> bool:
-        """Whether a feed may say something at once, without overtaking anybody."""
+        """Whether a subscription may say something at once, without overtaking anybody."""
         return not (self._items or self._reading or self._behind or self._is_batch_full)
 
     @property
@@ -456,8 +456,8 @@ class Peer:
     def _catch_up_all(self) -> None:
         self._behind = False
         for attached in self.sessions.values():
-            self._queue(attached.feed.catch_up)
-            self._queue(attached.feed.catch_up_running)
+            self._queue(attached.subscription.catch_up)
+            self._queue(attached.subscription.catch_up_running)
 
     def is_busy(self) -> bool:
         """Return whether a response of this connection goes on by itself."""
@@ -480,25 +480,25 @@ class Peer:
     def take_layer_message(self, message: dict[str, Any]) -> None:
         """Hand a message of a chat's group to the sessions that follow the chat."""
         for attached in self.followers_of(message["chat"]):
-            feed, kind = attached.feed, message["type"]
+            subscription, kind = attached.subscription, message["type"]
             if kind == "chat.event":
                 fields = (message[name] for name in ("seq", "event", "response", "frame"))
-                self.put(partial(feed.event, *fields))
+                self.put(partial(subscription.event, *fields))
                 if message["event"] in TERMINAL:
                     self.elsewhere.discard(message["response"])
             elif kind == "chat.delta":
                 fields = (message[name] for name in ("response", "offset", "text"))
-                self.put(partial(feed.text, *fields))
+                self.put(partial(subscription.text, *fields))
             elif kind == "chat.text":
-                self.put(partial(feed.replace, message["response"], message["text"]))
+                self.put(partial(subscription.replace, message["response"], message["text"]))
             elif self._is_for(attached, message) and self._is_news(message["frame"]):
-                signal = partial(feed.signal, before_end=message["before_end"])
+                signal = partial(subscription.signal, before_end=message["before_end"])
                 self.put(partial(signal, message["frame"], message["response"]))
 
     def _is_news(self, text: str) -> bool:
         return not (self.elsewhere and text.startswith(_ASKING)) or self.ask_once(text)
 
-    def _is_for(self, attached: Attached, signal: dict[str, Any]) -> bool:
+    def _is_for(self, attached: AttachedSession, signal: dict[str, Any]) -> bool:
         """Leave out what its runner told this session itself, and what is about its person."""
         user_id = attached.session.principal.user_id
         was_told = signal["origin"] == self.origin and attached.listener.was_told(

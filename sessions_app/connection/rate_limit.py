@@ -11,14 +11,14 @@ from uamp import events as ev
 
 if TYPE_CHECKING:
     from sessions_app.access.principal import Principal
-    from sessions_app.connection.client_connection import Peer
+    from sessions_app.connection.client_connection import ClientConnection
 
 # With fewer left the client is told, so that it can slow down before it is refused.
 WARNING_BELOW: Final = 5
 
 
 async def check_rate(
-    peer: Peer,
+    connection: ClientConnection,
     principal: Principal,
     kind: str,
     session_id: str | None = None,
@@ -30,18 +30,18 @@ async def check_rate(
     Raises RemoteProtocolError `rate_limited` when fewer are.
     """
     quota = await rates.limiter().take(kind, principal.counted_as, cost=cost)
-    peer.quota = quota
+    connection.quota = quota
     if not quota.allowed or quota.remaining < WARNING_BELOW:
         told = ev.RateLimit(
             limit=quota.limit, remaining=quota.remaining, reset_at=math.ceil(quota.reset_at)
         )
-        peer.reply(told, session_id=session_id)
+        connection.reply(told, session_id=session_id)
     if not quota.allowed:
         raise rate_limited(quota)
 
 
 async def check_text(
-    peer: Peer, principal: Principal, size: int, session_id: str | None = None
+    connection: ClientConnection, principal: Principal, size: int, session_id: str | None = None
 ) -> None:
     """Count `size` bytes that are stored as text; raises RemoteProtocolError `rate_limited`.
 
@@ -50,11 +50,11 @@ async def check_text(
     quota = await rates.limiter().take("bytes of text", principal.counted_as, cost=size)
     if quota.allowed:
         return
-    peer.quota = quota
+    connection.quota = quota
     told = ev.RateLimit(
         limit=quota.limit, remaining=quota.remaining, reset_at=math.ceil(quota.reset_at)
     )
-    peer.reply(told, session_id=session_id)
+    connection.reply(told, session_id=session_id)
     raise rate_limited(quota)
 
 

@@ -23,26 +23,26 @@ from uamp import events as ev
 if TYPE_CHECKING:
     import uamp
     from sessions_app.access.principal import Principal
-    from sessions_app.connection.attached_session import Attached
-    from sessions_app.connection.client_connection import Peer
+    from sessions_app.connection.attached_session import AttachedSession
+    from sessions_app.connection.client_connection import ClientConnection
 
 # So long a call is known to clients that name none.
 CALL_SECONDS: Final = 12 * 3600
 
 
-def _chat_of(attached: Attached, chat_id: str | None) -> str:
+def _chat_of(attached: AttachedSession, chat_id: str | None) -> str:
     """Return the session's chat; a session speaks in no other one."""
     if chat_id is not None and chat_id != attached.session.chat_id:
         raise RemoteProtocolError(ErrorCode.CHAT_NOT_FOUND, "This session is not in that chat.")
     return attached.session.chat_id
 
 
-async def take_typing(peer: Peer, event: ev.InputTyping) -> None:
+async def take_typing(connection: ClientConnection, event: ev.InputTyping) -> None:
     """Send on that a member types, at most once in `typing_interval_seconds`; no row is written."""
-    attached = peer.attached_to(event)
+    attached = connection.attached_to(event)
     chat_id = _chat_of(attached, event.chat_id)
     now = time.monotonic()
-    if event.is_typing and now - attached.typed_at < peer.limits.typing_interval_seconds:
+    if event.is_typing and now - attached.typed_at < connection.limits.typing_interval_seconds:
         return
     attached.typed_at = now if event.is_typing else 0.0
     principal = attached.session.principal
@@ -72,9 +72,9 @@ async def _signal(
     )
 
 
-async def mark_read(peer: Peer, event: ev.MessageRead) -> None:
+async def mark_read(connection: ClientConnection, event: ev.MessageRead) -> None:
     """Move the reader's marker and tell the chat (UAMP §7.1)."""
-    attached = peer.attached_to(event)
+    attached = connection.attached_to(event)
     user_id = attached.session.principal.user_id
     chat_id = _chat_of(attached, event.chat_id)
     try:
@@ -91,7 +91,8 @@ async def mark_read(peer: Peer, event: ev.MessageRead) -> None:
 
 
 async def relay_voice(
-    peer: Peer, event: ev.VoiceInvite | ev.VoiceAccept | ev.VoiceDecline | ev.VoiceEnd
+    connection: ClientConnection,
+    event: ev.VoiceInvite | ev.VoiceAccept | ev.VoiceDecline | ev.VoiceEnd,
 ) -> None:
     """Pass a call event to the chat, or to the one member it names (UAMP §7.3).
 
@@ -99,12 +100,12 @@ async def relay_voice(
     its own `voice.invite`. No agent takes calls: in a chat of a client and its agent the answer is
     `voice.decline`.
     """
-    attached = peer.attached_to(event)
+    attached = connection.attached_to(event)
     principal = attached.session.principal
     chat_id = _chat_of(attached, event.chat_id)
     if isinstance(event, ev.VoiceInvite) and not attached.session.is_shared:
         declined = ev.VoiceDecline(call_id=event.call_id, chat_id=chat_id, reason="unsupported")
-        peer.reply(declined, session_id=attached.session.wire_id, in_reply_to=event.event_id)
+        connection.reply(declined, session_id=attached.session.wire_id, in_reply_to=event.event_id)
         return
     members = await database.run(chats.member_ids, chat_id)
     to_user_id = None
@@ -126,7 +127,7 @@ async def relay_voice(
     )
     await _signal(principal, chat_id, relayed, to_user_id=to_user_id)
     if isinstance(event, ev.VoiceInvite) and event.call_id is None:
-        peer.reply(relayed, session_id=attached.session.wire_id, in_reply_to=event.event_id)
+        connection.reply(relayed, session_id=attached.session.wire_id, in_reply_to=event.event_id)
 
 
 def _call_of(

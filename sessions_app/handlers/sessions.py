@@ -33,39 +33,39 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sessions_app.access.principal import Principal
-    from sessions_app.connection.attached_session import Attached
-    from sessions_app.connection.client_connection import Peer
+    from sessions_app.connection.attached_session import AttachedSession
+    from sessions_app.connection.client_connection import ClientConnection
     from sessions_app.models import ToolCall
     from sessions_app.records import OpenSession
 
 
-async def create_session(peer: Peer, event: ev.SessionCreate) -> None:
+async def create_session(connection: ClientConnection, event: ev.SessionCreate) -> None:
     """Open a session, or go on with one that lost its connection (UAMP §5.1)."""
     _check_extensions(event.session.extensions)
-    principal = await _principal_of(peer, event.token)
+    principal = await _principal_of(connection, event.token)
     if event.resume is not None and event.resume.session_id is not None:
         session = await _resumed_session(principal, event)
         if session is not None:
-            await hold_session(peer, session.id)
-            await attach_session(peer, session, event)
+            await hold_session(connection, session.id)
+            await attach_session(connection, session, event)
             return
-    if event.session.id in peer.sessions and not principal.is_anonymous:
+    if event.session.id in connection.sessions and not principal.is_anonymous:
         raise RemoteProtocolError(
             ErrorCode.SESSION_EXISTS, "This connection has a session of this id. Leave it out."
         )
-    await check_rate(peer, principal, "sessions")
-    await check_text(peer, principal, len(msgspec.json.encode(event.session)))
-    agent_name = event.agent or peer.defaults.agent
+    await check_rate(connection, principal, "sessions")
+    await check_text(connection, principal, len(msgspec.json.encode(event.session)))
+    agent_name = event.agent or connection.defaults.agent
     session = await database.run(
         services.open_session,
         principal=principal,
-        transport=peer.transport,
+        transport=connection.transport,
         create=event,
         agent_name=agent_name,
-        chat_id=event.chat or peer.defaults.chat,
-        held_by=peer.held_by,
+        chat_id=event.chat or connection.defaults.chat,
+        held_by=connection.held_by,
     )
-    await attach_session(peer, session, event, asked_agent=agent_name)
+    await attach_session(connection, session, event, asked_agent=agent_name)
 
 
 def _check_extensions(extensions: Mapping[str, Any]) -> None:
@@ -74,15 +74,15 @@ def _check_extensions(extensions: Mapping[str, Any]) -> None:
         raise RemoteProtocolError(ErrorCode.INVALID_EVENT, problem)
 
 
-async def _principal_of(peer: Peer, token: str | None) -> Principal:
+async def _principal_of(connection: ClientConnection, token: str | None) -> Principal:
     if token is None:
-        if peer.principal.is_expired:
+        if connection.principal.is_expired:
             raise RemoteProtocolError(
                 ErrorCode.TOKEN_EXPIRED, "The token of this connection has expired. Send a new one."
             )
-        return peer.principal
-    principal = await verified(token, address=peer.principal.address)
-    peer.connection.authenticated = True
+        return connection.principal
+    principal = await verified(token, address=connection.principal.address)
+    connection.protocol.authenticated = True
     return principal
 
 
@@ -130,15 +130,15 @@ async def find_session(session_id: str, principal: Principal) -> OpenSession | N
     return session if member else None
 
 
-async def hold_session(peer: Peer, session_id: str) -> None:
+async def hold_session(connection: ClientConnection, session_id: str) -> None:
     """Make a session active, where its connection stays with it.
 
     Raises RemoteProtocolError unknown_session for one that was closed a moment ago.
     """
-    if not peer.held_by:
+    if not connection.held_by:
         return
     try:
-        await database.run(session_states.hold_session, session_id, held_by=peer.held_by)
+        await database.run(session_states.hold_session, session_id, held_by=connection.held_by)
     except TransitionRefused:
         raise RemoteProtocolError(
             ErrorCode.UNKNOWN_SESSION, "The session has ended. Create a new one."
@@ -146,7 +146,11 @@ async def hold_session(peer: Peer, session_id: str) -> None:
 
 
 async def attach_session(
-    peer: Peer, session: OpenSession, event: ev.SessionCreate, *, asked_agent: str | None = None
+    connection: ClientConnection,
+    session: OpenSession,
+    event: ev.SessionCreate,
+    *,
+    asked_agent: str | None = None,
 ) -> None:
     """Put a session on the connection: told, then caught up, then live."""
     resume = event.resume
@@ -155,26 +159,26 @@ async def attach_session(
         and resume.epoch in {None, session.epoch}
         and 0 <= resume.after <= session.last_seq
     )
-    attached = peer.attach(
+    attached = connection.attach(
         session, cursor=resume.after if resume is not None and goes_on else session.last_seq
     )
     # Heard before it is read: what comes in between is found twice, never missed.
-    await peer.hear(session.chat_id)
+    await connection.hear(session.chat_id)
     if not session.is_shared and (resume is not None or session.chat_scoped):
         await registry.current().watch_chat(session.chat_id)
     name = asked_agent or session.agent_name
-    peer.reply(
+    connection.reply(
         session_created(session, agent=name, resumed=goes_on if resume is not None else None),
         session_id=session.wire_id,
         in_reply_to=event.event_id,
     )
-    peer.reply(
+    connection.reply(
         ev.CapabilitiesAnnounced(capabilities=await _capabilities_of(session)),
         session_id=session.wire_id,
         in_reply_to=event.event_id,
     )
     if resume is not None and not goes_on:
-        peer.reply(
+        connection.reply(
             RemoteProtocolError(
                 ErrorCode.RESYNC,
                 "The log cannot be continued from there. Read the chat again by REST.",
@@ -183,11 +187,11 @@ async def attach_session(
             ).to_event(),
             session_id=session.wire_id,
         )
-    payment_token = event.payment_token or peer.defaults.payment_token
+    payment_token = event.payment_token or connection.defaults.payment_token
     if payment_token:
         await take_payment_token(session, payment_token)
     if resume is not None or session.is_shared:
-        await _catch_up(peer, attached)
+        await _catch_up(connection, attached)
 
 
 def session_created(
@@ -213,14 +217,14 @@ def session_created(
     )
 
 
-async def _catch_up(peer: Peer, attached: Attached) -> None:
-    session, feed = attached.session, attached.feed
-    peer.put(partial(feed.catch_up, replay=True))
-    peer.put(feed.catch_up_running)
+async def _catch_up(connection: ClientConnection, attached: AttachedSession) -> None:
+    session, subscription = attached.session, attached.subscription
+    connection.put(partial(subscription.catch_up, replay=True))
+    connection.put(subscription.catch_up_running)
     for shown in await database.run(calls.work_under_way, session.chat_id):
-        peer.put(partial(feed.direct, frame(shown)))
+        connection.put(partial(subscription.direct, frame(shown)))
     for asked in await waiting_frames(session):
-        peer.put(partial(feed.direct, asked))
+        connection.put(partial(subscription.direct, asked))
 
 
 async def waiting_frames(session: OpenSession) -> list[str]:
@@ -262,7 +266,7 @@ def _capabilities_by_name(name: str, viewer: int | None) -> uamp.Capabilities | 
     return None
 
 
-async def update_session(peer: Peer, event: ev.SessionUpdate) -> None:
+async def update_session(connection: ClientConnection, event: ev.SessionUpdate) -> None:
     """Refresh tokens or change the configuration (UAMP §5.2, §10.3).
 
     Without a session_id it concerns every session of the connection. A token of somebody else is
@@ -271,21 +275,21 @@ async def update_session(peer: Peer, event: ev.SessionUpdate) -> None:
     if event.session is not None:
         _check_extensions(event.session.extensions or {})
     targets = (
-        list(peer.sessions.values())
+        list(connection.sessions.values())
         if event.session_id is None
-        else [peer.sessions[event.session_id]]
+        else [connection.sessions[event.session_id]]
     )
     if event.token is not None:
-        principal = await verified(event.token, address=peer.principal.address)
+        principal = await verified(event.token, address=connection.principal.address)
         if any(principal.key != attached.session.principal.key for attached in targets):
             raise RemoteProtocolError(
                 ErrorCode.UNAUTHORIZED, "The new token belongs to somebody else."
             )
         for attached in targets:
             attached.session.principal = principal
-        if principal.key == peer.principal.key:
+        if principal.key == connection.principal.key:
             # The connection itself shall not end with the token that it was opened with.
-            peer.principal = principal
+            connection.principal = principal
     for attached in targets:
         session = attached.session
         if event.session is not None:
@@ -293,12 +297,14 @@ async def update_session(peer: Peer, event: ev.SessionUpdate) -> None:
             await database.run(services.update_session, session.id, config=session.config)
         if event.payment_token is not None:
             await take_payment_token(session, event.payment_token)
-        peer.reply(ev.SessionUpdated(), session_id=session.wire_id, in_reply_to=event.event_id)
+        connection.reply(
+            ev.SessionUpdated(), session_id=session.wire_id, in_reply_to=event.event_id
+        )
         if event.payment_token is not None:
-            await _pay_what_waits(peer, session, event.payment_token)
+            await _pay_what_waits(connection, session, event.payment_token)
 
 
-async def _pay_what_waits(peer: Peer, session: OpenSession, secret: str) -> None:
+async def _pay_what_waits(connection: ClientConnection, session: OpenSession, secret: str) -> None:
     """Pay what waits with a token that came with session.update (transports, UAMP)."""
     for row in await database.run(requests.waiting_payments, session):
         submit = ev.PaymentSubmit(
@@ -309,7 +315,7 @@ async def _pay_what_waits(peer: Peer, session: OpenSession, secret: str) -> None
         except LookupError:
             continue
         except requests.PaymentRefused as refused:
-            peer.reply(refused.event, session_id=session.wire_id)
+            connection.reply(refused.event, session_id=session.wire_id)
             return
         await registry.current().settle_payment(row.response_id, row.pk)
 
@@ -331,18 +337,18 @@ async def take_payment_token(session: OpenSession, secret: str) -> None:
     await database.run(services.keep_payment_token, session.id, token.id)
 
 
-async def end_session(peer: Peer, event: ev.SessionEnd) -> None:
+async def end_session(connection: ClientConnection, event: ev.SessionEnd) -> None:
     """End a session; the answer says so, and its running responses go on (UAMP §5.3)."""
-    attached = peer.detach(event.session_id or "")
+    attached = connection.detach(event.session_id or "")
     if attached is None:
         raise RemoteProtocolError(ErrorCode.UNKNOWN_SESSION, "no such session here")
     reason = event.reason or "user_left"
     await database.run(session_states.close_session, attached.session.id, reason=reason)
     wire_id = attached.session.wire_id
-    peer.send_frame(frame(ev.SessionEnd(session_id=wire_id, reason=reason)), wire_id)
+    connection.send_frame(frame(ev.SessionEnd(session_id=wire_id, reason=reason)), wire_id)
 
 
-async def query_capabilities(peer: Peer, event: ev.CapabilitiesQuery) -> None:
+async def query_capabilities(connection: ClientConnection, event: ev.CapabilitiesQuery) -> None:
     """Say what a model, an agent or this server can do (UAMP §5.4, §9.1).
 
     `model` is the name or id of an agent, or a model that an agent answers with. Where nothing that
@@ -350,12 +356,12 @@ async def query_capabilities(peer: Peer, event: ev.CapabilitiesQuery) -> None:
     a session that is agent_not_found.
     """
     session_id = event.session_id
-    if session_id is None and len(peer.sessions) == 1:
-        session_id = next(iter(peer.sessions))
-    attached = peer.sessions.get(session_id or "")
+    if session_id is None and len(connection.sessions) == 1:
+        session_id = next(iter(connection.sessions))
+    attached = connection.sessions.get(session_id or "")
     if session_id is not None and attached is None:
         raise RemoteProtocolError(ErrorCode.UNKNOWN_SESSION, "no such session here")
-    principal = attached.session.principal if attached else peer.principal
+    principal = attached.session.principal if attached else connection.principal
     capabilities = None
     if event.model is not None:
         capabilities = await database.run(_capabilities_by_name, event.model, principal.user_id)
@@ -365,7 +371,7 @@ async def query_capabilities(peer: Peer, event: ev.CapabilitiesQuery) -> None:
         raise RemoteProtocolError(
             ErrorCode.AGENT_NOT_FOUND, "No agent that you may use has this name, id or model."
         )
-    peer.reply(
+    connection.reply(
         ev.CapabilitiesAnnounced(capabilities=capabilities or server_capabilities()),
         session_id=session_id,
         in_reply_to=event.event_id,

@@ -1,6 +1,6 @@
 """What each client event does: decode, one service, answer. `HANDLERS` is the table.
 
-A handler never waits for an agent: responses run by themselves and are heard through the peer.
+A handler never waits for an agent: responses run by themselves and send through the connection.
 """
 
 from __future__ import annotations
@@ -46,47 +46,47 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from sessions_app.connection.attached_session import Attached
-    from sessions_app.connection.client_connection import Peer
+    from sessions_app.connection.attached_session import AttachedSession
+    from sessions_app.connection.client_connection import ClientConnection
 
 logger = logging.getLogger(__name__)
 
-Handler: TypeAlias = "Callable[[Peer, Any], Awaitable[None]]"
+Handler: TypeAlias = "Callable[[ClientConnection, Any], Awaitable[None]]"
 
 # What a session may still do when its token has expired.
 _WITHOUT_TOKEN: Final = (ev.SessionUpdate, ev.SessionEnd, ev.SessionCreate, ev.Ping)
 
 
-async def receive(peer: Peer, raw: str | bytes) -> None:
+async def receive(connection: ClientConnection, raw: str | bytes) -> None:
     """Take one frame of a client and do what it says; every failure has its answer.
 
     A connection that is being closed takes nothing: its client may not act any more.
     """
-    if peer.closed_with is not None:
+    if connection.closed_with is not None:
         return
-    peer.spoke()
+    connection.spoke()
     try:
         events = (
-            peer.connection.receive(raw, now=time.monotonic())
-            if peer.transport == "websocket"
-            else peer.connection.receive_body(raw, now=time.monotonic())
+            connection.protocol.receive(raw, now=time.monotonic())
+            if connection.transport == "websocket"
+            else connection.protocol.receive_body(raw, now=time.monotonic())
         )
     except RemoteProtocolError as error:
-        refuse(peer, error)
+        refuse(connection, error)
         return
     for event in events:
         asked = event.event if isinstance(event, uamp.Repeated) else event
-        peer.asks_itself = peer.asks_itself or isinstance(asked, ev.ResponseCreate)
-        await handle(peer, event)
+        connection.asks_itself = connection.asks_itself or isinstance(asked, ev.ResponseCreate)
+        await handle(connection, event)
 
 
-async def handle(peer: Peer, event: uamp.Event) -> None:
+async def handle(connection: ClientConnection, event: uamp.Event) -> None:
     """Do what one event says."""
     is_repeated = isinstance(event, uamp.Repeated)
     if isinstance(event, uamp.Repeated):
         if not isinstance(event.event, ev.ResponseCreate):
             for reply in event.replies:
-                peer.send_frame(reply, event.event.session_id or "")
+                connection.send_frame(reply, event.event.session_id or "")
             return
         event = event.event
     if isinstance(event, uamp.UnknownEvent):
@@ -94,25 +94,28 @@ async def handle(peer: Peer, event: uamp.Event) -> None:
         logger.info("ignored an event of the unknown type %.100r", event.type_name)
         return
     try:
-        _check_token(peer, event)
+        _check_token(connection, event)
         handler: Handler = repeat_response if is_repeated else HANDLERS[type(event)]
-        await handler(peer, event)
+        await handler(connection, event)
     except RemoteProtocolError as error:
         _name(error, event)
-        refuse(peer, error)
+        refuse(connection, error)
     except (DatabaseError, InterfaceError):
         logger.exception("the database did not take %s", uamp.type_of(event))
-        refuse(peer, _internal(event, ErrorCode.UNAVAILABLE, "The server cannot store this now."))
+        refuse(
+            connection, _internal(event, ErrorCode.UNAVAILABLE, "The server cannot store this now.")
+        )
     except Exception as error:
         if is_out_of_space(error):
             logger.exception("there is no space for %s", uamp.type_of(event))
             refuse(
-                peer, _internal(event, ErrorCode.UNAVAILABLE, "The server cannot store this now.")
+                connection,
+                _internal(event, ErrorCode.UNAVAILABLE, "The server cannot store this now."),
             )
             return
         # The socket lives on, and its client is told.
         logger.exception("%s failed", uamp.type_of(event))
-        refuse(peer, _internal(event, ErrorCode.INTERNAL_ERROR, "The server has a defect."))
+        refuse(connection, _internal(event, ErrorCode.INTERNAL_ERROR, "The server has a defect."))
 
 
 def _internal(event: uamp.Event, code: ErrorCode, message: str) -> RemoteProtocolError:
@@ -129,19 +132,19 @@ def _name(error: RemoteProtocolError, event: uamp.Event) -> None:
     error.session_id = error.session_id or event.session_id
 
 
-def refuse(peer: Peer, error: RemoteProtocolError) -> None:
+def refuse(connection: ClientConnection, error: RemoteProtocolError) -> None:
     """Answer an error, and end the connection where the frame itself cannot be trusted."""
-    if peer.on_error is not None:
-        peer.on_error(error)
-    peer.reply(error.to_event(), session_id=error.session_id, in_reply_to=error.event_id)
+    if connection.on_error is not None:
+        connection.on_error(error)
+    connection.reply(error.to_event(), session_id=error.session_id, in_reply_to=error.event_id)
     if error.fatal:
-        peer.close(error.close_code or 1008)
+        connection.close(error.close_code or 1008)
     elif error.event_type == "session.create":
-        peer.close_if_silent(close_code(error.code))
+        connection.close_if_silent(close_code(error.code))
 
 
-def _check_token(peer: Peer, event: uamp.Event) -> None:
-    attached = peer.sessions.get(event.session_id or "")
+def _check_token(connection: ClientConnection, event: uamp.Event) -> None:
+    attached = connection.sessions.get(event.session_id or "")
     if attached is None or isinstance(event, _WITHOUT_TOKEN):
         return
     if attached.session.principal.is_expired:
@@ -153,15 +156,15 @@ def _check_token(peer: Peer, event: uamp.Event) -> None:
 # --- Turns ---
 
 
-async def take_input(peer: Peer, event: ev.InputEvent) -> None:
+async def take_input(connection: ClientConnection, event: ev.InputEvent) -> None:
     """Keep an input until its response.create (UAMP §8.5.1)."""
-    attached = peer.attached_to(event)
-    if peer.transport == "sse":
+    attached = connection.attached_to(event)
+    if connection.transport == "sse":
         # Two HTTP requests may meet two processes: between them the input is a row.
         principal = attached.session.principal
         if principal.is_anonymous:
             # `keep_input` bounds the rows that wait of one person, but has no name for visitors.
-            await check_text(peer, principal, size_of(event), attached.session.wire_id)
+            await check_text(connection, principal, size_of(event), attached.session.wire_id)
         event_id = event.event_id or new_event_id()
         await database.run(
             services.keep_input,
@@ -169,7 +172,7 @@ async def take_input(peer: Peer, event: ev.InputEvent) -> None:
             event_id,
             uamp.to_dict(event),
             size=size_of(event),
-            most=peer.limits.pending_inputs,
+            most=connection.limits.pending_inputs,
         )
         return
     attached.inputs.add(event, attached.session.principal.counted_as)
@@ -179,11 +182,11 @@ async def take_input(peer: Peer, event: ev.InputEvent) -> None:
         # More comes: the turn is not complete.
         attached.auto_respond.cancel()
         attached.auto_respond = None
-    if is_text and len(peer.sessions) > 1 and not peer.asks_itself:
-        _respond_later(peer, attached)
+    if is_text and len(connection.sessions) > 1 and not connection.asks_itself:
+        _respond_later(connection, attached)
 
 
-def _respond_later(peer: Peer, attached: Attached) -> None:
+def _respond_later(connection: ClientConnection, attached: AttachedSession) -> None:
     """UAMP §10.4 prints an answer to an input.text that no response.create follows."""
     if not settings.UAMP_AUTO_RESPOND_MS:
         return
@@ -191,66 +194,73 @@ def _respond_later(peer: Peer, attached: Attached) -> None:
     def respond() -> None:
         attached.auto_respond = None
         create = ev.ResponseCreate(event_id=new_event_id(), session_id=attached.session.wire_id)
-        registry.current().spawn(_auto_respond(peer, attached, create), name="auto_respond")
+        registry.current().spawn(_auto_respond(connection, attached, create), name="auto_respond")
 
     attached.auto_respond = asyncio.get_running_loop().call_later(
         settings.UAMP_AUTO_RESPOND_MS / 1000, respond
     )
 
 
-async def _auto_respond(peer: Peer, attached: Attached, create: ev.ResponseCreate) -> None:
-    if peer.asks_itself or await database.run(payers.may_cost, attached.session):
+async def _auto_respond(
+    connection: ClientConnection, attached: AttachedSession, create: ev.ResponseCreate
+) -> None:
+    if connection.asks_itself or await database.run(payers.may_cost, attached.session):
         # A payer pays only for answers that they asked for.
         return
-    if attached.inputs and attached.session.wire_id in peer.sessions:
-        await handle(peer, create)
+    if attached.inputs and attached.session.wire_id in connection.sessions:
+        await handle(connection, create)
         attached.auto_started = tuple(attached.listener.runs)
 
 
-async def create_response(peer: Peer, event: ev.ResponseCreate) -> None:
+async def create_response(connection: ClientConnection, event: ev.ResponseCreate) -> None:
     """Start a turn from the inputs so far (UAMP §5.12)."""
-    attached = peer.attached_to(event)
+    attached = connection.attached_to(event)
     if attached.auto_respond is not None:
         attached.auto_respond.cancel()
         attached.auto_respond = None
     if not attached.inputs and attached.auto_started:
         # The turn that this asks for began by itself a moment ago.
-        _tell_created(peer, event, attached.auto_started)
+        _tell_created(connection, event, attached.auto_started)
         attached.auto_started = ()
         return
     inputs = attached.inputs.take()
     try:
         # A turn counts as one answer also where it starts none; `_admit` counts the others.
-        await check_rate(peer, attached.session.principal, "responses", attached.session.wire_id)
-        await _start(peer, event, attached, inputs)
+        await check_rate(
+            connection, attached.session.principal, "responses", attached.session.wire_id
+        )
+        await _start(connection, event, attached, inputs)
     except Exception:
         # All of it can be sent again, under the same ids: if the turn was written after all, its
         # client is told what it led to.
         for given in inputs:
-            peer.connection.forget(given)
+            connection.protocol.forget(given)
         raise
 
 
-async def repeat_response(peer: Peer, event: ev.ResponseCreate) -> None:
+async def repeat_response(connection: ClientConnection, event: ev.ResponseCreate) -> None:
     """Answer a response.create that came before; inputs that wait are the next one's."""
-    attached = peer.attached_to(event)
+    attached = connection.attached_to(event)
     response_ids = await database.run(
         selectors.responses_started_by, attached.session.id, event.event_id or ""
     )
-    await _tell_again(peer, event, attached, response_ids)
+    await _tell_again(connection, event, attached, response_ids)
 
 
 async def _start(
-    peer: Peer, event: ev.ResponseCreate, attached: Attached, inputs: Sequence[ev.InputEvent]
+    connection: ClientConnection,
+    event: ev.ResponseCreate,
+    attached: AttachedSession,
+    inputs: Sequence[ev.InputEvent],
 ) -> None:
-    if peer.transport != "sse":
-        await _start_with(peer, event, attached, inputs)
+    if connection.transport != "sse":
+        await _start_with(connection, event, attached, inputs)
         return
     kept = await database.run(services.kept_inputs, attached.session.id)
     attached.pending_input_ids = [pk for pk, _ in kept]
     try:
         inputs = [uamp.decode(msgspec.json.encode(payload)) for _, payload in kept]  # type: ignore[misc]  # only inputs are kept
-        await _start_with(peer, event, attached, inputs)
+        await _start_with(connection, event, attached, inputs)
     except Exception as error:
         if kept and not may_pass(error):
             # Kept, they would have every later turn of the session refused as well.
@@ -259,7 +269,10 @@ async def _start(
 
 
 async def _start_with(
-    peer: Peer, event: ev.ResponseCreate, attached: Attached, inputs: Sequence[ev.InputEvent]
+    connection: ClientConnection,
+    event: ev.ResponseCreate,
+    attached: AttachedSession,
+    inputs: Sequence[ev.InputEvent],
 ) -> None:
     request = TurnRequest(
         session=attached.session,
@@ -268,29 +281,33 @@ async def _start_with(
         inputs=inputs,
         create=event,
         pending_input_ids=attached.pending_input_ids,
-        origin=peer.origin,
-        pay=peer.pay,
-        admit=partial(_admit, peer, attached),
+        origin=connection.origin,
+        pay=connection.pay,
+        admit=partial(_admit, connection, attached),
     )
     for given in inputs:
         if isinstance(given, ev.InputText) and given.payment_token:
             await take_payment_token(attached.session, given.payment_token)
-    listener = None if peer.transport == "sse" else attached.listener
+    listener = None if connection.transport == "sse" else attached.listener
     started = await start_response(request, listener)
-    peer.has_begun = peer.has_begun or bool(started.response_ids)
+    connection.has_begun = connection.has_begun or bool(started.response_ids)
     if started.repeated:
-        await _tell_again(peer, event, attached, started.response_ids)
+        await _tell_again(connection, event, attached, started.response_ids)
     elif listener is not None:
         for run in started.runs:
             listener.hear(run)
 
 
-async def _admit(peer: Peer, attached: Attached, answers: int, size: int) -> None:
+async def _admit(
+    connection: ClientConnection, attached: AttachedSession, answers: int, size: int
+) -> None:
     """Count the answers of a turn but the first, all of them or none, and the bytes of its text."""
     session = attached.session
     if answers > 1:
-        await check_rate(peer, session.principal, "responses", session.wire_id, cost=answers - 1)
-    await check_text(peer, session.principal, size, session.wire_id)
+        await check_rate(
+            connection, session.principal, "responses", session.wire_id, cost=answers - 1
+        )
+    await check_text(connection, session.principal, size, session.wire_id)
 
 
 def _digest(event: ev.ResponseCreate) -> str:
@@ -298,28 +315,33 @@ def _digest(event: ev.ResponseCreate) -> str:
     return hashlib.sha256(msgspec.json.encode(said)).hexdigest()
 
 
-def _tell_created(peer: Peer, event: uamp.Event, response_ids: tuple[str, ...]) -> None:
+def _tell_created(
+    connection: ClientConnection, event: uamp.Event, response_ids: tuple[str, ...]
+) -> None:
     for response_id in response_ids:
-        peer.reply(ev.ResponseCreated(response_id=response_id), session_id=event.session_id)
+        connection.reply(ev.ResponseCreated(response_id=response_id), session_id=event.session_id)
 
 
 async def _tell_again(
-    peer: Peer, event: ev.ResponseCreate, attached: Attached, response_ids: Any
+    connection: ClientConnection,
+    event: ev.ResponseCreate,
+    attached: AttachedSession,
+    response_ids: Any,
 ) -> None:
     """Answer a repeated response.create with what it led to: the responses, and their ends."""
-    _tell_created(peer, event, tuple(response_ids))
+    _tell_created(connection, event, tuple(response_ids))
     entries = await database.run(
         chats.ends_of_responses, attached.session.chat_id, list(response_ids)
     )
     for entry in entries:
         text = fanout.frame_of(entry.payload, entry.seq)
         wire_id = attached.session.wire_id
-        peer.send_frame(uamp.stamp_session(text, wire_id), wire_id)
+        connection.send_frame(uamp.stamp_session(text, wire_id), wire_id)
 
 
-async def cancel_response(peer: Peer, event: ev.ResponseCancel) -> None:
+async def cancel_response(connection: ClientConnection, event: ev.ResponseCancel) -> None:
     """Cancel a response of the session, or one of the chat that it is in (UAMP §5.13)."""
-    attached = peer.attached_to(event)
+    attached = connection.attached_to(event)
     if event.response_id is not None:
         targets = [event.response_id]
         allowed = await database.run(selectors.may_cancel, event.response_id, attached.session)
@@ -332,18 +354,18 @@ async def cancel_response(peer: Peer, event: ev.ResponseCancel) -> None:
         await registry.current().cancel(response_id)
 
 
-async def take_tool_result(peer: Peer, event: ev.ToolResult) -> None:
+async def take_tool_result(connection: ClientConnection, event: ev.ToolResult) -> None:
     """Take the client's answer to a tool.call (UAMP §5.14)."""
-    attached = peer.attached_to(event)
+    attached = connection.attached_to(event)
     session = attached.session
-    await check_text(peer, session.principal, len(event.result or ""), session.wire_id)
+    await check_text(connection, session.principal, len(event.result or ""), session.wire_id)
     response_id, pk = await database.run(calls.record_tool_result, attached.session, event)
     await registry.current().settle_call(response_id, pk)
 
 
-async def take_approval(peer: Peer, event: ev.ToolApprove) -> None:
+async def take_approval(connection: ClientConnection, event: ev.ToolApprove) -> None:
     """Take a person's word on a tool call, tell the chat, and let the call go on or end."""
-    attached = peer.attached_to(event)
+    attached = connection.attached_to(event)
     session = attached.session
     row = await database.run(calls.decide_call, session, event)
     if row is None:
@@ -366,21 +388,23 @@ async def take_approval(peer: Peer, event: ev.ToolApprove) -> None:
 # --- The connection ---
 
 
-async def take_client_capabilities(peer: Peer, event: ev.ClientCapabilities) -> None:
+async def take_client_capabilities(
+    connection: ClientConnection, event: ev.ClientCapabilities
+) -> None:
     """Keep what the client can do (UAMP §5.5)."""
-    attached = peer.attached_to(event)
+    attached = connection.attached_to(event)
     await database.run(
         services.update_session, attached.session.id, client_capabilities=event.capabilities
     )
     attached.session.client_capabilities = event.capabilities
 
 
-async def take_payment(peer: Peer, event: ev.PaymentSubmit) -> None:
+async def take_payment(connection: ClientConnection, event: ev.PaymentSubmit) -> None:
     """Take a payment that a response waits for (UAMP §5.15); what is not due is refused."""
-    attached = peer.attached_to(event)
+    attached = connection.attached_to(event)
     session = attached.session
     # Each payment reads tokens and locks accounts, also one that is refused.
-    await check_rate(peer, session.principal, "payments", session.wire_id)
+    await check_rate(connection, session.principal, "payments", session.wire_id)
     try:
         row, _ = await database.run(requests.submit, session, event)
     except LookupError:
@@ -388,7 +412,7 @@ async def take_payment(peer: Peer, event: ev.PaymentSubmit) -> None:
             ErrorCode.PAYMENT_NOT_DUE, "No payment is due in this session; nothing was charged."
         ) from None
     except requests.PaymentRefused as refused:
-        peer.reply(refused.event, session_id=session.wire_id, in_reply_to=event.event_id)
+        connection.reply(refused.event, session_id=session.wire_id, in_reply_to=event.event_id)
         return
     if row.token_id and row.response.session_id == session.id:
         # The next answers of the session are paid with it too, as with session.update.
@@ -397,9 +421,9 @@ async def take_payment(peer: Peer, event: ev.PaymentSubmit) -> None:
     await registry.current().settle_payment(row.response_id, row.pk)
 
 
-async def answer_ping(peer: Peer, event: ev.Ping) -> None:
+async def answer_ping(connection: ClientConnection, event: ev.Ping) -> None:
     """Answer a keepalive (UAMP §5.17), also before a session."""
-    peer.reply(
+    connection.reply(
         ev.Pong(reply_to=event.event_id), session_id=event.session_id, in_reply_to=event.event_id
     )
 

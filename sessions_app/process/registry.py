@@ -242,7 +242,7 @@ class Process:
                 fanout.PROCESSES_GROUP, {"type": "run.paid", "response": response_id, "call": pk}
             )
 
-    # --- What feeds read (feed.Source) ---
+    # --- What chat subscriptions read (LogReader) ---
 
     async def events_after(self, chat_id: str, after: int) -> Sequence[LoggedEvent]:
         """Return the next entries of a chat's log."""

@@ -20,7 +20,7 @@ from sessions_app import database, services
 from sessions_app.billing import payers
 from sessions_app.transports import batch_repeats
 from sessions_app.transports.http_exchange import (
-    Line,
+    HttpExchange,
     count_events,
     defaults_of,
     principal_of,
@@ -45,18 +45,18 @@ PAYMENT_REQUIRED: Final = "payment_required"
 async def batch(request: HttpRequest, name: str = "") -> HttpResponseBase:
     """`POST /uamp`: an array of client events in, an array of server events out."""
     del name
-    line, events = await _batch_of(request)
-    till = _Till(request, line)
+    exchange, events = await _batch_of(request)
+    payment = _BatchPayment(request, exchange)
     try:
-        await _take(line, events, till)
-        if till.demand is not None:
-            return till.demand
-        line.end_with_process()
-        frames = [outgoing.text async for outgoing in line.peer.frames()]
+        await _take(exchange, events, payment)
+        if payment.demand is not None:
+            return payment.demand
+        exchange.end_with_process()
+        frames = [outgoing.text async for outgoing in exchange.connection.frames()]
     finally:
-        await line.close()
+        await exchange.close()
     return HttpResponse(
-        f"[{','.join(frames)}]", content_type="application/json", headers=till.headers
+        f"[{','.join(frames)}]", content_type="application/json", headers=payment.headers
     )
 
 
@@ -64,52 +64,52 @@ async def batch(request: HttpRequest, name: str = "") -> HttpResponseBase:
 async def batch_stream(request: HttpRequest, name: str = "") -> HttpResponseBase:
     """`POST /uamp/stream`: an array of client events in, a stream of server events out."""
     del name
-    line, events = await _batch_of(request)
-    till = _Till(request, line)
+    exchange, events = await _batch_of(request)
+    payment = _BatchPayment(request, exchange)
     try:
-        await _take(line, events, till)
+        await _take(exchange, events, payment)
     except BaseException:
-        await line.close()
+        await exchange.close()
         raise
-    if till.demand is not None:
-        await line.close()
-        return till.demand
+    if payment.demand is not None:
+        await exchange.close()
+        return payment.demand
 
     async def stream() -> AsyncIterator[bytes]:
         try:
-            async for outgoing in with_heartbeat(line.peer.frames()):
+            async for outgoing in with_heartbeat(exchange.connection.frames()):
                 if outgoing is None:
                     yield b": keep-alive\n\n"
                 else:
                     yield f"data: {outgoing.text}\n\n".encode()
             yield b"data: [DONE]\n\n"
         finally:
-            await line.close()
+            await exchange.close()
 
-    response = line.answer(stream())
-    for header, value in till.headers.items():
+    response = exchange.answer(stream())
+    for header, value in payment.headers.items():
         response[header] = value
     return response
 
 
-class _Till:
+class _BatchPayment:
     """Has the turns of a batch paid by its headers, or demands that (x402).
 
     `demand` is the 402 of a batch of which no turn has begun, or the 409 of one that is taken twice
     at a time.
     """
 
-    def __init__(self, request: HttpRequest, line: Line) -> None:
+    def __init__(self, request: HttpRequest, exchange: HttpExchange) -> None:
         self.demand: HttpResponse | None = None
         self.path = request.path
         self._told: dict[str, str] = {}
         self._refused: list[RemoteProtocolError] = []
         self._request = request
-        self._peer = line.peer
+        self._connection = exchange.connection
         # Of the payment on a chain that this request brought: it pays the later turns too.
         self._secret = ""
-        line.peer.pay = self._pay
-        line.peer.on_error = self._refused.append
+        exchange.connection.pay = self._pay
+        exchange.connection.on_error = self._refused.append
 
     @property
     def lost(self) -> bool:
@@ -138,7 +138,7 @@ class _Till:
                     dict(self._request.headers),
                     body,
                     user_id=session.principal.user_id,
-                    visitor=self._peer.principal.counted_as,
+                    visitor=self._connection.principal.counted_as,
                     secret=self._secret,
                 ),
             )
@@ -159,7 +159,7 @@ class _Till:
 
     def _demanded(self, body: dict[str, Any], message: str, code: str) -> RemoteProtocolError:
         told = {**body, "code": code, "message": message}
-        if self._peer.has_begun:
+        if self._connection.has_begun:
             return RemoteProtocolError(
                 ErrorCode.PAYMENT_REQUIRED, message, details={"payment": told}
             )
@@ -172,25 +172,25 @@ class _Till:
         return RemoteProtocolError(ErrorCode.PAYMENT_REQUIRED, message)
 
 
-async def _batch_of(request: HttpRequest) -> tuple[Line, list[dict[str, Any]]]:
-    """Return a line with the standing sessions that the events name, and the events."""
+async def _batch_of(request: HttpRequest) -> tuple[HttpExchange, list[dict[str, Any]]]:
+    """Return an exchange with the standing sessions that the events name, and the events."""
     principal = await principal_of(request)
     events = _events_of(request.body, uamp.DEFAULT_LIMITS)
     await count_events(request, principal, max(1, len(events)))
     defaults = defaults_of(request, "batch")
     asked = (defaults.agent or "", defaults.chat or "")
     principal, events = await batch_repeats.under_key(request, principal, events, asked=asked)
-    line = Line(request, principal, "batch")
+    exchange = HttpExchange(request, principal, "batch")
     named = {str(event["session_id"]) for event in events if event.get("session_id")}
     named -= {_opened_by(event) for event in events}
     try:
         for session_id in named:
-            await line.attach_known(session_id)
-            await line.hear_running(session_id)
+            await exchange.attach_known(session_id)
+            await exchange.hear_running(session_id)
     except BaseException:
-        await line.close()
+        await exchange.close()
         raise
-    return line, events
+    return exchange, events
 
 
 def _opened_by(event: dict[str, Any]) -> str:
@@ -217,21 +217,23 @@ def _events_of(body: bytes, limits: uamp.Limits) -> list[dict[str, Any]]:
     return events
 
 
-async def _take(line: Line, events: list[dict[str, Any]], till: _Till) -> None:
+async def _take(
+    exchange: HttpExchange, events: list[dict[str, Any]], payment: _BatchPayment
+) -> None:
     known: list[str] = []
     for event in events:
-        await line.take(msgspec.json.encode(event))
-        if till.lost and await batch_repeats.is_begun(event, line.peer.principal):
-            till.demand = batch_repeats.in_use(till.path)
-        if till.demand is not None:
+        await exchange.take(msgspec.json.encode(event))
+        if payment.lost and await batch_repeats.is_begun(event, exchange.connection.principal):
+            payment.demand = batch_repeats.in_use(payment.path)
+        if payment.demand is not None:
             # The whole batch is sent again with a payment: no later turn may begin before.
             return
         resumed = _opened_by(event) if event.get("resume") else ""
-        if resumed in line.peer.sessions:
+        if resumed in exchange.connection.sessions:
             known.append(resumed)
-            await line.hear_running(resumed)
-    if not line.peer.is_busy():
+            await exchange.hear_running(resumed)
+    if not exchange.connection.is_busy():
         # The same batch, sent at the same time, may have begun after its session was heard.
         for session_id in known:
-            await line.hear_running(session_id)
-    line.peer.end_when_idle()
+            await exchange.hear_running(session_id)
+    exchange.connection.end_when_idle()

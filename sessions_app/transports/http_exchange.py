@@ -1,4 +1,4 @@
-"""One HTTP exchange as a connection: who asks, a peer, and what the chat says meanwhile.
+"""One HTTP exchange as a client connection, with what its chats send meanwhile.
 
 It is what a socket is to `consumers`: the handlers and the runner see no difference (UAMP §13.2).
 """
@@ -22,7 +22,7 @@ from chat_app import fanout
 from chat_app.rest.problems import ProblemKind, refusal, wrong_method
 from sessions_app import database, selectors
 from sessions_app.access import auth, rates
-from sessions_app.connection.client_connection import Defaults, Outgoing, Peer
+from sessions_app.connection.client_connection import ClientConnection, Defaults, Outgoing
 from sessions_app.connection.http_status import http_status
 from sessions_app.connection.rate_limit import rate_limited
 from sessions_app.handlers import table
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from sessions_app.access.principal import Principal
-    from sessions_app.connection.attached_session import Attached
+    from sessions_app.connection.attached_session import AttachedSession
 
 logger = logging.getLogger(__name__)
 
@@ -86,8 +86,8 @@ async def principal_of(request: HttpRequest) -> Principal:
         raise RemoteProtocolError(ErrorCode.FORBIDDEN, str(error)) from None
 
 
-class Line:
-    """A peer on its own channel of the layer, for as long as one HTTP exchange lasts."""
+class HttpExchange:
+    """A connection on its own channel of the layer, for as long as one HTTP exchange lasts."""
 
     def __init__(self, request: HttpRequest, principal: Principal, transport: str) -> None:
         self._request = request
@@ -97,7 +97,7 @@ class Line:
         self.channel = ""
         self._listening: asyncio.Task[None] | None = None
         self._watching: set[asyncio.Task[None]] = set()
-        self.peer = Peer(
+        self.connection = ClientConnection(
             principal=principal,
             transport=transport,
             source=self._process,
@@ -111,12 +111,12 @@ class Line:
         await self.follow(fanout.chat_group(chat_id))
 
     def stay(self) -> None:
-        """Hold the sessions that are put on this line from now on, until it is closed."""
-        self.peer.release = self._release
+        """Hold the sessions that are put on this exchange from now on, until it is closed."""
+        self.connection.release = self._release
 
     def end_with_process(self) -> None:
         """Let the end of the process end the exchange, which otherwise has its own time."""
-        self._process.connections.add(self.peer)
+        self._process.connections.add(self.connection)
 
     def _release(self, session_id: str) -> None:
         released = self._process.release_sessions([session_id], held_by=self.channel)
@@ -126,9 +126,9 @@ class Line:
         """Hear a group of the layer."""
         if self._listening is None:
             self.channel = await self._layer.new_channel()
-            self.peer.origin = self.channel
+            self.connection.origin = self.channel
             self._listening = self._process.spawn(self._listen(), name="listen")
-            self._process.followers.add(self.peer)
+            self._process.followers.add(self.connection)
         self._groups.add(group)
         async with asyncio.timeout(fanout.SEND_TIMEOUT_SECONDS):
             await self._layer.group_add(group, self.channel)
@@ -137,29 +137,29 @@ class Line:
         while True:
             message = await self._layer.receive(self.channel)
             if message["type"] == "session.frame":
-                self.peer.send_frame(message["frame"], message["session"])
+                self.connection.send_frame(message["frame"], message["session"])
             else:
-                self.peer.take_layer_message(message)
+                self.connection.take_layer_message(message)
 
     async def take(self, raw: bytes) -> None:
         """Do what an event says, to its end: a client that goes leaves no turn half begun."""
-        taking = self._process.spawn(table.receive(self.peer, raw), name="take")
+        taking = self._process.spawn(table.receive(self.connection, raw), name="take")
         try:
             await asyncio.shield(taking)
         finally:
             await asyncio.wait([taking])
-            if self.peer.quota is not None:
-                rates.note(self._request.scope, self.peer.quota)  # type: ignore[attr-defined]  # an ASGIRequest
+            if self.connection.quota is not None:
+                rates.note(self._request.scope, self.connection.quota)  # type: ignore[attr-defined]  # an ASGIRequest
 
     async def close(self) -> None:
         """Hear nothing more; the sessions' responses go on. A second time does nothing."""
-        held = self.peer.session_ids
+        held = self.connection.session_ids
         for session_id in held:
-            self.peer.detach(session_id)
-        if self.peer.held_by:
+            self.connection.detach(session_id)
+        if self.connection.held_by:
             await self._process.release_sessions(held, held_by=self.channel)
-        self._process.followers.discard(self.peer)
-        self._process.connections.discard(self.peer)
+        self._process.followers.discard(self.connection)
+        self._process.connections.discard(self.connection)
         listening, self._listening = self._listening, None
         if listening is not None:
             listening.cancel()
@@ -170,7 +170,7 @@ class Line:
             await self._layer.group_discard(self._groups.pop(), self.channel)
 
     def answer(self, frames: AsyncIterator[bytes]) -> StreamingHttpResponse:
-        """Return a streamed answer, with which the line is closed.
+        """Return a streamed answer, with which the exchange is closed.
 
         A client may go before the first frame: then nobody ever starts or closes the iterator.
         """
@@ -185,18 +185,18 @@ class Line:
     def _leave(self, loop: asyncio.AbstractEventLoop) -> None:
         if not loop.is_closed():
             loop.call_soon_threadsafe(
-                lambda: self._process.spawn(self.close(), name="close a line")
+                lambda: self._process.spawn(self.close(), name="close an exchange")
             )
 
     async def attach_known(self, session_id: str) -> None:
-        """Put a session that stands on this line; raises RemoteProtocolError unknown_session."""
-        session = await find_session(session_id, self.peer.principal)
+        """Attach an existing session; raises RemoteProtocolError unknown_session."""
+        session = await find_session(session_id, self.connection.principal)
         if session is None:
             raise RemoteProtocolError(
                 ErrorCode.UNKNOWN_SESSION, "There is no such session, or it is not yours."
             )
-        self.peer.connection.attach(session_id)
-        self.peer.attach(session, cursor=session.last_seq)
+        self.connection.protocol.attach(session_id)
+        self.connection.attach(session, cursor=session.last_seq)
 
     async def hear_running(self, session_id: str) -> None:
         """Hear on, here, what runs for a session already: a tool.result lets it go on.
@@ -204,48 +204,48 @@ class Line:
         What runs in another process is heard by the chat's group and, for what a layer loses, by
         the rows.
         """
-        attached = self.peer.sessions[session_id]
+        attached = self.connection.sessions[session_id]
         live = await database.run(selectors.response_ids_of, attached.session.id, live_only=True)
         elsewhere = set(live).difference(self._process.runs)
         if elsewhere:
-            await self.peer.hear(attached.session.chat_id)
+            await self.connection.hear(attached.session.chat_id)
         for run in list(self._process.runs.values()):
             if run.context.session_id == attached.session.id:
                 attached.listener.hear(run)
         # What ended since the session was read is in the log.
-        self.peer.put(attached.feed.catch_up)
-        self.peer.put(attached.feed.catch_up_running)
+        self.connection.put(attached.subscription.catch_up)
+        self.connection.put(attached.subscription.catch_up_running)
         if elsewhere:
             for text in await waiting_frames(attached.session):
                 # Its client was asked for this before.
-                self.peer.ask_once(text)
-            self.peer.elsewhere |= elsewhere
+                self.connection.ask_once(text)
+            self.connection.elsewhere |= elsewhere
             self._watching.add(
                 self._process.spawn(self._watch_elsewhere(attached, elsewhere), name="elsewhere")
             )
 
-    async def _watch_elsewhere(self, attached: Attached, watched: set[str]) -> None:
+    async def _watch_elsewhere(self, attached: AttachedSession, watched: set[str]) -> None:
         """Let the exchange end when what runs elsewhere has ended, or waits for the client."""
-        peer, session = self.peer, attached.session
-        while watched & peer.elsewhere:
+        connection, session = self.connection, attached.session
+        while watched & connection.elsewhere:
             await asyncio.sleep(ELSEWHERE_SECONDS)
-            if not peer.ends_when_idle:
+            if not connection.ends_when_idle:
                 # Its events are still being taken: one of them may let a response go on.
                 continue
             try:
                 going_on = await database.run(selectors.going_on, session.id)
                 if watched & going_on:
-                    peer.put(attached.feed.catch_up)
+                    connection.put(attached.subscription.catch_up)
                     continue
                 for text in await waiting_frames(session):
-                    if peer.ask_once(text):
-                        peer.put(partial(attached.feed.direct, text))
+                    if connection.ask_once(text):
+                        connection.put(partial(attached.subscription.direct, text))
             except (OperationalError, InterfaceError):
                 logger.warning("responses of %s cannot be read now", session.id, exc_info=True)
                 continue
-            peer.put(attached.feed.catch_up)
-            peer.elsewhere -= watched
-        peer.wake()
+            connection.put(attached.subscription.catch_up)
+            connection.elsewhere -= watched
+        connection.wake()
 
 
 def defaults_of(request: HttpRequest, transport: str) -> Defaults:

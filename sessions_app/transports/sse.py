@@ -17,7 +17,7 @@ from chat_app import fanout
 from sessions_app.handlers.sessions import attach_session, find_session, hold_session
 from sessions_app.process import registry
 from sessions_app.transports.http_exchange import (
-    Line,
+    HttpExchange,
     count_events,
     principal_of,
     problem,
@@ -39,34 +39,34 @@ async def post_event(request: HttpRequest, name: str = "") -> HttpResponseBase:
     del name
     principal = await principal_of(request)
     await count_events(request, principal)
-    line = Line(request, principal, "sse")
+    exchange = HttpExchange(request, principal, "sse")
     try:
         session_id = request.headers.get("X-Session-ID", "")
         if session_id:
-            await line.attach_known(session_id)
+            await exchange.attach_known(session_id)
         errors: list[RemoteProtocolError] = []
-        line.peer.on_error = errors.append
-        rows = _rows_of(line)
-        await line.take(request.body)
-        replies = line.peer.take_replies()
+        exchange.connection.on_error = errors.append
+        rows = _rows_of(exchange)
+        await exchange.take(request.body)
+        replies = exchange.connection.take_replies()
         if errors:
             # The answer says what is wrong; how much is left of a limit concerns the streams too.
             limits = [r for r in replies if json.loads(r.text)["type"] == "rate_limit"]
-            await _tell_streams(limits, {**rows, **_rows_of(line)})
+            await _tell_streams(limits, {**rows, **_rows_of(exchange)})
             return problem(errors[0], instance=request.path)
-        opened = next(iter(line.peer.sessions), session_id)
-        await _tell_streams(replies, {**rows, **_rows_of(line)})
+        opened = next(iter(exchange.connection.sessions), session_id)
+        await _tell_streams(replies, {**rows, **_rows_of(exchange)})
     finally:
-        await line.close()
+        await exchange.close()
     body = {"session_id": opened, "events": [json.loads(reply.text) for reply in replies]}
     response = HttpResponse(msgspec.json.encode(body), status=202, content_type="application/json")
     response["X-Session-ID"] = opened
     return response
 
 
-def _rows_of(line: Line) -> dict[str, str]:
-    """Return the rows of the sessions on a line, by their ids on the wire."""
-    return {wire_id: known.session.id for wire_id, known in line.peer.sessions.items()}
+def _rows_of(exchange: HttpExchange) -> dict[str, str]:
+    """Return the rows of the sessions on an exchange, by their ids on the wire."""
+    return {wire_id: known.session.id for wire_id, known in exchange.connection.sessions.items()}
 
 
 async def _tell_streams(replies: list[Outgoing], rows: Mapping[str, str]) -> None:
@@ -89,14 +89,14 @@ async def stream_events(request: HttpRequest, name: str = "") -> HttpResponseBas
     session_id = request.headers.get("X-Session-ID") or request.GET.get("session_id", "")
     principal = await principal_of(request)
     await count_events(request, principal)
-    line = Line(request, principal, "sse")
-    session = await find_session(session_id, line.peer.principal) if session_id else None
+    exchange = HttpExchange(request, principal, "sse")
+    session = await find_session(session_id, exchange.connection.principal) if session_id else None
     if session is None:
         raise RemoteProtocolError(
             ErrorCode.UNKNOWN_SESSION,
             "Name a session of yours in X-Session-ID; POST /events with session.create opens one.",
         )
-    if not registry.current().has_room_for(line.peer.principal):
+    if not registry.current().has_room_for(exchange.connection.principal):
         raise RemoteProtocolError(
             ErrorCode.RATE_LIMITED, "You have too many open connections. Close one first."
         )
@@ -107,14 +107,14 @@ async def stream_events(request: HttpRequest, name: str = "") -> HttpResponseBas
         after=session.opened_seq if after is None else after,
     )
     try:
-        await line.follow(fanout.session_group(session.id))
-        line.stay()
-        await hold_session(line.peer, session.id)
-        await attach_session(line.peer, session, ev.SessionCreate(resume=resume))
+        await exchange.follow(fanout.session_group(session.id))
+        exchange.stay()
+        await hold_session(exchange.connection, session.id)
+        await attach_session(exchange.connection, session, ev.SessionCreate(resume=resume))
     except BaseException:
-        await line.close()
+        await exchange.close()
         raise
-    return line.answer(_sse(line, session.epoch))
+    return exchange.answer(_sse(exchange, session.epoch))
 
 
 def _last_event_id(value: str) -> tuple[str, int | None]:
@@ -126,10 +126,10 @@ def _last_event_id(value: str) -> tuple[str, int | None]:
     return (epoch, int(seq[:18])) if epoch and seq.isascii() and seq.isdigit() else ("", None)
 
 
-async def _sse(line: Line, epoch: str) -> AsyncIterator[bytes]:
+async def _sse(exchange: HttpExchange, epoch: str) -> AsyncIterator[bytes]:
     try:
         yield b": stream open\n\n"
-        async for outgoing in with_heartbeat(line.peer.frames()):
+        async for outgoing in with_heartbeat(exchange.connection.frames()):
             if outgoing is None:
                 yield b": keep-alive\n\n"
             elif outgoing.seq is None:
@@ -138,4 +138,4 @@ async def _sse(line: Line, epoch: str) -> AsyncIterator[bytes]:
                 # Only durable events are numbered: a client that comes back names the last one.
                 yield f"id: {epoch}:{outgoing.seq}\ndata: {outgoing.text}\n\n".encode()
     finally:
-        await line.close()
+        await exchange.close()

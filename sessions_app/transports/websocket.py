@@ -1,6 +1,6 @@
 """UAMP over WebSocket (§13.1): one event per text frame, sessions multiplexed (§10).
 
-The consumer is a shell: frames in go to `handlers.receive`, frames out come from the peer's pump.
+The consumer passes incoming frames to `handlers.table` and sends what the connection has ready.
 `dispatch` does no thread hop; whatever touches the database goes through
 `database.run`.
 """
@@ -26,8 +26,8 @@ from sessions_app.connection import presence
 from sessions_app.connection.client_connection import (
     CLOSE_RESTART,
     CLOSE_UNAUTHORIZED,
+    ClientConnection,
     Defaults,
-    Peer,
 )
 from sessions_app.handlers import table
 from sessions_app.process import registry
@@ -47,7 +47,7 @@ CLOSE_UNRESPONSIVE: Final = 1013
 class UampConsumer(AsyncWebsocketConsumer):
     """One socket. The URL may name an agent or a chat for its sessions."""
 
-    peer: Peer
+    connection: ClientConnection
     process: Process
 
     async def dispatch(self, message: Mapping[str, Any]) -> None:
@@ -78,7 +78,7 @@ class UampConsumer(AsyncWebsocketConsumer):
             await self.close(CLOSE_TOO_MANY)
             raise StopConsumer
         url = self.scope["url_route"]["kwargs"]
-        self.peer = Peer(
+        self.connection = ClientConnection(
             principal=principal,
             transport="websocket",
             source=process,
@@ -98,11 +98,11 @@ class UampConsumer(AsyncWebsocketConsumer):
             at=time.monotonic(),
         )
         await self.accept()
-        process.followers.add(self.peer)
-        process.connections.add(self.peer)
+        process.followers.add(self.connection)
+        process.connections.add(self.connection)
         self._pump = process.spawn(self._send_frames(), name="pump")
         try:
-            self.peer.presence_id = await presence.arrive(principal, process=process.id)
+            self.connection.presence_id = await presence.arrive(principal, process=process.id)
         except (DatabaseError, InterfaceError):
             # Who is online is less than the socket itself.
             logger.warning("nobody was told that %s is online", principal.key, exc_info=True)
@@ -111,9 +111,9 @@ class UampConsumer(AsyncWebsocketConsumer):
         """Take one frame. A client that sends too fast is read more slowly, not buffered."""
         if pause := self._pace.wait(time.monotonic()):
             await asyncio.sleep(pause)
-        await self.peer.room()
+        await self.connection.room()
         text = message.get("text")
-        await table.receive(self.peer, message["bytes"] if text is None else text)
+        await table.receive(self.connection, message["bytes"] if text is None else text)
 
     async def websocket_disconnect(self, message: Mapping[str, Any]) -> None:
         """Let go of the socket; its sessions can be resumed and its responses go on."""
@@ -121,35 +121,35 @@ class UampConsumer(AsyncWebsocketConsumer):
         if self._pump is not None:
             self._pump.cancel()
             await asyncio.wait([self._pump])
-            held = self.peer.session_ids
+            held = self.connection.session_ids
             for session_id in held:
-                self.peer.detach(session_id)
-            self.process.followers.discard(self.peer)
-            self.process.connections.discard(self.peer)
+                self.connection.detach(session_id)
+            self.process.followers.discard(self.connection)
+            self.process.connections.discard(self.connection)
             await self.process.release_sessions(held, held_by=self.channel_name)
         try:
             for group in self._groups:
                 await self.channel_layer.group_discard(group, self.channel_name)
         finally:
-            if self._pump is not None and self.peer.presence_id is not None:
-                await presence.leave(self.peer.principal, self.peer.presence_id)
+            if self._pump is not None and self.connection.presence_id is not None:
+                await presence.leave(self.connection.principal, self.connection.presence_id)
         raise StopConsumer
 
     async def _send_frames(self) -> None:
         try:
-            while (batch := await self.peer.batch()) is not None:
+            while (batch := await self.connection.batch()) is not None:
                 for outgoing in batch:
                     # A client that stopped reading is disconnected below (UAMP_STALL_SECONDS):
                     # what it missed it can resume.
                     await self.base_send({"type": "websocket.send", "text": outgoing.text})
-            await self.close(self.peer.closed_with)
+            await self.close(self.connection.closed_with)
         except Exception:
             # The socket may have gone in the middle of a send.
             logger.debug("the socket went while frames were sent", exc_info=True)
             with contextlib.suppress(Exception):
                 await self.close(CLOSE_UNRESPONSIVE)
         finally:
-            self.peer.abandon()
+            self.connection.abandon()
 
     def _release(self, session_id: str) -> None:
         released = self.process.release_sessions([session_id], held_by=self.channel_name)
@@ -165,7 +165,7 @@ class UampConsumer(AsyncWebsocketConsumer):
 
     async def chat_event(self, message: dict[str, Any]) -> None:
         """Take a message of a chat's group."""
-        self.peer.take_layer_message(message)
+        self.connection.take_layer_message(message)
 
     chat_delta = chat_event
     chat_text = chat_event

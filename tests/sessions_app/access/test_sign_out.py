@@ -19,7 +19,7 @@ from websockets.exceptions import ConnectionClosed
 from agents_app.demo import prepare_agents
 from sessions_app import lifespan
 from sessions_app.access.auth import of_user
-from sessions_app.connection.client_connection import Peer
+from sessions_app.connection.client_connection import ClientConnection
 from sessions_app.handlers import table
 from sessions_app.models import ApiKey
 from sessions_app.process import registry as runner_process
@@ -183,15 +183,17 @@ def test_what_is_ended_is_parted_from_and_the_rest_lives_on(
 
 async def test_a_connection_that_is_being_closed_takes_nothing(alice: Person) -> None:
     process = lifespan.start()
-    peer = Peer(
+    connection = ClientConnection(
         principal=of_user(alice.user),
         transport="websocket",
         source=process,
         origin="",
         follow=lambda _: asyncio.sleep(0),
     )
-    peer.dismiss(peer.principal)
-    await table.receive(peer, json.dumps(new_event("session.create", session={}, agent="echo")))
-    assert (peer.session_ids, peer.take_replies()) == ([], [])
+    connection.dismiss(connection.principal)
+    await table.receive(
+        connection, json.dumps(new_event("session.create", session={}, agent="echo"))
+    )
+    assert (connection.session_ids, connection.take_replies()) == ([], [])
     await process.stop()
     runner_process.forget()

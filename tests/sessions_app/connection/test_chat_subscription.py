@@ -1,7 +1,7 @@
-"""Live = replay: whatever the layer loses, doubles or turns round, a feed says the log.
+"""Live = replay: a subscription sends the log, whatever the layer loses, doubles or reorders.
 
-A world writes a log and texts; its messages reach feeds in any order, often or never. Every feed
-must say each durable event once and in order, and text without gaps, as the log has it.
+A world writes a log and texts; its messages reach subscriptions in any order, often or never.
+Every subscription must send each durable event once and in order, and text without gaps.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import uamp
 from chat_app import fanout
 from chat_app.selectors import LoggedEvent
-from sessions_app.connection.chat_subscription import PAGE, Feed, RunningText
+from sessions_app.connection.chat_subscription import PAGE, ChatSubscription, RunningText
 from sessions_app.frames import frame, new_event_id, now_ms
 from tests.client import TERMINAL, Story, output_text
 from uamp import events as ev
@@ -39,7 +39,7 @@ def finish(coroutine: Coroutine[Any, Any, None] | None) -> None:
         coroutine.send(None)
     except StopIteration:
         return
-    raise AssertionError("the feed waited")
+    raise AssertionError("the subscription waited")
 
 
 @dataclass
@@ -52,10 +52,10 @@ class World:
     told: list[Told] = field(default_factory=list)
     count: int = 0
 
-    # --- feed.Source ---
+    # --- LogReader ---
 
     async def events_after(self, chat_id: str, after: int) -> Sequence[LoggedEvent]:
-        """See feed.Source."""
+        """See LogReader."""
         assert chat_id == CHAT
         return self.log[after : after + PAGE]
 
@@ -136,7 +136,7 @@ class World:
 
 
 class Reader:
-    """A client behind a feed; it checks each frame as it comes."""
+    """A client behind a subscription; it checks each frame as it comes."""
 
     def __init__(self, world: World, *, cursor: int, chat_scoped: bool = True) -> None:
         self.story = Story(after=cursor)
@@ -144,7 +144,7 @@ class Reader:
         self.replays = False
         self.frames: list[Frame] = []
         self.world = world
-        self.feed = Feed(
+        self.subscription = ChatSubscription(
             chat_id=CHAT, cursor=cursor, source=world, emit=self.take, chat_scoped=chat_scoped
         )
 
@@ -163,16 +163,16 @@ class Reader:
         """Take what was published; straight from a runner, text comes encoded too."""
         kind, fields = told
         if kind == "event":
-            finish(self.feed.event(*fields))
+            finish(self.subscription.event(*fields))
         else:
-            finish(self.feed.text(*(fields[:3] if from_the_group else fields)))
+            finish(self.subscription.text(*(fields[:3] if from_the_group else fields)))
 
     def join(self) -> None:
         """Catch up, as a session does when it is attached."""
         self.replays = True
-        finish(self.feed.catch_up(replay=True))
+        finish(self.subscription.catch_up(replay=True))
         self.replays = False
-        finish(self.feed.catch_up_running())
+        finish(self.subscription.catch_up_running())
 
 
 def replayed(world: World, *, cursor: int) -> Reader:
@@ -226,7 +226,7 @@ class Play:
                 self.readers[which].hear(world.told[self.heard[which]])
                 self.heard[which] += 1
         elif name == "nudge":
-            finish(self.readers[fields[0] % len(self.readers)].feed.catch_up())
+            finish(self.readers[fields[0] % len(self.readers)].subscription.catch_up())
         elif name != "hear":
             happen: Callable[..., None] = getattr(world, name)
             happen(*fields)
@@ -239,13 +239,13 @@ def test_nothing_of_a_response_is_sent_after_its_end_was_read_from_the_log() -> 
     (response_id,) = world.texts
     reader.hear(world.told[-1], from_the_group=False)
     usage = frame(ev.UsageDelta(response_id=response_id, delta=uamp.UsageStats(input_tokens=3)))
-    reader.feed.direct(usage, response_id)
+    reader.subscription.direct(usage, response_id)
     world.end(0, 0)
     # What is queued is sent after a reading that was queued before it, and the log has the end.
-    finish(reader.feed.catch_up())
-    reader.feed.direct(usage, response_id)
-    reader.feed.signal(usage, response_id, before_end=True)
-    reader.feed.direct(frame(ev.PaymentBalance(balance="1", currency="USD")))
+    finish(reader.subscription.catch_up())
+    reader.subscription.direct(usage, response_id)
+    reader.subscription.signal(usage, response_id, before_end=True)
+    reader.subscription.direct(frame(ev.PaymentBalance(balance="1", currency="USD")))
     assert [f["type"] for f in reader.frames] == [
         "response.created",
         "usage.delta",
@@ -368,13 +368,13 @@ def test_a_response_that_goes_on_from_a_checkpoint_replaces_its_text() -> None:
     for told in world.told:
         reader.hear(told)
     assert reader.story.texts == {"resp_1": "kept lost"}
-    reader.feed.replace("resp_1", "kept ")
+    reader.subscription.replace("resp_1", "kept ")
     assert reader.story.texts == {"resp_1": "kept "}
-    finish(reader.feed.text("resp_1", len("kept "), "new"))
+    finish(reader.subscription.text("resp_1", len("kept "), "new"))
     assert reader.story.texts == {"resp_1": "kept new"}
 
 
 def test_the_text_of_a_response_that_nobody_follows_is_not_replaced() -> None:
     _, reader = begun()
-    reader.feed.replace("resp_9", "text")
+    reader.subscription.replace("resp_9", "text")
     assert reader.story.texts == {}

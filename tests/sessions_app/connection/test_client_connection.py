@@ -17,7 +17,7 @@ from chat_app.selectors import LoggedEvent
 from sessions_app.access import auth
 from sessions_app.connection import client_connection
 from sessions_app.connection.chat_subscription import PAGE, RunningText
-from sessions_app.connection.client_connection import BATCH_FRAMES, Peer
+from sessions_app.connection.client_connection import BATCH_FRAMES, ClientConnection
 from sessions_app.records import OpenSession
 
 if TYPE_CHECKING:
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class Log:
-    """A feed.Source: a chat of messages and one running answer; it fails as often as configured."""
+    """A LogReader: messages and one running answer; it fails as often as configured."""
 
     length: int
     failures: int = 0
 
     async def events_after(self, chat_id: str, after: int) -> Sequence[LoggedEvent]:
-        """See feed.Source."""
+        """See LogReader."""
         if self.failures:
             self.failures -= 1
             raise OperationalError("the connection is closed")
@@ -56,18 +56,18 @@ class Log:
         ]
 
     async def running(self, chat_id: str) -> Sequence[RunningText]:
-        """See feed.Source."""
+        """See LogReader."""
         del chat_id
         return [RunningText("resp_1", "echo", "so far", "")]
 
 
-def connected(log: Log) -> Peer:
+def connected(log: Log) -> ClientConnection:
     """Return a connection with one session that follows a chat from its beginning."""
 
     async def follow(chat_id: str) -> None:
         del chat_id
 
-    connection = Peer(
+    connection = ClientConnection(
         principal=auth.anonymous(), transport="websocket", source=log, origin="", follow=follow
     )
     session = OpenSession(
@@ -89,7 +89,7 @@ def connected(log: Log) -> Peer:
     return connection
 
 
-async def read_on(connection: Peer, frames: int) -> list[list[dict[str, object]]]:
+async def read_on(connection: ClientConnection, frames: int) -> list[list[dict[str, object]]]:
     """Return the batches until so many frames came."""
     batches: list[list[dict[str, object]]] = []
     async with asyncio.timeout(5):
@@ -103,9 +103,9 @@ async def read_on(connection: Peer, frames: int) -> list[list[dict[str, object]]
 async def test_a_long_log_is_not_read_faster_than_it_is_sent() -> None:
     log = Log(length=10 * PAGE + 3)
     connection = connected(log)
-    feed = connection.sessions["sess_1"].feed
-    connection.put(feed.catch_up)
-    connection.put(feed.catch_up_running)
+    subscription = connection.sessions["sess_1"].subscription
+    connection.put(subscription.catch_up)
+    connection.put(subscription.catch_up_running)
     batches = await read_on(connection, log.length + 2)
     assert max(map(len, batches)) <= PAGE + BATCH_FRAMES
     frames = [frame for batch in batches for frame in batch]
@@ -122,9 +122,9 @@ async def test_who_fell_behind_is_not_told_everything_at_once(
     monkeypatch.setattr(client_connection, "QUEUE_ITEMS", 2)
     log = Log(length=10 * PAGE)
     connection = connected(log)
-    feed = connection.sessions["sess_1"].feed
+    subscription = connection.sessions["sess_1"].subscription
     for _ in range(4):
-        connection.put(feed.repair)
+        connection.put(subscription.repair)
     batches = await read_on(connection, log.length + 2)
     assert max(map(len, batches)) <= PAGE + BATCH_FRAMES
     assert batches[-1][-1]["type"] == "response.delta"
@@ -134,9 +134,11 @@ async def test_what_waits_for_a_client_is_bounded_in_bytes(settings: Settings) -
     settings.UAMP_OWED_BYTES = 100_000
     log = Log(length=100)
     connection = connected(log)
-    feed = connection.sessions["sess_1"].feed
+    subscription = connection.sessions["sess_1"].subscription
     for seq in range(1, 101):
-        connection.put(partial(feed.event, seq, "message.created", "", "{" + "x" * 10_000 + "}"))
+        connection.put(
+            partial(subscription.event, seq, "message.created", "", "{" + "x" * 10_000 + "}")
+        )
         assert connection.owed_bytes <= settings.UAMP_OWED_BYTES + 11_000
 
     # It was dropped, and is read again from the log when the client reads on.
@@ -146,7 +148,7 @@ async def test_what_waits_for_a_client_is_bounded_in_bytes(settings: Settings) -
     assert connection.owed_bytes == 0
 
 
-async def read_nothing(connection: Peer) -> bool:
+async def read_nothing(connection: ClientConnection) -> bool:
     """Return whether there is nothing more to be sent."""
     with suppress(TimeoutError):
         async with asyncio.timeout(0.05):
@@ -185,6 +187,6 @@ async def test_a_database_that_is_away_for_a_moment_does_not_end_the_connection(
     monkeypatch.setattr(client_connection, "READ_AGAIN_SECONDS", 0.01)
     log = Log(length=3, failures=2)
     connection = connected(log)
-    connection.put(connection.sessions["sess_1"].feed.catch_up)
+    connection.put(connection.sessions["sess_1"].subscription.catch_up)
     (first, *_) = await read_on(connection, 3)
     assert [frame["seq"] for frame in first[:3]] == [1, 2, 3]
