@@ -52,7 +52,7 @@ money-property: $(DEV) ## Draw 10,000 paid turns, and who agreed to pay for each
 	@MONEY_EXAMPLES=10000 $(BIN)/python -m tests.run tests/journeys/test_money_property.py $(ARGS)
 
 docs: $(DEV) ## Write docs/protocol from the types
-	$(BIN)/python -m uamp.reference docs/protocol
+	$(BIN)/python -m uamp.documents.reference docs/protocol
 
 install: $(DEV) ## Install everything, also what tests and checks need
 

@@ -8,7 +8,7 @@ import msgspec
 from agents_app.providers.options import audio_formats
 from agents_app.selectors import AgentSpec
 from agents_app.tools.registry import server_tools
-from uamp.capabilities import (
+from uamp.types.capabilities import (
     AudioCapabilities,
     Capabilities,
     FileCapabilities,

@@ -12,7 +12,7 @@ import msgspec
 
 from agents_app.models import Checkpoint as CheckpointRow
 from agents_app.tools.registry import storable_json
-from uamp.content import ContentItem, TextContent, ThinkingContent
+from uamp.types.content import ContentItem, TextContent, ThinkingContent
 from uap import VERSION, AgentState, InvalidState
 from upp import ToolResultMessage
 

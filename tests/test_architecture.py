@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import uamp
-from uamp.examples import EXAMPLES
+from uamp.documents.examples import EXAMPLES
 
 ROOT = Path(__file__).parent.parent
 ROOMS = (
@@ -154,8 +154,9 @@ def test_every_name_that_uamp_exports_is_used_or_documented() -> None:
     documented |= {type(example).__name__ for example in EXAMPLES.values()}
     outside = [path for path in MODULES if path.relative_to(ROOT).parts[0] != "uamp"]
     used = names_used_of("uamp", outside)
-    for path in (ROOT / "uamp").glob("*.py"):
-        used |= names_used_of(f"uamp.{path.stem}", outside)
+    for path in (ROOT / "uamp").rglob("*.py"):
+        module = path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".")
+        used |= names_used_of(module.removesuffix(".__init__"), outside)
 
     # What is raised is caught by its bases too.
     raised = [vars(uamp)[name] for name in uamp.__all__ if name.endswith("ProtocolError")]

@@ -4,64 +4,18 @@ It holds the protocol as data and pure functions. Sockets, clocks, ids and
 storage belong to the callers, who pass in what they make.
 """
 
-from uamp.base import (
-    Event,
-    UnknownEvent,
-    type_of,
-)
-from uamp.bounds import MAX_TOKENS, ModelOptions
-from uamp.capabilities import (
-    AudioCapabilities,
-    Capabilities,
-    FileCapabilities,
-    ImageCapabilities,
-    ToolCapabilities,
-)
-from uamp.codec import (
-    decode,
-    encode,
-    load_json,
-    stamp_session,
-    to_dict,
-)
+from uamp.codec.frames import decode, encode, load_json, stamp_session, to_dict
 from uamp.connection import (
     VERSION,
     Connection,
     Repeated,
 )
-from uamp.content import (
-    AudioContent,
-    ContentItem,
-    FileContent,
-    ImageContent,
-    MediaContent,
-    MediaUrl,
-    Message,
-    Role,
-    TextContent,
-    ThinkingContent,
-    ToolCallContent,
-    ToolCallData,
-    ToolResultContent,
-    ToolResultData,
-    VideoContent,
-    content_id_of,
-    media_of,
-)
 from uamp.conversation import (
     assemble,
     text_of,
 )
-from uamp.error_codes import (
-    ERROR_CODES,
-    ErrorCode,
-    PaymentErrorCode,
-)
-from uamp.errors import (
-    LocalProtocolError,
-    ProtocolError,
-    RemoteProtocolError,
-)
+from uamp.errors import LocalProtocolError, ProtocolError, RemoteProtocolError
+from uamp.errors.codes import ERROR_CODES, ErrorCode, PaymentErrorCode
 from uamp.events import (
     AudioDelta,
     AudioDone,
@@ -134,6 +88,7 @@ from uamp.events import (
     VoiceInvite,
     text_delta,
 )
+from uamp.events.base import Event, UnknownEvent, type_of
 from uamp.limits import (
     DEFAULT_LIMITS,
     Limits,
@@ -141,7 +96,45 @@ from uamp.limits import (
 from uamp.output import (
     OutputBuilder,
 )
-from uamp.session import (
+from uamp.state import (
+    RESPONSE_TRANSITIONS,
+    SESSION_TRANSITIONS,
+    ResponseState,
+    ResponseTrigger,
+    SessionState,
+    SessionTrigger,
+    advance,
+    moves,
+    unfinished,
+)
+from uamp.types.bounds import MAX_TOKENS, ModelOptions
+from uamp.types.capabilities import (
+    AudioCapabilities,
+    Capabilities,
+    FileCapabilities,
+    ImageCapabilities,
+    ToolCapabilities,
+)
+from uamp.types.content import (
+    AudioContent,
+    ContentItem,
+    FileContent,
+    ImageContent,
+    MediaContent,
+    MediaUrl,
+    Message,
+    Role,
+    TextContent,
+    ThinkingContent,
+    ToolCallContent,
+    ToolCallData,
+    ToolResultContent,
+    ToolResultData,
+    VideoContent,
+    content_id_of,
+    media_of,
+)
+from uamp.types.session import (
     AudioUsage,
     Cost,
     FunctionDefinition,
@@ -155,17 +148,6 @@ from uamp.session import (
     TurnDetectionConfig,
     UsageStats,
     VoiceConfig,
-)
-from uamp.state import (
-    RESPONSE_TRANSITIONS,
-    SESSION_TRANSITIONS,
-    ResponseState,
-    ResponseTrigger,
-    SessionState,
-    SessionTrigger,
-    advance,
-    moves,
-    unfinished,
 )
 
 __all__ = [

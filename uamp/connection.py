@@ -13,8 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from uamp.base import Event, UnknownEvent, type_of
-from uamp.codec import Sender, decode, encode
+from uamp.codec.frames import Sender, decode, encode
 from uamp.errors import ErrorCode, LocalProtocolError, RemoteProtocolError
 from uamp.events import (
     CLIENT_EVENTS,
@@ -30,6 +29,7 @@ from uamp.events import (
     SessionError,
     SessionUpdate,
 )
+from uamp.events.base import Event, UnknownEvent, type_of
 from uamp.limits import DEFAULT_LIMITS, Limits
 from uamp.memory import EventMemory, digest_of
 

@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from uamp.content import (
+from uamp.errors import ErrorCode, RemoteProtocolError
+from uamp.events import InputAudio, InputEvent, InputFile, InputImage, InputText, InputVideo
+from uamp.output import OutputBuilder
+from uamp.types.content import (
     AudioContent,
     ContentItem,
     FileContent,
@@ -19,9 +22,6 @@ from uamp.content import (
     VideoContent,
     with_content_id,
 )
-from uamp.errors import ErrorCode, RemoteProtocolError
-from uamp.events import InputAudio, InputEvent, InputFile, InputImage, InputText, InputVideo
-from uamp.output import OutputBuilder
 
 
 class Assembled(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from hashlib import blake2b
 
 import msgspec
 
-from uamp.base import Event
+from uamp.events.base import Event
 from uamp.limits import Limits
 
 

@@ -9,8 +9,20 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
-from uamp.base import Event
-from uamp.content import (
+from uamp.errors import ErrorCode, RemoteProtocolError
+from uamp.events import (
+    AudioDelta,
+    AudioDone,
+    Delta,
+    ResponseCancelled,
+    ResponseDelta,
+    ResponseDone,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
+from uamp.events.base import Event
+from uamp.types.content import (
     AudioContent,
     ContentItem,
     FileContent,
@@ -24,18 +36,6 @@ from uamp.content import (
     ToolResultContent,
     ToolResultData,
     VideoContent,
-)
-from uamp.errors import ErrorCode, RemoteProtocolError
-from uamp.events import (
-    AudioDelta,
-    AudioDone,
-    Delta,
-    ResponseCancelled,
-    ResponseDelta,
-    ResponseDone,
-    Thinking,
-    ToolCall,
-    ToolResult,
 )
 
 

@@ -33,7 +33,7 @@ from upp import (
     llm,
 )
 from upp import Middleware as LLMMiddleware
-from upp.messages import to_message
+from upp.conversation.messages import to_message
 
 
 class AgentOptions(TypedDict, total=False):

@@ -15,9 +15,9 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from upp import InferenceInput, Message, TokenUsage
-from upp.frozen import freeze
-from upp.ids import new_id
-from upp.messages import to_message
+from upp.conversation.ids import new_id
+from upp.conversation.messages import to_message
+from upp.json_values.frozen import freeze
 
 VERSION = "1.1.0"
 """The version of UAP that the JSON of a state names."""

@@ -11,7 +11,7 @@ import msgspec
 
 from uap.result import GenerateResult
 from upp import Following, StreamEvent
-from upp.middleware import maybe_await
+from upp.middleware.chain import maybe_await
 
 UAPEventType = Literal[
     "step_start",

@@ -4,12 +4,18 @@ Types and loop here, vendors in `upp.providers`; names are UPP's in snake_case, 
 is UPP's camelCase.
 """
 
-from upp.config import ProviderConfig
-from upp.errors import ErrorCode, TooManyRoundsError, UPPError
-from upp.keys import DynamicKey, KeyStrategy, RoundRobinKeys, WeightedKeys, mask_key
-from upp.llm import LLMInstance, LLMOptions, llm
-from upp.media import Audio, Document, Image, Video
-from upp.messages import (
+from upp.config.keys import DynamicKey, KeyStrategy, RoundRobinKeys, WeightedKeys, mask_key
+from upp.config.provider_config import ProviderConfig
+from upp.config.retry import (
+    ExponentialBackoff,
+    LinearBackoff,
+    NoRetry,
+    RetryAfterStrategy,
+    RetryStrategy,
+    TokenBucket,
+)
+from upp.conversation.media import Audio, Document, Image, Video
+from upp.conversation.messages import (
     AssistantMessage,
     AudioBlock,
     Base64Source,
@@ -27,20 +33,15 @@ from upp.messages import (
     UserMessage,
     VideoBlock,
 )
-from upp.middleware import Middleware, MiddlewareContext
+from upp.conversation.thread import Thread, ThreadJSON
+from upp.conversation.turn import TokenUsage, Turn
+from upp.errors import ErrorCode, TooManyRoundsError, UPPError
+from upp.llm import LLMInstance, LLMOptions, llm
+from upp.middleware.chain import Middleware, MiddlewareContext
+from upp.middleware.ready import LoggingMiddleware, ParsedObjectMiddleware
 from upp.model import LLMCapabilities, LLMRequest, LLMResponse, Model, ModelReference
 from upp.pricing import Cost, Prices, cost
-from upp.ready_middleware import LoggingMiddleware, ParsedObjectMiddleware
-from upp.retry import (
-    ExponentialBackoff,
-    LinearBackoff,
-    NoRetry,
-    RetryAfterStrategy,
-    RetryStrategy,
-    TokenBucket,
-)
 from upp.stream import EventDelta, Following, StreamEvent, StreamEventType, StreamResult
-from upp.thread import Thread, ThreadJSON
 from upp.tools import (
     AfterCallResult,
     BeforeCallResult,
@@ -51,7 +52,6 @@ from upp.tools import (
     ToolUseStrategy,
     current_tool_call,
 )
-from upp.turn import TokenUsage, Turn
 
 __all__ = [
     "AfterCallResult",

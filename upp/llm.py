@@ -14,10 +14,8 @@ from typing import Any, TypedDict, Unpack
 
 from msgspec import UNSET, UnsetType
 
-from upp.config import ProviderConfig
-from upp.errors import ErrorCode, TooManyRoundsError, UPPError
-from upp.execution import ToolRunner
-from upp.messages import (
+from upp.config.provider_config import ProviderConfig
+from upp.conversation.messages import (
     AudioBlock,
     DocumentBlock,
     ImageBlock,
@@ -29,12 +27,14 @@ from upp.messages import (
     to_message,
     unanswered_calls,
 )
-from upp.middleware import Chain, Middleware, MiddlewareContext, maybe_await
+from upp.conversation.thread import Thread
+from upp.conversation.turn import TokenUsage, Turn
+from upp.errors import ErrorCode, TooManyRoundsError, UPPError
+from upp.middleware.chain import Chain, Middleware, MiddlewareContext, maybe_await
 from upp.model import LLMRequest, LLMResponse, Model
 from upp.stream import Emit, StreamEvent, StreamResult, object_delta
-from upp.thread import Thread
+from upp.tool_runner import ToolRunner
 from upp.tools import Tool, ToolCall, ToolExecution, ToolUseStrategy
-from upp.turn import TokenUsage, Turn
 
 History = Sequence[Message] | Thread
 """What was said before; it is not part of the Turn."""

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 import msgspec
 
-from upp.config import ProviderConfig
-from upp.messages import AssistantMessage, Message
+from upp.config.provider_config import ProviderConfig
+from upp.conversation.messages import AssistantMessage, Message
+from upp.conversation.turn import TokenUsage
 from upp.stream import StreamEvent
 from upp.tools import Tool
-from upp.turn import TokenUsage
 
 
 class LLMCapabilities(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

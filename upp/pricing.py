@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import msgspec
 
-from upp.turn import TokenUsage
+from upp.conversation.turn import TokenUsage
 
 
 class Prices(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

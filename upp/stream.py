@@ -14,8 +14,8 @@ from typing import Any, Generic, Literal, Self, TypeVar
 
 import msgspec
 
+from upp.conversation.turn import TokenUsage, Turn
 from upp.errors import ErrorCode, UPPError
-from upp.turn import TokenUsage, Turn
 
 StreamEventType = Literal[
     "text_delta",

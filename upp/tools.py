@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import force_setattr
 
-from upp.frozen import freeze
+from upp.json_values.frozen import freeze
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

@@ -32,11 +32,11 @@ from agents_app.models import Agent
 from agents_app.runtime.agent_run import AgentError, RunFinished, RunRequest, run_agent
 from agents_app.selectors import AgentSpec, get_spec
 from agents_app.tools.registry import ServerTool, ToolError, ToolOutcome
-from uamp.content import ContentItem, Message, ToolCallData
 from uamp.errors import ErrorCode
 from uamp.events import Event, UsageDelta
 from uamp.output import OutputBuilder
-from uamp.session import UsageStats
+from uamp.types.content import ContentItem, Message, ToolCallData
+from uamp.types.session import UsageStats
 from upp import UPPError
 
 PROMPT_CHARS = 32_000

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import msgspec
 
 from agents_app.conversation.teamwork import labelled
-from uamp.content import (
+from uamp.types.content import (
     AudioContent,
     ContentItem,
     FileContent,
@@ -48,7 +48,7 @@ from upp import (
     UserMessage,
 )
 from upp import Message as ModelMessage
-from upp.messages import AssistantContent, UserContent, unanswered_calls
+from upp.conversation.messages import AssistantContent, UserContent, unanswered_calls
 from upp.tools import parse_call
 
 MEDIA_BYTES = 20 * 1024 * 1024

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Protocol
 import msgspec
 
 from agents_app.tools.registry import ToolError, ToolOutcome, schema_of, storable
-from uamp.content import (
+from uamp.types.content import (
     ContentItem,
     FileContent,
     MediaContent,

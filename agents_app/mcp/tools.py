@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from mcp.types import CallToolResult
 
     from agents_app.mcp.client import Listing, Progress
-    from uamp.content import ContentItem
+    from uamp.types.content import ContentItem
 
 logger = logging.getLogger(__name__)
 

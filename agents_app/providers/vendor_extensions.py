@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
-from uamp.bounds import MAX_TOKENS, Share, Temperature, Tokens
+from uamp.types.bounds import MAX_TOKENS, Share, Temperature, Tokens
 
 logger = logging.getLogger(__name__)
 

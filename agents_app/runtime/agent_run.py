@@ -38,7 +38,9 @@ from agents_app.runtime.structured import Formed, FormedModel, form_of
 from agents_app.selectors import AgentSpec
 from agents_app.strategies import make_strategy
 from agents_app.tools.registry import ServerTool, ToolOutcome, server_tools
-from uamp.content import (
+from uamp.errors import ErrorCode
+from uamp.events import Event, UsageDelta
+from uamp.types.content import (
     ContentItem,
     Message,
     TextContent,
@@ -46,9 +48,7 @@ from uamp.content import (
     ToolCallData,
     ToolResultContent,
 )
-from uamp.errors import ErrorCode
-from uamp.events import Event, UsageDelta
-from uamp.session import ResponseFormat, ToolDefinition, UsageStats
+from uamp.types.session import ResponseFormat, ToolDefinition, UsageStats
 from uap import Agent, AgentState, AgentStrategy, AgentStreamEvent, agent
 from uap.execution import ExecutionStrategy
 from upp import ErrorCode as ProviderErrorCode

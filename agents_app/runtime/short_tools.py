@@ -24,8 +24,8 @@ from agents_app.tools.registry import (
     storable,
     storable_items,
 )
-from uamp.content import ContentItem
 from uamp.limits import DEFAULT_LIMITS
+from uamp.types.content import ContentItem
 
 logger = logging.getLogger(__name__)
 

@@ -13,8 +13,8 @@ from agents_app.checkpoints import Checkpoint, of_response
 from agents_app.runtime.failures import AgentError
 from agents_app.runtime.model_calls import Tokens
 from agents_app.selectors import AgentSpec
-from uamp.content import Message
 from uamp.errors import ErrorCode
+from uamp.types.content import Message
 from uap import AgentState, AgentStrategy, AgentStreamEvent, GenerateResult
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,6 @@ import msgspec
 
 from agents_app.conversation.teamwork import pure
 from agents_app.tools.registry import ToolOutcome, storable
-from uamp.content import ContentItem, MediaContent, ToolCallData, ToolResultData
 from uamp.events import (
     Delta,
     Event,
@@ -25,7 +24,8 @@ from uamp.events import (
     UsageDelta,
     text_delta,
 )
-from uamp.session import UsageStats
+from uamp.types.content import ContentItem, MediaContent, ToolCallData, ToolResultData
+from uamp.types.session import UsageStats
 from uap import AgentStreamEvent, PlanStep, UAPEvent
 from upp import EventDelta, StreamEvent, TokenUsage
 

@@ -25,7 +25,7 @@ from agents_app.workers.schema_checks import (
     slow_misfit,
 )
 from uamp.errors import ErrorCode
-from uamp.session import ResponseFormat
+from uamp.types.session import ResponseFormat
 from uap import AgentStreamResult, ExecutionContext, ExecutionResult, ExecutionStrategy
 from uap.execution import loop
 from uap.stream import Emit, follow

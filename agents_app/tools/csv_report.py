@@ -11,7 +11,7 @@ import msgspec
 
 from agents_app.tools.csv_table import Column, Table, decode, describe, parse
 from agents_app.tools.registry import ToolContext, ToolOutcome, tool
-from uamp.content import ImageContent
+from uamp.types.content import ImageContent
 
 _CELL_CHARS = 40
 

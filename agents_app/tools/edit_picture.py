@@ -12,7 +12,7 @@ import msgspec
 from PIL import Image, ImageDraw, ImageFont, ImageOps, ImageStat, UnidentifiedImageError
 
 from agents_app.tools.registry import ReadContent, ToolContext, ToolError, ToolOutcome, tool
-from uamp.content import ImageContent
+from uamp.types.content import ImageContent
 
 _BAND_PIXELS = 500_000
 _MAX_PIXELS = 50_000_000

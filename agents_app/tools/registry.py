@@ -18,7 +18,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import import_string
 
-from uamp.content import ContentItem
+from uamp.types.content import ContentItem
 
 
 class ToolError(Exception):

@@ -8,7 +8,7 @@ import msgspec
 
 import uamp
 from agents_app.runtime.agent_run import RunRequest
-from uamp.bounds import Temperature, Tokens
+from uamp.types.bounds import Temperature, Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 import uamp
-from uamp.schema import event_schema, schema_names
+from uamp.documents.schema import event_schema, schema_names
 
 if TYPE_CHECKING:
     from django.http import HttpRequest

@@ -13,7 +13,7 @@ from agents_app.tools.registry import (
     ToolError,
     ToolOutcome,
 )
-from uamp.content import ContentItem, ImageContent, MediaUrl, ToolCallData
+from uamp.types.content import ContentItem, ImageContent, MediaUrl, ToolCallData
 
 CSV_ID = "550e8400-e29b-41d4-a716-446655440000"
 

@@ -8,7 +8,7 @@ import pytest
 from agents_app import checkpoints
 from agents_app.checkpoints import Checkpoint, UnreadableCheckpointError, of_response
 from agents_app.models import Checkpoint as CheckpointRow
-from uamp.content import ContentItem, TextContent, ThinkingContent
+from uamp.types.content import ContentItem, TextContent, ThinkingContent
 from uap import AgentState, PlanStep
 from upp import AssistantMessage, TextBlock, ToolResult, ToolResultMessage, UserMessage
 

@@ -31,8 +31,8 @@ from payments_app.tokens import tokens
 from sessions_app.models import PaymentRequest, Response
 from tests.client import TERMINAL, WAIT_SECONDS, Frame, wait_until
 from tests.house import person, shared_chat
+from upp.conversation.turn import TokenUsage
 from upp.providers.scripted import Call, Pause, Step, Text, Usage
-from upp.turn import TokenUsage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable

@@ -41,7 +41,8 @@ from tests.journeys.money_world import (
     turns,
     wrong_with,
 )
-from uamp import codec, events
+from uamp import events
+from uamp.codec import frames
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -147,7 +148,7 @@ def _unchecked_numbers(stack: ExitStack) -> None:
         tokens = request.params.get("max_tokens")
         return uamp.UsageStats(input_tokens=0, output_tokens=tokens or 512)
 
-    convert = codec._convert
+    convert = frames._convert
 
     def unbounded(frame: dict[str, Any], type_name: str, cls: Any) -> Any:
         asked = frame.get("response") or {}
@@ -157,7 +158,7 @@ def _unchecked_numbers(stack: ExitStack) -> None:
             return replace(event, response=events.ResponseConfig(max_tokens=tokens))
         return event
 
-    _set(stack, codec, "_convert", unbounded)
+    _set(stack, frames, "_convert", unbounded)
     _set(stack, start, "check_options", lambda *_: None)
     _set(stack, payment_guard, "step_usage", step_usage)
     _set(stack, start, "reservation", raw)

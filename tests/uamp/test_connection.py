@@ -11,8 +11,8 @@ import pytest
 import uamp
 from tests.uamp.spec_frames import SECTION_10_4
 from uamp import Connection, ErrorCode, Limits, LocalProtocolError, RemoteProtocolError
+from uamp.documents.examples import EXAMPLES
 from uamp.events import CLIENT_EVENTS
-from uamp.examples import EXAMPLES
 
 
 @dataclass

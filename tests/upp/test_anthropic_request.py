@@ -24,7 +24,7 @@ from upp import (
     UrlSource,
     UserMessage,
 )
-from upp.messages import UserContent
+from upp.conversation.messages import UserContent
 from upp.providers.anthropic_request import request_body
 
 CALL = ToolCall(tool_call_id="c1", tool_name="t", arguments={"q": 1})

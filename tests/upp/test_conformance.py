@@ -10,8 +10,8 @@ HERE = Path(__file__).parent
 TABLE = HERE.parent.parent / "docs" / "conformance" / "upp.md"
 ROWS = re.findall(r"^\| (\d[\d.]*) \| (.+?) \| (.+) \|$", TABLE.read_text(), flags=re.MULTILINE)
 TESTS = {
-    f"{path.name}::{node.name}"
-    for path in HERE.glob("test_*.py")
+    f"{path.relative_to(HERE).as_posix()}::{node.name}"
+    for path in HERE.rglob("test_*.py")
     for node in ast.parse(path.read_text()).body
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
 }

@@ -27,7 +27,7 @@ from upp import (
     UserMessage,
     VideoBlock,
 )
-from upp.messages import UserContent
+from upp.conversation.messages import UserContent
 from upp.providers.google_request import request_body
 
 CALL = ToolCall(tool_call_id="c1", tool_name="t", arguments={"q": 1})

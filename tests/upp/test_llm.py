@@ -38,7 +38,7 @@ from upp import (
     current_tool_call,
     llm,
 )
-from upp.messages import UserContent
+from upp.conversation.messages import UserContent
 from upp.providers.scripted import Call, Reasoning, ScriptedModel, Step, Text
 
 

@@ -25,7 +25,7 @@ from upp import (
     UserMessage,
     VideoBlock,
 )
-from upp.messages import UserContent
+from upp.conversation.messages import UserContent
 from upp.providers.openai_request import request_body
 
 

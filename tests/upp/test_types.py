@@ -32,8 +32,8 @@ from upp import (
     UserMessage,
     VideoBlock,
 )
+from upp.conversation.messages import to_message, unanswered_calls
 from upp.errors import code_for_status
-from upp.messages import to_message, unanswered_calls
 from upp.tools import parse_call
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

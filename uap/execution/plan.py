@@ -24,7 +24,7 @@ from uap.result import ExecutionResult
 from uap.state import PlanStatus, PlanStep
 from uap.stream import AgentStreamResult
 from upp import ErrorCode, Model, ToolExecution, UPPError
-from upp.messages import unanswered_calls
+from upp.conversation.messages import unanswered_calls
 
 _HOPELESS = {
     ErrorCode.AUTHENTICATION_FAILED,

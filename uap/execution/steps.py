@@ -35,7 +35,7 @@ from upp import (
     Turn,
     UserMessage,
 )
-from upp.messages import unanswered_calls
+from upp.conversation.messages import unanswered_calls
 from upp.model import structured_data
 
 Body = Callable[["Steps"], Awaitable[None]]

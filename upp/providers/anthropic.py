@@ -6,7 +6,7 @@ the header `anthropic-version`. It needs no package of the vendor's.
 
 import os
 
-from upp.config import ProviderConfig
+from upp.config.provider_config import ProviderConfig
 from upp.model import LLMCapabilities, LLMRequest
 from upp.providers.anthropic_answer import MessageAnswer
 from upp.providers.anthropic_request import request_body

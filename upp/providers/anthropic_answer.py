@@ -11,13 +11,13 @@ from uuid import uuid4
 
 import msgspec
 
-from upp.messages import AssistantContent, AssistantMessage, ReasoningBlock, TextBlock
+from upp.conversation.messages import AssistantContent, AssistantMessage, ReasoningBlock, TextBlock
+from upp.conversation.turn import TokenUsage
 from upp.model import LLMRequest, LLMResponse, structured_data
 from upp.providers.anthropic_request import ANSWER_TOOL, NAMESPACE
 from upp.providers.failures import Failures
 from upp.stream import StreamEvent, reasoning_delta, text_delta, tool_call_delta
 from upp.tools import ToolCall, parse_call
-from upp.turn import TokenUsage
 
 _STOP_REASONS = {
     "end_turn": "end_turn",

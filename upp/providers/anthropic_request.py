@@ -12,8 +12,7 @@ from typing import Any
 
 import msgspec
 
-from upp.errors import ErrorCode, UPPError
-from upp.messages import (
+from upp.conversation.messages import (
     AssistantMessage,
     Base64Source,
     BytesSource,
@@ -27,6 +26,7 @@ from upp.messages import (
     UserContent,
     UserMessage,
 )
+from upp.errors import ErrorCode, UPPError
 from upp.model import LLMRequest, layout_of, wants_any_object
 from upp.tools import Tool, ToolCall
 

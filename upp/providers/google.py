@@ -7,7 +7,7 @@ path. It needs no package of the vendor's.
 import os
 from urllib.parse import quote
 
-from upp.config import ProviderConfig
+from upp.config.provider_config import ProviderConfig
 from upp.model import LLMCapabilities, LLMRequest
 from upp.providers.failures import Failures
 from upp.providers.google_answer import GeminiAnswer

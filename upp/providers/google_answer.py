@@ -10,14 +10,14 @@ from uuid import uuid4
 
 import msgspec
 
+from upp.conversation.messages import AssistantContent, AssistantMessage, ReasoningBlock, TextBlock
+from upp.conversation.turn import TokenUsage
 from upp.errors import ErrorCode
-from upp.messages import AssistantContent, AssistantMessage, ReasoningBlock, TextBlock
 from upp.model import LLMRequest, LLMResponse, structured_data
 from upp.providers.failures import Failures
 from upp.providers.google_request import NAMESPACE
 from upp.stream import StreamEvent, reasoning_delta, text_delta, tool_call_delta
 from upp.tools import ToolCall, parse_call
-from upp.turn import TokenUsage
 
 _FILTERED = frozenset(
     {

@@ -9,8 +9,7 @@ import base64
 from collections.abc import Sequence
 from typing import Any
 
-from upp.errors import ErrorCode, UPPError
-from upp.messages import (
+from upp.conversation.messages import (
     AssistantMessage,
     AudioBlock,
     Base64Source,
@@ -26,6 +25,7 @@ from upp.messages import (
     UserMessage,
     VideoBlock,
 )
+from upp.errors import ErrorCode, UPPError
 from upp.model import LLMRequest, layout_of, wants_any_object
 from upp.tools import Tool, ToolCall
 

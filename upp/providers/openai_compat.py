@@ -6,7 +6,7 @@ comes. It needs no package of the vendor's.
 
 import os
 
-from upp.config import ProviderConfig
+from upp.config.provider_config import ProviderConfig
 from upp.model import LLMCapabilities, LLMRequest
 from upp.providers.failures import Failures
 from upp.providers.openai_answer import CompletionAnswer

@@ -10,8 +10,7 @@ from typing import Any
 
 import msgspec
 
-from upp.errors import ErrorCode, UPPError
-from upp.messages import (
+from upp.conversation.messages import (
     AssistantMessage,
     AudioBlock,
     Base64Source,
@@ -25,6 +24,7 @@ from upp.messages import (
     UserContent,
     UserMessage,
 )
+from upp.errors import ErrorCode, UPPError
 from upp.model import LLMRequest, kept_of, wants_any_object
 from upp.tools import Tool
 

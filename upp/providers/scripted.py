@@ -13,18 +13,18 @@ from uuid import uuid4
 
 import msgspec
 
-from upp.errors import ErrorCode, UPPError
-from upp.messages import (
+from upp.conversation.messages import (
     AssistantContent,
     AssistantMessage,
     ReasoningBlock,
     TextBlock,
     ToolResultMessage,
 )
+from upp.conversation.turn import TokenUsage
+from upp.errors import ErrorCode, UPPError
 from upp.model import LLMCapabilities, LLMRequest, LLMResponse, structured_data
 from upp.stream import EventDelta, StreamEvent, reasoning_delta, text_delta, tool_call_delta
 from upp.tools import ToolCall, parse_call
-from upp.turn import TokenUsage
 
 
 class Text(msgspec.Struct, frozen=True):

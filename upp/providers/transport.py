@@ -18,14 +18,14 @@ from weakref import WeakKeyDictionary
 import httpx
 import msgspec
 
-from upp import plain_json
-from upp.config import ProviderConfig
+from upp.config.keys import Key, resolve_key
+from upp.config.provider_config import ProviderConfig
+from upp.config.retry import NoRetry, retrying
 from upp.errors import ErrorCode, UPPError
-from upp.keys import Key, resolve_key
+from upp.json_values import plain
 from upp.model import LLMCapabilities, LLMRequest, LLMResponse
 from upp.providers.failures import Failures
 from upp.providers.sse import EventReader
-from upp.retry import NoRetry, retrying
 from upp.stream import EventDelta, StreamEvent
 
 CONNECT_SECONDS = 5.0
@@ -240,7 +240,7 @@ class HttpModel:
 
 def _content(post: Post, failures: Failures) -> bytes:
     try:
-        return plain_json.encode(post.body)
+        return plain.encode(post.body)
     except TypeError as error:
         message = f"The request is no JSON: {error}"
         raise failures.error(message, ErrorCode.INVALID_REQUEST) from error

@@ -13,7 +13,7 @@ from agents_app.conversation.history import (
     to_conversation,
 )
 from tests.agents_app.doors import Media
-from uamp.content import (
+from uamp.types.content import (
     AudioContent,
     ContentItem,
     FileContent,

@@ -8,13 +8,7 @@ from agents_app.conversation import teamwork
 from agents_app.conversation.teamwork import Order, labelled, pure
 from agents_app.tools.registry import ToolError, ToolOutcome
 from tests.agents_app.doors import Broker
-from uamp.content import (
-    FileContent,
-    ImageContent,
-    MediaUrl,
-    TextContent,
-    ToolCallData,
-)
+from uamp.types.content import FileContent, ImageContent, MediaUrl, TextContent, ToolCallData
 
 ID = "550e8400-e29b-41d4-a716-446655440000"
 OTHER = "650e8400-e29b-41d4-a716-446655440000"

@@ -12,7 +12,7 @@ from agents_app.conversation.history import to_conversation
 from agents_app.demo import DEMO_AGENTS
 from agents_app.providers.scripts import MOST_PIECES, SCRIPTS, SLOW_WORDS, asked_text
 from agents_app.selectors import AgentSpec
-from uamp.content import (
+from uamp.types.content import (
     ContentItem,
     FileContent,
     ImageContent,

@@ -20,7 +20,9 @@ from agents_app.selectors import AgentSpec
 from agents_app.tools.registry import ServerTool, ToolContext, ToolError, ToolOutcome, tool
 from tests.agents_app.doors import CSV_ID, Broker, Context, Media
 from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
-from uamp.content import (
+from uamp.events import Event, ResponseDelta, Thinking, ToolCallDone, UsageDelta
+from uamp.output import OutputBuilder
+from uamp.types.content import (
     ContentItem,
     FileContent,
     ImageContent,
@@ -31,9 +33,7 @@ from uamp.content import (
     ToolCallData,
     ToolResultContent,
 )
-from uamp.events import Event, ResponseDelta, Thinking, ToolCallDone, UsageDelta
-from uamp.output import OutputBuilder
-from uamp.session import (
+from uamp.types.session import (
     FunctionDefinition,
     JsonSchemaFormat,
     ResponseFormat,

@@ -13,7 +13,9 @@ from agents_app.runtime.agent_run import AgentError, RunFinished, RunRequest, ru
 from agents_app.selectors import AgentSpec
 from agents_app.tools.registry import ToolOutcome
 from tests.agents_app.doors import Broker, Media
-from uamp.content import (
+from uamp.events import Event, Progress
+from uamp.output import OutputBuilder
+from uamp.types.content import (
     ContentItem,
     Message,
     TextContent,
@@ -23,9 +25,7 @@ from uamp.content import (
     ToolResultContent,
     ToolResultData,
 )
-from uamp.events import Event, Progress
-from uamp.output import OutputBuilder
-from uamp.session import FunctionDefinition, ToolDefinition
+from uamp.types.session import FunctionDefinition, ToolDefinition
 from uap import AgentState
 from upp import AssistantMessage, ErrorCode, LLMRequest, ToolResultMessage, UPPError, UserMessage
 from upp.providers.scripted import Call, Fail, Step, Text

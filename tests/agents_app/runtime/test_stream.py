@@ -6,7 +6,6 @@ import pytest
 
 from agents_app.runtime.stream import Translator, usage_stats
 from agents_app.tools.registry import ToolOutcome
-from uamp.content import ImageContent, ToolCallData, ToolResultData
 from uamp.events import (
     Delta,
     Event,
@@ -17,7 +16,8 @@ from uamp.events import (
     ToolProgress,
     UsageDelta,
 )
-from uamp.session import UsageStats
+from uamp.types.content import ImageContent, ToolCallData, ToolResultData
+from uamp.types.session import UsageStats
 from uap import AgentStreamEvent, UAPEvent, UAPEventType
 from upp import EventDelta, StreamEvent, TokenUsage
 from upp.stream import StreamEventType, reasoning_delta, text_delta, tool_call_delta

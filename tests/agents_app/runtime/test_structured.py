@@ -14,10 +14,10 @@ from agents_app.selectors import AgentSpec
 from agents_app.tools.registry import ToolOutcome
 from tests.agents_app.doors import Broker, Media
 from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
-from uamp.content import Message, TextContent
 from uamp.events import Event, Thinking, UsageDelta
 from uamp.output import OutputBuilder
-from uamp.session import FunctionDefinition, JsonSchemaFormat, ResponseFormat, ToolDefinition
+from uamp.types.content import Message, TextContent
+from uamp.types.session import FunctionDefinition, JsonSchemaFormat, ResponseFormat, ToolDefinition
 from uap import AgentState
 from upp import LLMRequest
 from upp.providers.scripted import Call, Step, Stop, Text

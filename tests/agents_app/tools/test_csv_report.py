@@ -13,7 +13,7 @@ from agents_app.tools.csv_report import csv_report
 from agents_app.tools.csv_table import decode, describe, parse
 from agents_app.tools.registry import ToolCancelled, ToolError, ToolOutcome
 from tests.agents_app.doors import CSV_ID, Context
-from uamp.content import ImageContent
+from uamp.types.content import ImageContent
 
 SALES = b"""day,region,units,price
 2026-01-01,north,3,9.50

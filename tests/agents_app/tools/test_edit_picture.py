@@ -11,7 +11,7 @@ from agents_app.tools import edit_picture as module
 from agents_app.tools.edit_picture import edit_picture
 from agents_app.tools.registry import ToolCancelled, ToolError, ToolOutcome
 from tests.agents_app.doors import CSV_ID, Context
-from uamp.content import ImageContent
+from uamp.types.content import ImageContent
 
 RED, BLUE = (200, 30, 30), (30, 30, 200)
 

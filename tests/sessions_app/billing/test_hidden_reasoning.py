@@ -13,8 +13,8 @@ from payments_app.models import Transfer
 from sessions_app.models import Response
 from tests.client import TERMINAL
 from tests.sessions_app.billing.test_payments import clean, earned, pay, priced, rich, usd, wallet
+from upp.conversation.turn import TokenUsage
 from upp.providers.scripted import Step, Text, Usage
-from upp.turn import TokenUsage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

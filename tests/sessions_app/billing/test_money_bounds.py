@@ -26,8 +26,8 @@ from sessions_app.response import payment_guard
 from tests.client import TERMINAL, Frame, UampClient, new_event, wait_until
 from tests.house import Person
 from tests.sessions_app.billing.test_payments import clean, earned, pay, priced, rich, usd, wallet
+from upp.conversation.turn import TokenUsage
 from upp.providers.scripted import Step, Text, Usage
-from upp.turn import TokenUsage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

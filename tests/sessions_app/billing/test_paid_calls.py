@@ -17,8 +17,8 @@ from sessions_app.billing.weights import step_usage, weight
 from tests.client import TERMINAL
 from tests.sessions_app.billing.test_payments import clean, earned, pay, priced, rich, usd
 from upp import ToolResultMessage
+from upp.conversation.turn import TokenUsage
 from upp.providers.scripted import Call, Pause, Reasoning, Step, Text, Usage
-from upp.turn import TokenUsage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

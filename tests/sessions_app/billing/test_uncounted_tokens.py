@@ -11,8 +11,8 @@ from payments_app.spending import limits
 from tests.client import TERMINAL, wait_until
 from tests.sessions_app.billing.test_payments import clean, earned, priced, rich, usd
 from upp import ToolResultMessage
+from upp.conversation.turn import TokenUsage
 from upp.providers.scripted import Call, Reasoning, Step, Text, Usage
-from upp.turn import TokenUsage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

@@ -10,7 +10,7 @@ from agents_app.models import Checkpoint as CheckpointRow
 from sessions_app import services
 from sessions_app.models import Response
 from tests import factories
-from uamp.content import TextContent
+from uamp.types.content import TextContent
 from uap import AgentState
 
 SAID = [TextContent(text="one")]

@@ -8,7 +8,7 @@ from django.test import Client
 import uamp
 from sessions_app.access.auth import create_api_key
 from tests import factories
-from uamp.schema import schema_names
+from uamp.documents.schema import schema_names
 
 pytestmark = pytest.mark.django_db
 

@@ -29,8 +29,8 @@ from tests.client import TERMINAL, Frame, UampClient, new_event, text_of
 from tests.house import Dial, Person, counted_rows, quick_agent, shared_chat
 from tests.sessions_app.model_server import model_server, said
 from uamp import ERROR_CODES, ErrorCode
+from uamp.documents.examples import EXAMPLES
 from uamp.events import CLIENT_EVENTS
-from uamp.examples import EXAMPLES
 
 LIMITS = uamp.Limits()
 KIB = 1024

@@ -1,0 +1,18 @@
+"""Error codes, and the exceptions that carry them (UAMP §6.3, §6.8, §7.2, §14.2).
+
+`codes` is the table of all codes; `exceptions` holds the three classes that are raised.
+The events that report an error to the peer are in `uamp.events`.
+"""
+
+from uamp.errors.codes import ERROR_CODES, ErrorCode, ErrorRow, PaymentErrorCode
+from uamp.errors.exceptions import LocalProtocolError, ProtocolError, RemoteProtocolError
+
+__all__ = [
+    "ERROR_CODES",
+    "ErrorCode",
+    "ErrorRow",
+    "LocalProtocolError",
+    "PaymentErrorCode",
+    "ProtocolError",
+    "RemoteProtocolError",
+]

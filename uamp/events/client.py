@@ -1,0 +1,254 @@
+"""Events that a client sends (UAMP §5, §7).
+
+One class per wire type; a field without a default is required on the wire.
+"""
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from uamp.events.base import Event
+from uamp.types.bounds import Temperature, Time, Tokens
+from uamp.types.capabilities import Capabilities
+from uamp.types.content import ContentItem, InputRole, Media, Message
+from uamp.types.session import ResponseFormat, Resume, SessionConfig, SessionPatch, ToolDefinition
+
+
+class SessionCreate(Event, frozen=True, kw_only=True, tag="session.create"):
+    """Create a session (UAMP §5.1).
+
+    ``token`` and ``payment_token`` are the session's own; ``resume`` goes on with a session that
+    lost its connection. A missing ``uamp_version`` or ``session``, as §10.4 prints it, is 1.0 and
+    the default configuration.
+    """
+
+    uamp_version: str = msgspec.field(default_factory=lambda: "1.0")
+    session: SessionConfig = msgspec.field(default_factory=SessionConfig)
+    agent: str | None = None
+    chat: str | None = None
+    token: str | None = None
+    payment_token: str | None = None
+    client_capabilities: Capabilities | None = None
+    resume: Resume | None = None
+
+
+class SessionUpdate(Event, frozen=True, kw_only=True, tag="session.update"):
+    """Refresh tokens or change the configuration (UAMP §5.2, §10.3).
+
+    Without ``session_id`` it concerns every session of the connection.
+    """
+
+    token: str | None = None
+    payment_token: str | None = None
+    session: SessionPatch | None = None
+
+
+class SessionEnd(Event, frozen=True, kw_only=True, tag="session.end"):
+    """End a session; either side sends it (UAMP §5.3)."""
+
+    reason: str | None = None
+
+
+class CapabilitiesQuery(Event, frozen=True, kw_only=True, tag="capabilities.query"):
+    """Ask what the server, or one ``model``, can do (UAMP §5.4)."""
+
+    model: str | None = None
+
+
+class ClientCapabilities(Event, frozen=True, kw_only=True, tag="client.capabilities"):
+    """Say what this client can do (UAMP §5.5)."""
+
+    capabilities: Capabilities
+
+
+def _user() -> InputRole:
+    """Make the default of a role that is always sent, which a plain default would not be."""
+    return "user"
+
+
+class InputText(Event, frozen=True, kw_only=True, tag="input.text"):
+    """Text for the next turn (UAMP §5.6).
+
+    ``messages`` is a whole history for stateless turns; ``context`` is routing metadata, a claim
+    of the client. Any other ``role`` than the three is refused (invalid_event).
+    """
+
+    text: str
+    role: InputRole = msgspec.field(default_factory=_user)
+    messages: tuple[Message, ...] | None = None
+    payment_token: str | None = None
+    context: dict[str, Any] | None = None
+    agent: str | None = None
+    caller: dict[str, Any] | None = None
+
+
+class InputAudio(Event, frozen=True, kw_only=True, tag="input.audio"):
+    """A piece of sound, base64; ``is_final`` ends the stream (UAMP §5.7)."""
+
+    audio: Media
+    format: str
+    is_final: bool = False
+    content_id: str | None = None
+
+
+class InputImage(Event, frozen=True, kw_only=True, tag="input.image"):
+    """A picture for the next turn (UAMP §5.8)."""
+
+    image: Media
+    format: str | None = None
+    detail: str | None = None
+    alt_text: str | None = None
+    content_id: str | None = None
+
+
+class InputVideo(Event, frozen=True, kw_only=True, tag="input.video"):
+    """A film for the next turn (UAMP §5.9)."""
+
+    video: Media
+    format: str | None = None
+    content_id: str | None = None
+
+
+class InputFile(Event, frozen=True, kw_only=True, tag="input.file"):
+    """A document for the next turn (UAMP §5.10)."""
+
+    file: Media
+    filename: str
+    mime_type: str
+    content_id: str | None = None
+
+
+class InputTyping(Event, frozen=True, kw_only=True, tag="input.typing"):
+    """The person starts or stops typing (UAMP §5.11); ``conversation_id`` is accepted too."""
+
+    is_typing: bool
+    chat_id: str | None = None
+
+
+ClientTools: TypeAlias = Literal["wait", "end"]
+"""What a call of a tool of the client's does to the response that makes it."""
+
+
+class ResponseConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one response overrides (UAMP §5.12); None keeps the session's value.
+
+    ``messages`` is the whole history of a stateless turn, which the reference clients send here.
+    ``client_tools``, an addition, says what a call of a client's tool does: with ``wait`` the
+    response waits for ``tool.result`` (UAMP §3.2), with ``end`` it ends, with the finish_reason
+    ``tool_calls``, and the results come back in the ``messages`` of the next turn. Where nothing is
+    said, a turn whose ``messages`` stand here ends and any other waits.
+    """
+
+    modalities: tuple[str, ...] | None = None
+    instructions: str | None = None
+    tools: tuple[ToolDefinition, ...] | None = None
+    messages: tuple[Message, ...] | None = None
+    model: str | None = None
+    temperature: Temperature | None = None
+    max_tokens: Tokens | None = None
+    client_tools: ClientTools | None = None
+
+
+class ResponseCreate(Event, frozen=True, kw_only=True, tag="response.create"):
+    """Ask for a response (UAMP §5.12)."""
+
+    response: ResponseConfig | None = None
+    response_format: ResponseFormat | None = None
+
+
+class ResponseCancel(Event, frozen=True, kw_only=True, tag="response.cancel"):
+    """Cancel a response, or the current one (UAMP §5.13)."""
+
+    response_id: str | None = None
+
+
+class ToolResult(Event, frozen=True, kw_only=True, tag="tool.result"):
+    """The client's answer to ``tool.call``; ``result`` is JSON text (UAMP §5.14)."""
+
+    call_id: str
+    result: str
+    is_error: bool = False
+    content_items: tuple[ContentItem, ...] | None = None
+
+
+class ToolApprove(Event, frozen=True, kw_only=True, tag="tool.approve"):
+    """A person's answer to ``tool.approval_required``, an addition; ``reason`` is for the model."""
+
+    call_id: str
+    response_id: str | None = None
+    approved: bool = True
+    reason: str | None = None
+
+
+class Payment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A payment token or proof; ``amount`` is a decimal string (UAMP §5.15)."""
+
+    scheme: str
+    network: str | None = None
+    token: str | None = None
+    amount: str | None = None
+    proof: Any = None
+    ap2_credential: Any = None
+
+
+class PaymentSubmit(Event, frozen=True, kw_only=True, tag="payment.submit"):
+    """The answer to ``payment.required`` (UAMP §5.15)."""
+
+    payment: Payment
+    response_id: str | None = None
+
+
+class SessionDescription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A WebRTC session description: ``type`` is offer, answer, pranswer or rollback."""
+
+    type: str
+    sdp: str
+
+
+class _Voice(Event, frozen=True, kw_only=True):
+    """The members of the four call events; ``from`` and ``to`` are user ids.
+
+    ``call_id`` is an addition. The server gives a call one where its invitation has none; the other
+    events without one are about the call that is under way in the chat.
+    """
+
+    call_id: str | None = None
+    chat_id: str | None = None
+    from_: str | None = msgspec.field(default=None, name="from")
+    to: str | None = None
+    media: tuple[str, ...] | None = None
+    sdp: SessionDescription | None = None
+    reason: str | None = None
+    duration_ms: Time | None = None
+
+
+class VoiceInvite(_Voice, frozen=True, kw_only=True, tag="voice.invite"):
+    """Call a person or an agent, with an optional WebRTC offer; relayed both ways (UAMP §7.3)."""
+
+
+class VoiceAccept(_Voice, frozen=True, kw_only=True, tag="voice.accept"):
+    """Take a call, with an optional WebRTC answer; relayed both ways (UAMP §7.3)."""
+
+
+class VoiceDecline(_Voice, frozen=True, kw_only=True, tag="voice.decline"):
+    """Refuse a call; relayed both ways (UAMP §7.3)."""
+
+
+class VoiceEnd(_Voice, frozen=True, kw_only=True, tag="voice.end"):
+    """End a call, with its optional ``duration_ms``; relayed both ways (UAMP §7.3)."""
+
+
+class MessageRead(Event, frozen=True, kw_only=True, tag="message.read"):
+    """A read receipt, both ways; ``read_at`` is Unix milliseconds (UAMP §7.1).
+
+    The server fills ``user_id`` and ``read_at``; from a client they are ignored.
+    """
+
+    chat_id: str | None = None
+    message_id: str
+    user_id: str | None = None
+    read_at: Time | None = None
+
+
+class Ping(Event, frozen=True, kw_only=True, tag="ping"):
+    """Connection keepalive (UAMP §5.17)."""

@@ -1,0 +1,422 @@
+"""Events that a server sends (UAMP §6, §7, §11).
+
+One class per wire type; a field without a default is required on the wire.
+"""
+
+from typing import Any
+
+import msgspec
+
+from uamp.events.base import Event
+from uamp.types.bounds import Count, Percent, Time
+from uamp.types.capabilities import Capabilities
+from uamp.types.content import ContentItem, Media, ToolCallData, ToolResultData
+from uamp.types.session import Session, UsageStats
+
+
+def _none() -> tuple[ContentItem, ...]:
+    """Make the default of a list that is always sent, which a plain default would not be."""
+    return ()
+
+
+class ErrorDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What went wrong: a code of ``uamp.errors``, words for a person, and facts for a program."""
+
+    code: str
+    message: str
+    details: dict[str, Any] | None = None
+
+
+class SessionCreated(Event, frozen=True, kw_only=True, tag="session.created"):
+    """The session stands (UAMP §6.1).
+
+    Additions: ``epoch`` and ``seq`` are the log and its last place, ``resumed`` says that the
+    session goes on from where the client lost it.
+    """
+
+    uamp_version: str = msgspec.field(default_factory=lambda: "1.0")
+    session: Session
+    chat: str | None = None
+    agent: str | None = None
+    epoch: str | None = None
+    resumed: bool | None = None
+
+
+class SessionUpdated(Event, frozen=True, kw_only=True, tag="session.updated"):
+    """The update stands (UAMP §6.2)."""
+
+    session: Session | None = None
+
+
+class SessionError(Event, frozen=True, kw_only=True, tag="session.error"):
+    """Something is wrong with a session or a frame (UAMP §6.3)."""
+
+    error: ErrorDetail
+
+
+class CapabilitiesAnnounced(Event, frozen=True, kw_only=True, tag="capabilities"):
+    """What the model or agent can do (UAMP §6.4)."""
+
+    capabilities: Capabilities
+
+
+class ResponseCreated(Event, frozen=True, kw_only=True, tag="response.created"):
+    """A response began (UAMP §6.5).
+
+    Additions: ``agent`` answers the message ``message_id`` in the chat ``chat_id``.
+    """
+
+    response_id: str
+    agent: str | None = None
+    message_id: str | None = None
+    chat_id: str | None = None
+
+
+class ToolProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How far a server-side tool is (UAMP §6.6); ``progress_percent`` is 0-100."""
+
+    call_id: str
+    text: str = msgspec.field(default_factory=str)
+    replace: bool | None = None
+    status: str | None = None
+    progress_percent: Percent | None = None
+    media_type: str | None = None
+    kind: str | None = None
+    estimated_duration_ms: Time | None = None
+    thumbnail_url: str | None = None
+
+
+class Delta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A piece of a response; ``type`` says which member it carries (UAMP §6.6).
+
+    ``image``, ``video`` and ``file`` deltas, an addition of the reference implementation, carry a
+    whole medium with the members of the content item of that type.
+    """
+
+    type: str
+    text: str | None = None
+    audio: Media | None = None
+    tool_call: ToolCallData | None = None
+    tool_result: ToolResultData | None = None
+    tool_progress: ToolProgress | None = None
+    image: Media | None = None
+    video: Media | None = None
+    file: Media | None = None
+    format: str | None = None
+    filename: str | None = None
+    mime_type: str | None = None
+    content_id: str | None = None
+    description: str | None = None
+    display_hint: str | None = None
+    alt_text: str | None = None
+
+
+class ResponseDelta(Event, frozen=True, kw_only=True, tag="response.delta"):
+    """A piece of a response (UAMP §6.6).
+
+    ``offset``, on text, counts the code points of the response sent before this piece; a piece at
+    offset 0 replaces all text so far.
+    """
+
+    response_id: str | None = None
+    delta: Delta
+    offset: Count | None = None
+
+
+class ResponseOutput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The finished response: ``status`` is completed, cancelled or failed (UAMP §6.7)."""
+
+    id: str
+    status: str
+    output: tuple[ContentItem, ...] = msgspec.field(default_factory=_none)
+    usage: UsageStats | None = None
+    finish_reason: str | None = None
+    error: ErrorDetail | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class ResponseDone(Event, frozen=True, kw_only=True, tag="response.done"):
+    """A response is complete (UAMP §6.7); ``signature`` is a compact JWT.
+
+    A server always sends ``response``; connected agents end a turn without it.
+    """
+
+    response_id: str | None = None
+    response: ResponseOutput | None = None
+    signature: str | None = None
+
+
+class ResponseError(Event, frozen=True, kw_only=True, tag="response.error"):
+    """A response failed (UAMP §6.8); ``usage``, an addition, is what it used until then."""
+
+    response_id: str | None = None
+    error: ErrorDetail
+    usage: UsageStats | None = None
+
+
+class ResponseCancelled(Event, frozen=True, kw_only=True, tag="response.cancelled"):
+    """A response was cancelled (UAMP §6.9); ``usage``, an addition, is what it used until then."""
+
+    response_id: str | None = None
+    partial_output: tuple[ContentItem, ...] = msgspec.field(default_factory=_none)
+    usage: UsageStats | None = None
+
+
+class ToolCall(Event, frozen=True, kw_only=True, tag="tool.call"):
+    """Ask the client to run a tool; ``arguments`` is JSON text (UAMP §6.10)."""
+
+    call_id: str
+    name: str
+    arguments: str
+    response_id: str | None = None
+
+
+class ToolCallDone(Event, frozen=True, kw_only=True, tag="tool.call_done"):
+    """A server-side tool call is complete (UAMP §6.11)."""
+
+    call_id: str
+    response_id: str | None = None
+
+
+class ToolApprovalRequired(Event, frozen=True, kw_only=True, tag="tool.approval_required"):
+    """A person has to allow a tool call; an addition, answered with ``tool.approve``.
+
+    ``arguments`` is JSON text, ``expires_at`` is Unix seconds: an answer after it has no effect.
+    ``user_id`` is the person who asked for the work; they or an owner of the chat decide.
+    """
+
+    call_id: str
+    name: str
+    arguments: str
+    response_id: str
+    agent: str | None = None
+    user_id: str | None = None
+    expires_at: Time | None = None
+
+
+class ToolApprovalDone(Event, frozen=True, kw_only=True, tag="tool.approval_done"):
+    """A person allowed or refused a tool call, or the time for it is over; an addition.
+
+    ``user_id`` and ``username`` are whose answer it was.
+    """
+
+    call_id: str
+    response_id: str
+    approved: bool
+    user_id: str | None = None
+    username: str | None = None
+
+
+class Progress(Event, frozen=True, kw_only=True, tag="progress"):
+    """How far a long operation is (UAMP §6.12).
+
+    ``target`` is tool, response, upload or reasoning; ``percent`` is 0-100.
+    """
+
+    target: str
+    target_id: str | None = None
+    stage: str | None = None
+    message: str | None = None
+    percent: Percent | None = None
+    step: Count | None = None
+    total_steps: Count | None = None
+    response_id: str | None = None
+
+
+class Thinking(Event, frozen=True, kw_only=True, tag="thinking"):
+    """Reasoning; ``is_delta`` appends to the previous thought (UAMP §6.13)."""
+
+    content: str
+    stage: str | None = None
+    redacted: bool = False
+    is_delta: bool = False
+    response_id: str | None = None
+
+
+class AudioDelta(Event, frozen=True, kw_only=True, tag="audio.delta"):
+    """A piece of spoken answer, base64 (UAMP §6.14). No agent of this server speaks yet."""
+
+    response_id: str | None = None
+    audio: str
+
+
+class AudioDone(Event, frozen=True, kw_only=True, tag="audio.done"):
+    """The spoken answer is complete (UAMP §6.14). No agent of this server speaks yet."""
+
+    response_id: str | None = None
+    duration_ms: Time | None = None
+
+
+class TranscriptDelta(Event, frozen=True, kw_only=True, tag="transcript.delta"):
+    """A piece of the transcription (UAMP §6.15). This server does not transcribe yet."""
+
+    response_id: str | None = None
+    transcript: str
+
+
+class TranscriptDone(Event, frozen=True, kw_only=True, tag="transcript.done"):
+    """The transcription is complete; ``transcript`` is the whole of it (UAMP §6.15).
+
+    This server does not transcribe yet.
+    """
+
+    response_id: str | None = None
+    transcript: str | None = None
+
+
+class UsageDelta(Event, frozen=True, kw_only=True, tag="usage.delta"):
+    """Usage to add to what was sent before, after each inference of a response (UAMP §6.16)."""
+
+    response_id: str | None = None
+    delta: UsageStats
+
+
+class RateLimit(Event, frozen=True, kw_only=True, tag="rate_limit"):
+    """How much is left; ``reset_at`` is Unix seconds, as §6.17 prints it."""
+
+    limit: Count
+    remaining: Count
+    reset_at: Time
+
+
+class PresenceTyping(Event, frozen=True, kw_only=True, tag="presence.typing"):
+    """Another participant types (UAMP §6.18)."""
+
+    user_id: str
+    username: str | None = None
+    is_typing: bool
+    chat_id: str | None = None
+
+
+class PresenceOnline(Event, frozen=True, kw_only=True, tag="presence.online"):
+    """A user or agent came online; ``kind`` is user or agent (UAMP §7.1)."""
+
+    user_id: str
+    username: str | None = None
+    kind: str | None = None
+    chat_id: str | None = None
+    status: str | None = None
+    last_seen_at: Time | None = None
+
+
+class PresenceOffline(Event, frozen=True, kw_only=True, tag="presence.offline"):
+    """A user or agent went; ``last_seen_at`` is Unix milliseconds (UAMP §7.1)."""
+
+    user_id: str
+    username: str | None = None
+    kind: str | None = None
+    chat_id: str | None = None
+    status: str | None = None
+    last_seen_at: Time | None = None
+
+
+class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A stored message as the chat shows it; ``created_at`` is Unix milliseconds.
+
+    ``status`` says cancelled or failed for an answer that did not come to its end.
+    ``client_event_id`` is the ``event_id`` of the response.create that sent it.
+    """
+
+    id: str
+    role: str
+    content: str = msgspec.field(default_factory=str)
+    content_items: tuple[ContentItem, ...] | None = None
+    name: str | None = None
+    sender_id: str | None = None
+    sender_kind: str | None = None
+    created_at: Time
+    response_id: str | None = None
+    status: str | None = None
+    client_event_id: str | None = None
+
+
+class MessageCreated(Event, frozen=True, kw_only=True, tag="message.created"):
+    """A new message in a chat (UAMP §7.1)."""
+
+    chat_id: str
+    message: ChatMessage
+
+
+class PaymentScheme(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A way to pay (UAMP §7.2)."""
+
+    scheme: str
+    network: str | None = None
+    address: str | None = None
+    min_amount: str | None = None
+    max_amount: str | None = None
+    extra: dict[str, Any] | None = None
+
+
+class PaymentRequirements(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is to be paid: a decimal string; ``expires_at`` is Unix seconds (UAMP §7.2)."""
+
+    amount: str
+    currency: str
+    schemes: tuple[PaymentScheme, ...]
+    expires_at: Time | None = None
+    reason: str | None = None
+    ap2: dict[str, Any] | None = None
+    extra: dict[str, Any] | None = None
+
+
+class PaymentRequired(Event, frozen=True, kw_only=True, tag="payment.required"):
+    """Pay before the response goes on (UAMP §7.2).
+
+    ``extra`` with the action ``topup`` says that the response pauses and goes on when it is paid;
+    it is sent here and in ``requirements``.
+    """
+
+    response_id: str | None = None
+    requirements: PaymentRequirements
+    extra: dict[str, Any] | None = None
+
+
+class PaymentAccepted(Event, frozen=True, kw_only=True, tag="payment.accepted"):
+    """The payment stands; sent once, before the first delta (UAMP §3.3)."""
+
+    payment_id: str | None = None
+    response_id: str | None = None
+    balance_remaining: str | None = None
+    expires_at: Time | None = None
+
+
+class PaymentBalance(Event, frozen=True, kw_only=True, tag="payment.balance"):
+    """What is left, a decimal string (UAMP §7.2).
+
+    ``balance_remaining`` and ``threshold`` are what the transports' specification calls the balance
+    and the amount below which ``low_balance_warning`` is true.
+    """
+
+    balance: str
+    currency: str
+    low_balance_warning: bool | None = None
+    estimated_remaining: Time | None = None
+    expires_at: Time | None = None
+    balance_remaining: str | None = None
+    threshold: str | None = None
+    response_id: str | None = None
+
+
+class PaymentError(Event, frozen=True, kw_only=True, tag="payment.error"):
+    """The payment failed, with a code of §7.2 (UAMP §7.2)."""
+
+    code: str
+    message: str
+    balance_required: str | None = None
+    balance_current: str | None = None
+    can_retry: bool | None = None
+    response_id: str | None = None
+
+
+class Pong(Event, frozen=True, kw_only=True, tag="pong"):
+    """Keepalive answer; ``reply_to`` is the ping's ``event_id`` (UAMP §6.19)."""
+
+    reply_to: str | None = None
+
+
+def text_delta(response_id: str, text: str, offset: int | None = None) -> ResponseDelta:
+    """Return a text delta; ``offset`` counts the code points sent before it (UAMP §6.6)."""
+    return ResponseDelta(
+        response_id=response_id, delta=Delta(type="text", text=text), offset=offset
+    )

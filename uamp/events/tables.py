@@ -1,0 +1,148 @@
+"""All events and the tables that find a class by its wire type (UAMP §15).
+
+A type stands in the table of each side that may send it. Internal events (§11)
+stand in neither, so a peer that sends one is not understood.
+"""
+
+from uamp.events.base import Event
+from uamp.events.client import (
+    CapabilitiesQuery,
+    ClientCapabilities,
+    InputAudio,
+    InputFile,
+    InputImage,
+    InputText,
+    InputTyping,
+    InputVideo,
+    MessageRead,
+    PaymentSubmit,
+    Ping,
+    ResponseCancel,
+    ResponseCreate,
+    SessionCreate,
+    SessionEnd,
+    SessionUpdate,
+    ToolApprove,
+    ToolResult,
+    VoiceAccept,
+    VoiceDecline,
+    VoiceEnd,
+    VoiceInvite,
+)
+from uamp.events.server import (
+    AudioDelta,
+    AudioDone,
+    CapabilitiesAnnounced,
+    MessageCreated,
+    PaymentAccepted,
+    PaymentBalance,
+    PaymentError,
+    PaymentRequired,
+    Pong,
+    PresenceOffline,
+    PresenceOnline,
+    PresenceTyping,
+    Progress,
+    RateLimit,
+    ResponseCancelled,
+    ResponseCreated,
+    ResponseDelta,
+    ResponseDone,
+    ResponseError,
+    SessionCreated,
+    SessionError,
+    SessionUpdated,
+    Thinking,
+    ToolApprovalDone,
+    ToolApprovalRequired,
+    ToolCall,
+    ToolCallDone,
+    TranscriptDelta,
+    TranscriptDone,
+    UsageDelta,
+)
+from uamp.events.system import (
+    SystemCancel,
+    SystemError,  # noqa: A004 - named for its wire type
+    SystemPing,
+    SystemPong,
+    SystemStop,
+    SystemUnroutable,
+)
+
+InputEvent = InputText | InputAudio | InputImage | InputVideo | InputFile
+
+ClientEvent = (
+    SessionCreate
+    | SessionUpdate
+    | SessionEnd
+    | CapabilitiesQuery
+    | ClientCapabilities
+    | InputText
+    | InputAudio
+    | InputImage
+    | InputVideo
+    | InputFile
+    | InputTyping
+    | ResponseCreate
+    | ResponseCancel
+    | ToolResult
+    | ToolApprove
+    | PaymentSubmit
+    | VoiceInvite
+    | VoiceAccept
+    | VoiceDecline
+    | VoiceEnd
+    | MessageRead
+    | Ping
+)
+
+ServerEvent = (
+    SessionCreated
+    | SessionUpdated
+    | SessionError
+    | SessionEnd
+    | CapabilitiesAnnounced
+    | ResponseCreated
+    | ResponseDelta
+    | ResponseDone
+    | ResponseError
+    | ResponseCancelled
+    | ToolCall
+    | ToolCallDone
+    | ToolApprovalRequired
+    | ToolApprovalDone
+    | Progress
+    | Thinking
+    | AudioDelta
+    | AudioDone
+    | TranscriptDelta
+    | TranscriptDone
+    | UsageDelta
+    | RateLimit
+    | PresenceTyping
+    | PresenceOnline
+    | PresenceOffline
+    | MessageCreated
+    | MessageRead
+    | PaymentRequired
+    | PaymentAccepted
+    | PaymentBalance
+    | PaymentError
+    | VoiceInvite
+    | VoiceAccept
+    | VoiceDecline
+    | VoiceEnd
+    | Pong
+)
+
+SystemEvent = SystemError | SystemStop | SystemCancel | SystemPing | SystemPong | SystemUnroutable
+
+
+def _by_type(*classes: type[Event]) -> dict[str, type[Event]]:
+    return {str(cls.__struct_config__.tag): cls for cls in classes}
+
+
+CLIENT_EVENTS: dict[str, type[Event]] = _by_type(*ClientEvent.__args__)
+SERVER_EVENTS: dict[str, type[Event]] = _by_type(*ServerEvent.__args__)
+SYSTEM_EVENTS: dict[str, type[Event]] = _by_type(*SystemEvent.__args__)

@@ -1,0 +1,213 @@
+"""Content items and messages: what is said, in every medium (UAMP §8.4, §8.5).
+
+An item is immutable, names its own type, and carries its medium as base64 text
+or as a reference, never as bytes. Item types that the protocol does not know (the reference
+implementation's ``html`` among them) are dropped when an event is decoded (§14.3).
+"""
+
+import re
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from uamp.types.bounds import Count, Time
+
+_CONTENT_PATH = re.compile(
+    r"(?:https?://[^/?#]+)?/api/content/"
+    r"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})/?(?:[?#].*)?",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+class MediaUrl(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A medium by reference: ``{"url": …}`` (UAMP §8.4.1), usually ``/api/content/<uuid>``."""
+
+    url: str
+
+
+Media = str | MediaUrl
+
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+"""Who speaks in a conversation (UAMP §8.5)."""
+InputRole: TypeAlias = Literal["user", "system", "assistant"]
+"""Who speaks in an ``input.text`` (UAMP §5.6)."""
+
+
+class ToolCallData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One tool invocation; ``arguments`` is JSON text, possibly a piece of it while streaming."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class ToolResultData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a tool answered: ``result`` is JSON text, ``content_items`` its rich media (§8.4.2).
+
+    ``status`` is the word of §6.6 (``success``, ``error``); ``is_error`` is the word of §8.4.2.
+    """
+
+    call_id: str
+    result: str
+    is_error: bool = False
+    status: str | None = None
+    content_items: tuple["ContentItem", ...] | None = None
+
+
+class _Item(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
+    """Base of every content item."""
+
+
+class _MediaItem(_Item, frozen=True, kw_only=True):
+    """Base of the four media items: a handle, and how to show it (reference extension)."""
+
+    content_id: str | None = None
+    description: str | None = None
+    display_hint: str | None = None
+
+
+class TextContent(_Item, frozen=True, kw_only=True, tag="text"):
+    """Plain text."""
+
+    text: str
+
+
+class ImageContent(_MediaItem, frozen=True, kw_only=True, tag="image"):
+    """A picture; ``format`` is jpeg, png, webp or gif, ``detail`` low, high or auto."""
+
+    image: Media
+    format: str | None = None
+    detail: str | None = None
+    alt_text: str | None = None
+
+
+class AudioContent(_MediaItem, frozen=True, kw_only=True, tag="audio"):
+    """A sound; ``format`` is an audio format of §8.2, ``duration_ms`` milliseconds."""
+
+    audio: Media
+    format: str | None = None
+    duration_ms: Time | None = None
+
+
+class VideoContent(_MediaItem, frozen=True, kw_only=True, tag="video"):
+    """A film; ``duration_ms`` in milliseconds, ``thumbnail`` a URL or base64 picture."""
+
+    video: Media
+    format: str | None = None
+    duration_ms: Time | None = None
+    thumbnail: str | None = None
+
+
+class FileContent(_MediaItem, frozen=True, kw_only=True, tag="file"):
+    """Any other document."""
+
+    file: Media
+    filename: str
+    mime_type: str
+    size_bytes: Count | None = None
+
+
+class ToolCallContent(_Item, frozen=True, kw_only=True, tag="tool_call"):
+    """A tool invocation as part of an answer."""
+
+    tool_call: ToolCallData
+
+
+class ToolResultContent(_Item, frozen=True, kw_only=True, tag="tool_result"):
+    """A tool's answer as part of an answer."""
+
+    tool_result: ToolResultData
+
+
+class ThinkingContent(_Item, frozen=True, kw_only=True, tag="thinking"):
+    """Persisted reasoning. UAMP §6.13 names this item without a shape; this is ours."""
+
+    thinking: str
+    stage: str | None = None
+    redacted: bool = False
+
+
+ContentItem = (
+    TextContent
+    | ImageContent
+    | AudioContent
+    | VideoContent
+    | FileContent
+    | ToolCallContent
+    | ToolResultContent
+    | ThinkingContent
+)
+MediaContent = ImageContent | AudioContent | VideoContent | FileContent
+
+CONTENT_TYPES: dict[str, type[ContentItem]] = {
+    "text": TextContent,
+    "image": ImageContent,
+    "audio": AudioContent,
+    "video": VideoContent,
+    "file": FileContent,
+    "tool_call": ToolCallContent,
+    "tool_result": ToolResultContent,
+    "thinking": ThinkingContent,
+}
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One message of a conversation (UAMP §8.5).
+
+    With both present, ``content`` is the text and ``content_items`` the whole. Any other ``role``
+    than the four is refused (invalid_event).
+    """
+
+    role: Role
+    content: str | None = None
+    content_items: tuple[ContentItem, ...] | None = None
+    name: str | None = None
+    tool_call_id: str | None = None
+    tool_calls: tuple[ToolCallData, ...] | None = None
+
+
+def media_of(item: ContentItem) -> Media | None:
+    """Return the medium of a media item, whatever its field is called; None for the others."""
+    match item:
+        case ImageContent():
+            return item.image
+        case AudioContent():
+            return item.audio
+        case VideoContent():
+            return item.video
+        case FileContent():
+            return item.file
+        case _:
+            return None
+
+
+def is_url(medium: str) -> bool:
+    """Return whether the text of a medium is a URL and not base64 data (UAMP §5.8).
+
+    A URL has a colon, or the hyphens of a UUID, neither of which base64 data can have.
+    """
+    return medium.startswith(("http://", "https://", "data:")) or (
+        medium.startswith("/api/content/") and content_id_of(medium) is not None
+    )
+
+
+def content_id_of(url: str) -> str | None:
+    """Return the lower-case UUID in an ``/api/content/<uuid>`` URL, or None (UAMP §8.5.4).
+
+    An absolute http(s) URL counts too: the id is a handle, and every reader checks access again.
+    """
+    match = _CONTENT_PATH.fullmatch(url)
+    return match[1].lower() if match else None
+
+
+def with_content_id(item: ContentItem, new_id: Callable[[], str]) -> ContentItem:
+    """Return ``item`` with a ``content_id``: its own, its URL's, or a new one (UAMP §8.5.4).
+
+    Text, thinking and tool items carry none and come back as they are.
+    """
+    if not isinstance(item, MediaContent) or item.content_id is not None:
+        return item
+    media = media_of(item)
+    known = content_id_of(media.url if isinstance(media, MediaUrl) else str(media))
+    return msgspec.structs.replace(item, content_id=known or new_id())

@@ -1,0 +1,45 @@
+"""How a provider's server is reached (UPP-1.3 §4.1).
+
+Everything here is about the connection; what the model is sent goes through `params`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import httpx
+
+    from upp.config.keys import Key
+    from upp.config.retry import RetryStrategy
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProviderConfig:
+    """The connection to a provider; what is None is the provider's own default.
+
+    `timeout` is how many seconds the server may be silent. `transport` sends the requests instead
+    of the network (UPP's `fetch`). `headers` win over the provider's own. `api_version` means what
+    the provider says it means. Nothing is retried without a `retry`.
+    """
+
+    api_key: Key | None = field(default=None, repr=False)
+    base_url: str | None = None
+    timeout: float | None = None
+    transport: httpx.AsyncBaseTransport | None = None
+    retry: RetryStrategy | None = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    api_version: str | None = None
+
+    def merged(self, over: ProviderConfig | None) -> ProviderConfig:
+        """Return this configuration with another one's values over it; headers one by one."""
+        if over is None:
+            return self
+        values = {
+            one.name: getattr(self if getattr(over, one.name) is None else over, one.name)
+            for one in fields(self)
+        }
+        return ProviderConfig(**{**values, "headers": {**self.headers, **over.headers}})

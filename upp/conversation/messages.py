@@ -1,0 +1,345 @@
+"""Messages and the blocks that they are made of (UPP-1.3 §6).
+
+A message is a frozen value with its own id, and so is all that is in it; JSON is camelCase, bytes
+are base64 and absent members are left out. The system prompt is configuration, never a message.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+from msgspec.structs import force_setattr
+
+from upp.conversation.ids import new_id
+from upp.json_values.frozen import EMPTY, freeze
+from upp.tools import ToolCall, ToolResult
+
+
+class _Tagged(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    rename="camel",
+    omit_defaults=True,
+    tag_field="type",
+):
+    """What all tagged values share."""
+
+
+class Base64Source(_Tagged, frozen=True, kw_only=True, tag="base64"):
+    """Binary data as base64 text."""
+
+    data: str
+
+
+class UrlSource(_Tagged, frozen=True, kw_only=True, tag="url"):
+    """Data that the provider fetches itself."""
+
+    url: str
+
+
+class BytesSource(_Tagged, frozen=True, kw_only=True, tag="bytes"):
+    """Binary data as bytes."""
+
+    data: bytes
+
+
+class TextSource(_Tagged, frozen=True, kw_only=True, tag="text"):
+    """A document's plain text."""
+
+    data: str
+
+
+class _Worded(_Tagged, frozen=True, kw_only=True):
+    text: str
+
+    def __post_init__(self) -> None:
+        given: Any = self.text
+        if not isinstance(given, str):
+            raise TypeError(_wrong(self, "text", given, "a str"))
+
+
+class TextBlock(_Worded, frozen=True, kw_only=True, tag="text"):
+    """Plain text."""
+
+
+class ReasoningBlock(_Worded, frozen=True, kw_only=True, tag="reasoning"):
+    """What a model thought before it answered; signatures live in the message's metadata."""
+
+
+class ImageBlock(_Tagged, frozen=True, kw_only=True, tag="image"):
+    """A picture; width and height in pixels."""
+
+    source: Base64Source | UrlSource | BytesSource
+    mime_type: str
+    width: int | None = None
+    height: int | None = None
+
+    def __post_init__(self) -> None:
+        given: Any = self.source
+        if not isinstance(given, Base64Source | UrlSource | BytesSource):
+            told = "a Base64Source, UrlSource or BytesSource; Image.from_path() makes a block"
+            raise TypeError(_wrong(self, "source", given, told))
+
+
+class DocumentBlock(_Tagged, frozen=True, kw_only=True, tag="document"):
+    """A document: its bytes, its address or its plain text."""
+
+    source: Base64Source | UrlSource | TextSource
+    mime_type: str
+    title: str | None = None
+
+    def __post_init__(self) -> None:
+        given: Any = self.source
+        if not isinstance(given, Base64Source | UrlSource | TextSource):
+            told = "a Base64Source, UrlSource or TextSource; Document.from_path() makes a block"
+            raise TypeError(_wrong(self, "source", given, told))
+
+
+class _Recorded(_Tagged, frozen=True, kw_only=True):
+    data: bytes
+    mime_type: str
+
+    def __post_init__(self) -> None:
+        given: Any = self.data
+        if not isinstance(given, bytes):
+            raise TypeError(_wrong(self, "data", given, "bytes"))
+
+
+class AudioBlock(_Recorded, frozen=True, kw_only=True, tag="audio"):
+    """A sound; duration in seconds."""
+
+    duration: float | None = None
+
+
+class VideoBlock(_Recorded, frozen=True, kw_only=True, tag="video"):
+    """A film; duration in seconds, width and height in pixels."""
+
+    duration: float | None = None
+    width: int | None = None
+    height: int | None = None
+
+
+class BinaryBlock(_Recorded, frozen=True, kw_only=True, tag="binary"):
+    """Any other data."""
+
+    metadata: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        force_setattr(self, "metadata", freeze(self.metadata))
+
+
+UserContent = TextBlock | ImageBlock | DocumentBlock | AudioBlock | VideoBlock | BinaryBlock
+AssistantContent = TextBlock | ReasoningBlock | ImageBlock | AudioBlock | VideoBlock
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class _Message(_Tagged, frozen=True, kw_only=True):
+    """What all messages share."""
+
+    id: str = msgspec.field(default_factory=new_id)
+    timestamp: datetime = msgspec.field(default_factory=_now)
+    metadata: dict[str, Any] = EMPTY
+
+    def __post_init__(self) -> None:
+        given: Any = self.metadata
+        if given is EMPTY:
+            return
+        if not isinstance(given, Mapping):
+            raise TypeError(_wrong(self, "metadata", given, "a mapping"))
+        force_setattr(self, "metadata", freeze(given))
+
+
+class _Speech(_Message, frozen=True, kw_only=True):
+    """What messages with blocks share: their blocks by kind (UPP-1.3 §6.1)."""
+
+    content: tuple[UserContent | AssistantContent, ...]
+
+    @property
+    def text(self) -> str:
+        """The text blocks, joined by an empty line."""
+        return "\n\n".join(block.text for block in self.content if isinstance(block, TextBlock))
+
+    @property
+    def images(self) -> tuple[ImageBlock, ...]:
+        """The pictures."""
+        return tuple(block for block in self.content if isinstance(block, ImageBlock))
+
+    @property
+    def documents(self) -> tuple[DocumentBlock, ...]:
+        """The documents."""
+        return tuple(block for block in self.content if isinstance(block, DocumentBlock))
+
+    @property
+    def audio(self) -> tuple[AudioBlock, ...]:
+        """The sounds."""
+        return tuple(block for block in self.content if isinstance(block, AudioBlock))
+
+    @property
+    def video(self) -> tuple[VideoBlock, ...]:
+        """The films."""
+        return tuple(block for block in self.content if isinstance(block, VideoBlock))
+
+    @property
+    def reasoning(self) -> tuple[ReasoningBlock, ...]:
+        """The thoughts."""
+        return tuple(block for block in self.content if isinstance(block, ReasoningBlock))
+
+
+class UserMessage(_Speech, frozen=True, kw_only=True, tag="user"):
+    """What the user (or the program for the user) said.
+
+    `content` may be given as a text, as one block, or as several of them in their order; raises
+    TypeError for anything else.
+    """
+
+    content: tuple[UserContent, ...]
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            content: "UserInput",
+            id: str = ...,  # noqa: A002
+            timestamp: datetime = ...,
+            metadata: Mapping[str, Any] = ...,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        if self.metadata is not EMPTY:
+            super().__post_init__()
+        if not _is_one_text(self.content):
+            force_setattr(self, "content", _blocks(self, self.content, UserContent))
+
+
+class AssistantMessage(_Speech, frozen=True, kw_only=True, tag="assistant"):
+    """What the model said, and the calls that it asks for.
+
+    `content` may be given as a text, as one block, or as several of them in their order; raises
+    TypeError for anything else.
+    """
+
+    content: tuple[AssistantContent, ...]
+    tool_calls: tuple[ToolCall, ...] = ()
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            content: "AssistantInput",
+            tool_calls: Iterable[ToolCall] = ...,
+            id: str = ...,  # noqa: A002
+            timestamp: datetime = ...,
+            metadata: Mapping[str, Any] = ...,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        if self.metadata is not EMPTY:
+            super().__post_init__()
+        if not _is_one_text(self.content):
+            force_setattr(self, "content", _blocks(self, self.content, AssistantContent))
+        if self.tool_calls != ():
+            calls = _several(self, "tool_calls", self.tool_calls, ToolCall)
+            force_setattr(self, "tool_calls", calls)
+
+    @property
+    def has_tool_calls(self) -> bool:
+        """Whether there is at least one call."""
+        return bool(self.tool_calls)
+
+
+class ToolResultMessage(_Message, frozen=True, kw_only=True, tag="tool_result"):
+    """The results of one round of calls, in the order of the calls.
+
+    `content` is always empty; it is written because the original implementation does (§6.3).
+    """
+
+    results: tuple[ToolResult, ...]
+    # A factory of our own keeps the member in the JSON: msgspec leaves only plain defaults out.
+    content: tuple[TextBlock, ...] = msgspec.field(default_factory=lambda: ())
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        force_setattr(self, "results", _several(self, "results", self.results, ToolResult))
+
+    @property
+    def text(self) -> str:
+        """The results, joined by an empty line; those that are no texts as JSON."""
+        return "\n\n".join(
+            one.result if isinstance(one.result, str) else msgspec.json.encode(one.result).decode()
+            for one in self.results
+        )
+
+
+Message = UserMessage | AssistantMessage | ToolResultMessage
+InferenceInput = str | Message | UserContent
+UserInput = str | UserContent | Iterable[str | UserContent]
+AssistantInput = str | AssistantContent | Iterable[str | AssistantContent]
+
+
+def to_message(given: InferenceInput) -> Message:
+    """Return the message that an input stands for: a text or a block is a user message.
+
+    Raises TypeError for what is none of these.
+    """
+    return given if isinstance(given, Message) else UserMessage(content=given)
+
+
+def _is_one_text(content: Any) -> bool:
+    """Return whether content is one text already, as most messages of a conversation have it."""
+    return type(content) is tuple and len(content) == 1 and type(content[0]) is TextBlock
+
+
+def _blocks(message: Any, given: Any, kinds: Any) -> tuple[Any, ...]:
+    """Return content as blocks, however it was given."""
+    if type(given) is tuple and all(isinstance(block, kinds) for block in given):
+        return given
+    if isinstance(given, str | kinds):
+        given = (given,)
+    if isinstance(given, Iterable) and not isinstance(given, bytes | bytearray | Mapping):
+        blocks = tuple(TextBlock(text=one) if isinstance(one, str) else one for one in given)
+        wrong = [one for one in blocks if not isinstance(one, kinds)]
+        if not wrong:
+            return blocks
+        given = wrong[0]
+    names = ", ".join(kind.__name__ for kind in kinds.__args__)
+    raise TypeError(_wrong(message, "content", given, f"a str, or blocks in a sequence ({names})"))
+
+
+_ItemT = TypeVar("_ItemT", ToolCall, ToolResult)
+
+
+def _several(message: Any, name: str, given: Any, kind: type[_ItemT]) -> tuple[_ItemT, ...]:
+    """Return calls or results as a tuple, however they were given."""
+    items = tuple(given) if isinstance(given, Iterable) else (given,)
+    for item in items:
+        if not isinstance(item, kind):
+            raise TypeError(_wrong(message, name, item, f"a sequence of {kind.__name__}"))
+    return items
+
+
+def _wrong(owner: Any, name: str, given: Any, wanted: str) -> str:
+    return f"{type(owner).__name__}.{name} is {wanted}; a {type(given).__name__} was given."
+
+
+def unanswered_calls(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
+    """Return the calls at the end of a conversation that have no result yet.
+
+    Only the last assistant message counts, and only when nothing but results comes after it.
+    """
+    answered: set[str] = set()
+    for message in reversed(messages):
+        if isinstance(message, ToolResultMessage):
+            answered.update(result.tool_call_id for result in message.results)
+        elif isinstance(message, AssistantMessage):
+            return tuple(c for c in message.tool_calls if c.tool_call_id not in answered)
+        else:
+            break
+    return ()

@@ -1,0 +1,93 @@
+"""A conversation that one keeps (UPP-1.3 §8).
+
+A thread is a list of messages with an id and two times; it knows no model.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, TypedDict
+from uuid import uuid4
+
+import msgspec
+
+from upp.conversation.messages import (
+    AssistantInput,
+    AssistantMessage,
+    Message,
+    UserInput,
+    UserMessage,
+)
+from upp.conversation.turn import Turn
+
+
+def _new_id() -> str:
+    return str(uuid4())
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class ThreadJSON(TypedDict):
+    """The JSON of a thread (UPP-1.3 §8); times in ISO 8601."""
+
+    id: str
+    messages: list[dict[str, Any]]
+    createdAt: str
+    updatedAt: str
+
+
+class Thread(msgspec.Struct, kw_only=True, rename="camel"):
+    """Messages in their order; its JSON is {id, messages, createdAt, updatedAt}."""
+
+    id: str = msgspec.field(default_factory=_new_id)
+    messages: list[Message] = []
+    created_at: datetime = msgspec.field(default_factory=_now)
+    updated_at: datetime = msgspec.field(default_factory=_now)
+
+    def __len__(self) -> int:
+        return len(self.messages)
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter(self.messages)
+
+    def append(self, turn: Turn) -> "Thread":
+        """Add the messages of a turn; return the thread."""
+        return self.push(*turn.messages)
+
+    def push(self, *messages: Message) -> "Thread":
+        """Add messages; return the thread. Raises TypeError for what is no message."""
+        given: tuple[Any, ...] = messages
+        for one in given:
+            if not isinstance(one, Message):
+                kind = type(one).__name__
+                raise TypeError(
+                    f"A thread holds messages, and a {kind} is none: "
+                    "user(...) and assistant(...) make them."
+                )
+        self.messages.extend(messages)
+        self.updated_at = _now()
+        return self
+
+    def user(self, content: UserInput) -> "Thread":
+        """Add what a user said, as `UserMessage` takes it; return the thread."""
+        return self.push(UserMessage(content=content))
+
+    def assistant(self, content: AssistantInput) -> "Thread":
+        """Add what a model said, as `AssistantMessage` takes it; return the thread."""
+        return self.push(AssistantMessage(content=content))
+
+    def clear(self) -> "Thread":
+        """Forget all messages; return the thread."""
+        self.messages.clear()
+        return self.push()
+
+    def to_json(self) -> ThreadJSON:
+        """Return the JSON shape: times as ISO 8601, bytes as base64."""
+        shape: ThreadJSON = msgspec.json.decode(msgspec.json.encode(self))
+        return shape
+
+    @classmethod
+    def from_json(cls, shape: Mapping[str, Any]) -> "Thread":
+        """Return the thread of a JSON shape; raises msgspec.ValidationError with the place."""
+        return msgspec.convert(shape, cls)

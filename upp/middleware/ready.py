@@ -1,0 +1,93 @@
+"""Middleware that comes with the protocol (UPP-1.3 §10.5).
+
+What people say is logged only when it is asked for.
+"""
+
+import logging
+
+import msgspec
+
+from upp.json_values.partial import parse_partial
+from upp.middleware.chain import Middleware, MiddlewareContext
+from upp.stream import StreamEvent
+
+
+class LoggingMiddleware(Middleware):
+    """Logs the start and the end of each generation at `level`, and errors as warnings.
+
+    `include_messages` adds what was said last and answered; it is private.
+    """
+
+    name = "logging"
+
+    def __init__(
+        self,
+        *,
+        logger: logging.Logger | None = None,
+        level: int = logging.INFO,
+        include_messages: bool = False,
+    ) -> None:
+        self._logger = logger or logging.getLogger("upp")
+        self._level = level
+        self._include_messages = include_messages
+
+    def on_start(self, context: MiddlewareContext) -> None:
+        """Log the model."""
+        messages = context.request.messages
+        said = f": {messages[-1].text!r}" if self._include_messages and messages else ""
+        count = len(messages)
+        self._logger.log(self._level, "%s started with %d messages%s", _who(context), count, said)
+
+    def on_end(self, context: MiddlewareContext) -> None:
+        """Log the time and the tokens."""
+        turn = context.response
+        if turn is not None:
+            said = f": {turn.response.text!r}" if self._include_messages else ""
+            self._logger.log(
+                self._level,
+                "%s ended in %.0f ms with %d cycles, %d tokens%s",
+                _who(context),
+                _milliseconds(context),
+                turn.cycles,
+                turn.usage.total_tokens,
+                said,
+            )
+
+    def on_error(self, context: MiddlewareContext, error: Exception) -> None:
+        """Log the error."""
+        spent = _milliseconds(context)
+        self._logger.warning("%s failed after %.0f ms: %s", _who(context), spent, error)
+
+    def on_abort(self, context: MiddlewareContext) -> None:
+        """Log the abort."""
+        self._logger.log(
+            self._level, "%s was aborted after %.0f ms", _who(context), _milliseconds(context)
+        )
+
+
+class ParsedObjectMiddleware(Middleware):
+    """Puts the object so far into `delta.parsed` of each object_delta.
+
+    The whole text is parsed anew for each piece, so this is for objects that people watch grow.
+    """
+
+    name = "parsed_object"
+
+    def on_stream_event(self, event: StreamEvent, context: MiddlewareContext) -> StreamEvent:
+        """Parse; each inference and each block begins anew."""
+        texts: dict[int, str] = context.state.setdefault(self.name, {})
+        if event.type == "message_start":
+            texts.clear()
+        if event.type != "object_delta":
+            return event
+        text = texts[event.index] = texts.get(event.index, "") + (event.delta.text or "")
+        delta = msgspec.structs.replace(event.delta, parsed=parse_partial(text))
+        return msgspec.structs.replace(event, delta=delta)
+
+
+def _who(context: MiddlewareContext) -> str:
+    return f"{context.provider}/{context.model_id}"
+
+
+def _milliseconds(context: MiddlewareContext) -> float:
+    return (context.end_time or context.start_time) - context.start_time

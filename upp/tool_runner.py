@@ -1,0 +1,218 @@
+"""Running the calls of one answer (UPP-1.3 §11).
+
+Calls run together, results keep the order of the calls, and what goes wrong in a call is
+returned to the model; only a UPPError CANCELLED and an approval that raises end the generation.
+Results are JSON and copied: what a tool keeps of its result cannot change the conversation.
+"""
+
+import asyncio
+import copy
+import inspect
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from upp.conversation.messages import ToolResultMessage
+from upp.errors import ErrorCode, UPPError
+from upp.json_values import plain
+from upp.middleware.chain import Chain, maybe_await
+from upp.stream import Emit, EventDelta, StreamEvent
+from upp.tools import (
+    BeforeCallResult,
+    Tool,
+    ToolCall,
+    ToolExecution,
+    ToolResult,
+    ToolUseStrategy,
+    current_tool_call,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolRunner:
+    """What it takes to run calls."""
+
+    tools: Sequence[Tool]
+    strategy: ToolUseStrategy
+    chain: Chain
+    emit: Emit
+
+    async def run(
+        self, calls: Sequence[ToolCall], after: Mapping[int, Collection[int]]
+    ) -> tuple[ToolResultMessage, tuple[ToolExecution, ...]]:
+        """Run calls; see `LLMInstance.run_tools`."""
+        executions: list[ToolExecution] = []
+        tasks: list[asyncio.Task[ToolResult]] = []
+
+        async def execute(call: ToolCall, index: int) -> ToolResult:
+            if index in after:
+                await asyncio.wait([tasks[position] for position in after[index]])
+            return await self._execute(call, index, executions)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks += [
+                    group.create_task(execute(call, index)) for index, call in enumerate(calls)
+                ]
+        except BaseExceptionGroup as failures:
+            # What ends the generation gets here, and the first one does.
+            first = failures.exceptions[0]
+            raise first from first.__cause__
+        results = tuple(task.result() for task in tasks)
+        return ToolResultMessage(results=results), tuple(executions)
+
+    async def _execute(
+        self, call: ToolCall, index: int, executions: list[ToolExecution]
+    ) -> ToolResult:
+        started = time.monotonic()
+        # Hooks and approvals are part of the call, too.
+        current_tool_call.set(call)
+        await self.emit(_event("tool_execution_start", call, index))
+        attempt = _Attempt(call, call.arguments)
+        result, is_error = await self._outcome(attempt)
+        execution = ToolExecution(
+            tool_name=call.tool_name,
+            tool_call_id=call.tool_call_id,
+            arguments=attempt.arguments,
+            result=result,
+            is_error=is_error,
+            duration=(time.monotonic() - started) * 1000,
+            approved=attempt.approved,
+        )
+        await self.chain.tool_result(execution)
+        executions.append(execution)
+        await self.emit(_event("tool_execution_end", call, index, result, is_error=is_error))
+        return ToolResult(tool_call_id=call.tool_call_id, result=result, is_error=is_error)
+
+    async def _outcome(self, attempt: "_Attempt") -> tuple[Any, bool]:
+        """Return the result and whether it is an error."""
+        call = attempt.call
+        tool = next((tool for tool in self.tools if tool.name == call.tool_name), None)
+        if tool is None:
+            return f"Tool '{call.tool_name}' not found", True
+        if call.malformed is not None:
+            return "The arguments are not a JSON object.", True
+        proceeds, is_error = await self._told(tool, attempt, self._proceeds(tool, attempt))
+        if is_error:
+            return proceeds, True
+        if not proceeds:
+            return "Tool execution skipped", True
+        if tool.approval is not None:
+            # What an approval raises is not a result: it ends the generation.
+            attempt.approved = bool(await maybe_await(tool.approval(attempt.arguments)))
+            if not attempt.approved:
+                return "The call was not approved.", True
+        return await self._told(tool, attempt, self._run(tool, attempt))
+
+    async def _proceeds(self, tool: Tool, attempt: "_Attempt") -> bool:
+        strategy = self.strategy
+        if strategy.on_tool_call is not None:
+            await maybe_await(strategy.on_tool_call(tool, attempt.arguments))
+        await self.chain.tool_call(attempt.call)
+        if strategy.on_before_call is None:
+            return True
+        decided = await maybe_await(strategy.on_before_call(tool, attempt.arguments))
+        if not isinstance(decided, BeforeCallResult):
+            return bool(decided)
+        if decided.params is not None:
+            attempt.arguments = decided.params
+        return decided.proceed
+
+    async def _run(self, tool: Tool, attempt: "_Attempt") -> Any:
+        arguments = attempt.arguments
+        current_tool_call.set(msgspec.structs.replace(attempt.call, arguments=arguments))
+        # A tool may change what it is given, and the call is part of the conversation.
+        own = copy.deepcopy(arguments)
+        if inspect.iscoroutinefunction(tool.run):
+            result = await tool.run(own)
+        else:
+            result = await maybe_await(await asyncio.to_thread(_run_in_thread, tool.run, own))
+        if self.strategy.on_after_call is not None:
+            changed = await maybe_await(self.strategy.on_after_call(tool, arguments, result))
+            if changed is not None:
+                result = changed.result
+        return _as_json(result)
+
+    async def _told(
+        self, tool: Tool, attempt: "_Attempt", work: Awaitable[Any]
+    ) -> tuple[Any, bool]:
+        """Return what the work gives, or its error in words for the model (UPP-1.3 §5.6)."""
+        try:
+            return await work, False
+        except asyncio.CancelledError as cancelled:
+            # Something that the tool waited for was cancelled, unless the tool itself is.
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            error: Exception = RuntimeError("What the tool waited for was cancelled.")
+            error.__cause__ = cancelled
+        except SystemExit as left:
+            error = _exit(left)
+        except UPPError as failed:
+            if failed.code == ErrorCode.CANCELLED:
+                raise
+            error = failed
+        except Exception as failed:  # noqa: BLE001 the model gets it
+            error = failed
+        if self.strategy.on_error is not None:
+            await maybe_await(self.strategy.on_error(tool, attempt.arguments, error))
+        if isinstance(error, UPPError):
+            # A model inside the tool failed; its provider's words are not for the conversation.
+            return f"The tool's own model failed: {error.code}", True
+        # Names of files may hold what no text may.
+        return str(error).encode(errors="replace").decode() or type(error).__name__, True
+
+
+def _run_in_thread(run: Callable[[dict[str, Any]], Any], arguments: dict[str, Any]) -> Any:
+    try:
+        return run(arguments)
+    except StopIteration as error:
+        # No future can hold it: who awaits the thread would wait for ever.
+        raise RuntimeError("StopIteration") from error
+    except SystemExit as error:
+        raise _exit(error) from error
+
+
+def _exit(error: SystemExit) -> RuntimeError:
+    """Return an error that does not end the program; tools are often made of commands."""
+    return RuntimeError(f"The tool exited: {error.code}")
+
+
+def _as_json(result: Any) -> Any:
+    """Return a copy of a result as JSON values; raises TypeError for what JSON has no word for."""
+    try:
+        return msgspec.json.decode(plain.encode(result))
+    except TypeError as error:
+        kind = type(result).__name__
+        raise TypeError(f"The tool ran, but its result ({kind}) is no JSON: {error}") from error
+
+
+@dataclass
+class _Attempt:
+    """A call on its way; hooks may change its arguments."""
+
+    call: ToolCall
+    arguments: dict[str, Any]
+    approved: bool | None = None
+
+
+def _event(
+    kind: Literal["tool_execution_start", "tool_execution_end"],
+    call: ToolCall,
+    index: int,
+    result: Any = None,
+    *,
+    is_error: bool | None = None,
+) -> StreamEvent:
+    delta = EventDelta(
+        tool_call_id=call.tool_call_id,
+        tool_name=call.tool_name,
+        arguments_json=call.malformed or msgspec.json.encode(call.arguments).decode(),
+        result=result,
+        is_error=is_error,
+        timestamp=time.time_ns() // 1_000_000,
+    )
+    return StreamEvent(type=kind, index=index, delta=delta)
