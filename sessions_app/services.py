@@ -1,50 +1,38 @@
-"""Writes of sessions, responses and tool calls (UAMP §5.1-5.3, §5.13, §5.14). Synchronous.
+"""Writes of sessions and of what their clients send (UAMP §5.1-5.3). Synchronous.
 
-The two writes of a turn are in `turn_writes`; everything rarer is here.
+The writes of responses are in `store`.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from django.conf import settings
-from django.db import IntegrityError, connection, transaction
-from django.db.models import Exists, F, OuterRef, Q, Sum
-from django.utils import timezone
+from django.db import IntegrityError, transaction
+from django.db.models import Sum
 
-import uamp
-from agents_app import checkpoints
 from agents_app import selectors as agents
 from chat_app import selectors as chat_selectors
 from chat_app import services as chats
 from chat_app.contents import contents, media_types
 from sessions_app.access.pending_inputs import too_large, too_many
-from sessions_app.models import (
-    InboundEvent,
-    PaymentRequest,
-    PendingInput,
-    Response,
-    Session,
-    ToolCall,
-)
+from sessions_app.models import InboundEvent, PendingInput, Session
 from sessions_app.selectors import open_session_of, sessions_named
-from sessions_app.transitions import HELD, move, move_one
-from uamp import ErrorCode, RemoteProtocolError, ResponseTrigger
+from sessions_app.transitions import HELD
+from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from django.db.models import QuerySet
 
+    import uamp
     from agents_app.selectors import AgentSpec
     from sessions_app.access.principal import Principal
     from sessions_app.records import OpenSession
     from uamp import events as ev
-    from uap import AgentState
 
 SESSION_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -254,13 +242,6 @@ def discard_inputs(ids: Sequence[int]) -> None:
     PendingInput.objects.filter(pk__in=ids).delete()
 
 
-def request_cancel(response_id: str) -> None:
-    """Ask whoever runs a response to stop it."""
-    Response.objects.filter(
-        pk=response_id, status__in=Response.LIVE, cancel_requested_at__isnull=True
-    ).update(cancel_requested_at=timezone.now())
-
-
 def take_media(
     items: Sequence[uamp.ContentItem],
     principal: Principal,
@@ -284,169 +265,3 @@ def take_media(
             ErrorCode.CONTENT_NOT_FOUND,
             "There is no such content, or it is not yours. Upload it first.",
         ) from error
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Flush:
-    """The answer so far of a running response, and what it used, to be kept."""
-
-    response_id: str
-    fence: int
-    output: Sequence[uamp.ContentItem]
-    usage: uamp.UsageStats | None = None
-
-
-_FLUSH: Final = f"""
-UPDATE sessions_app_response SET text = %s, output = %s, usage = %s
-WHERE id = %s AND fence = %s AND status IN ({", ".join(f"'{state}'" for state in Response.LIVE)})
-"""  # noqa: S608 states of the table
-
-
-def flush_responses(flushes: Sequence[Flush]) -> set[str]:
-    """Keep the answers so far of running responses; returns those that were free.
-
-    One statement a response is too much when a thousand run: they are written at once.
-    """
-    with transaction.atomic():
-        # In the order of the turn writes, and past those that are being ended right now.
-        free = set(
-            Response.objects.select_for_update(skip_locked=True)
-            .filter(pk__in=[flush.response_id for flush in flushes])
-            .order_by("pk")
-            .values_list("pk", flat=True)
-        )
-        rows = [
-            (
-                "".join(i.text for i in flush.output if isinstance(i, uamp.TextContent)),
-                msgspec.json.encode(flush.output).decode(),
-                None if flush.usage is None else msgspec.json.encode(flush.usage).decode(),
-                flush.response_id,
-                flush.fence,
-            )
-            for flush in flushes
-            if flush.response_id in free
-        ]
-        with connection.cursor() as cursor:
-            cursor.executemany(_FLUSH, rows)
-    return free
-
-
-def save_checkpoint(
-    response_id: str,
-    *,
-    fence: int,
-    text: str,
-    output: Sequence[uamp.ContentItem],
-    usage: uamp.UsageStats | None,
-    state: AgentState,
-    step: int,
-) -> None:
-    """Keep a running response's state, with the answer that it led to; unless it was taken over."""
-    with transaction.atomic():
-        held = Response.objects.filter(
-            pk=response_id, fence=fence, status__in=Response.LIVE
-        ).update(
-            text=text,
-            output=msgspec.to_builtins(tuple(output)),
-            usage=msgspec.to_builtins(usage),
-        )
-        if held:
-            checkpoints.save(
-                response_id,
-                state=state,
-                output=output,
-                step=step,
-                fence=fence,
-                at=timezone.now(),
-            )
-
-
-def forget_old_checkpoints() -> None:
-    """Delete checkpoints whose response ended, or is gone, without deleting its own."""
-    before = timezone.now() - timedelta(seconds=settings.UAMP_LEASE_SECONDS)
-    old = set(checkpoints.saved_before(before))
-    live = Response.objects.filter(pk__in=old, status__in=Response.LIVE)
-    checkpoints.delete(old.difference(live.values_list("pk", flat=True)))
-
-
-def continue_response(response_id: str, *, fence: int) -> None:
-    """Say that a response that waited goes on, or goes on already.
-
-    Raises TransitionRefused where it has ended, or another process holds it.
-    """
-    mine = Response.objects.filter(pk=response_id, fence=fence)
-    if mine.filter(status=Response.Status.IN_PROGRESS).exists():
-        return
-    move_one(mine, ResponseTrigger.CONTINUE)
-
-
-def renew_leases(process: str, response_ids: Sequence[str]) -> None:
-    """Say that a process still runs its responses."""
-    until = timezone.now() + timedelta(seconds=settings.UAMP_LEASE_SECONDS)
-    with transaction.atomic():
-        # In the order of the turn writes, and past those that are being ended right now.
-        held = (
-            Response.objects.select_for_update(skip_locked=True)
-            .filter(pk__in=response_ids, process=process, status__in=Response.LIVE)
-            .order_by("pk")
-            .values_list("pk", flat=True)
-        )
-        Response.objects.filter(pk__in=list(held)).update(lease_until=until)
-
-
-def park_response(response_id: str, *, fence: int) -> bool:
-    """Give a response back before its lease ends, at shutdown: queued, unless it waits.
-
-    Returns False where another process holds it already, or it has ended.
-    """
-    now = timezone.now()
-    mine = Response.objects.filter(pk=response_id, fence=fence)
-    return bool(
-        move(mine, ResponseTrigger.PARK, lease_until=now)
-        or mine.filter(status=Response.Status.WAITING).update(lease_until=now)
-    )
-
-
-def claim_orphans(process: str, *, running: Collection[str], limit: int = 50) -> list[Response]:
-    """Take over responses whose process fell silent: those that ran, and those whose wait is over.
-
-    A response that waits for an open tool call stays parked, since its answer may still come,
-    unless somebody asked to cancel it or nobody is left who asked: it would ask its client, or a
-    person, a second time. What is `running` in this very process is late only.
-    """
-    now = timezone.now()
-    # Its process may have died before the other agent was given the work: nobody would do it.
-    given = Session.objects.filter(parent_call=OuterRef("pk"), responses__isnull=False)
-    not_given = Q(kind=ToolCall.Kind.AGENT) & ~Exists(given)
-    parked = (
-        ToolCall.objects.filter(status__in=ToolCall.OPEN, finished_at__isnull=True)
-        .exclude(not_given)
-        .values("response_id")
-    )
-    unpaid = PaymentRequest.objects.filter(
-        status=PaymentRequest.Status.WAITING, decided_at__isnull=True
-    )
-    is_asked_for = Q(cancel_requested_at__isnull=True, session__isnull=False)
-    waits = Q(status=Response.Status.WAITING) & is_asked_for
-    orphans = list(
-        Response.objects.filter(finished_at__isnull=True, lease_until__lt=now)
-        .exclude(waits & (Q(pk__in=parked) | Q(pk__in=unpaid.values("response_id"))))
-        .exclude(pk__in=list(running))
-        .order_by("lease_until")[:limit]
-    )
-    until = now + timedelta(seconds=settings.UAMP_LEASE_SECONDS)
-    claimed = []
-    for row in orphans:
-        # The fence in the condition makes exactly one process win.
-        free = Response.objects.filter(
-            pk=row.pk, fence=row.fence, status=row.status, lease_until__lt=now
-        )
-        taken = {"fence": F("fence") + 1, "process": process, "lease_until": until}
-        if row.status == Response.Status.QUEUED:
-            won = move(free, ResponseTrigger.START, **taken)
-        else:
-            won = free.update(**taken)
-        if won:
-            row.refresh_from_db(fields=["fence", "status"])
-            claimed.append(row)
-    return claimed

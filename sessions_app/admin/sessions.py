@@ -14,7 +14,7 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 
 from chat_app.admin.chats import HistoryAdmin, ReadOnly, pretty
-from sessions_app import services, session_states
+from sessions_app import session_states
 from sessions_app.admin.money import PaymentRequestInline, cost_line, ledger_link, sees_money
 from sessions_app.models import (
     ApiKey,
@@ -25,6 +25,7 @@ from sessions_app.models import (
     Ticket,
     ToolCall,
 )
+from sessions_app.store.responses import request_cancel
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -183,7 +184,7 @@ class ResponseAdmin(HistoryAdmin):
         """Ask whoever runs these responses to stop."""
         running = list(responses.filter(status__in=Response.LIVE))
         for response in running:
-            services.request_cancel(response.pk)
+            request_cancel(response.pk)
             self.log_change(request, response, "Asked to cancel the response.")
         self.message_user(request, f"Asked to cancel {len(running)} responses.", messages.SUCCESS)
 

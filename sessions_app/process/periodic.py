@@ -14,8 +14,9 @@ from django.utils import timezone
 
 from chat_app import presence
 from payments_app import services as ledger_services
-from sessions_app import database, services
+from sessions_app import database
 from sessions_app.process import recovery, retention
+from sessions_app.store import leases, responses
 from sessions_app.tools.tasks import reap
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def start(process: Process) -> None:
 
     async def renew() -> None:
         if process.runs:
-            await database.run(services.renew_leases, process.id, list(process.runs))
+            await database.run(leases.renew_leases, process.id, list(process.runs))
 
     async def sweep() -> None:
         await recovery.sweep(process)
@@ -61,7 +62,7 @@ def start(process: Process) -> None:
 
     async def touch() -> None:
         await process.touch_sessions()
-        await database.run(services.forget_old_checkpoints)
+        await database.run(responses.forget_old_checkpoints)
 
     beats: list[tuple[str, float, Callable[[], Awaitable[None]]]] = [
         ("renew", settings.UAMP_LEASE_SECONDS / 3, renew),

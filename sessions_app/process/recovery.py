@@ -21,7 +21,7 @@ from agents_app.checkpoints import UnreadableCheckpointError
 from agents_app.conversation.teamwork import pure
 from agents_app.runtime.agent_run import RunRequest
 from chat_app import selectors as chats
-from sessions_app import database, services
+from sessions_app import database
 from sessions_app.access import rates
 from sessions_app.access.principal import Principal
 from sessions_app.billing import payers, requests
@@ -31,6 +31,7 @@ from sessions_app.response.context import RunContext
 from sessions_app.response.finish import Ending
 from sessions_app.response.request import ResponseRequest, run_request
 from sessions_app.selectors import open_session_of, parent_of
+from sessions_app.store import leases
 from sessions_app.tools import calls
 from uamp import ErrorCode, ResponseState
 from uamp import events as ev
@@ -63,7 +64,7 @@ async def sweep(process: Process) -> None:
         await process.settle_payment(request.response_id, request.pk)
     if process.draining:
         return
-    for row in await database.run(services.claim_orphans, process.id, running=process.runs):
+    for row in await database.run(leases.claim_orphans, process.id, running=process.runs):
         try:
             await _take_over(process, row)
         except Exception:

@@ -22,7 +22,7 @@ from django.utils import timezone
 
 from chat_app import fanout
 from chat_app import selectors as chats
-from sessions_app import database, selectors, services, session_states
+from sessions_app import database, selectors, session_states
 from sessions_app.access import auth
 from sessions_app.billing import requests
 from sessions_app.connection.chat_subscription import RunningText
@@ -30,6 +30,7 @@ from sessions_app.frames import frame
 from sessions_app.process.capacity import Capacity
 from sessions_app.process.history import History
 from sessions_app.response.run import Run
+from sessions_app.store import responses
 from sessions_app.store.group_commit import make_turn_store
 from sessions_app.tools import calls
 
@@ -199,7 +200,7 @@ class Process:
 
     async def cancel(self, response_id: str) -> None:
         """Cancel a response wherever it runs; the row keeps the wish for whoever is slow."""
-        await database.run(services.request_cancel, response_id)
+        await database.run(responses.request_cancel, response_id)
         run = self.runs.get(response_id)
         if run is not None:
             run.cancel()
@@ -353,7 +354,7 @@ class Process:
         free: set[str] = set()
         try:
             flushes = [run.unflushed() for run in runs]
-            free = await database.run(services.flush_responses, flushes)
+            free = await database.run(responses.flush_responses, flushes)
         finally:
             for run in runs:
                 run.dirty = run.dirty or run.response_id not in free

@@ -9,7 +9,8 @@ import logging
 from typing import TYPE_CHECKING
 
 from agents_app import checkpoints
-from sessions_app import database, services
+from sessions_app import database
+from sessions_app.store import responses
 
 if TYPE_CHECKING:
     from sessions_app.response.run import Run
@@ -30,7 +31,7 @@ class Checkpoints:
         run = self._run
         self._any = True
         await database.run(
-            services.save_checkpoint,
+            responses.save_checkpoint,
             run.response_id,
             fence=run.context.fence,
             text=run.builder.text,

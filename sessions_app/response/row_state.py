@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from agents_app.runtime.agent_run import AgentError
-from sessions_app import database, services
+from sessions_app import database
+from sessions_app.store import responses
 from sessions_app.transitions import TransitionRefused
 from uamp import RESPONSE_TRANSITIONS, ErrorCode, ResponseState, ResponseTrigger, advance
 
@@ -45,7 +46,9 @@ class RowState:
             if self._state is not ResponseState.WAITING or still_waits():
                 return
             try:
-                await database.run(services.continue_response, self._response_id, fence=self._fence)
+                await database.run(
+                    responses.continue_response, self._response_id, fence=self._fence
+                )
             except TransitionRefused:
                 raise taken_over() from None
             self._state = advance(RESPONSE_TRANSITIONS, self._state, ResponseTrigger.CONTINUE)

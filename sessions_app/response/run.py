@@ -23,7 +23,7 @@ import uamp
 from agents_app.runtime.agent_run import AgentError, RunFinished, run_agent, run_by_client
 from chat_app import fanout
 from chat_app.contents import contents
-from sessions_app import database, services
+from sessions_app import database
 from sessions_app.billing.payers import Payment
 from sessions_app.billing.usage import Cause, Meter
 from sessions_app.frames import frame, new_event_id, now_ms
@@ -34,6 +34,7 @@ from sessions_app.response.payment_guard import Till
 from sessions_app.response.row_state import RowState
 from sessions_app.response.text_frames import Speech
 from sessions_app.response.tool_broker import Broker
+from sessions_app.store import leases, responses
 from sessions_app.store.records import Fenced, Finish, Finished, FinishOutcome
 from sessions_app.tools.calls import begun_calls, root_chat
 from uamp import ErrorCode
@@ -157,13 +158,11 @@ class Run:
         self._task.cancel()
         await asyncio.wait([self._task])
         try:
-            await database.run(services.flush_responses, [self.unflushed()])
+            await database.run(responses.flush_responses, [self.unflushed()])
         except (DataError, ValueError):
             # Whoever takes it over has what was kept before.
             logger.exception("the answer so far of %s was not kept", self.response_id)
-        if not await database.run(
-            services.park_response, self.response_id, fence=self.context.fence
-        ):
+        if not await database.run(leases.park_response, self.response_id, fence=self.context.fence):
             logger.info("response %s was not this process's to give back", self.response_id)
 
     def listen(self, listener: Listener) -> bool:
@@ -191,10 +190,10 @@ class Run:
         plain: list[dict[str, Any]] = msgspec.to_builtins(self.builder.output)
         return plain
 
-    def unflushed(self) -> services.Flush:
+    def unflushed(self) -> responses.Flush:
         """Return the answer so far, which is kept a few times a second, not per delta."""
         self.dirty = False
-        return services.Flush(
+        return responses.Flush(
             response_id=self.response_id,
             fence=self.context.fence,
             output=self.builder.output,

@@ -13,11 +13,11 @@ from django.utils import timezone
 from chat_app import selectors as chats
 from chat_app.search.search import WINDOW, search_messages
 from payments_app import services as ledger_services
-from sessions_app import selectors, services, session_states
+from sessions_app import selectors, session_states
 from sessions_app.access.principal import Principal
 from sessions_app.billing import requests
 from sessions_app.process import retention
-from sessions_app.store import sql
+from sessions_app.store import leases, responses, sql
 from sessions_app.store.records import Finished
 from sessions_app.tools import calls, tasks
 from tests.growth.costs import counted
@@ -67,11 +67,11 @@ def _finished(world: World) -> None:
 HOT: dict[str, Callable[[World], Any]] = {
     "running_responses": lambda w: selectors.running_responses(w.chat.pk),
     "ends_of_responses": lambda w: chats.ends_of_responses(w.chat.pk, ["resp_2", "resp_4"]),
-    "claim_orphans": lambda _: services.claim_orphans("here", running=["resp_x"]),
+    "claim_orphans": lambda _: leases.claim_orphans("here", running=["resp_x"]),
     "expire_calls": lambda _: calls.expire_calls(),
     "reap": lambda _: tasks.reap(),
     "expire_payments": lambda _: requests.expire(),
-    "forget_old_checkpoints": lambda _: services.forget_old_checkpoints(),
+    "forget_old_checkpoints": lambda _: responses.forget_old_checkpoints(),
     "touch_sessions": lambda w: session_states.touch_sessions([w.session.pk], now=timezone.now()),
     "work_under_way": lambda w: calls.work_under_way(w.chat.pk),
     "asking_calls": lambda w: calls.asking_calls(w.chat.pk),

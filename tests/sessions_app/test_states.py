@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 )
 
 from chat_app.models import Presence
-from sessions_app import services, session_states, transitions
+from sessions_app import session_states, transitions
 from sessions_app.billing import requests
 from sessions_app.models import PaymentRequest, Response, Session, ToolCall
 from sessions_app.states import (
@@ -32,6 +32,7 @@ from sessions_app.states import (
     PaymentTrigger,
     ToolCallTrigger,
 )
+from sessions_app.store import leases, responses
 from sessions_app.store.group_commit import ORM, SQL, Bodies
 from sessions_app.store.records import Fenced, Finished
 from tests import factories
@@ -233,14 +234,14 @@ def test_a_response_that_is_given_back_is_queued_until_another_process_takes_it(
         )
         for status in Response.LIVE
     }
-    assert not services.park_response(made["in_progress"].pk, fence=7)
+    assert not leases.park_response(made["in_progress"].pk, fence=7)
     for response in made.values():
-        given_back = services.park_response(response.pk, fence=1)
+        given_back = leases.park_response(response.pk, fence=1)
         assert given_back is (response.status != "queued")
     statuses = dict(Response.objects.values_list("agent__name", "status"))
     assert statuses == {"queued": "queued", "in_progress": "queued", "waiting": "waiting"}
     Response.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
-    claimed = services.claim_orphans("another", running=())
+    claimed = leases.claim_orphans("another", running=())
     assert {(row.status, row.fence) for row in claimed} == {("in_progress", 2), ("waiting", 2)}
     statuses = dict(Response.objects.values_list("agent__name", "status"))
     assert statuses == {"queued": "in_progress", "in_progress": "in_progress", "waiting": "waiting"}
@@ -251,14 +252,14 @@ def test_a_process_that_lost_a_response_cannot_say_that_it_goes_on() -> None:
     chat = factories.chat(factories.user())
     response = factories.response(factories.agent(), chat, status="waiting", fence=2)
     with pytest.raises(transitions.TransitionRefused):
-        services.continue_response(response.pk, fence=1)
-    services.continue_response(response.pk, fence=2)
-    services.continue_response(response.pk, fence=2)
+        responses.continue_response(response.pk, fence=1)
+    responses.continue_response(response.pk, fence=2)
+    responses.continue_response(response.pk, fence=2)
     response.refresh_from_db()
     assert response.status == "in_progress"
     Response.objects.update(status="failed", finished_at=timezone.now())
     with pytest.raises(transitions.TransitionRefused):
-        services.continue_response(response.pk, fence=2)
+        responses.continue_response(response.pk, fence=2)
     assert requests.decided([]) == []
 
 

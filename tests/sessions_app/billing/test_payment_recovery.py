@@ -16,10 +16,11 @@ from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.models import Hold
 from payments_app.money import Money
-from sessions_app import database, lifespan, services
+from sessions_app import database, lifespan
 from sessions_app.billing import requests
 from sessions_app.models import PaymentRequest, Response
 from sessions_app.process import recovery
+from sessions_app.store import responses
 from tests import factories
 from tests.client import WAIT_SECONDS, wait_until
 from tests.house import quick_agent
@@ -169,7 +170,7 @@ async def test_who_paid_for_an_answer_that_is_lost_is_told_what_is_left(process:
     response = await database.run(left_behind, "in_progress")
     row = await database.run(asked_for, response)
     await database.run(pay, response, row)
-    await database.run(services.continue_response, response.pk, fence=1)
+    await database.run(responses.continue_response, response.pk, fence=1)
     layer = get_channel_layer()
     channel = await layer.new_channel()
     await layer.group_add(fanout.chat_group(response.chat_id), channel)

@@ -7,8 +7,8 @@ from django.utils import timezone
 
 from agents_app import checkpoints
 from agents_app.models import Checkpoint as CheckpointRow
-from sessions_app import services
 from sessions_app.models import Response
+from sessions_app.store import responses
 from tests import factories
 from uamp.types.content import TextContent
 from uap import AgentState
@@ -23,7 +23,7 @@ def running(**fields: object) -> Response:
 
 def save(response: Response, *, fence: int) -> None:
     state = AgentState.initial()
-    services.save_checkpoint(
+    responses.save_checkpoint(
         response.pk, fence=fence, text="one", output=SAID, usage=None, state=state, step=1
     )
 
@@ -51,5 +51,5 @@ def test_old_checkpoints_of_what_has_ended_are_forgotten() -> None:
     )
     old = timezone.now() - timedelta(days=1)
     CheckpointRow.objects.filter(pk__in=[live.pk, ended.pk]).update(updated_at=old)
-    services.forget_old_checkpoints()
+    responses.forget_old_checkpoints()
     assert set(CheckpointRow.objects.values_list("pk", flat=True)) == {live.pk, fresh.pk}

@@ -9,8 +9,9 @@ import pytest
 from django.db import connections, transaction
 
 import uamp
-from sessions_app import database, services
+from sessions_app import database
 from sessions_app.models import Response
+from sessions_app.store import responses
 from tests import factories
 
 if TYPE_CHECKING:
@@ -28,15 +29,15 @@ def chat(database_threads: None) -> Chat:
     return factories.chat(factories.user())
 
 
-def flush_of(response: Response, fence: int = 1) -> services.Flush:
-    return services.Flush(response_id=response.pk, fence=fence, output=OUTPUT)
+def flush_of(response: Response, fence: int = 1) -> responses.Flush:
+    return responses.Flush(response_id=response.pk, fence=fence, output=OUTPUT)
 
 
 def test_answers_are_kept_together(chat: Chat) -> None:
     agent = factories.agent()
     rows = [factories.response(agent, chat) for _ in range(3)]
     waiting = factories.response(agent, chat, status="waiting")
-    assert services.flush_responses([flush_of(row) for row in [*rows, waiting]]) == {
+    assert responses.flush_responses([flush_of(row) for row in [*rows, waiting]]) == {
         row.pk for row in [*rows, waiting]
     }
     for row in Response.objects.all():
@@ -48,7 +49,7 @@ def test_nothing_is_kept_of_what_ended_or_goes_on_elsewhere(chat: Chat) -> None:
     agent = factories.agent()
     ended = factories.response(agent, chat, status="completed", text="whole")
     taken = factories.response(agent, chat, text="theirs", fence=2)
-    services.flush_responses([flush_of(ended), flush_of(taken)])
+    responses.flush_responses([flush_of(ended), flush_of(taken)])
     ended.refresh_from_db()
     taken.refresh_from_db()
     assert (ended.text, taken.text) == ("whole", "theirs")
@@ -61,7 +62,7 @@ def test_a_response_that_is_being_written_is_left_for_the_next_time(chat: Chat) 
     kept: set[str] = set()
 
     def flush() -> None:
-        kept.update(database.scoped(services.flush_responses, [flush_of(held), flush_of(free)]))
+        kept.update(database.scoped(responses.flush_responses, [flush_of(held), flush_of(free)]))
         connections.close_all()
 
     with transaction.atomic():

@@ -28,6 +28,7 @@ from sessions_app.process import periodic, recovery
 from sessions_app.process import registry as processes
 from sessions_app.response import text_frames
 from sessions_app.response.broadcast import Courier
+from sessions_app.store import leases
 from sessions_app.tools import calls
 from sessions_app.turn.request import TurnRequest
 from sessions_app.turn.start import start_response
@@ -354,7 +355,7 @@ async def test_a_socket_that_closes_after_the_end_of_the_server_starts_nothing_a
 async def test_a_process_does_not_take_its_own_running_responses_from_itself(
     process: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    claim = services.claim_orphans
+    claim = leases.claim_orphans
 
     @transaction.atomic
     def claim_late(*args: Any, **kwargs: Any) -> list[Response]:
@@ -368,7 +369,7 @@ async def test_a_process_does_not_take_its_own_running_responses_from_itself(
     session = await database.run(open_session, "echo", delay=0.1)
     hearer = Hearer()
     run = await ask(session, "one two three four", hearer)
-    monkeypatch.setattr(services, "claim_orphans", claim_late)
+    monkeypatch.setattr(leases, "claim_orphans", claim_late)
     await recovery.sweep(process)
     monkeypatch.undo()
     async with asyncio.timeout(WAIT_SECONDS):

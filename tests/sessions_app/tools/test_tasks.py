@@ -31,8 +31,8 @@ from agents_app.tools.registry import FoundMessage, ToolCancelled, ToolError, To
 from chat_app import fanout
 from chat_app.contents import contents
 from chat_app.models import Chat, ContentUse, Participant
-from sessions_app import services
 from sessions_app.models import Response, Session, ToolCall
+from sessions_app.store import responses
 from sessions_app.tools import calls
 from sessions_app.tools.tasks import reap, ring, run_tool_call
 from sessions_app.tools.worker import Claim, Work, claim_call, end_call
@@ -385,7 +385,7 @@ def test_a_cancelled_response_stops_its_running_tool(tmp_path: Path) -> None:
     with hearing(call) as heard:
         ring(call.pk)
         wait_for(lambda: lines(tmp_path / "j"))
-        services.request_cancel(call.response_id)
+        responses.request_cancel(call.response_id)
         long_tools.open_gate(tmp_path / "j")
         row = ended(call)
         wait_for(lambda: heard[-1]["type"] == "run.settled")
@@ -396,7 +396,7 @@ def test_a_cancelled_response_stops_its_running_tool(tmp_path: Path) -> None:
 
 def test_a_call_whose_response_was_cancelled_is_not_begun(tmp_path: Path) -> None:
     call = queued_call("once", {"journal": str(tmp_path / "j")})
-    services.request_cancel(call.response_id)
+    responses.request_cancel(call.response_id)
     run_tool_call(pk=call.pk)
     assert ended(call).status == "cancelled"
     assert lines(tmp_path / "j") == []

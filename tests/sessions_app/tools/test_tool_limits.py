@@ -11,8 +11,8 @@ import pytest
 from django.conf import settings as django_settings
 
 from chat_app.contents import contents
-from sessions_app import services
 from sessions_app.models import ToolCall
+from sessions_app.store import responses
 from sessions_app.tools.tasks import reap, run_tool_call
 from tests.sessions_app.tools import long_tools
 from tests.sessions_app.tools.test_tasks import (
@@ -126,7 +126,7 @@ def test_a_hanging_tool_is_killed_when_its_response_is_cancelled(
     patient: Worker, tmp_path: Path, how: str
 ) -> None:
     call = hang(patient, tmp_path / "j", how)
-    services.request_cancel(call.response_id)
+    responses.request_cancel(call.response_id)
     row = ended(call)
     assert (row.status, row.result) == ("cancelled", "The tool was cancelled.")
     wait_for(lambda: not is_alive(process_of(tmp_path / "j")))

@@ -1,0 +1,94 @@
+"""The leases of running responses: renewed, given back, and claimed when they have expired.
+
+A response belongs to the process of its row until `lease_until`. Each claim raises its `fence`,
+with which the writes of its earlier process fail. Synchronous.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Q
+from django.utils import timezone
+
+from sessions_app.models import PaymentRequest, Response, Session, ToolCall
+from sessions_app.transitions import move
+from uamp import ResponseTrigger
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+
+def renew_leases(process: str, response_ids: Sequence[str]) -> None:
+    """Renew the leases of the responses that a process runs."""
+    until = timezone.now() + timedelta(seconds=settings.UAMP_LEASE_SECONDS)
+    with transaction.atomic():
+        # In the order of the turn writes, and past those that are being ended right now.
+        held = (
+            Response.objects.select_for_update(skip_locked=True)
+            .filter(pk__in=response_ids, process=process, status__in=Response.LIVE)
+            .order_by("pk")
+            .values_list("pk", flat=True)
+        )
+        Response.objects.filter(pk__in=list(held)).update(lease_until=until)
+
+
+def park_response(response_id: str, *, fence: int) -> bool:
+    """Give a response back before its lease ends, at shutdown: queued, unless it waits.
+
+    Returns False where another process holds it already, or it has ended.
+    """
+    now = timezone.now()
+    mine = Response.objects.filter(pk=response_id, fence=fence)
+    return bool(
+        move(mine, ResponseTrigger.PARK, lease_until=now)
+        or mine.filter(status=Response.Status.WAITING).update(lease_until=now)
+    )
+
+
+def claim_orphans(process: str, *, running: Collection[str], limit: int = 50) -> list[Response]:
+    """Claim responses whose lease expired: those that ran, and those whose wait is over.
+
+    A response that waits for an open tool call stays parked, since its result may still come: it
+    would ask its client, or a person, a second time. One that is to be cancelled, or whose session
+    is deleted, is claimed all the same. Those `running` in this process are never claimed.
+    """
+    now = timezone.now()
+    # Its process may have died before the other agent was given the work: nobody would do it.
+    given = Session.objects.filter(parent_call=OuterRef("pk"), responses__isnull=False)
+    not_given = Q(kind=ToolCall.Kind.AGENT) & ~Exists(given)
+    parked = (
+        ToolCall.objects.filter(status__in=ToolCall.OPEN, finished_at__isnull=True)
+        .exclude(not_given)
+        .values("response_id")
+    )
+    unpaid = PaymentRequest.objects.filter(
+        status=PaymentRequest.Status.WAITING, decided_at__isnull=True
+    )
+    is_asked_for = Q(cancel_requested_at__isnull=True, session__isnull=False)
+    waits = Q(status=Response.Status.WAITING) & is_asked_for
+    orphans = list(
+        Response.objects.filter(finished_at__isnull=True, lease_until__lt=now)
+        .exclude(waits & (Q(pk__in=parked) | Q(pk__in=unpaid.values("response_id"))))
+        .exclude(pk__in=list(running))
+        .order_by("lease_until")[:limit]
+    )
+    until = now + timedelta(seconds=settings.UAMP_LEASE_SECONDS)
+    claimed = []
+    for row in orphans:
+        # The fence in the condition makes exactly one process win.
+        free = Response.objects.filter(
+            pk=row.pk, fence=row.fence, status=row.status, lease_until__lt=now
+        )
+        taken = {"fence": F("fence") + 1, "process": process, "lease_until": until}
+        if row.status == Response.Status.QUEUED:
+            won = move(free, ResponseTrigger.START, **taken)
+        else:
+            won = free.update(**taken)
+        if won:
+            row.refresh_from_db(fields=["fence", "status"])
+            claimed.append(row)
+    return claimed

@@ -1,0 +1,127 @@
+"""The writes of running responses: wishes to cancel, kept output, checkpoints, the end of a wait.
+
+The start and the end of a response are writes of a turn (`orm`, `sql`). Synchronous.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from django.conf import settings
+from django.db import connection, transaction
+from django.utils import timezone
+
+import uamp
+from agents_app import checkpoints
+from sessions_app.models import Response
+from sessions_app.transitions import move_one
+from uamp import ResponseTrigger
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from uap import AgentState
+
+
+def request_cancel(response_id: str) -> None:
+    """Record in its row that a response is to be cancelled; its process reads that."""
+    Response.objects.filter(
+        pk=response_id, status__in=Response.LIVE, cancel_requested_at__isnull=True
+    ).update(cancel_requested_at=timezone.now())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Flush:
+    """The answer so far of a running response and its usage, as its row keeps them."""
+
+    response_id: str
+    fence: int
+    output: Sequence[uamp.ContentItem]
+    usage: uamp.UsageStats | None = None
+
+
+_FLUSH: Final = f"""
+UPDATE sessions_app_response SET text = %s, output = %s, usage = %s
+WHERE id = %s AND fence = %s AND status IN ({", ".join(f"'{state}'" for state in Response.LIVE)})
+"""  # noqa: S608 states of the table
+
+
+def flush_responses(flushes: Sequence[Flush]) -> set[str]:
+    """Keep the answers so far of running responses; return the ids of those that no write held.
+
+    A thousand running responses are written by one `executemany`.
+    """
+    with transaction.atomic():
+        # In the order of the turn writes, and past those that are being ended right now.
+        free = set(
+            Response.objects.select_for_update(skip_locked=True)
+            .filter(pk__in=[flush.response_id for flush in flushes])
+            .order_by("pk")
+            .values_list("pk", flat=True)
+        )
+        rows = [
+            (
+                "".join(i.text for i in flush.output if isinstance(i, uamp.TextContent)),
+                msgspec.json.encode(flush.output).decode(),
+                None if flush.usage is None else msgspec.json.encode(flush.usage).decode(),
+                flush.response_id,
+                flush.fence,
+            )
+            for flush in flushes
+            if flush.response_id in free
+        ]
+        with connection.cursor() as cursor:
+            cursor.executemany(_FLUSH, rows)
+    return free
+
+
+def save_checkpoint(
+    response_id: str,
+    *,
+    fence: int,
+    text: str,
+    output: Sequence[uamp.ContentItem],
+    usage: uamp.UsageStats | None,
+    state: AgentState,
+    step: int,
+) -> None:
+    """Keep an agent's state and its answer so far, unless another process holds the response."""
+    with transaction.atomic():
+        held = Response.objects.filter(
+            pk=response_id, fence=fence, status__in=Response.LIVE
+        ).update(
+            text=text,
+            output=msgspec.to_builtins(tuple(output)),
+            usage=msgspec.to_builtins(usage),
+        )
+        if held:
+            checkpoints.save(
+                response_id,
+                state=state,
+                output=output,
+                step=step,
+                fence=fence,
+                at=timezone.now(),
+            )
+
+
+def forget_old_checkpoints() -> None:
+    """Delete checkpoints whose response ended, or is gone, without deleting its own."""
+    before = timezone.now() - timedelta(seconds=settings.UAMP_LEASE_SECONDS)
+    old = set(checkpoints.saved_before(before))
+    live = Response.objects.filter(pk__in=old, status__in=Response.LIVE)
+    checkpoints.delete(old.difference(live.values_list("pk", flat=True)))
+
+
+def continue_response(response_id: str, *, fence: int) -> None:
+    """Set a waiting response to in_progress; one that is in_progress stays so.
+
+    Raises TransitionRefused where it has ended, or another process holds it.
+    """
+    mine = Response.objects.filter(pk=response_id, fence=fence)
+    if mine.filter(status=Response.Status.IN_PROGRESS).exists():
+        return
+    move_one(mine, ResponseTrigger.CONTINUE)
