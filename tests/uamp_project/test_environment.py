@@ -8,7 +8,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from tests.uamp_project.test_serve import manage
-from uamp_project import environment
+from uamp_project.settings import environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent.parent.parent
 ROOMS = ("uamp_project", "sessions_app", "chat_app", "payments_app", "agents_app", "upp", "uamp")
 # Django's own, and the name of a variable that a row of an agent chooses.
 NOT_OURS = {"DJANGO_SETTINGS_MODULE"}
-# Of uamp_project.environment; `database` is asked for what was read already.
+# Of uamp_project.settings.environment; `database` is asked for what was read already.
 READERS = {
     "amount", "choice", "folder", "integer", "items", "json_object", "networks", "number", "redis",
     "switch",

@@ -16,8 +16,8 @@ from uamp_project import demo
 from uamp_project.embedded.bridge import HubIsRunningError
 from uamp_project.embedded.layer import EmbeddedChannelLayer
 from uamp_project.embedded.worker import WorkerSupervisor
-from uamp_project.environment import integer
 from uamp_project.management.migrated import require_migrations
+from uamp_project.settings.environment import integer
 
 PORT_MOST: Final = 65535
 

@@ -1,0 +1,51 @@
+"""The database: SQLite in DATA_DIR, or the PostgreSQL that DATABASE_URL names."""
+
+import os
+from typing import Any
+
+from uamp_project.settings.environment import choice, database, integer
+from uamp_project.settings.files import DATA_DIR
+
+DATABASE_URL = os.environ.get("DATABASE_URL", "")
+DB_THREADS = integer("DB_THREADS", 8, least=1)
+
+
+def _database() -> dict[str, Any]:
+    """Return the one database, with the options that the guarantees need."""
+    if not DATABASE_URL:
+        synchronous = choice("SQLITE_SYNCHRONOUS", "FULL", ("OFF", "NORMAL", "FULL", "EXTRA"))
+        return {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": DATA_DIR / "db.sqlite3",
+            "CONN_MAX_AGE": None,
+            "OPTIONS": {
+                # DEFERRED fails writers with "database is locked": SQLite ignores the busy
+                # timeout when a reader becomes a writer.
+                "transaction_mode": "IMMEDIATE",
+                "timeout": 20,
+                "init_command": (
+                    f"PRAGMA journal_mode=WAL;PRAGMA synchronous={synchronous};"
+                    "PRAGMA busy_timeout=20000;"
+                ),
+            },
+        }
+    config: dict[str, Any] = database("DATABASE_URL", conn_max_age=0)
+    config["ENGINE"] = "uamp_project.postgresql"
+    config["OPTIONS"] = {
+        **config.get("OPTIONS", {}),
+        "connect_timeout": 5,
+        # The client side detects a server that vanished: statement_timeout is server-side.
+        "tcp_user_timeout": 8000,
+        "keepalives_idle": 10,
+        "keepalives_interval": 3,
+        "keepalives_count": 3,
+        "options": (
+            "-c lock_timeout=5000 -c statement_timeout=10000"
+            " -c idle_in_transaction_session_timeout=15000"
+        ),
+        "pool": {"min_size": 1, "max_size": DB_THREADS + 8, "timeout": 10},
+    }
+    return config
+
+
+DATABASES = {"default": _database()}

@@ -1,0 +1,62 @@
+"""Channel layer, cache and Celery: within the process, or over the Redis that REDIS_URL names."""
+
+import os
+from typing import Any
+
+from uamp_project.settings.environment import redis
+from uamp_project.settings.files import DATA_DIR
+
+REDIS_URL = redis("REDIS_URL")
+REDIS_PREFIX = os.environ.get("REDIS_PREFIX", "uamp")
+
+if REDIS_URL:
+    CHANNEL_LAYERS: dict[str, Any] = {
+        "default": {
+            "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+            "CONFIG": {"hosts": [REDIS_URL], "prefix": REDIS_PREFIX},
+        }
+    }
+    CACHES = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": REDIS_URL,
+            "KEY_PREFIX": REDIS_PREFIX,
+        }
+    }
+    CELERY_BROKER_URL = REDIS_URL
+    CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {
+        "visibility_timeout": 7200,
+        # An unreachable broker must not hold a database thread: the sweep sends the task again.
+        "max_retries": 0,
+        "socket_connect_timeout": 2,
+        "socket_timeout": 5,
+        "unacked_restore_interval": 1,
+        "unacked_restore_throttle": 1,
+        "global_keyprefix": REDIS_PREFIX + ".",
+    }
+else:
+    CHANNEL_LAYERS = {
+        "default": {
+            "BACKEND": "uamp_project.embedded.layer.EmbeddedChannelLayer",
+            "CONFIG": {"socket_path": str(DATA_DIR / "run" / "layer.sock")},
+        }
+    }
+    CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+    CELERY_BROKER_URL = "filesystem://localhost"
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "data_folder_in": str(DATA_DIR / "run" / "broker"),
+        "data_folder_out": str(DATA_DIR / "run" / "broker"),
+        "control_folder": str(DATA_DIR / "run" / "control"),
+        "polling_interval": 0.1,
+    }
+
+# The row of a tool call is the queue; the Celery message only notifies a worker.
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# One thread waits for each call; the tool itself runs in a process of its own.
+CELERY_WORKER_POOL = "threads"
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_WORKER_REDIRECT_STDOUTS = False
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True

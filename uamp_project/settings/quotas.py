@@ -1,0 +1,54 @@
+"""Quotas of clients: connections, requests in a minute, bytes in memory and in storage."""
+
+from uamp_project.settings.environment import integer, networks, number
+
+# Proxies whose X-Forwarded-For is trusted: addresses or networks, or 'unix' for a local socket.
+UAMP_TRUSTED_PROXIES = networks("UAMP_TRUSTED_PROXIES")
+
+# Open sockets and event streams in one process, of a person and of an address of visitors.
+UAMP_CONNECTIONS_PER_USER = integer("UAMP_CONNECTIONS_PER_USER", 20)
+UAMP_CONNECTIONS_PER_ADDRESS = integer("UAMP_CONNECTIONS_PER_ADDRESS", 50)
+# A client that reads nothing for so long, or stops in a request body, is disconnected.
+UAMP_STALL_SECONDS = number("UAMP_STALL_SECONDS", 25, least=0.1)
+# Client events of one socket: beyond the burst the server reads it at this rate.
+UAMP_EVENTS_PER_MINUTE = integer("UAMP_EVENTS_PER_MINUTE", 1200, least=1)
+UAMP_EVENTS_BURST = integer("UAMP_EVENTS_BURST", 120, least=1)
+
+# The body of a request; a batch of events may carry media as base64 (uamp.Limits.frame_bytes).
+UAMP_BODY_BYTES = integer("UAMP_BODY_BYTES", 12 * 1024 * 1024)
+DATA_UPLOAD_MAX_MEMORY_SIZE = UAMP_BODY_BYTES
+# The bodies of all requests of one address that a process holds at once.
+UAMP_BODY_BYTES_PER_ADDRESS = integer("UAMP_BODY_BYTES_PER_ADDRESS", 256 * 1024 * 1024)
+# Text of one message: the inputs of a turn together, without media, in bytes.
+UAMP_MESSAGE_BYTES = integer("UAMP_MESSAGE_BYTES", 256 * 1024)
+# Inputs that wait for response.create, in bytes: on a connection, and of a person.
+UAMP_PENDING_BYTES_PER_CONNECTION = integer("UAMP_PENDING_BYTES_PER_CONNECTION", 32 * 1024 * 1024)
+UAMP_PENDING_BYTES_PER_USER = integer("UAMP_PENDING_BYTES_PER_USER", 64 * 1024 * 1024)
+# Unsent events of one client, in bytes; more are dropped and read again from the log later.
+UAMP_OWED_BYTES = integer("UAMP_OWED_BYTES", 4 * 1024 * 1024)
+
+# Requests in any minute, over all transports: of a person, or of the visitors of an address.
+UAMP_REQUESTS_PER_MINUTE = integer("UAMP_REQUESTS_PER_MINUTE", 12000)
+UAMP_READS_PER_MINUTE = integer("UAMP_READS_PER_MINUTE", 3000)
+UAMP_WRITES_PER_MINUTE = integer("UAMP_WRITES_PER_MINUTE", 600)
+UAMP_UPLOADS_PER_MINUTE = integer("UAMP_UPLOADS_PER_MINUTE", 120)
+UAMP_RENDERS_PER_MINUTE = integer("UAMP_RENDERS_PER_MINUTE", 600)
+UAMP_DISCOVERY_PER_MINUTE = integer("UAMP_DISCOVERY_PER_MINUTE", 600)
+UAMP_HTTP_EVENTS_PER_MINUTE = integer("UAMP_HTTP_EVENTS_PER_MINUTE", 1200)
+UAMP_ANONYMOUS_HTTP_EVENTS_PER_MINUTE = integer("UAMP_ANONYMOUS_HTTP_EVENTS_PER_MINUTE", 300)
+UAMP_SESSIONS_PER_MINUTE = integer("UAMP_SESSIONS_PER_MINUTE", 240)
+UAMP_ANONYMOUS_SESSIONS_PER_MINUTE = integer("UAMP_ANONYMOUS_SESSIONS_PER_MINUTE", 60)
+UAMP_RESPONSES_PER_MINUTE = integer("UAMP_RESPONSES_PER_MINUTE", 60)
+UAMP_ANONYMOUS_RESPONSES_PER_MINUTE = integer("UAMP_ANONYMOUS_RESPONSES_PER_MINUTE", 20)
+UAMP_PAYMENTS_PER_MINUTE = integer("UAMP_PAYMENTS_PER_MINUTE", 60)
+UAMP_ANONYMOUS_PAYMENTS_PER_MINUTE = integer("UAMP_ANONYMOUS_PAYMENTS_PER_MINUTE", 20)
+# Text that a person, or the visitors of one address, have stored in a day, in bytes.
+UAMP_TEXT_BYTES_PER_DAY = integer("UAMP_TEXT_BYTES_PER_DAY", 512 * 1024 * 1024)
+UAMP_ANONYMOUS_TEXT_BYTES_PER_DAY = integer("UAMP_ANONYMOUS_TEXT_BYTES_PER_DAY", 128 * 1024 * 1024)
+
+# Files that are stored for one person, for one chat by agents, and for all visitors together.
+UAMP_STORED_BYTES_PER_USER = integer("UAMP_STORED_BYTES_PER_USER", 1024**3)
+UAMP_STORED_FILES_PER_USER = integer("UAMP_STORED_FILES_PER_USER", 10000)
+UAMP_ANONYMOUS_STORED_BYTES = integer("UAMP_ANONYMOUS_STORED_BYTES", 1024**3)
+UAMP_ANONYMOUS_STORED_FILES = integer("UAMP_ANONYMOUS_STORED_FILES", 20000)
+UAMP_UPLOAD_BYTES = integer("UAMP_UPLOAD_BYTES", 25 * 1024 * 1024)

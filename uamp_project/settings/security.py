@@ -1,0 +1,79 @@
+"""Signing in, passwords, cookies, HTTPS and the Content Security Policy."""
+
+from datetime import timedelta
+
+from csp.constants import NONE, SELF
+
+from uamp_project.settings.environment import integer, switch
+
+# sessions_app.access.auth reads these rows to close the sockets of web sessions that ended.
+SESSION_ENGINE = "django.contrib.sessions.backends.db"
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "login"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "sessions_app.access.passwords.KeysEndWithThePassword"},
+]
+PASSWORD_HASHERS = [
+    "uamp_project.password_hashing.BoundedHasher",
+    "django.contrib.auth.hashers.PBKDF2SHA1PasswordHasher",
+    "django.contrib.auth.hashers.Argon2PasswordHasher",
+    "django.contrib.auth.hashers.BCryptSHA256PasswordHasher",
+    "django.contrib.auth.hashers.ScryptPasswordHasher",
+]
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    # Counts the passwords that are not paused, before one is hashed.
+    "uamp_project.sign_in.CountingBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+# Wrong passwords before signing in is paused: of one account from one address, of an account from
+# everywhere, of one address for all accounts.
+UAMP_SIGN_IN_FAILURES = integer("UAMP_SIGN_IN_FAILURES", 5, least=1)
+UAMP_SIGN_IN_FAILURES_PER_ACCOUNT = integer("UAMP_SIGN_IN_FAILURES_PER_ACCOUNT", 20, least=1)
+UAMP_SIGN_IN_FAILURES_PER_ADDRESS = integer("UAMP_SIGN_IN_FAILURES_PER_ADDRESS", 20, least=1)
+UAMP_SIGN_IN_PAUSE_MINUTES = integer("UAMP_SIGN_IN_PAUSE_MINUTES", 15, most=1_000_000)
+# Passwords that are checked in any minute: from one address, and of one account.
+UAMP_SIGN_INS_PER_MINUTE = integer("UAMP_SIGN_INS_PER_MINUTE", 30)
+AXES_HANDLER = "uamp_project.sign_in.SignInHandler"
+AXES_LOCKOUT_CALLABLE = "uamp_project.sign_in.locked_response"
+AXES_CLIENT_IP_CALLABLE = "uamp_project.sign_in.client_address"
+AXES_FAILURE_LIMIT = UAMP_SIGN_IN_FAILURES
+AXES_COOLOFF_TIME = timedelta(minutes=UAMP_SIGN_IN_PAUSE_MINUTES)
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+# Attempts during a pause do not make it longer; successful sign-ins are not logged.
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_DISABLE_ACCESS_LOG = True
+AXES_VERBOSE = False
+
+HTTPS = switch("HTTPS", "0")
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SESSION_COOKIE_NAME = "__Host-sessionid" if HTTPS else "sessionid"
+SESSION_COOKIE_SAMESITE = "Lax"
+SECURE_SSL_REDIRECT = HTTPS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "blob:", "data:"],
+        "media-src": [SELF, "blob:"],
+        "connect-src": [SELF],
+        "font-src": [SELF],
+        "manifest-src": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+        "base-uri": [NONE],
+        "object-src": [NONE],
+    }
+}
