@@ -54,9 +54,10 @@ django.setup()
 from django.core.management import call_command
 from django.contrib.auth.models import User
 from agents_app.models import Agent
-from payments_app import limits, services as ledger
+from payments_app import services as ledger
+from payments_app.spending import limits
 from payments_app.money import Money
-from sessions_app import auth
+from sessions_app.access import auth
 call_command("migrate", verbosity=0)
 ada = User.objects.create_user("ada")
 ledger.top_up(key="ada", account=ledger.account_of_user(ada.pk).id, amount=Money.parse({MONEY!r}),

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.redis
 
 SWITCH_SECONDS = 30.0
 AGENTS = (
-    "from tests.sessions_app import team_tools\n"
+    "from tests.sessions_app.turn import team_tools\n"
     "from agents_app.models import Agent\n"
     'Agent.objects.create(name="boss", is_public=True, options={"script": "doer"},'
     ' delegates=["worker", "asker"])\n'

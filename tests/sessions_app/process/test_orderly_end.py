@@ -31,7 +31,7 @@ DEAR = (
     ' pricing={"per_answer": "1"})'
 )
 ASKER = (
-    "from tests.sessions_app import team_tools\n"
+    "from tests.sessions_app.turn import team_tools\n"
     "from agents_app.models import Agent\n"
     'Agent.objects.create(name="asker", is_public=True, options={"script": "doer"},'
     ' tools=["steps"], approvals=["steps"])'
