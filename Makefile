@@ -51,8 +51,9 @@ odd-fields: $(DEV) ## Send odd numbers and choices in every field of every trans
 money-property: $(DEV) ## Draw 10,000 paid turns, and who agreed to pay for each, on each database
 	@MONEY_EXAMPLES=10000 $(BIN)/python -m tests.run tests/journeys/test_money_property.py $(ARGS)
 
-docs: $(DEV) ## Write docs/protocol from the types
+docs: $(DEV) ## Write docs/protocol from the types, and the picture from the import contracts
 	$(BIN)/python -m uamp.documents.reference docs/protocol
+	$(BIN)/python -m docs.picture
 
 install: $(DEV) ## Install everything, also what tests and checks need
 

@@ -1,0 +1,1 @@
+"""Pages for readers, and the script that draws their picture (`python -m docs.picture`)."""
