@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import subprocess
 from functools import cache
 from pathlib import Path
 
@@ -81,3 +83,118 @@ def test_a_decision_that_is_named_is_linked_or_there() -> None:
     for page in PAGES:
         for number in re.findall(r"\bADR (\d+)", prose(page)):
             assert int(number) in there, f"{page.name}: ADR {number}"
+
+
+# --- Names of code ---
+
+# The changelog keeps the names of its time.
+PAGES_OF_TODAY = [page for page in PAGES if page.name != "CHANGELOG.md"]
+LISTED = subprocess.run(
+    ["/usr/bin/env", "git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+).stdout.splitlines()
+TOP = {name.partition("/")[0] for name in LISTED}
+ENDING = r"\.(?:py|md|js|css|html|svg|png|toml|txt|in)"
+PATH = re.compile(rf"[\w.-]+(?:/[\w.-]+)+{ENDING}")
+FILE = re.compile(rf"\w[\w-]*{ENDING}")
+FOLDER = re.compile(r"[\w-]+(?:/[\w-]+)*/?")
+DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
+# Checks of `manage.py check`, and keys in the metadata of a message.
+NOT_CODE = re.compile(r"uamp\.[EW]\d+|uap\.(synthetic|unfinished)")
+TEST = re.compile(r"(tests/[\w/]+\.py)::(\w+)")
+
+
+@cache
+def defined_in(path: Path) -> set[str]:
+    """Return the names that a module defines, with `Class.member` for those of its classes."""
+    found: set[str] = set()
+
+    def add(body: list[ast.stmt], prefix: str = "") -> None:
+        for node in body:
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                found.add(prefix + node.name)
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                found.update(prefix + (name.asname or name.name) for name in node.names)
+            targets: list[ast.expr] = [node.target] if isinstance(node, ast.AnnAssign) else []
+            if isinstance(node, ast.Assign):
+                targets = node.targets
+            found.update(prefix + target.id for target in targets if isinstance(target, ast.Name))
+            if isinstance(node, ast.ClassDef):
+                add(node.body, f"{prefix}{node.name}.")
+
+    add(ast.parse(path.read_text(encoding="utf-8")).body)
+    return found
+
+
+def is_code(name: str) -> bool:
+    """Return whether a dotted name, from an app on, is a module or what a module defines."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        folder, rest = ROOT.joinpath(*parts[:length]), ".".join(parts[length:])
+        module = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
+        if module.is_file():
+            return not rest or rest in defined_in(module)
+    return False
+
+
+def exists(word: str) -> bool:
+    """Return whether a word of code that looks like a path or a name is one of this repository.
+
+    What begins with no folder of the repository (a URL, an event, a library) is not looked up.
+    """
+    begin = re.split(r"[/.]", word)[0]
+    if found := TEST.fullmatch(word):
+        path, name = found.groups()
+        return (ROOT / path).is_file() and name in defined_in(ROOT / path)
+    if PATH.fullmatch(word):
+        return (ROOT / word).is_file()
+    if FILE.fullmatch(word):
+        return any(name.rpartition("/")[2] == word for name in LISTED)
+    if begin not in TOP:
+        return True
+    if "/" in word and FOLDER.fullmatch(word):
+        return (ROOT / word).exists()
+    return bool(NOT_CODE.fullmatch(word)) or not DOTTED.fullmatch(word) or is_code(word)
+
+
+@pytest.mark.parametrize("page", PAGES_OF_TODAY, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_path_and_name_of_code_exists(page: Path) -> None:
+    spans = re.findall(r"`([^`\n]+)`", prose(page))
+    spans += re.findall(r"^```sh$(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+    words = {word.removesuffix("()") for span in spans for word in span.split()}
+
+    assert sorted(word for word in words if not exists(word)) == []
+
+
+@pytest.mark.parametrize("page", PAGES_OF_TODAY, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_link_to_a_module_names_what_the_module_defines(page: Path) -> None:
+    linked = re.findall(r"\[`([\w.]+)(?:\(\))?`\]\(([^)\s]+\.py)\)", prose(page))
+    missing = [
+        (name, target)
+        for name, target in linked
+        if name not in defined_in((page.parent / target).resolve())
+    ]
+
+    assert missing == []
+
+
+@pytest.mark.parametrize(
+    ("word", "there"),
+    [
+        ("sessions_app/urls.py", True),
+        ("sessions_app/no_such.py", False),
+        ("urls.py", True),
+        ("no_such.py", False),
+        ("sessions_app/access/", True),
+        ("sessions_app/no_such/", False),
+        ("chat_app.services.create_chat", True),
+        ("chat_app.services.no_such", False),
+        ("chat_app.models.Chat.last_seq", True),
+        ("chat_app.models.Chat.no_such", False),
+        ("tests/test_documents.py::test_a_name_of_code_is_found_or_missed", True),
+        ("tests/test_documents.py::test_no_such", False),
+        ("response.created", True),
+        ("/api/v1/chats", True),
+    ],
+)
+def test_a_name_of_code_is_found_or_missed(word: str, *, there: bool) -> None:
+    assert exists(word) is there
