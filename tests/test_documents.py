@@ -198,3 +198,50 @@ def test_a_link_to_a_module_names_what_the_module_defines(page: Path) -> None:
 )
 def test_a_name_of_code_is_found_or_missed(word: str, *, there: bool) -> None:
     assert exists(word) is there
+
+
+# --- Guarantees ---
+
+GUARANTEES = [
+    (title, text)
+    for title, text in re.findall(
+        r"^### (.+?)\n(.+?)(?=^##|\Z)",
+        (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
+    )
+]
+DEFAULTS = dict(
+    re.findall(
+        r"^\| `([A-Z_]+)` \| `?([^`|]*)`? \|",
+        (ROOT / "docs" / "settings.md").read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
+)
+
+
+def test_guarantees_are_numbered() -> None:
+    numbers = [int(title.partition(".")[0]) for title, _ in GUARANTEES]
+
+    assert numbers == list(range(1, 23))
+
+
+@pytest.mark.parametrize("guarantee", GUARANTEES, ids=lambda guarantee: guarantee[0])
+def test_a_guarantee_has_a_mechanism_and_a_test_or_a_gap(guarantee: tuple[str, str]) -> None:
+    text = guarantee[1]
+
+    assert "\n- Mechanism: " in text
+    assert TEST.search(text) or "\n- Gap: no test" in text
+
+
+@pytest.mark.parametrize("guarantee", GUARANTEES, ids=lambda guarantee: guarantee[0])
+def test_a_guarantee_has_the_defaults_of_its_settings(guarantee: tuple[str, str]) -> None:
+    for name, value in re.findall(r"`([A-Z_]{5,})` \((\w+(?: MiB)?)\)", guarantee[1]):
+        number, _, unit = value.partition(" ")
+        assert DEFAULTS[name] == (str(int(number) * 2**20) if unit else value), name
+
+
+@pytest.mark.parametrize("page", PAGES_OF_TODAY, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_setting_that_a_page_names_is_on_the_page_of_settings(page: Path) -> None:
+    named = set(re.findall(r"`(UAMP_[A-Z_]*[A-Z])`", prose(page)))
+
+    assert sorted(named - set(DEFAULTS)) == []
