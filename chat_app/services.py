@@ -16,7 +16,7 @@ from django.utils import timezone
 
 import uamp
 from agents_app.sponsorships import sponsors_of
-from chat_app import fanout
+from chat_app.log import fanout
 from chat_app.models import (
     Chat,
     ChatEvent,

@@ -61,7 +61,7 @@ def test_only_fanout_sends_to_groups() -> None:
         )
     }
 
-    assert callers == {"chat_app/fanout.py"}
+    assert callers == {"chat_app/log/fanout.py"}
 
 
 @pytest.mark.parametrize("name", ["bootstrap", "runtime", "dev"])
@@ -123,7 +123,7 @@ DOORS = [
 ]
 
 
-@pytest.mark.parametrize("door", [*DOORS, "chat_app.fanout", "payments_app.ledger.holds"])
+@pytest.mark.parametrize("door", [*DOORS, "chat_app.log.fanout", "payments_app.ledger.holds"])
 def test_every_function_of_a_door_is_used_by_the_product(door: str) -> None:
     own = ROOT / f"{door.replace('.', '/')}.py"
     inside = {

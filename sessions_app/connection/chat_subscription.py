@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 import msgspec
 
-from chat_app import fanout
+from chat_app.log import fanout
 from sessions_app.frames import TERMINAL, frame
 from uamp import events as ev
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from django.utils import timezone
 
-from chat_app import fanout
-from chat_app import presence as presence_rows
+from chat_app.log import fanout
+from chat_app.members import presence as presence_rows
 from chat_app import selectors as chats
 from sessions_app import database
 from sessions_app.frames import frame, now_ms

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from django.core.cache import cache
 
-from chat_app import fanout
+from chat_app.log import fanout
 from chat_app import selectors as chats
 from chat_app import services as chat_services
 from sessions_app import database

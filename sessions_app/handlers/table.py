@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
 import uamp
-from chat_app import fanout
+from chat_app.log import fanout
 from chat_app import selectors as chats
 from chat_app.rest.problems import is_out_of_space
 from sessions_app import database, selectors, services

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from django.conf import settings
 from django.utils import timezone
 
-from chat_app import presence
+from chat_app.members import presence
 from payments_app import services as ledger_services
 from sessions_app import database
 from sessions_app.process import recovery, retention

@@ -20,7 +20,7 @@ from django.conf import settings
 from django.db import DatabaseError, DataError, InterfaceError
 from django.utils import timezone
 
-from chat_app import fanout
+from chat_app.log import fanout
 from chat_app import selectors as chats
 from sessions_app import database, selectors, session_states
 from sessions_app.access import auth

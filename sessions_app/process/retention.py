@@ -15,7 +15,7 @@ from django.contrib.sessions.models import Session as BrowserSession
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from chat_app import retention as chats
+from chat_app.log import retention as chats
 from sessions_app.models import InboundEvent, PendingInput, Response, Session, Ticket
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from chat_app import fanout
+from chat_app.log import fanout
 
 
 class Courier:

@@ -18,7 +18,7 @@ from django.conf import settings
 from msgspec.structs import replace as changed
 
 from agents_app.runtime.agent_run import AgentError
-from chat_app import fanout
+from chat_app.log import fanout
 from payments_app.money import InvalidAmount, Money
 from sessions_app import database
 from sessions_app.billing import payers, requests, reservations

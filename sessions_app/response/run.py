@@ -21,7 +21,7 @@ from django.db import DataError
 
 import uamp
 from agents_app.runtime.agent_run import AgentError, RunFinished, run_agent, run_by_client
-from chat_app import fanout
+from chat_app.log import fanout
 from chat_app.contents import contents
 from sessions_app import database
 from sessions_app.billing.payers import Payment

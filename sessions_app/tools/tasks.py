@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from agents_app.mcp.tools import find_tool
 from agents_app.tools.registry import ToolCancelled, ToolError, ToolOutcome, storable
-from chat_app import fanout
+from chat_app.log import fanout
 from sessions_app import database
 from sessions_app.models import ToolCall
 from sessions_app.states import ToolCallTrigger

@@ -31,7 +31,7 @@ from agents_app.tools.registry import (
     ToolOutcome,
     storable,
 )
-from chat_app import fanout
+from chat_app.log import fanout
 from chat_app.contents import contents, media_types
 from chat_app.search.search import search_messages
 from sessions_app import database

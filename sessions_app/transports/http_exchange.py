@@ -18,7 +18,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHt
 from django.views.decorators.csrf import csrf_exempt
 
 import uamp
-from chat_app import fanout
+from chat_app.log import fanout
 from chat_app.rest.problems import ProblemKind, refusal, wrong_method
 from sessions_app import database, selectors
 from sessions_app.access import auth, rates

@@ -13,7 +13,7 @@ import msgspec
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
 import uamp
-from chat_app import fanout
+from chat_app.log import fanout
 from sessions_app.handlers.sessions import attach_session, find_session, hold_session
 from sessions_app.process import registry
 from sessions_app.transports.http_exchange import (

@@ -18,7 +18,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
-from chat_app import fanout
+from chat_app.log import fanout
 from sessions_app import database
 from sessions_app.access import auth
 from sessions_app.access.pacing import Pace

@@ -24,7 +24,7 @@ from django.utils import timezone
 import uamp
 from agents_app import selectors as agents
 from agents_app.providers.options import audio_formats
-from chat_app import fanout
+from chat_app.log import fanout
 from chat_app import selectors as chats
 from chat_app.contents import contents
 from chat_app.services import Append, NewEvent, NewMessage, layer_messages, message_event

@@ -11,7 +11,7 @@ import pytest
 from channels.layers import channel_layers, get_channel_layer
 from django.utils import timezone
 
-from chat_app import fanout
+from chat_app.log import fanout
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.models import Hold

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import uamp
-from chat_app import fanout
+from chat_app.log import fanout
 from chat_app.selectors import LoggedEvent
 from sessions_app.connection.chat_subscription import PAGE, ChatSubscription, RunningText
 from sessions_app.frames import frame, new_event_id, now_ms

@@ -19,7 +19,7 @@ from django.utils import timezone
 
 import uamp
 from agents_app.providers import scripts
-from chat_app import fanout
+from chat_app.log import fanout
 from chat_app.models import Chat, ChatEvent, Presence
 from sessions_app import database, lifespan, services
 from sessions_app.access import auth

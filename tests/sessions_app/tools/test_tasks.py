@@ -28,7 +28,7 @@ from pytest_django.fixtures import Settings
 import uamp
 from agents_app.models import Agent
 from agents_app.tools.registry import FoundMessage, ToolCancelled, ToolError, ToolOutcome
-from chat_app import fanout
+from chat_app.log import fanout
 from chat_app.contents import contents
 from chat_app.models import Chat, ContentUse, Participant
 from sessions_app.models import Response, Session, ToolCall

@@ -9,7 +9,7 @@ import pytest
 from pytest_django import Settings
 
 from agents_app.models import Agent
-from chat_app import fanout
+from chat_app.log import fanout
 from chat_app.contents import contents
 from chat_app.models import Content, Message
 from sessions_app.models import Response, ToolCall

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from channels.layers import BaseChannelLayer, channel_layers
 
-from chat_app import fanout
+from chat_app.log import fanout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

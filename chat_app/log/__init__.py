@@ -1,0 +1,5 @@
+"""The log of a chat: entries appended, read, delivered and deleted.
+
+Members are in `chat_app.members`; the rules of a response are in `sessions_app`.
+Only `fanout` sends to groups.
+"""
