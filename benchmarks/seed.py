@@ -24,7 +24,8 @@ from django.utils import timezone  # noqa: E402
 
 from agents_app.models import Agent  # noqa: E402
 from benchmarks import AGENT, PAID_AGENT  # noqa: E402
-from chat_app import services  # noqa: E402
+from chat_app.log import entries  # noqa: E402
+from chat_app.members.chats import create_chat  # noqa: E402
 from payments_app import services as ledger  # noqa: E402
 from payments_app.money import Money  # noqa: E402
 from payments_app.spending import limits  # noqa: E402
@@ -39,9 +40,9 @@ def fill(chat_id: str, user: User, count: int) -> None:
     at = timezone.now()
     for start in range(0, count, CHUNK):
         events = [
-            services.message_event(
+            entries.message_event(
                 chat_id,
-                services.NewMessage(
+                entries.NewMessage(
                     id=f"msg_{uuid.uuid4().hex}",
                     role="user",
                     at=at,
@@ -53,7 +54,7 @@ def fill(chat_id: str, user: User, count: int) -> None:
             for number in range(start, min(start + CHUNK, count))
         ]
         with transaction.atomic():
-            services.append_many([services.Append(chat_id=chat_id, events=events, at=at)])
+            entries.append_many([entries.Append(chat_id=chat_id, events=events, at=at)])
 
 
 def main() -> None:
@@ -80,7 +81,7 @@ def main() -> None:
     limits.approve(user.pk, paid.pk, Money.parse("1", "USD"))
     chats = {}
     for count in (SHORT_CHAT, long_chat):
-        chat = services.create_chat(
+        chat = create_chat(
             title=f"{count} messages",
             created_by_id=user.pk,
             user_ids=[user.pk],

@@ -14,9 +14,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import Sum
 
 from agents_app import selectors as agents
-from chat_app import selectors as chat_selectors
-from chat_app import services as chats
-from chat_app.contents import contents, media_types
+from chat_app.contents import media_types, quota, reading_rights, references
+from chat_app.members import chats, membership
 from sessions_app.access.pending_inputs import too_large, too_many
 from sessions_app.models import InboundEvent, PendingInput, Session
 from sessions_app.selectors import open_session_of, sessions_named
@@ -125,7 +124,7 @@ def _agent_of_session(
     if principal.is_anonymous and not settings.UAMP_ALLOW_ANONYMOUS:
         raise RemoteProtocolError(ErrorCode.UNAUTHORIZED, "Sign in, or send a token.")
     if chat_id is not None and spec.id not in {
-        member.agent_id for member in chat_selectors.agent_members(chat_id)
+        member.agent_id for member in membership.agent_members(chat_id)
     }:
         raise RemoteProtocolError(
             ErrorCode.AGENT_NOT_FOUND, f"There is no agent {name!r} in this chat."
@@ -145,12 +144,12 @@ def agent_by_name(name: str, principal: Principal) -> AgentSpec:
 
 def is_member(session: OpenSession) -> bool:
     """Return whether the person of a session is still in its chat."""
-    return chats.is_member(session.chat_id, session.principal.user_id)
+    return membership.is_member(session.chat_id, session.principal.user_id)
 
 
 def _check_chat(principal: Principal, chat_id: str | None) -> None:
     """Raise RemoteProtocolError chat_not_found for strangers, whatever else they ask for."""
-    if chat_id is not None and not chats.is_member(chat_id, principal.user_id):
+    if chat_id is not None and not membership.is_member(chat_id, principal.user_id):
         raise RemoteProtocolError(
             ErrorCode.CHAT_NOT_FOUND, "There is no such chat, or you are not in it."
         )
@@ -253,14 +252,14 @@ def take_media(
     `new_ids` are content ids that the server chose: each is the id of the stored content too.
     Raises RemoteProtocolError: invalid_media, quota_exceeded, content_not_found.
     """
-    owner = contents.Owner(user_id=principal.user_id, key=principal.key)
+    owner = quota.ContentOwner(user_id=principal.user_id, key=principal.key)
     try:
-        return tuple(contents.ingest(items, owner=owner, new_ids=new_ids))
-    except contents.QuotaExceeded as error:
+        return tuple(references.ingest(items, owner=owner, new_ids=new_ids))
+    except quota.QuotaExceeded as error:
         raise RemoteProtocolError(ErrorCode.QUOTA_EXCEEDED, str(error)) from error
     except media_types.InvalidMedia as error:
         raise RemoteProtocolError(ErrorCode.INVALID_MEDIA, str(error)) from error
-    except contents.ContentNotFound as error:
+    except reading_rights.ContentNotFound as error:
         raise RemoteProtocolError(
             ErrorCode.CONTENT_NOT_FOUND,
             "There is no such content, or it is not yours. Upload it first.",

@@ -15,8 +15,9 @@ from django.utils import timezone
 from PIL import Image
 
 from agents_app.models import Agent
-from chat_app import services
-from chat_app.contents import contents
+from chat_app.contents import quota, storage
+from chat_app.log import entries
+from chat_app.members import chats
 from chat_app.models import Chat, Message, Participant, Presence
 from sessions_app.models import Response, Session, ToolCall
 
@@ -43,7 +44,7 @@ def agent(name: str = "echo", **fields: Any) -> Agent:
 def chat(*members: User | Agent, title: str = "", kind: str = Chat.Kind.GROUP) -> Chat:
     """Return a chat of these members; the first person owns it."""
     people = [member for member in members if isinstance(member, User)]
-    return services.create_chat(
+    return chats.create_chat(
         title=title,
         created_by_id=people[0].pk if people else None,
         user_ids=[person.pk for person in people],
@@ -54,7 +55,7 @@ def chat(*members: User | Agent, title: str = "", kind: str = Chat.Kind.GROUP) -
 
 def message(in_chat: Chat, sender: User | Agent, text: str = "Hello", **fields: Any) -> Message:
     """Return a message, appended to the chat's log."""
-    new = services.NewMessage(
+    new = entries.NewMessage(
         id=f"msg_{uuid.uuid4().hex}",
         role="assistant" if isinstance(sender, Agent) else "user",
         at=timezone.now(),
@@ -64,7 +65,7 @@ def message(in_chat: Chat, sender: User | Agent, text: str = "Hello", **fields: 
         sender_agent_id=sender.pk if isinstance(sender, Agent) else None,
         **fields,
     )
-    services.append(in_chat.pk, [services.message_event(in_chat.pk, new)], at=new.at)
+    entries.append(in_chat.pk, [entries.message_event(in_chat.pk, new)], at=new.at)
     return Message.objects.get(pk=new.id)
 
 
@@ -114,9 +115,9 @@ def content(
     owner: User, data: bytes | None = None, *, mime_type: str = "image/png", filename: str = "a.png"
 ) -> Content:
     """Return a stored file of a person, a picture by default."""
-    return contents.store(
+    return storage.store(
         png() if data is None else data,
         mime_type=mime_type,
         filename=filename,
-        owner=contents.Owner(user_id=owner.pk),
+        owner=quota.ContentOwner(user_id=owner.pk),
     )

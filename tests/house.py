@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 
 from agents_app.demo import prepare_agents
 from agents_app.models import Agent
-from chat_app.services import create_chat
+from chat_app.members.chats import create_chat
 from sessions_app.access.auth import create_api_key
 from sessions_app.process import periodic
 from tests.client import UampClient

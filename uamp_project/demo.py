@@ -20,8 +20,8 @@ from django.db import transaction
 
 from agents_app.demo import prepare_agents
 from agents_app.models import Agent
+from chat_app.members.chats import create_chat
 from chat_app.models import Chat
-from chat_app.services import create_chat
 from payments_app import services as ledger
 from payments_app.money import Money
 from sessions_app.models import ApiKey

@@ -6,11 +6,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django.db import transaction
+from django.utils import timezone
 
 from chat_app.models import Presence
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
 
@@ -39,3 +40,13 @@ def renew_presence(presence_ids: Sequence[str], *, now: datetime) -> None:
     Presence.objects.filter(pk__in=presence_ids, connected_at__lte=now).update(seen_at=now)
     stale = now - timedelta(seconds=2 * Presence.FRESH_SECONDS)
     Presence.objects.filter(seen_at__lt=stale).delete()
+
+
+def online_user_ids(user_ids: Iterable[int]) -> set[int]:
+    """Return who of these people has a fresh open socket."""
+    fresh = timezone.now() - timedelta(seconds=Presence.FRESH_SECONDS)
+    return set(
+        Presence.objects.filter(user_id__in=list(user_ids), seen_at__gte=fresh).values_list(
+            "user_id", flat=True
+        )
+    )

@@ -13,7 +13,11 @@ from rest_framework.serializers import ValidationError
 
 from agents_app import selectors as agents
 from agents_app.workers import connections
-from chat_app import markdown, services
+from chat_app import markdown
+from chat_app.members import membership, participants
+from chat_app.members.chat_lists import chats_of
+from chat_app.members.chats import NoSponsor, create_chat, update_chat
+from chat_app.members.presence import online_user_ids
 from chat_app.models import Participant, ReadReceipt
 from chat_app.rest import overview
 from chat_app.rest.edge import RestView, caller, chats_for, check_member
@@ -36,7 +40,6 @@ from chat_app.rest.serializers import (
     RenderSerializer,
     receipt_data,
 )
-from chat_app.selectors import chats_of, online_user_ids
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -131,7 +134,7 @@ class ChatsView(RestView):
         if not others and len(invited) == 1:
             # Alone with one agent, everything that is said is said to it.
             invited = [(invited[0][0], Participant.Trigger.ALWAYS)]
-        chat = services.create_chat(
+        chat = create_chat(
             title=names["title"],
             created_by_id=user.pk,
             user_ids=[user.pk, *others],
@@ -161,12 +164,12 @@ class ChatView(RestView):
         body = ChatChangeSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         try:
-            services.update_chat(chat_id=chat_id, changed_by=caller(request), **body.validated_data)
-        except services.NotAMember as error:
+            update_chat(chat_id=chat_id, changed_by=caller(request), **body.validated_data)
+        except membership.NotAMember as error:
             raise Http404 from error
-        except services.NotAnOwner as error:
+        except membership.NotAnOwner as error:
             raise PermissionDenied("Only an owner of the chat may change it.") from error
-        except services.NoSponsor as error:
+        except NoSponsor as error:
             raise ValidationError(
                 {"payer": "No agent of this chat has an owner who pays for its answers."}
             ) from error
@@ -201,18 +204,18 @@ class ParticipantsView(RestView):
         try:
             if "user" in names:
                 added = User.objects.get(pk=_user_ids([names["user"]], "/user")[0])
-                row = services.add_participant(chat_id=chat_id, added_by=user, user=added)
+                row = participants.add_participant(chat_id=chat_id, added_by=user, user=added)
             else:
                 ((agent_id, trigger),) = _agents([names["agent"]], user, "/agent")
-                row = services.add_participant(
+                row = participants.add_participant(
                     chat_id=chat_id,
                     added_by=user,
                     agent_id=agent_id,
                     trigger=names.get("trigger", trigger),
                 )
-        except services.NotAMember as error:
+        except membership.NotAMember as error:
             raise Http404 from error
-        except services.NotAnOwner as error:
+        except membership.NotAnOwner as error:
             raise PermissionDenied(
                 "The owner or the pool pays in this chat: ask an owner to add the agent."
             ) from error
@@ -227,12 +230,12 @@ class ParticipantView(RestView):
     def delete(self, request: Request, chat_id: str, participant_id: str) -> Response:
         """Leave a chat, or, as an owner, remove a member."""
         try:
-            services.remove_participant(
+            participants.remove_participant(
                 chat_id=chat_id,
                 removed_by=caller(request),
                 participant_id=int(participant_id),
             )
-        except services.NotAMember as error:
+        except membership.NotAMember as error:
             raise Http404 from error
         return Response(status=204)
 

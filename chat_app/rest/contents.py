@@ -19,7 +19,7 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.permissions import AllowAny
 from rest_framework.response import Response
 
-from chat_app.contents import contents, media_types
+from chat_app.contents import addresses, media_types, quota, reading_rights, storage
 from chat_app.models import Content
 from chat_app.rest.edge import RestView, caller
 from chat_app.rest.paging import read_query
@@ -113,13 +113,13 @@ class ContentsView(RestView):
         if upload.size > settings.UAMP_UPLOAD_BYTES:
             raise _too_large()
         try:
-            content = contents.store(
+            content = storage.store(
                 upload.read(),
                 mime_type=upload.content_type or media_types.DEFAULT_MIME,
                 filename=upload.name or "",
-                owner=contents.Owner(user_id=caller(request).pk),
+                owner=quota.ContentOwner(user_id=caller(request).pk),
             )
-        except contents.QuotaExceeded as error:
+        except quota.QuotaExceeded as error:
             raise Problem("quota_exceeded", str(error)) from error
         except media_types.InvalidMedia as error:
             raise Problem(
@@ -162,7 +162,7 @@ class BlobView(RestView):
     def get(self, request: Request, content_id: uuid.UUID) -> HttpResponse | StreamingHttpResponse:
         """Return the bytes, or the range of them that is asked for."""
         signature = request.query_params.get("signature", "")
-        if signature and contents.signature_is_good(content_id, signature):
+        if signature and addresses.signature_is_good(content_id, signature):
             content = Content.objects.filter(pk=content_id).first()
             if content is None:
                 raise Http404
@@ -177,8 +177,8 @@ def _too_large() -> Problem:
 
 def _readable(content_id: uuid.UUID, *, user_id: int | None) -> Content:
     try:
-        return contents.readable(str(content_id), owner=contents.Owner(user_id=user_id))
-    except contents.ContentNotFound as error:
+        return reading_rights.readable(str(content_id), owner=quota.ContentOwner(user_id=user_id))
+    except reading_rights.ContentNotFound as error:
         raise Http404 from error
 
 

@@ -21,8 +21,8 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.views import APIView
 
 import uamp
+from chat_app.members.chat_lists import chats_of
 from chat_app.rest.problems import Problem
-from chat_app.selectors import chats_of
 from uamp.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
 from chat_app.markdown import PAGE_SECONDS
+from chat_app.members.chat_lists import chats_of
 from chat_app.models import ChatEvent, Message
 from chat_app.rest.edge import RestView, caller, check_member
 from chat_app.rest.paging import SeqQuery, list_of, list_response, read_query, seq_page
@@ -22,7 +23,6 @@ from chat_app.rest.serializers import (
     event_data,
     message_data,
 )
-from chat_app.selectors import chats_of
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

@@ -15,8 +15,8 @@ from django.db.models import IntegerField, Subquery
 from django.db.models.functions import Substr
 
 from agents_app.pricing import read_pricing
+from chat_app.members.presence import online_user_ids
 from chat_app.models import Message, Participant
-from chat_app.selectors import online_user_ids
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

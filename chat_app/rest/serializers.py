@@ -12,7 +12,7 @@ from rest_framework import serializers
 
 from agents_app.workers import connections
 from chat_app import markdown
-from chat_app.contents import contents
+from chat_app.contents import addresses, references
 from chat_app.models import Chat, Participant
 from chat_app.rest.paging import SEQ_MAX, ListQuery, SeqQuery
 
@@ -230,14 +230,14 @@ def content_data(content: Content) -> dict[str, Any]:
     """Return a content as ContentSerializer describes it."""
     return {
         "content_id": content.pk,
-        "url": contents.content_url(content.pk),
-        "signed_url": contents.signed_url(content.pk),
+        "url": addresses.content_url(content.pk),
+        "signed_url": addresses.signed_url(content.pk),
         "mime_type": content.mime_type,
         "size_bytes": content.size_bytes,
         "filename": content.filename,
         "sha256": content.sha256,
         "created_at": content.created_at,
-        "item": msgspec.to_builtins(contents.item_of(content)),
+        "item": msgspec.to_builtins(references.item_of(content)),
     }
 
 

@@ -18,8 +18,8 @@ from django.utils.html import format_html
 from django.utils.http import urlencode
 
 from agents_app import selectors as agents
-from chat_app import selectors as chats
-from chat_app.admin.chats import HistoryAdmin, ReadOnly
+from chat_app.admin.history_pages import HistoryAdmin, ReadOnly
+from chat_app.members import chat_lists
 from payments_app import selectors as ledger_rows
 from payments_app.money import Money
 from payments_app.reporting import answer_costs, totals
@@ -153,7 +153,7 @@ class PaymentRequestAdmin(HistoryAdmin):
 def most_of(found: totals.Overview) -> list[dict[str, Any]]:
     """Return tables of who was charged most: {title, rows: [{label, url, amount, charges}]}."""
     people = User.objects.in_bulk([int(one.name) for one in found.most["user"] if one.name])
-    titles = chats.titles_of([one.name for one in found.most["chat"] if one.name])
+    titles = chat_lists.titles_of([one.name for one in found.most["chat"] if one.name])
     tables = []
     for dimension, most in found.most.items():
         rows = []

@@ -13,7 +13,7 @@ from django.contrib import admin, messages
 from django.template.response import TemplateResponse
 from django.utils import timezone
 
-from chat_app.admin.chats import HistoryAdmin, ReadOnly, pretty
+from chat_app.admin.history_pages import HistoryAdmin, ReadOnly, pretty
 from sessions_app import session_states
 from sessions_app.admin.money import PaymentRequestInline, cost_line, ledger_link, sees_money
 from sessions_app.models import (

@@ -14,7 +14,8 @@ from django.db import transaction
 
 from agents_app import sponsorships as agents
 from agents_app.selectors import get_spec
-from chat_app import selectors as chats
+from chat_app.members import membership
+from chat_app.members import payers as chat_payers
 from payments_app import services as ledger
 from payments_app.spending import limits
 from payments_app.tokens import tokens
@@ -96,7 +97,7 @@ def who_pays(purchases: Iterable[Purchase]) -> dict[Purchase, Payment]:
     """Return what pays for answers without asking, and who is asked otherwise."""
     wanted = set(purchases)
     # Read anew: an owner may have changed it while a session is open.
-    chosen = chats.payers_of({one.chat_id for one in wanted})
+    chosen = chat_payers.payers_of({one.chat_id for one in wanted})
     asked_of = {one.agent_id for one in wanted if chosen[one.chat_id].rule == "sponsor"}
     sponsors = agents.sponsors_of(asked_of) if asked_of else {}
     payers = {one: _payer(one, chosen[one.chat_id], sponsors) for one in wanted}
@@ -151,12 +152,12 @@ def may_cost(session: OpenSession) -> bool:
     """Return whether an agent that may answer in a session has a price."""
     ids = [session.agent_id]
     if session.agent_id is None:
-        ids = [member.agent_id for member in chats.agent_members(session.chat_id)]
+        ids = [member.agent_id for member in membership.agent_members(session.chat_id)]
     return any(not get_spec(agent_id).pricing.is_free for agent_id in ids if agent_id)
 
 
 def _payer(
-    one: Purchase, chosen: chats.ChatPayer, sponsors: Mapping[str, int]
+    one: Purchase, chosen: chat_payers.ChatPayer, sponsors: Mapping[str, int]
 ) -> tuple[str, int | None]:
     """Return the rule that holds and whose money it is; a pool has no owner.
 

@@ -21,7 +21,7 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
-    from chat_app.selectors import LoggedEvent
+    from chat_app.log.history import LoggedEvent
 
 # What must be awaited before the subscription goes on.
 Reading: TypeAlias = "Coroutine[Any, Any, None]"

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from django.utils import timezone
 
 from chat_app.log import fanout
+from chat_app.members import chat_lists
 from chat_app.members import presence as presence_rows
-from chat_app import selectors as chats
 from sessions_app import database
 from sessions_app.frames import frame, now_ms
 from uamp import events as ev
@@ -56,7 +56,7 @@ async def _tell(principal: Principal, *, online: bool) -> None:
     if principal.user_id is None:
         return
     event_type = ev.PresenceOnline if online else ev.PresenceOffline
-    for chat_id in await database.run(chats.group_chats_of, principal.user_id):
+    for chat_id in await database.run(chat_lists.group_chats_of, principal.user_id):
         event = event_type(
             user_id=str(principal.user_id),
             username=principal.username,

@@ -13,8 +13,7 @@ import msgspec
 from django.core.cache import cache
 
 from chat_app.log import fanout
-from chat_app import selectors as chats
-from chat_app import services as chat_services
+from chat_app.members import membership, receipts
 from sessions_app import database
 from sessions_app.frames import frame
 from uamp import ErrorCode, RemoteProtocolError
@@ -79,12 +78,12 @@ async def mark_read(connection: ClientConnection, event: ev.MessageRead) -> None
     chat_id = _chat_of(attached, event.chat_id)
     try:
         await database.run(
-            chat_services.mark_read,
+            receipts.mark_read,
             chat_id=chat_id,
             user_id=user_id,
             message_id=event.message_id,
         )
-    except chat_services.NotAMember:
+    except membership.NotAMember:
         raise RemoteProtocolError(
             ErrorCode.CHAT_NOT_FOUND, "There is no such message in this chat."
         ) from None
@@ -107,7 +106,7 @@ async def relay_voice(
         declined = ev.VoiceDecline(call_id=event.call_id, chat_id=chat_id, reason="unsupported")
         connection.reply(declined, session_id=attached.session.wire_id, in_reply_to=event.event_id)
         return
-    members = await database.run(chats.member_ids, chat_id)
+    members = await database.run(membership.member_ids, chat_id)
     to_user_id = None
     if event.to is not None:
         to_user_id = next((m for m in members if str(m) == event.to), None)

@@ -18,7 +18,7 @@ from django.db import DatabaseError, InterfaceError
 
 import uamp
 from chat_app.log import fanout
-from chat_app import selectors as chats
+from chat_app.log import history as chat_history
 from chat_app.rest.problems import is_out_of_space
 from sessions_app import database, selectors, services
 from sessions_app.access.pending_inputs import may_pass, size_of
@@ -331,7 +331,7 @@ async def _tell_again(
     """Answer a repeated response.create with what it led to: the responses, and their ends."""
     _tell_created(connection, event, tuple(response_ids))
     entries = await database.run(
-        chats.ends_of_responses, attached.session.chat_id, list(response_ids)
+        chat_history.ends_of_responses, attached.session.chat_id, list(response_ids)
     )
     for entry in entries:
         text = fanout.frame_of(entry.payload, entry.seq)

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final
 from django.conf import settings
 
 import uamp
-from chat_app import selectors as chats
-from chat_app.selectors import HistoryMessage
+from chat_app.log import history as chat_history
+from chat_app.log.history import HistoryMessage
 from sessions_app import database
 
 if TYPE_CHECKING:
-    from chat_app.services import NewMessage
+    from chat_app.log.entries import NewMessage
 
 CHATS_REMEMBERED: Final = 2048
 CHARS_REMEMBERED: Final = 16 * 1024 * 1024
@@ -60,11 +60,13 @@ class History:
         entry = self._entries.get(chat_id)
         if entry is not None:
             return list(entry.messages)
-        return await database.run(chats.history, chat_id, limit=settings.UAMP_HISTORY_MESSAGES)
+        return await database.run(
+            chat_history.history, chat_id, limit=settings.UAMP_HISTORY_MESSAGES
+        )
 
     async def _read(self, chat_id: str, seq: int) -> list[HistoryMessage]:
         return await database.run(
-            chats.history, chat_id, limit=settings.UAMP_HISTORY_MESSAGES, before=seq
+            chat_history.history, chat_id, limit=settings.UAMP_HISTORY_MESSAGES, before=seq
         )
 
     def append(self, chat_id: str, first_seq: int, count: int, message: NewMessage | None) -> None:

@@ -20,7 +20,7 @@ from agents_app import selectors as agents
 from agents_app.checkpoints import UnreadableCheckpointError
 from agents_app.conversation.teamwork import pure
 from agents_app.runtime.agent_run import RunRequest
-from chat_app import selectors as chats
+from chat_app.log import history as chat_history
 from sessions_app import database
 from sessions_app.access import rates
 from sessions_app.access.principal import Principal
@@ -187,7 +187,7 @@ def _continued(row: Response, kept: Checkpoint | None) -> RunContext:
     session = Session.objects.select_related("chat").get(pk=row.session_id)
     config = msgspec.convert(session.config, uamp.SessionConfig)
     overrides = msgspec.convert(row.request, ResponseRequest)
-    messages = chats.history_until(
+    messages = chat_history.history_until(
         row.chat_id, message_id=row.message_id, limit=settings.UAMP_HISTORY_MESSAGES
     )
     shared = session.chat.kind == "group"

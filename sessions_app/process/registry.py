@@ -21,7 +21,7 @@ from django.db import DatabaseError, DataError, InterfaceError
 from django.utils import timezone
 
 from chat_app.log import fanout
-from chat_app import selectors as chats
+from chat_app.log import history as chat_history
 from sessions_app import database, selectors, session_states
 from sessions_app.access import auth
 from sessions_app.billing import requests
@@ -37,7 +37,7 @@ from sessions_app.tools import calls
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from chat_app.selectors import LoggedEvent
+    from chat_app.log.history import LoggedEvent
     from sessions_app.access.principal import Principal
     from sessions_app.records import OpenSession
     from sessions_app.response.context import Listener, RunContext
@@ -247,7 +247,7 @@ class Process:
 
     async def events_after(self, chat_id: str, after: int) -> Sequence[LoggedEvent]:
         """Return the next entries of a chat's log."""
-        return await database.run(chats.events_after, chat_id, after)
+        return await database.run(chat_history.events_after, chat_id, after)
 
     async def running(self, chat_id: str) -> Sequence[RunningText]:
         """Return what runs in a chat: from memory where it runs here, else as it was flushed."""
@@ -367,7 +367,7 @@ class Process:
                 cursors[chat_id] = min(cursor, cursors.get(chat_id, cursor))
         if not cursors:
             return
-        heads = await database.run(chats.chat_heads, list(cursors))
+        heads = await database.run(chat_history.chat_heads, list(cursors))
         behind = {chat_id for chat_id, cursor in cursors.items() if heads.get(chat_id, 0) > cursor}
         for follower in list(self.followers):
             for chat_id in behind.intersection(follower.cursors()):

@@ -11,8 +11,8 @@ from django.conf import settings
 from django.utils import timezone
 
 import uamp
-from chat_app.contents import contents
-from chat_app.services import NewEvent, NewMessage, message_event
+from chat_app.contents import references
+from chat_app.log.entries import NewEvent, NewMessage, message_event
 from payments_app.money import MAX_DIGITS, InvalidAmount, Money
 from sessions_app.billing.reservations import Charge
 from sessions_app.billing.usage import CAUSES, Bill, Cause, Meter, of_failed, of_stopped
@@ -96,7 +96,7 @@ def finish_of(
         output=msgspec.to_builtins(output),
         usage=msgspec.to_builtins(usage),
         error=msgspec.to_builtins(error),
-        content_ids=contents.content_ids(output) if message and message.content_items else (),
+        content_ids=references.content_ids(output) if message and message.content_items else (),
         has_tool_calls=has_tool_calls,
         parent=context.parent,
         answer=_answer(context, status, error, builder) if context.parent else None,
@@ -170,7 +170,7 @@ def _media(output: Sequence[uamp.ContentItem]) -> tuple[uamp.ContentItem, ...]:
     for item in output:
         inner = item.tool_result.content_items if isinstance(item, uamp.ToolResultContent) else ()
         for medium in (item, *(inner or ())):
-            for content_id in contents.content_ids([medium])[:1]:
+            for content_id in references.content_ids([medium])[:1]:
                 if not isinstance(medium, uamp.ToolResultContent):
                     found.setdefault(content_id, medium)
     return tuple(found.values())

@@ -21,8 +21,8 @@ from django.db import DataError
 
 import uamp
 from agents_app.runtime.agent_run import AgentError, RunFinished, run_agent, run_by_client
+from chat_app.contents import storage
 from chat_app.log import fanout
-from chat_app.contents import contents
 from sessions_app import database
 from sessions_app.billing.payers import Payment
 from sessions_app.billing.usage import Cause, Meter
@@ -43,7 +43,7 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from chat_app.services import NewMessage
+    from chat_app.log.entries import NewMessage
     from sessions_app.response.context import Listener, RunContext
     from sessions_app.response.tool_broker import Begin
     from sessions_app.store.group_commit import TurnStore
@@ -275,7 +275,7 @@ class Run:
 
     async def load(self, content_id: str) -> tuple[bytes, str]:
         """Return a content of this chat for the provider call (runtime.agent_run.MediaLoader)."""
-        return await database.run(contents.read_in_chat, content_id, self.context.chat_id)
+        return await database.run(storage.read_in_chat, content_id, self.context.chat_id)
 
     def publish(self, event: ev.Event) -> None:
         """Add an event to the answer and tell it to everybody who hears this response."""

@@ -14,7 +14,7 @@ from rest_framework import serializers
 from rest_framework.exceptions import PermissionDenied, ValidationError
 from rest_framework.response import Response as Answer
 
-from chat_app import selectors as chats
+from chat_app.members import membership
 from chat_app.rest.edge import RestView, caller, check_member
 from chat_app.rest.paging import list_of, list_response, read_query
 from chat_app.rest.problems import Problem, responses
@@ -210,7 +210,7 @@ class PoolView(RestView):
 def _owned(request: Request, chat_id: str) -> int:
     """Return the account of a chat's pool; Http404 for strangers, PermissionDenied for members."""
     check_member(request, chat_id)
-    if not chats.is_owner(chat_id, caller(request).pk):
+    if not membership.is_owner(chat_id, caller(request).pk):
         raise PermissionDenied("Only an owner of the chat sees and fills its pool.")
     return payers.pool_of(chat_id, DEFAULT_ASSET)
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 
-from chat_app import services as chats
-from chat_app.contents import contents
-from chat_app.services import Append
+from chat_app.contents import reading_rights
+from chat_app.log import entries
+from chat_app.log.entries import Append
+from chat_app.members import membership
 from sessions_app.billing.reservations import reserve_all, settle_all
 from sessions_app.models import InboundEvent, PendingInput, Response, Session, ToolCall
 from sessions_app.states import ToolCallTrigger
@@ -108,7 +109,7 @@ def _outcome(start: Start, first_seq: int = 0) -> dict[str, Any]:
 def _refusal(start: Start, open_sessions: set[str]) -> Refused | None:
     if start.session_id not in open_sessions:
         return Refused(ErrorCode.UNKNOWN_SESSION)
-    if start.user_id is not None and not chats.is_member(start.chat_id, start.user_id):
+    if start.user_id is not None and not membership.is_member(start.chat_id, start.user_id):
         return Refused(ErrorCode.CHAT_NOT_FOUND)
     return None
 
@@ -116,7 +117,7 @@ def _refusal(start: Start, open_sessions: set[str]) -> Refused | None:
 def _write_starts(starts: Sequence[Start]) -> list[int]:
     if not starts:
         return []
-    firsts = chats.append_many(
+    firsts = entries.append_many(
         [Append(chat_id=s.chat_id, events=start_events(s), at=s.at) for s in starts]
     )
     # The unique key refuses the same event from another process: the batch is then tried singly.
@@ -158,18 +159,18 @@ def _write_starts(starts: Sequence[Start]) -> list[int]:
 def use_inputs(start: Start) -> None:
     """Write what few turns have: contents in the message, inputs that were kept as rows."""
     if start.content_ids:
-        contents.use(start.chat_id, start.content_ids)
+        reading_rights.use(start.chat_id, start.content_ids)
     if start.pending_input_ids:
         PendingInput.objects.filter(pk__in=start.pending_input_ids).delete()
 
 
-def start_events(start: Start) -> list[chats.NewEvent]:
+def start_events(start: Start) -> list[entries.NewEvent]:
     """Return the log entries of a turn's beginning, in order."""
     message = [start.message_event] if start.message_event else []
     return [*message, *(new.event for new in start.responses)]
 
 
-def finish_events(finish: Finish) -> list[chats.NewEvent]:
+def finish_events(finish: Finish) -> list[entries.NewEvent]:
     """Return the log entries of a response's end, in order."""
     message = [finish.message_event] if finish.message_event else []
     return [finish.event, *message]
@@ -182,7 +183,7 @@ def finish_turns(finishes: Sequence[Finish]) -> list[FinishOutcome]:
     Only the holder of the fence number of a response that still runs may end it.
     """
     # Chats first, as everywhere: a start and a finish of one chat must not cross.
-    chats.lock_chats({f.chat_id for f in finishes})
+    entries.lock_chats({f.chat_id for f in finishes})
     rows = {
         row.pk: row
         for row in Response.objects.select_for_update()
@@ -228,7 +229,7 @@ def with_charges(
 
 def earlier_finish(finish: Finish) -> FinishOutcome:
     """Tell a write whose answer to COMMIT was lost from one that came too late."""
-    seq = chats.seq_of_event(finish.chat_id, finish.response_id, finish.event.payload["event_id"])
+    seq = entries.seq_of_event(finish.chat_id, finish.response_id, finish.event.payload["event_id"])
     return Fenced() if seq is None else Finished(seq)
 
 
@@ -257,7 +258,7 @@ def _write_finishes(finishes: Sequence[Finish]) -> list[int]:
         return []
     for finish in finishes:
         use_outputs(finish)
-    return chats.append_many(
+    return entries.append_many(
         [Append(chat_id=f.chat_id, events=finish_events(f), at=f.at) for f in finishes]
     )
 
@@ -272,6 +273,6 @@ def use_outputs(finish: Finish) -> None:
             finished_at=finish.at,
         )
     if finish.content_ids:
-        contents.use(finish.chat_id, finish.content_ids)
+        reading_rights.use(finish.chat_id, finish.content_ids)
     if finish.parent is not None and finish.answer is not None:
         answer_call(finish.parent.pk, finish.answer, at=finish.at)

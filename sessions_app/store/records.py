@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from chat_app.services import NewEvent, NewMessage
+    from chat_app.log.entries import NewEvent, NewMessage
     from payments_app.money import Money
     from sessions_app.billing.payers import Payment
     from sessions_app.billing.reservations import Charge, Reservation

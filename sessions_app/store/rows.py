@@ -12,7 +12,7 @@ from sessions_app.store.records import Start
 from sessions_app.transitions import BEGUN, response_ends
 
 if TYPE_CHECKING:
-    from chat_app.services import NewEvent, NewMessage
+    from chat_app.log.entries import NewEvent, NewMessage
     from sessions_app.store.records import Finish
 
 # The tables of `uamp.state` as parts of SQL; the values are names, without quotes in them.

@@ -16,8 +16,8 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 import uamp
-from chat_app import selectors as chats
-from chat_app.contents import contents
+from chat_app.contents import reading_rights, references
+from chat_app.members import membership
 from sessions_app.models import Response, Session, ToolCall
 from sessions_app.services import take_media
 from sessions_app.states import ToolCallTrigger
@@ -186,7 +186,7 @@ def _may_decide(session: OpenSession, row: ToolCall) -> bool:
     asker = row.response.session
     if asker is not None and asker.principal == session.principal.key:
         return True
-    return chats.is_owner(session.chat_id, session.principal.user_id)
+    return membership.is_owner(session.chat_id, session.principal.user_id)
 
 
 def _was_decided(session: OpenSession, answer: ev.ToolApprove) -> bool:
@@ -295,7 +295,7 @@ def answer_call(pk: int, answer: CallAnswer, *, at: datetime) -> None:
     )
     if answered and answer.content_items:
         chat_id = ToolCall.objects.values_list("response__chat_id", flat=True).get(pk=pk)
-        contents.use(chat_id, contents.content_ids(answer.content_items))
+        reading_rights.use(chat_id, references.content_ids(answer.content_items))
 
 
 def live_children(response_id: str) -> list[str]:

@@ -9,7 +9,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from agents_app.tools.registry import ToolError
-from chat_app.contents import contents
+from chat_app.contents import quota, reading_rights, references
 from sessions_app.models import Session
 
 if TYPE_CHECKING:
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
     from chat_app.models import Content
 
 
-def chat_owner(chat_id: str) -> contents.Owner:
+def chat_owner(chat_id: str) -> quota.ContentOwner:
     """Return the owner of what tools make in a chat."""
-    return contents.Owner(key=f"chat:{chat_id}")
+    return quota.ContentOwner(key=f"chat:{chat_id}")
 
 
-def readable(content_id: str, *, chat_id: str, asker: contents.Owner) -> Content:
+def readable(content_id: str, *, chat_id: str, asker: quota.ContentOwner) -> Content:
     """Return a content that was made in the chat, appears in it, or is the asker's own.
 
     Raises ToolError, with the same words for one that does not exist and one that is not theirs.
     """
     try:
         return _readable(str(uuid.UUID(content_id)), chat_id, asker)
-    except (ValueError, contents.ContentNotFound):
+    except (ValueError, reading_rights.ContentNotFound):
         raise ToolError(f"There is no content {content_id[:80]!r} in this chat.") from None
 
 
-def _readable(content_id: str, chat_id: str, asker: contents.Owner) -> Content:
+def _readable(content_id: str, chat_id: str, asker: quota.ContentOwner) -> Content:
     for owner in (chat_owner(chat_id), asker):
-        content = contents.owned(content_id, owner=owner)
+        content = reading_rights.owned(content_id, owner=owner)
         if content is not None:
             return content
-    return contents.in_chat(content_id, chat_id)
+    return reading_rights.in_chat(content_id, chat_id)
 
 
 def presentable(
@@ -48,9 +48,9 @@ def presentable(
 ) -> tuple[uamp.ContentItem, ...]:
     """Return the items of contents that a response may show, and let its chat read them."""
     session = Session.objects.filter(responses=response_id).first()
-    asker = contents.Owner(
+    asker = quota.ContentOwner(
         user_id=session.user_id if session else None, key=session.principal if session else ""
     )
     found = [readable(content_id, chat_id=chat_id, asker=asker) for content_id in content_ids]
-    contents.use(chat_id, [str(content.pk) for content in found])
-    return tuple(contents.item_of(content) for content in found)
+    reading_rights.use(chat_id, [str(content.pk) for content in found])
+    return tuple(references.item_of(content) for content in found)

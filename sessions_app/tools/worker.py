@@ -31,8 +31,8 @@ from agents_app.tools.registry import (
     ToolOutcome,
     storable,
 )
+from chat_app.contents import media_types, quota, reading_rights, references, storage
 from chat_app.log import fanout
-from chat_app.contents import contents, media_types
 from chat_app.search.search import search_messages
 from sessions_app import database
 from sessions_app.frames import frame
@@ -73,7 +73,7 @@ class Claim:
     response_id: str
     chat_id: str
     message_id: str | None
-    asker: contents.Owner
+    asker: quota.ContentOwner
     deadline: datetime
     percent: int
     agent: str
@@ -123,7 +123,7 @@ def claim_call(pk: int) -> Claim | None:
         response_id=row.response_id,
         chat_id=row.response.chat_id,
         message_id=row.response.message_id,
-        asker=contents.Owner(
+        asker=quota.ContentOwner(
             user_id=session.user_id if session else None, key=session.principal if session else ""
         ),
         deadline=deadline,
@@ -336,7 +336,7 @@ def _tell(chat_id: str, event: ev.Event, response_id: str) -> None:
 def _read_content(claim: Claim, content_id: str) -> ReadContent:
     content = readable(content_id, chat_id=claim.chat_id, asker=claim.asker)
     return ReadContent(
-        data=contents.read(content), mime_type=content.mime_type, filename=content.filename
+        data=storage.read(content), mime_type=content.mime_type, filename=content.filename
     )
 
 
@@ -353,7 +353,7 @@ def _write_content(claim: Claim, data: bytes, *, mime_type: str, filename: str) 
     name = f"tool call {claim.pk} {filename} {hashlib.sha256(data).hexdigest()}"
     content_id = uuid.uuid5(uuid.NAMESPACE_OID, name)
     try:
-        content = contents.store(
+        content = storage.store(
             data,
             mime_type=mime_type,
             filename=filename,
@@ -362,5 +362,5 @@ def _write_content(claim: Claim, data: bytes, *, mime_type: str, filename: str) 
         )
     except media_types.InvalidMedia as error:
         raise ToolError(str(error)) from error
-    contents.use(claim.chat_id, [str(content.pk)])
-    return contents.item_of(content)
+    reading_rights.use(claim.chat_id, [str(content.pk)])
+    return references.item_of(content)

@@ -19,8 +19,8 @@ import uamp
 from agents_app import selectors as agents
 from agents_app.conversation.teamwork import pure
 from agents_app.tools.registry import ToolError
-from chat_app import services as chats
-from chat_app.contents import contents
+from chat_app.contents import quota, references
+from chat_app.members import chats
 from sessions_app import database
 from sessions_app.access.principal import Principal
 from sessions_app.frames import TERMINAL
@@ -92,9 +92,9 @@ def _open(
 
 
 def _attached(order: Order, chat_id: str, asker: Session) -> tuple[uamp.ContentItem, ...]:
-    owner = contents.Owner(user_id=asker.user_id, key=asker.principal)
+    owner = quota.ContentOwner(user_id=asker.user_id, key=asker.principal)
     return tuple(
-        contents.item_of(readable(content_id, chat_id=chat_id, asker=owner))
+        references.item_of(readable(content_id, chat_id=chat_id, asker=owner))
         for content_id in order.attachments
     )
 

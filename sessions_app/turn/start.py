@@ -24,10 +24,10 @@ from django.utils import timezone
 import uamp
 from agents_app import selectors as agents
 from agents_app.providers.options import audio_formats
+from chat_app.contents import references, storage
 from chat_app.log import fanout
-from chat_app import selectors as chats
-from chat_app.contents import contents
-from chat_app.services import Append, NewEvent, NewMessage, layer_messages, message_event
+from chat_app.log.entries import Append, NewEvent, NewMessage, layer_messages, message_event
+from chat_app.members import membership
 from payments_app.money import InvalidAmount
 from sessions_app import database, selectors, services
 from sessions_app.billing import payers, reservations
@@ -83,7 +83,7 @@ class _Turn:
     overrides: ResponseRequest
     # The bytes that it stores as text.
     size: int
-    targets: list[chats.AgentMember] = field(default_factory=list)
+    targets: list[membership.AgentMember] = field(default_factory=list)
 
 
 async def start_response(request: TurnRequest, listener: Listener | None) -> StartedTurn:
@@ -111,8 +111,8 @@ async def start_response(request: TurnRequest, listener: Listener | None) -> Sta
                 await request.admit(answers, turn.size)
         except RemoteProtocolError:
             if turn.message is not None:
-                ids = contents.content_ids(turn.message.content_items)
-                await database.run(contents.discard, ids, since=began)
+                ids = references.content_ids(turn.message.content_items)
+                await database.run(storage.discard, ids, since=began)
             raise
         return await _write(process, request, turn, listener, began=began)
 
@@ -143,7 +143,7 @@ async def _write(
     if isinstance(outcome, Started):
         return await _launch(process, request, turn, start, outcome, listener)
     if start.content_ids:
-        await database.run(contents.discard, start.content_ids, since=began)
+        await database.run(storage.discard, start.content_ids, since=began)
     if isinstance(outcome, Repeated):
         return StartedTurn(response_ids=outcome.response_ids, repeated=True)
     if outcome.code == ErrorCode.BUSY:
@@ -283,15 +283,15 @@ async def _new_message(
     )
 
 
-async def _targets(session: OpenSession, turn: _Turn) -> list[chats.AgentMember]:
+async def _targets(session: OpenSession, turn: _Turn) -> list[membership.AgentMember]:
     """Return who answers: the session's agent, or the members whose trigger rule says so."""
     if session.agent_id is not None and session.agent_name is not None:
         if not await _may_answer(session, session.agent_id):
             raise RemoteProtocolError(
                 ErrorCode.AGENT_NOT_FOUND, "The agent of this session is not there any more."
             )
-        return [chats.AgentMember(session.agent_id, session.agent_name, "always")]
-    members = await database.run(chats.agent_members, session.chat_id)
+        return [membership.AgentMember(session.agent_id, session.agent_name, "always")]
+    members = await database.run(membership.agent_members, session.chat_id)
     if turn.message is None:
         targets = [m for m in members if m.trigger == "always"] or members[:1]
         if not targets:
@@ -305,7 +305,7 @@ async def _targets(session: OpenSession, turn: _Turn) -> list[chats.AgentMember]
 async def _may_answer(session: OpenSession, agent_id: str) -> bool:
     """Return whether the session's agent is still in its chat, and still for its person."""
     if session.chat_scoped:
-        members = await database.run(chats.agent_members, session.chat_id)
+        members = await database.run(membership.agent_members, session.chat_id)
         return agent_id in {member.agent_id for member in members}
     try:
         spec = await _spec(agent_id)
@@ -320,7 +320,7 @@ async def _may_answer(session: OpenSession, agent_id: str) -> bool:
     return await database.run(agents.get_agent, spec.name, viewer=viewer) is not None
 
 
-def triggered(text: str, members: Sequence[chats.AgentMember]) -> list[chats.AgentMember]:
+def triggered(text: str, members: Sequence[membership.AgentMember]) -> list[membership.AgentMember]:
     """Return the agents that a message of a shared chat makes answer, in the order of joining."""
     mentioned = {name.rstrip(".-").casefold() for name in MENTION.findall(text)}
     return [
@@ -347,7 +347,7 @@ def _start_of(process: Process, request: TurnRequest, turn: _Turn) -> Start:
         message=message,
         message_event=message_event(session.chat_id, message) if message else None,
         responses=[_new_response(session, target, message, plain) for target in turn.targets],
-        content_ids=contents.content_ids(message.content_items) if message else (),
+        content_ids=references.content_ids(message.content_items) if message else (),
         pending_input_ids=request.pending_input_ids,
         process=process.id,
         lease_until=at + timedelta(seconds=settings.UAMP_LEASE_SECONDS),
@@ -357,7 +357,7 @@ def _start_of(process: Process, request: TurnRequest, turn: _Turn) -> Start:
 
 def _new_response(
     session: OpenSession,
-    target: chats.AgentMember,
+    target: membership.AgentMember,
     message: NewMessage | None,
     overrides: dict[str, object],
 ) -> NewResponse:

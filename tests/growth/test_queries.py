@@ -10,7 +10,8 @@ from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
-from chat_app import selectors as chats
+from chat_app.log import history as chat_history
+from chat_app.members import membership
 from chat_app.search.search import WINDOW, search_messages
 from payments_app import services as ledger_services
 from sessions_app import selectors, session_states
@@ -66,7 +67,7 @@ def _finished(world: World) -> None:
 
 HOT: dict[str, Callable[[World], Any]] = {
     "running_responses": lambda w: selectors.running_responses(w.chat.pk),
-    "ends_of_responses": lambda w: chats.ends_of_responses(w.chat.pk, ["resp_2", "resp_4"]),
+    "ends_of_responses": lambda w: chat_history.ends_of_responses(w.chat.pk, ["resp_2", "resp_4"]),
     "claim_orphans": lambda _: leases.claim_orphans("here", running=["resp_x"]),
     "expire_calls": lambda _: calls.expire_calls(),
     "reap": lambda _: tasks.reap(),
@@ -83,10 +84,10 @@ HOT: dict[str, Callable[[World], Any]] = {
     "may_cancel": lambda w: selectors.may_cancel("resp_7", session_of(w)),
     "cancel_requests": lambda _: selectors.cancel_requests(["resp_7"]),
     "ended_sessions": lambda w: selectors.ended_sessions([w.session.pk]),
-    "history": lambda w: chats.history(w.chat.pk, limit=50),
-    "events_after": lambda w: chats.events_after(w.chat.pk, 99_990),
-    "chat_heads": lambda w: chats.chat_heads([w.chat.pk]),
-    "agent_members": lambda w: chats.agent_members(w.chat.pk),
+    "history": lambda w: chat_history.history(w.chat.pk, limit=50),
+    "events_after": lambda w: chat_history.events_after(w.chat.pk, 99_990),
+    "chat_heads": lambda w: chat_history.chat_heads([w.chat.pk]),
+    "agent_members": lambda w: membership.agent_members(w.chat.pk),
     "ledger_sweep": lambda _: ledger_services.sweep(),
     "search_without_a_hit": lambda w: search_messages(w.chat.pk, ["xylophone"], limit=10),
     "search_for_an_old_word": lambda w: search_messages(w.chat.pk, ["number", "1777"], limit=10),

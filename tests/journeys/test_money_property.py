@@ -20,9 +20,9 @@ import uamp
 from agents_app import sponsorships
 from agents_app.models import Agent
 from agents_app.providers import scripts
-from chat_app import selectors as chats
+from chat_app.members import payers as chat_payers
+from chat_app.members.payers import ChatPayer
 from chat_app.models import Participant
-from chat_app.selectors import ChatPayer
 from payments_app.money import Money
 from payments_app.spending import limits
 from sessions_app.billing import reservations, usage
@@ -199,7 +199,7 @@ def _owner(chat_id: str) -> int | None:
 
 
 def _any_owner_pays(stack: ExitStack) -> None:
-    known = chats.payers_of
+    known = chat_payers.payers_of
 
     def chosen(chat_ids: Any) -> dict[str, ChatPayer]:
         return {
@@ -207,7 +207,7 @@ def _any_owner_pays(stack: ExitStack) -> None:
             for chat_id, one in known(chat_ids).items()
         }
 
-    _set(stack, chats, "payers_of", chosen)
+    _set(stack, chat_payers, "payers_of", chosen)
 
 
 def _nothing_settled(stack: ExitStack) -> None:

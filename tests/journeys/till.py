@@ -15,7 +15,7 @@ PREPARE = """
 import json, sys
 from django.contrib.auth.models import User
 from agents_app.models import Agent
-from chat_app.services import create_chat
+from chat_app.members.chats import create_chat
 from payments_app import services as ledger
 from payments_app.money import Money
 from sessions_app.access.auth import create_api_key

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from chat_app import markdown
-from chat_app.contents import contents
+from chat_app.contents import quota, storage
 from sessions_app.access.auth import create_api_key
 from tests import factories
 
@@ -47,11 +47,11 @@ def test_slow_readers_hold_no_connection(
 ) -> None:
     settings.MEDIA_ROOT = tmp_path
     (ada, key), (_, other) = person("ada"), person("bea")
-    content = contents.store(
+    content = storage.store(
         bytes(16 * 1024 * 1024),
         mime_type="application/octet-stream",
         filename="a.bin",
-        owner=contents.Owner(user_id=ada),
+        owner=quota.ContentOwner(user_id=ada),
     )
     request = f"GET /api/content/{content.pk} HTTP/1.1\r\nHost: localhost\r\n"
     request += f"Authorization: Bearer {key}\r\n\r\n"

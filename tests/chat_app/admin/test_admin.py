@@ -16,9 +16,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from playwright.sync_api import sync_playwright
 
-from chat_app import services
-from chat_app.admin.chats import TRANSCRIPT_EVENTS, CappedPaginator
-from chat_app.contents import contents
+from chat_app.admin.chats import TRANSCRIPT_EVENTS
+from chat_app.admin.history_pages import CappedPaginator
+from chat_app.contents import reading_rights
+from chat_app.log import entries
+from chat_app.members import receipts
 from chat_app.models import Chat, ChatEvent, Message
 from tests import factories
 
@@ -65,9 +67,9 @@ def one_of_each(number: int) -> Chat:
     agent = factories.agent(f"agent{number}")
     chat = factories.chat(person, agent, title=f"Chat {number}")
     message = factories.message(chat, person, "Hello")
-    services.mark_read(chat_id=chat.pk, user_id=person.pk, message_id=message.pk)
+    receipts.mark_read(chat_id=chat.pk, user_id=person.pk, message_id=message.pk)
     content = factories.content(person)
-    contents.use(chat.pk, [str(content.pk)])
+    reading_rights.use(chat.pk, [str(content.pk)])
     factories.presence(person)
     return chat
 
@@ -156,7 +158,7 @@ def test_messages_are_found_by_their_chat() -> None:
 
 
 def test_a_long_list_is_counted_up_to_its_cap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chat_app.admin.chats.COUNTED_ROWS", 3)
+    monkeypatch.setattr("chat_app.admin.history_pages.COUNTED_ROWS", 3)
     ada = factories.user("ada")
     chat = factories.chat(ada)
     for _ in range(5):
@@ -180,8 +182,8 @@ def test_a_transcript_shows_what_was_said_and_done() -> None:
     response = factories.response(echo, chat, session=session, status="completed")
     factories.tool_call(response, "csv_report", status="done", arguments='{"a": "<b>"}', result="3")
     done = {"type": "response.done", "event_id": "1", "timestamp": 1}
-    event = services.NewEvent(type="response.done", payload=done, response_id=response.pk)
-    services.append(chat.pk, [event], at=response.created_at)
+    event = entries.NewEvent(type="response.done", payload=done, response_id=response.pk)
+    entries.append(chat.pk, [event], at=response.created_at)
     page = signed_in(factories.superuser()).get(transcript(chat)).content.decode()
     assert "<strong>Hi</strong> &lt;script&gt;" in page
     assert "Tool csv_report: done" in page
@@ -222,8 +224,8 @@ def test_a_transcript_of_100_takes_as_many_queries_as_one_of_1() -> None:
         response = factories.response(echo, chat, status="completed")
         factories.tool_call(response, status="done")
         done = {"type": "response.done", "event_id": response.pk, "timestamp": 1}
-        event = services.NewEvent(type="response.done", payload=done, response_id=response.pk)
-        services.append(chat.pk, [event], at=response.created_at)
+        event = entries.NewEvent(type="response.done", payload=done, response_id=response.pk)
+        entries.append(chat.pk, [event], at=response.created_at)
 
     def queries() -> int:
         with CaptureQueriesContext(connection) as captured:

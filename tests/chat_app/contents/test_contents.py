@@ -11,8 +11,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.signing import TimestampSigner
 from django.test import AsyncClient, Client
 
-from chat_app import services
-from chat_app.contents import contents
+from chat_app.contents import addresses, reading_rights
+from chat_app.members import participants
 from chat_app.models import Content
 from sessions_app.access.auth import create_api_key
 from tests import factories
@@ -148,10 +148,10 @@ def test_members_of_a_chat_that_shows_a_content_may_read_it() -> None:
         return found
 
     assert (statuses(ada), statuses(bob), statuses(eve)) == ([200, 200], [404, 404], [404, 404])
-    contents.use(chat.pk, [str(content.pk)])
+    reading_rights.use(chat.pk, [str(content.pk)])
     assert (statuses(bob), statuses(eve)) == ([200, 200], [404, 404])
     membership = bob.participations.get()
-    services.remove_participant(chat_id=chat.pk, removed_by=bob, participant_id=membership.pk)
+    participants.remove_participant(chat_id=chat.pk, removed_by=bob, participant_id=membership.pk)
     assert statuses(bob) == [404, 404]
 
 
@@ -172,7 +172,7 @@ def test_a_stranger_gets_what_a_wrong_id_gets() -> None:
 def test_a_signed_address_is_readable_by_anybody_for_its_time() -> None:
     content = factories.content(factories.user("ada"))
     other = factories.content(factories.user("bob"), factories.png(3, 3))
-    url = contents.signed_url(content.pk)
+    url = addresses.signed_url(content.pk)
     response = Client().get(url)
     assert (response.status_code, body_of(response)) == (200, factories.png())
     signature = url.partition("=")[2]

@@ -12,7 +12,7 @@ import pytest
 from django.core.files.storage import FileSystemStorage
 from django.db import connection
 
-from chat_app.contents import contents
+from chat_app.contents import quota, storage
 from chat_app.models import Content
 from tests.client import new_event
 from tests.house import alice, bob, demo, impatience, web
@@ -153,7 +153,7 @@ def rows_refused(alice: Person) -> Iterator[None]:
 def test_a_row_that_is_refused_leaves_no_file(
     alice: Person, rows_refused: None, folder: Path
 ) -> None:
-    owner = contents.Owner(user_id=alice.user.pk)
+    owner = quota.ContentOwner(user_id=alice.user.pk)
     with pytest.raises(Exception, match="no room"):
-        contents.store(b"text", mime_type="text/plain", filename="a.txt", owner=owner)
+        storage.store(b"text", mime_type="text/plain", filename="a.txt", owner=owner)
     assert files_in(folder) == set()

@@ -16,7 +16,7 @@ from django.utils import timezone
 from rest_framework.throttling import BaseThrottle
 
 import uamp
-from chat_app import services
+from chat_app.members import participants, receipts
 from chat_app.models import Chat, ChatEvent, Participant
 from chat_app.rest import chats
 from chat_app.rest.overview import UNREAD_MAX
@@ -307,7 +307,7 @@ def test_unread_are_messages_of_others_behind_the_marker() -> None:
     second = factories.message(chat, echo)
     factories.message(chat, bob)
     assert (unread(ada), unread(bob)) == (2, 2)
-    services.mark_read(chat_id=chat.pk, user_id=ada.pk, message_id=second.pk)
+    receipts.mark_read(chat_id=chat.pk, user_id=ada.pk, message_id=second.pk)
     assert (unread(ada), unread(bob)) == (1, 2)
 
 
@@ -381,7 +381,7 @@ def test_a_stranger_gets_what_a_wrong_id_gets(tail: str) -> None:
     eve = factories.user("eve")
     chat = factories.chat(factories.user("ada"), eve)
     ours = eve.participations.get()
-    services.remove_participant(chat_id=chat.pk, removed_by=eve, participant_id=ours.pk)
+    participants.remove_participant(chat_id=chat.pk, removed_by=eve, participant_id=ours.pk)
     factories.message(chat, chat.created_by or eve)
     client = signed_in(eve)
     before = rows_written()
@@ -479,7 +479,7 @@ def test_events_are_the_log_with_its_payloads() -> None:
     ada, bob = factories.user("ada"), factories.user("bob")
     chat = factories.chat(ada)
     message = factories.message(chat, ada)
-    services.add_participant(chat_id=chat.pk, added_by=ada, user=bob)
+    participants.add_participant(chat_id=chat.pk, added_by=ada, user=bob)
     body = signed_in(bob).get(f"/api/v1/chats/{chat.pk}/events").json()
     assert [(e["seq"], e["type"], e["response_id"]) for e in body["data"]] == [
         (1, "message.created", None),
@@ -581,7 +581,7 @@ def test_receipts_say_how_far_members_have_read() -> None:
     ada, bob = factories.user("ada"), factories.user("bob")
     chat = factories.chat(ada, bob)
     message = factories.message(chat, ada)
-    services.mark_read(chat_id=chat.pk, user_id=bob.pk, message_id=message.pk)
+    receipts.mark_read(chat_id=chat.pk, user_id=bob.pk, message_id=message.pk)
     (receipt,) = signed_in(ada).get(f"/api/v1/chats/{chat.pk}/receipts").json()["data"]
     receipt.pop("read_at")
     assert receipt == {
@@ -665,9 +665,9 @@ def test_a_list_of_50_takes_as_many_queries_as_a_list_of_1(path: str) -> None:
     def add(number: int) -> None:
         person = factories.user(f"user{number}")
         factories.message(factories.chat(ada, person, agent), person)
-        services.add_participant(chat_id=chat.pk, added_by=ada, user=person)
+        participants.add_participant(chat_id=chat.pk, added_by=ada, user=person)
         message = factories.message(chat, person)
-        services.mark_read(chat_id=chat.pk, user_id=person.pk, message_id=message.pk)
+        receipts.mark_read(chat_id=chat.pk, user_id=person.pk, message_id=message.pk)
         factories.session(ada, chat, agent=agent)
 
     def queries(rows: int) -> int:

@@ -18,7 +18,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from agents_app.models import Agent
-from chat_app.contents import contents, media_types
+from chat_app.contents import media_types, quota, storage
 from chat_app.models import Content, Participant
 from payments_app import services as ledger
 from sessions_app.access.auth import create_api_key
@@ -384,10 +384,10 @@ def test_one_socket_has_a_session_of_a_name_once(dial: Dial, alice: Person, bob:
 
 
 def test_an_owner_uses_a_handle_for_one_content(alice: Person) -> None:
-    owner = contents.Owner(user_id=alice.user.pk)
+    owner = quota.ContentOwner(user_id=alice.user.pk)
 
     def store(data: bytes) -> Content:
-        return contents.store(
+        return storage.store(
             data, mime_type="text/plain", filename="a.txt", owner=owner, handle=HANDLE
         )
 

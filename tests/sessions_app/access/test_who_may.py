@@ -11,8 +11,8 @@ import pytest
 from django.utils import timezone
 
 from agents_app.models import Agent
+from chat_app.members.participants import remove_participant
 from chat_app.models import Participant
-from chat_app.services import remove_participant
 from sessions_app.access.auth import create_api_key
 from sessions_app.models import ApiKey
 from tests.client import output_text

@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from agents_app import sponsorships
-from chat_app import selectors as chats
+from chat_app.members import membership
+from chat_app.members import payers as chat_payers
 from chat_app.models import ChatEvent, Participant
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
@@ -69,7 +70,7 @@ def ask(dial: Dial, who: Person, chat: Chat) -> str:
 
 def rule(chat: Chat) -> tuple[str, int | None]:
     """Return the payer in a chat now."""
-    chosen = chats.payers_of([chat.pk])[chat.pk]
+    chosen = chat_payers.payers_of([chat.pk])[chat.pk]
     return chosen.rule, chosen.owner_id
 
 
@@ -81,13 +82,13 @@ def test_an_owner_who_comes_back_owns_nothing_and_pays_nothing(
     wait_until(lambda: str(wallet(alice).available) == "9")
     leave(web, alice, chat)
     # The member who has been there the longest owns it, and does not pay for what alice paid.
-    assert chats.is_owner(chat.pk, bob.user.pk)
+    assert membership.is_owner(chat.pk, bob.user.pk)
     assert rule(chat) == ("asker", None)
     told = ChatEvent.objects.filter(chat=chat, type="chat.updated").last()
     assert told is not None
     assert told.payload["payer"] == "asker"
     add(web, bob, alice, chat)
-    assert not chats.is_owner(chat.pk, alice.user.pk)
+    assert not membership.is_owner(chat.pk, alice.user.pk)
     assert ask(dial, bob, chat) == "payment.required"
     assert (str(wallet(alice).available), str(wallet(bob).available)) == ("9", "10")
 

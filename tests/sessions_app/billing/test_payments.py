@@ -9,7 +9,7 @@ import pytest
 
 from agents_app import sponsorships
 from agents_app.providers import scripts
-from chat_app.services import update_chat
+from chat_app.members.chats import update_chat
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.models import Hold, Transfer

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import uamp
 from chat_app.log import fanout
-from chat_app.selectors import LoggedEvent
+from chat_app.log.history import LoggedEvent
 from sessions_app.connection.chat_subscription import PAGE, ChatSubscription, RunningText
 from sessions_app.frames import frame, new_event_id, now_ms
 from tests.client import TERMINAL, Story, output_text

@@ -13,7 +13,7 @@ from django.db import OperationalError
 from django.utils import timezone
 
 import uamp
-from chat_app.selectors import LoggedEvent
+from chat_app.log.history import LoggedEvent
 from sessions_app.access import auth
 from sessions_app.connection import client_connection
 from sessions_app.connection.chat_subscription import PAGE, RunningText

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from chat_app.members.participants import add_participant, remove_participant
 from chat_app.models import Chat, ChatEvent, Message, Participant
-from chat_app.services import add_participant, remove_participant
 from sessions_app.models import Response
 from tests.client import Frame, Story, UampClient, output_text, text_of, wait_until
 from tests.house import Dial, Person, quick_agent, shared_chat

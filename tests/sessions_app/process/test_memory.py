@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
-from chat_app.services import NewMessage
+from chat_app.log.entries import NewMessage
 from sessions_app import database
 from sessions_app.process import history
 from sessions_app.process.history import History
@@ -83,7 +83,7 @@ async def test_no_kind_of_object_grows_with_the_turns(process: Process) -> None:
             if str(type(one).__module__).startswith(OURS)
         )
         # The history is what a process remembers; it has a bound of its own.
-        del found["chat_app.selectors.HistoryMessage"]
+        del found["chat_app.log.history.HistoryMessage"]
         return found
 
     before = await counts(range(5))

@@ -11,7 +11,7 @@ from django.contrib.sessions.models import Session as BrowserSession
 from django.utils import timezone
 
 from agents_app.models import Agent
-from chat_app.contents import contents
+from chat_app.contents import quota, reading_rights, storage
 from chat_app.models import Chat, Content, Message
 from sessions_app import services
 from sessions_app.access import auth
@@ -102,13 +102,13 @@ def test_a_visitors_chat_goes_with_all_that_is_in_it_and_others_stay(settings: S
     factories.message(chat, agent)
     Chat.objects.filter(pk=chat.pk).update(latest_at=days_ago(31))
     answer = factories.response(agent, chat, status="completed", session_id=gone.id)
-    stored = contents.store(
+    stored = storage.store(
         factories.png(),
         mime_type="image/png",
         filename="a.png",
-        owner=contents.Owner(user_id=None, key=f"chat:{chat.pk}"),
+        owner=quota.ContentOwner(user_id=None, key=f"chat:{chat.pk}"),
     )
-    contents.use(chat.pk, [str(stored.pk)])
+    reading_rights.use(chat.pk, [str(stored.pk)])
 
     settings.UAMP_VISITOR_DAYS = 0
     assert retention.sweep() == 0
@@ -125,10 +125,10 @@ def test_a_visitors_chat_goes_with_all_that_is_in_it_and_others_stay(settings: S
 @pytest.mark.django_db(transaction=True)
 def test_the_files_of_a_visitors_chat_leave_the_disk() -> None:
     session = visit(days=31)
-    owner = contents.Owner(user_id=None, key=f"chat:{session.chat_id}")
-    stored = contents.store(factories.png(), mime_type="image/png", filename="a.png", owner=owner)
+    owner = quota.ContentOwner(user_id=None, key=f"chat:{session.chat_id}")
+    stored = storage.store(factories.png(), mime_type="image/png", filename="a.png", owner=owner)
     path = Path(stored.blob.path)
-    contents.use(session.chat_id, [str(stored.pk)])
+    reading_rights.use(session.chat_id, [str(stored.pk)])
     Chat.objects.filter(pk=session.chat_id).update(latest_at=days_ago(31))
     assert path.exists()
     assert retention.sweep() == 1

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.db import DataError, IntegrityError, OperationalError
 
+from chat_app.log.entries import message_event
 from chat_app.models import Chat, ChatEvent, Message
-from chat_app.services import message_event
 from sessions_app.models import InboundEvent, PendingInput, Response, ToolCall
 from sessions_app.store import orm, sql
 from sessions_app.store.group_commit import (

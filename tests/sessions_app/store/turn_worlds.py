@@ -12,8 +12,8 @@ from django.contrib.auth.models import User
 
 import uamp
 from agents_app.models import Agent
+from chat_app.log.entries import NewEvent, NewMessage, message_event
 from chat_app.models import Chat, ChatEvent, Content, ContentUse, Message, Participant
-from chat_app.services import NewEvent, NewMessage, message_event
 from sessions_app.models import InboundEvent, PendingInput, Response, Session, ToolCall
 from sessions_app.store.records import Finish, NewResponse, Start
 

@@ -28,8 +28,8 @@ from pytest_django.fixtures import Settings
 import uamp
 from agents_app.models import Agent
 from agents_app.tools.registry import FoundMessage, ToolCancelled, ToolError, ToolOutcome
+from chat_app.contents import quota, reading_rights, references, storage
 from chat_app.log import fanout
-from chat_app.contents import contents
 from chat_app.models import Chat, ContentUse, Participant
 from sessions_app.models import Response, Session, ToolCall
 from sessions_app.store import responses
@@ -345,7 +345,7 @@ def test_a_result_past_the_limit_becomes_a_file_of_the_chat() -> None:
     assert len(row.result) < 2500
     [item] = row.content_items
     assert (item["type"], item["filename"]) == ("file", "repeat-result.txt")
-    data, mime_type = contents.read_in_chat(item["content_id"], call.response.chat_id)
+    data, mime_type = storage.read_in_chat(item["content_id"], call.response.chat_id)
     assert (data, mime_type) == (b"x" * (LIMIT + 1), "text/plain")
 
 
@@ -563,16 +563,16 @@ def test_a_tool_reads_what_is_in_its_chat_or_its_persons_own() -> None:
         for user in (asker, other):
             Participant.objects.create(chat_id=chat_id, user=user)
     shared, own, foreign, carried = (
-        contents.store(name.encode(), mime_type="text/plain", filename=f"{name}.txt", owner=owner)
+        storage.store(name.encode(), mime_type="text/plain", filename=f"{name}.txt", owner=owner)
         for name, owner in (
-            ("shared", contents.Owner(user_id=other.pk)),
-            ("own", contents.Owner(user_id=asker.pk)),
-            ("foreign", contents.Owner(user_id=other.pk)),
-            ("carried", contents.Owner(user_id=other.pk)),
+            ("shared", quota.ContentOwner(user_id=other.pk)),
+            ("own", quota.ContentOwner(user_id=asker.pk)),
+            ("foreign", quota.ContentOwner(user_id=other.pk)),
+            ("carried", quota.ContentOwner(user_id=other.pk)),
         )
     )
-    contents.use(call.response.chat_id, [str(shared.pk)])
-    contents.use(elsewhere.response.chat_id, [str(carried.pk)])
+    reading_rights.use(call.response.chat_id, [str(shared.pk)])
+    reading_rights.use(elsewhere.response.chat_id, [str(carried.pk)])
     with Work(claimed(call)) as work:
         read = work.read_content(str(shared.pk))
         assert (read.data, read.mime_type, read.filename) == (
@@ -589,8 +589,11 @@ def test_a_tool_reads_what_is_in_its_chat_or_its_persons_own() -> None:
 def test_a_visitors_tool_reads_what_they_sent_and_what_was_made_for_them() -> None:
     call = queued_call("steps")
     sent, foreign = (
-        contents.store(b"sent", mime_type="text/plain", filename="a.txt", owner=owner)
-        for owner in (contents.Owner(key="anonymous:abc"), contents.Owner(key="anonymous:x"))
+        storage.store(b"sent", mime_type="text/plain", filename="a.txt", owner=owner)
+        for owner in (
+            quota.ContentOwner(key="anonymous:abc"),
+            quota.ContentOwner(key="anonymous:x"),
+        )
     )
     with Work(claimed(call)) as work:
         made = work.write_content(b"made", mime_type="text/plain", filename="b.txt")
@@ -611,7 +614,7 @@ def test_the_same_bytes_from_two_attempts_are_one_content() -> None:
     assert items[0] == items[1]
     [use] = ContentUse.objects.filter(chat_id=call.response.chat_id).select_related("content")
     assert use.content.owner_key == f"chat:{call.response.chat_id}"
-    assert contents.item_of(use.content) == items[0]
+    assert references.item_of(use.content) == items[0]
 
 
 def test_what_may_not_be_stored_is_said() -> None:
@@ -646,11 +649,11 @@ def test_a_tool_searches_its_own_chat_and_no_other() -> None:
 @pytest.mark.usefixtures("celery_worker_thread")
 def test_the_tool_that_ships_reports_on_a_file_of_the_chat() -> None:
     asker = User.objects.create_user("asker")
-    table = contents.store(
+    table = storage.store(
         b"city,rain\nBern,3\nBasel,5\n",
         mime_type="text/csv",
         filename="rain.csv",
-        owner=contents.Owner(user_id=asker.pk),
+        owner=quota.ContentOwner(user_id=asker.pk),
     )
     call = queued_call("csv_report", {"content_id": str(table.pk)}, user=asker)
     with hearing(call) as heard:
@@ -660,7 +663,7 @@ def test_the_tool_that_ships_reports_on_a_file_of_the_chat() -> None:
     assert (row.status, row.is_error) == ("done", False)
     assert row.result.startswith("**rain.csv** has 2 rows and 2 columns.")
     [item] = row.content_items
-    _, mime_type = contents.read_in_chat(item["content_id"], call.response.chat_id)
+    _, mime_type = storage.read_in_chat(item["content_id"], call.response.chat_id)
     assert (item["type"], mime_type) == ("image", "image/png")
     stages = list(dict.fromkeys(event["stage"] for event in progress_of(heard)))
     assert stages == ["read", "parse", "statistics", "chart", "write", "done"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from django.conf import settings as django_settings
 
-from chat_app.contents import contents
+from chat_app.contents import storage
 from sessions_app.models import ToolCall
 from sessions_app.store import responses
 from sessions_app.tools.tasks import reap, run_tool_call
@@ -220,7 +220,7 @@ def test_a_large_result_reaches_the_chat_as_a_file_through_a_worker(
     assert (row.status, row.is_error) == ("done", False)
     assert row.result.startswith(f"The result has {size} bytes, too many to show here.")
     chat_id = ToolCall.objects.select_related("response").get(pk=row.pk).response.chat_id
-    data, _ = contents.read_in_chat(row.content_items[0]["content_id"], chat_id)
+    data, _ = storage.read_in_chat(row.content_items[0]["content_id"], chat_id)
     assert len(data) == size
     assert (over.status, over.result) == ("failed", f"The file is larger than {size} bytes.")
 

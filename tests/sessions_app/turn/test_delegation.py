@@ -11,7 +11,7 @@ import pytest
 from django.utils import timezone
 
 from agents_app.models import Agent
-from chat_app.contents import contents
+from chat_app.contents import references
 from sessions_app.models import Response, ToolCall
 from sessions_app.records import CallAnswer
 from sessions_app.tools import calls
@@ -347,7 +347,7 @@ def test_an_answer_that_comes_too_late_changes_nothing(alice: Person) -> None:
     content = factories.content(alice.user)
     answers = [
         CallAnswer(result=text, is_error=False, content_items=items)
-        for text, items in (("first", ()), ("second", (contents.item_of(content),)))
+        for text, items in (("first", ()), ("second", (references.item_of(content),)))
     ]
     for answer in answers:
         calls.answer_call(call.pk, answer, at=timezone.now())

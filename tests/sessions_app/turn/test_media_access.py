@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 import uamp
-from chat_app.contents import contents, media_types
+from chat_app.contents import addresses, media_types, quota, reading_rights, references, storage
 from chat_app.models import Content, ContentUse
 from sessions_app.models import Response, Session
 from tests import factories
@@ -91,8 +91,8 @@ def test_the_media_of_a_tool_result_are_stored_and_not_kept_in_the_log(
     (result,) = (i for i in done["response"]["output"] if i["type"] == "tool_result")
     (item,) = result["tool_result"]["content_items"]
     content = Content.objects.get()
-    assert item["image"] == {"url": contents.content_url(content.pk)}
-    assert contents.read(content) == factories.png()
+    assert item["image"] == {"url": addresses.content_url(content.pk)}
+    assert storage.read(content) == factories.png()
 
 
 def test_a_message_does_not_open_a_file_through_a_tool_result_in_it(
@@ -116,7 +116,7 @@ def test_a_response_ends_although_a_file_of_its_output_was_deleted(
     client, call_id = asked_for_a_tool(dial, alice)
     response = Response.objects.get()
     own = factories.content(alice.user)
-    contents.use(response.chat_id, [str(own.pk), str(uuid.uuid4())])
+    reading_rights.use(response.chat_id, [str(own.pk), str(uuid.uuid4())])
     assert list(ContentUse.objects.values_list("content_id", flat=True)) == [own.pk]
     client.send("tool.result", call_id=call_id, result="22")
     client.until("response.done")
@@ -127,13 +127,13 @@ def test_nothing_is_kept_of_a_message_of_which_one_medium_is_wrong(
     settings: Settings, tmp_path: Path
 ) -> None:
     settings.MEDIA_ROOT = tmp_path
-    owner = contents.Owner(user_id=factories.user().pk)
+    owner = quota.ContentOwner(user_id=factories.user().pk)
     items = [
         uamp.ImageContent(image=base64.b64encode(data).decode(), format="png")
         for data in (factories.png(), b"not a picture")
     ]
     with pytest.raises(media_types.InvalidMedia):
-        contents.ingest(items, owner=owner)
+        references.ingest(items, owner=owner)
     assert not Content.objects.exists()
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
@@ -164,7 +164,7 @@ def test_a_turn_that_is_refused_keeps_a_file_that_was_there_before(
     client = dial(alice)
     client.create_session(agent="echo")
     Session.objects.update(status="closed", closed_at=timezone.now())
-    client.send("input.image", image={"url": contents.content_url(own.pk)})
+    client.send("input.image", image={"url": addresses.content_url(own.pk)})
     client.send("input.image", image=base64.b64encode(factories.png()).decode(), format="png")
     client.send("response.create")
     assert refused(client) == "unknown_session"
@@ -183,7 +183,7 @@ def test_a_medium_that_cannot_be_read_is_left_out_and_does_not_end_a_run(
     chat = factories.chat(person)
     content_id = {"label": "img1", "elsewhere": str(uuid.uuid4())}.get(kind, str(content.pk))
     if kind == "file gone":
-        contents.use(chat.pk, [content_id])
+        reading_rights.use(chat.pk, [content_id])
         content.blob.delete(save=False)
     with pytest.raises(LookupError):
-        contents.read_in_chat(content_id, chat.pk)
+        storage.read_in_chat(content_id, chat.pk)

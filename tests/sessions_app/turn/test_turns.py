@@ -9,8 +9,8 @@ import pytest
 from pytest_django import Settings
 
 from agents_app.models import Agent
+from chat_app.contents import addresses, storage
 from chat_app.log import fanout
-from chat_app.contents import contents
 from chat_app.models import Content, Message
 from sessions_app.models import Response, ToolCall
 from tests import factories
@@ -52,21 +52,21 @@ def test_several_inputs_are_one_message_with_its_items_in_order(
         {"type": "text", "text": "Look at"},
         {
             "type": "image",
-            "image": {"url": contents.content_url(stored[image_id].pk)},
+            "image": {"url": addresses.content_url(stored[image_id].pk)},
             "format": "png",
             "content_id": image_id,
         },
         {"type": "text", "text": "and at"},
         {
             "type": "file",
-            "file": {"url": contents.content_url(stored[file_id].pk)},
+            "file": {"url": addresses.content_url(stored[file_id].pk)},
             "filename": "table.csv",
             "mime_type": "text/csv",
             "content_id": file_id,
             "size_bytes": len(text),
         },
     ]
-    kept = {handle: contents.read(content) for handle, content in stored.items()}
+    kept = {handle: storage.read(content) for handle, content in stored.items()}
     assert kept == {image_id: png, file_id: text}
     for handle, data in kept.items():
         assert web.get(f"/api/content/{handle}", headers=alice.headers).content == data
@@ -104,7 +104,7 @@ def test_pieces_of_sound_are_one_item(dial: Dial, alice: Person) -> None:
     client.until("response.done")
     (item,) = Message.objects.get(role="user").content_items
     assert (item["type"], item["format"]) == ("audio", "pcm16")
-    assert contents.read(Content.objects.get()) == b"abcde"
+    assert storage.read(Content.objects.get()) == b"abcde"
 
 
 def test_a_conversation_is_remembered_by_its_session(dial: Dial) -> None:

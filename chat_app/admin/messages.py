@@ -1,0 +1,105 @@
+"""Messages and log entries in the admin; both are read-only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib import admin
+from django.utils.html import format_html
+from django.utils.safestring import mark_safe
+
+from chat_app import markdown
+from chat_app.admin.history_pages import HistoryAdmin, ValueFilter, pretty
+from chat_app.models import (
+    ChatEvent,
+    Message,
+)
+
+if TYPE_CHECKING:
+    from django.utils.safestring import SafeString
+
+
+class RoleFilter(ValueFilter):
+    """The role of the sender (UAMP §8.5)."""
+
+    title = "role, of the newest"
+    parameter_name = "role"
+    values = ("user", "assistant", "system", "tool")
+
+
+class MessageStatusFilter(ValueFilter):
+    """How a text came to its end."""
+
+    title = "status, of the newest"
+    parameter_name = "status"
+    values = tuple(Message.Status.values)
+
+
+class EventTypeFilter(ValueFilter):
+    """What is kept in a log."""
+
+    title = "type, of the newest"
+    parameter_name = "type"
+    values = (
+        "message.created",
+        "message.read",
+        "participant.joined",
+        "participant.left",
+        "response.created",
+        "tool.call_done",
+        *ChatEvent.TERMINAL,
+    )
+
+
+@admin.register(Message)
+class MessageAdmin(HistoryAdmin):
+    """Messages, chat by chat."""
+
+    list_display = ("seq", "chat", "name", "role", "beginning", "status", "created_at")
+    list_display_links = ("seq", "beginning")
+    list_filter = (RoleFilter, MessageStatusFilter)
+    list_select_related = ("chat",)
+    search_fields = ("id__exact", "chat__id__exact", "response_id__exact")
+    search_help_text = "The id of a message, a chat or a response."
+    ordering = ("-chat", "-seq")  # in the order of their index
+    fields = (
+        "id", "chat", "seq", "role", "sender_user", "sender_agent", "name", "body", "items",
+        "response_id", "status", "created_at",
+    )  # fmt: skip
+    readonly_fields = ("body", "items")
+
+    @admin.display(description="text")
+    def beginning(self, message: Message) -> str:
+        """Return the first words."""
+        return message.content[:80] or "-"
+
+    @admin.display(description="text")
+    def body(self, message: Message) -> SafeString:
+        """Return the text as the chat shows it."""
+        # The renderer sanitises: this is the one kind of HTML that is passed on as it is.
+        html = mark_safe(markdown.render(message.content))  # noqa: S308 sanitised
+        return format_html('<div class="markdown">{}</div>', html)
+
+    @admin.display(description="content items")
+    def items(self, message: Message) -> SafeString:
+        """Return the content items."""
+        return pretty(message.content_items)
+
+
+@admin.register(ChatEvent)
+class ChatEventAdmin(HistoryAdmin):
+    """The log, entry by entry."""
+
+    list_display = ("chat", "seq", "type", "response_id", "created_at")
+    list_display_links = ("seq",)
+    list_filter = (EventTypeFilter,)
+    list_select_related = ("chat",)
+    search_fields = ("chat__id__exact",)
+    search_help_text = "The id of a chat."
+    fields = ("chat", "seq", "type", "response_id", "event", "created_at")
+    readonly_fields = ("event",)
+
+    @admin.display(description="payload")
+    def event(self, row: ChatEvent) -> SafeString:
+        """Return the event as it goes over the wire."""
+        return pretty(row.payload)

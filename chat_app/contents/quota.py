@@ -1,0 +1,54 @@
+"""Owners of stored contents, and how much each may store.
+
+A person has a quota; visitors have one together, because each of their sessions has another key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.db.models import Count, Sum
+
+from chat_app.contents.media_types import (
+    InvalidMedia,
+)
+from chat_app.models import Content
+
+# How the key of a visitor begins (sessions_app.access.auth.anonymous).
+VISITOR_KEYS: Final = "anonymous:"
+
+
+class QuotaExceeded(InvalidMedia):
+    """The owner stores as much as is allowed."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ContentOwner:
+    """Whose a new content is: a person, or a session or chat by its key."""
+
+    user_id: int | None = None
+    key: str = ""
+
+
+def check_quota(owner: ContentOwner, size: int) -> None:
+    """Raise QuotaExceeded where an owner may not store so many bytes more."""
+    if owner.user_id is not None:
+        # Two uploads at once are counted one after the other.
+        get_user_model().objects.select_for_update(no_key=True).filter(pk=owner.user_id).first()
+        theirs = Content.objects.filter(owner_id=owner.user_id)
+    else:
+        theirs = Content.objects.filter(owner_id=None, owner_key=owner.key)
+    most_bytes, most = settings.UAMP_STORED_BYTES_PER_USER, settings.UAMP_STORED_FILES_PER_USER
+    if owner.user_id is None and owner.key.startswith(VISITOR_KEYS):
+        # Every session of a visitor has another key: they have one quota together.
+        theirs = Content.objects.filter(owner_id=None, owner_key__startswith=VISITOR_KEYS)
+        most_bytes = settings.UAMP_ANONYMOUS_STORED_BYTES
+        most = settings.UAMP_ANONYMOUS_STORED_FILES
+    stored = theirs.aggregate(bytes=Sum("size_bytes"), files=Count("pk"))
+    if (stored["bytes"] or 0) + size > most_bytes:
+        raise QuotaExceeded(f"At most {most_bytes} bytes are stored for you.")
+    if stored["files"] >= most:
+        raise QuotaExceeded(f"At most {most} files are stored for you.")

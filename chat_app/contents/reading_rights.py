@@ -1,0 +1,79 @@
+"""Reading rights: which content a caller may read, by its id or its owner's handle.
+
+A content may be read by its owner and by members of chats in which it appears. A missing content
+and a forbidden one raise the same error.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db.models import Case, Exists, OuterRef, Q, When
+
+from chat_app.models import Content, ContentUse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from django.db.models import QuerySet
+
+    from chat_app.contents.quota import ContentOwner
+
+
+class ContentNotFound(LookupError):
+    """There is no such content, or it is not for this caller: the answer is the same."""
+
+
+def readable(content_id: str, *, owner: ContentOwner) -> Content:
+    """Return a content that an owner may read, by its id or handle; raises ContentNotFound.
+
+    One query answers it, the same for what is not there and for what is not theirs.
+    """
+    allowed = Q(owner_key=owner.key) if owner.key else Q(pk__isnull=True)
+    if owner.user_id is not None:
+        in_chats = ContentUse.objects.filter(
+            content=OuterRef("pk"),
+            chat__participants__user_id=owner.user_id,
+            chat__participants__left_at__isnull=True,
+        )
+        allowed |= Q(owner_id=owner.user_id) | Q(Exists(in_chats))
+    content = named(content_id).filter(allowed).first()
+    if content is None:
+        raise ContentNotFound
+    return content
+
+
+def named(content_id: str) -> QuerySet[Content]:
+    """Return what an id may mean: the content that has it before those that have it as a handle."""
+    by_id = Case(When(pk=content_id, then=0), default=1)
+    return Content.objects.filter(Q(pk=content_id) | Q(handle=content_id)).order_by(
+        by_id, "created_at", "pk"
+    )
+
+
+def owned(content_id: str, *, owner: ContentOwner) -> Content | None:
+    """Return a content if it is this owner's own, by its id or handle."""
+    rows = named(content_id)
+    if owner.user_id is None:
+        return rows.filter(owner_key=owner.key).first() if owner.key else None
+    return rows.filter(owner_id=owner.user_id).first()
+
+
+def in_chat(content_id: str, chat_id: str) -> Content:
+    """Return a content that appears in a chat, by its id or handle; raises ContentNotFound."""
+    content = named(content_id).filter(uses__chat_id=chat_id).first()
+    if content is None:
+        raise ContentNotFound
+    return content
+
+
+def use(chat_id: str, used: Iterable[str]) -> None:
+    """Let the members of a chat read contents that a message of it carries.
+
+    What was deleted meanwhile is left out: the message must be written all the same.
+    """
+    kept = Content.objects.filter(pk__in=list(used)).values_list("pk", flat=True)
+    ContentUse.objects.bulk_create(
+        [ContentUse(chat_id=chat_id, content_id=content_id) for content_id in kept],
+        ignore_conflicts=True,
+    )

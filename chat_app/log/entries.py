@@ -1,0 +1,199 @@
+"""Messages and events that are appended to the logs of chats.
+
+Every durable fact is one entry, and an entry gets its `seq` under the chat's row lock. Functions
+that append must run in the transaction that writes the fact; delivery happens on commit.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from django.db import transaction
+
+import uamp
+from chat_app.log import fanout
+from chat_app.log.history import ends_of_responses
+from chat_app.models import (
+    Chat,
+    ChatEvent,
+    Message,
+)
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewMessage:
+    """A message to be written; ids and times come from the caller."""
+
+    id: str
+    role: uamp.Role
+    at: datetime
+    name: str = ""
+    content: str = ""
+    content_items: tuple[uamp.ContentItem, ...] = ()
+    sender_user_id: int | None = None
+    sender_agent_id: str | None = None
+    response_id: str = ""
+    status: str = "completed"
+    # The event_id of the response.create that sent it, so that its sender knows it again.
+    client_event_id: str | None = None
+
+    @property
+    def sender_kind(self) -> str:
+        """`agent` for what an agent wrote, `user` for everything else."""
+        return "agent" if self.sender_agent_id else "user"
+
+    def event(self, chat_id: str) -> ev.MessageCreated:
+        """Return the event that announces it."""
+        sender = self.sender_agent_id or (
+            str(self.sender_user_id) if self.sender_user_id is not None else "anonymous"
+        )
+        return ev.MessageCreated(
+            event_id=str(uuid.uuid4()),
+            timestamp=milliseconds(self.at),
+            chat_id=chat_id,
+            message=ev.ChatMessage(
+                id=self.id,
+                role=self.role,
+                content=self.content,
+                content_items=self.content_items or None,
+                name=self.name,
+                sender_id=sender,
+                sender_kind=self.sender_kind,
+                created_at=milliseconds(self.at),
+                response_id=self.response_id or None,
+                status=None if self.status == "completed" else self.status,
+                client_event_id=self.client_event_id,
+            ),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewEvent:
+    """A durable event to be appended; with `message` when it announces one."""
+
+    type: str
+    payload: dict[str, Any]
+    response_id: str = ""
+    message: NewMessage | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Append:
+    """Events of one chat that get consecutive places in its log."""
+
+    chat_id: str
+    events: Sequence[NewEvent]
+    at: datetime
+
+
+def milliseconds(at: datetime) -> int:
+    """Return a time as Unix milliseconds, the unit of `timestamp` (UAMP §4)."""
+    return int(at.timestamp() * 1000)
+
+
+def message_event(chat_id: str, message: NewMessage) -> NewEvent:
+    """Return the log entry of a message."""
+    return NewEvent(
+        type="message.created",
+        payload=uamp.to_dict(message.event(chat_id)),
+        response_id=message.response_id,
+        message=message,
+    )
+
+
+def lock_chats(chat_ids: Iterable[str]) -> dict[str, Chat]:
+    """Lock chats in the order of their ids, the first lock that every writer of a log takes.
+
+    Must run inside a transaction. On SQLite the transaction itself is the lock.
+    """
+    locked = Chat.objects.select_for_update().filter(pk__in=set(chat_ids)).order_by("pk")
+    return {chat.pk: chat for chat in locked}
+
+
+def append_many(appends: Sequence[Append]) -> list[int]:
+    """Append events to several chats and return the first `seq` of each, position by position.
+
+    Must run inside a transaction. Chats are locked in the order of their ids, so two callers
+    cannot block each other; two appends for one chat follow each other as given.
+    """
+    heads = lock_chats(a.chat_id for a in appends)
+    messages: list[Message] = []
+    events: list[ChatEvent] = []
+    firsts: list[int] = []
+    for append in appends:
+        chat = heads[append.chat_id]
+        firsts.append(chat.last_seq + 1)
+        for new in append.events:
+            chat.last_seq += 1
+            events.append(
+                ChatEvent(
+                    chat=chat,
+                    seq=chat.last_seq,
+                    type=new.type,
+                    response_id=new.response_id,
+                    payload=new.payload,
+                    created_at=append.at,
+                )
+            )
+            if new.message is not None:
+                messages.append(_message_row(chat, chat.last_seq, new.message))
+        chat.latest_at = append.at
+    Message.objects.bulk_create(messages)
+    ChatEvent.objects.bulk_create(events)
+    Chat.objects.bulk_update(heads.values(), ["last_seq", "latest_at"])
+    return firsts
+
+
+def seq_of_event(chat_id: str, response_id: str, event_id: str) -> int | None:
+    """Return the place of a response's terminal event if it is this very one."""
+    ends = ends_of_responses(chat_id, [response_id])
+    return next((end.seq for end in ends if end.payload["event_id"] == event_id), None)
+
+
+def _message_row(chat: Chat, seq: int, new: NewMessage) -> Message:
+    return Message(
+        id=new.id,
+        chat=chat,
+        seq=seq,
+        role=new.role,
+        sender_user_id=new.sender_user_id,
+        sender_agent_id=new.sender_agent_id,
+        name=new.name,
+        content=new.content,
+        content_items=msgspec.to_builtins(new.content_items),
+        response_id=new.response_id,
+        status=new.status,
+        created_at=new.at,
+    )
+
+
+def layer_messages(append: Append, first_seq: int, *, origin: str = "") -> list[dict[str, Any]]:
+    """Return the layer messages that publish appended events to a chat."""
+    return [
+        fanout.event_message(
+            chat_id=append.chat_id,
+            seq=first_seq + i,
+            event_type=new.type,
+            response_id=new.response_id,
+            frame=fanout.frame_of(new.payload, first_seq + i),
+            origin=origin,
+        )
+        for i, new in enumerate(append.events)
+    ]
+
+
+def append(chat_id: str, events: Sequence[NewEvent], *, at: datetime) -> int:
+    """Append events to one chat, publish them on commit, and return the first `seq`."""
+    entry = Append(chat_id=chat_id, events=events, at=at)
+    with transaction.atomic():
+        (first,) = append_many([entry])
+        fanout.publish_on_commit(chat_id, layer_messages(entry, first))
+    return first

@@ -1,0 +1,115 @@
+"""Reads of a chat's log: its entries in order, and its messages as an agent is shown them.
+
+Access is not checked here: the caller has found out that the reader is a member.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import msgspec
+from django.db.models import BooleanField
+from django.db.models.expressions import RawSQL
+
+import uamp
+from chat_app.models import Chat, ChatEvent, Message
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedEvent:
+    """One entry of a chat's log; `payload` is the event without `seq` and `session_id`."""
+
+    seq: int
+    type: str
+    response_id: str
+    payload: dict[str, Any]
+
+
+class HistoryMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """A message as an agent is shown it."""
+
+    role: uamp.Role
+    content: str
+    content_items: tuple[uamp.ContentItem, ...]
+    name: str
+    agent_id: str | None
+
+    def seen_by(self, agent_id: str, *, shared: bool) -> uamp.Message:
+        """Return it from one agent's view: only its own words are the assistant's.
+
+        In a shared chat `name` distinguishes the other members.
+        """
+        role = self.role
+        if role == "assistant" and self.agent_id != agent_id:
+            role = "user"
+        return uamp.Message(
+            role=role,
+            content=self.content,
+            content_items=self.content_items or None,
+            name=self.name if shared and self.name else None,
+        )
+
+
+def chat_heads(chat_ids: Iterable[str]) -> dict[str, int]:
+    """Return the last `seq` of each chat."""
+    return dict(Chat.objects.filter(pk__in=list(chat_ids)).values_list("id", "last_seq"))
+
+
+def events_after(chat_id: str, after: int, *, limit: int = 256) -> list[LoggedEvent]:
+    """Return the next entries of a log, in order."""
+    rows = (
+        ChatEvent.objects.filter(chat_id=chat_id, seq__gt=after)
+        .order_by("seq")
+        .values_list("seq", "type", "response_id", "payload")[:limit]
+    )
+    return [LoggedEvent(*row) for row in rows]
+
+
+# SQLite uses the index of these rows only where it sees their types in the statement.
+_ENDS: Final = RawSQL(  # noqa: S611 constants
+    "type IN ({})".format(", ".join(f"'{name}'" for name in ChatEvent.TERMINAL)),
+    (),
+    output_field=BooleanField(),
+)
+
+
+def ends_of_responses(chat_id: str, response_ids: Iterable[str]) -> list[LoggedEvent]:
+    """Return the terminal events of responses that have ended."""
+    rows = (
+        ChatEvent.objects.filter(_ENDS, chat_id=chat_id, response_id__in=list(response_ids))
+        .order_by("seq")
+        .values_list("seq", "type", "response_id", "payload")
+    )
+    return [LoggedEvent(*row) for row in rows]
+
+
+def history(chat_id: str, *, limit: int, before: int | None = None) -> list[HistoryMessage]:
+    """Return the last messages of a chat, oldest first."""
+    rows = Message.objects.filter(chat_id=chat_id)
+    if before is not None:
+        rows = rows.filter(seq__lt=before)
+    newest = rows.order_by("-seq").values_list(
+        "role", "content", "content_items", "name", "sender_agent_id"
+    )[:limit]
+    return [
+        HistoryMessage(
+            role=cast("uamp.Role", role),
+            content=content,
+            content_items=msgspec.convert(items, tuple[uamp.ContentItem, ...]),
+            name=name,
+            agent_id=agent_id,
+        )
+        for role, content, items, name, agent_id in reversed(newest)
+    ]
+
+
+def history_until(chat_id: str, *, message_id: str | None, limit: int) -> list[HistoryMessage]:
+    """Return the messages up to one of them, or all that there are."""
+    seq = None
+    if message_id is not None:
+        seq = Message.objects.filter(pk=message_id).values_list("seq", flat=True).first()
+    return history(chat_id, limit=limit, before=None if seq is None else seq + 1)

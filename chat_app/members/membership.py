@@ -1,0 +1,69 @@
+"""The people and agents that are in a chat now, and the people who own it.
+
+The caller is an argument: a stranger gets the same answer as for a chat that does not exist.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from chat_app.models import Participant
+
+
+class NotAnOwner(Exception):
+    """A member of the chat who does not own it."""
+
+
+class NotAMember(Exception):
+    """The person is not in the chat, or there is no such chat: the answer is the same."""
+
+
+def is_member(chat_id: str, user_id: int | None) -> bool:
+    """Return whether a person is in a chat now."""
+    return (
+        user_id is not None
+        and Participant.objects.filter(
+            chat_id=chat_id, user_id=user_id, left_at__isnull=True
+        ).exists()
+    )
+
+
+class AgentMember(msgspec.Struct, frozen=True):
+    """An agent in a chat, and when it answers."""
+
+    agent_id: str
+    name: str
+    trigger: str
+
+
+def agent_members(chat_id: str) -> list[AgentMember]:
+    """Return the agents that are in a chat now."""
+    rows = (
+        Participant.objects.filter(
+            chat_id=chat_id, agent__isnull=False, left_at__isnull=True, agent__is_enabled=True
+        )
+        .order_by("id")
+        .values_list("agent_id", "agent__name", "trigger")
+    )
+    return [AgentMember(*row) for row in rows]
+
+
+def is_owner(chat_id: str, user_id: int | None) -> bool:
+    """Return whether a person owns a chat, as a member of it."""
+    return user_id is not None and (
+        Participant.objects.filter(
+            chat_id=chat_id,
+            user_id=user_id,
+            role=Participant.Role.OWNER,
+            left_at__isnull=True,
+        ).exists()
+    )
+
+
+def member_ids(chat_id: str) -> list[int]:
+    """Return the ids of the people who are in a chat now."""
+    return list(
+        Participant.objects.filter(
+            chat_id=chat_id, user__isnull=False, left_at__isnull=True
+        ).values_list("user_id", flat=True)
+    )
