@@ -44,8 +44,10 @@ def main() -> None:
         APPLICATIONS[kind],
         host="127.0.0.1",
         port=int(port),
-        http="h11" if kind == "floor" else "uamp_project.asgi_protocols:Requests",
-        ws="wsproto" if kind == "floor" else "uamp_project.asgi_protocols:Sockets",
+        http="h11" if kind == "floor" else "uamp_project.servers.uvicorn_protocols:HttpProtocol",
+        ws="wsproto"
+        if kind == "floor"
+        else "uamp_project.servers.uvicorn_protocols:WebSocketProtocol",
         lifespan="off" if kind == "floor" else "on",
         log_level="warning",
         backlog=4096,

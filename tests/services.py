@@ -20,10 +20,10 @@ import psycopg
 import redis
 
 # uvicorn as it runs in production.
-PROTOCOLS = "uamp_project.asgi_protocols"
+PROTOCOLS = "uamp_project.servers.uvicorn_protocols"
 UVICORN = (
     "-m", "uvicorn", "uamp_project.asgi:application",
-    "--http", f"{PROTOCOLS}:Requests", "--ws", f"{PROTOCOLS}:Sockets",
+    "--http", f"{PROTOCOLS}:HttpProtocol", "--ws", f"{PROTOCOLS}:WebSocketProtocol",
 )  # fmt: skip
 PORT_TIMEOUT_SECONDS = 2
 START_TIMEOUT_SECONDS = 60

@@ -1,4 +1,4 @@
-"""The ASGI application: HTTP to Django, WebSocket to the consumers, lifespan to the runner."""
+"""The ASGI application: routes HTTP to Django, WebSocket to consumers, lifespan to the process."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "uamp_project.settings")
 
-from uamp_project.http import Handler
+from uamp_project.servers.django_handler import ReleasingHandler
 
-http_application = Handler()
+http_application = ReleasingHandler()
 
-# These read the settings, which uamp_project.http has set up.
+# These read the settings, which uamp_project.servers.django_handler has set up.
 from django.urls import re_path  # noqa: E402
 
 from sessions_app import lifespan  # noqa: E402
 from sessions_app.routing import websocket_urlpatterns  # noqa: E402
-from uamp_project.edge import Edge  # noqa: E402
-from uamp_project.orderly_end import OrderlyEnd  # noqa: E402
+from uamp_project.edge.application import Edge  # noqa: E402
+from uamp_project.servers.uvicorn_shutdown import GracefulShutdown  # noqa: E402
 
 
 async def lifespan_application(
@@ -32,12 +32,12 @@ async def lifespan_application(
     receive: Callable[[], Awaitable[dict[str, Any]]],
     send: Callable[[dict[str, Any]], Awaitable[None]],
 ) -> None:
-    """Set the runner going with the server and let it finish with it."""
+    """Start the process's responses with the server, and finish them with it."""
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
             await lifespan.startup()
-            OrderlyEnd(lifespan.drain).take_signals()
+            GracefulShutdown(lifespan.drain).take_signals()
             await send({"type": "lifespan.startup.complete"})
         else:
             await lifespan.shutdown()

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.uamp_project.test_serve import Serving, data_dir
+from tests.uamp_project.serving import Serving, data_dir
 from uamp_project.demo import CHAT_AGENTS
 
 __all__ = ["data_dir"]

@@ -18,7 +18,7 @@ from websockets.sync.client import connect
 
 from tests import services
 from tests.journeys.product import Product
-from tests.uamp_project.test_serve import ROOT, START_SECONDS, environment
+from tests.uamp_project.serving import ROOT, START_SECONDS, environment
 from uamp_project.redaction import REDACTED, redact
 
 if TYPE_CHECKING:

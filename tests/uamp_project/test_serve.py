@@ -4,109 +4,17 @@ import json
 import os
 import signal
 import socket
-import sqlite3
-import subprocess
-import sys
-import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import psutil
 import pytest
 
-from tests import services
-from tests.journeys.product import Product
+from tests.uamp_project.serving import Serving, data_dir, manage, until
 
-ROOT = Path(__file__).parent.parent.parent
-START_SECONDS = 60
-
-
-def environment(data_dir: Path) -> dict[str, str]:
-    """Return an environment in which the product runs embedded on `data_dir`."""
-    removed = {"DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE", "UAMP_LAYER_ROLE"}
-    kept = {name: value for name, value in os.environ.items() if name not in removed}
-    return {**kept, "DATA_DIR": str(data_dir)}
-
-
-def manage(*arguments: str, data_dir: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end."""
-    return subprocess.run(  # noqa: S603 our own interpreter
-        [sys.executable, "manage.py", *arguments],
-        cwd=ROOT,
-        env={**environment(data_dir), **variables},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-
-@pytest.fixture(scope="module")
-def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a DATA_DIR with a migrated database and a demo."""
-    path = tmp_path_factory.mktemp("serve")
-    Product(path, 0).prepare()
-    # As after a start with OPENAI_API_KEY, whose service nothing here asks.
-    with closing(sqlite3.connect(path / "db.sqlite3")) as database, database:
-        database.execute(
-            "UPDATE agents_app_agent SET provider = 'openai_compat', model = 'm-1',"
-            " options = '{}' WHERE name = 'assistant'"
-        )
-    return path
-
-
-class Serving:
-    """A running `manage.py serve`."""
-
-    def __init__(self, data_dir: Path, **settings: str) -> None:
-        self.port = services.free_port()
-        self.output = data_dir / f"serve-{self.port}.txt"
-        with self.output.open("w") as output:
-            self.process = subprocess.Popen(  # noqa: S603 our own interpreter
-                [sys.executable, "manage.py", "serve", "--port", str(self.port)],
-                cwd=ROOT,
-                env={**environment(data_dir), **settings},
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        until(self._answers, "the server answers")
-
-    def _answers(self) -> bool:
-        assert self.process.poll() is None, self.output.read_text()
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", self.port)) == 0
-
-    def worker(self) -> psutil.Process | None:
-        """Return the worker, if one runs."""
-        children = psutil.Process(self.process.pid).children()
-        return next((child for child in children if is_worker(child)), None)
-
-    def wait_for_worker(self) -> psutil.Process:
-        """Return the worker as soon as it runs."""
-        until(lambda: self.worker() is not None, "the worker runs")
-        worker = self.worker()
-        assert worker is not None
-        return worker
-
-
-def is_worker(process: psutil.Process) -> bool:
-    try:
-        return "uamp_project.embedded.worker" in process.cmdline()
-    except psutil.NoSuchProcess:
-        return False  # it has just ended
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    """Wait for a condition; fail when it does not come true."""
-    deadline = time.monotonic() + START_SECONDS
-    while not condition():
-        if time.monotonic() > deadline:
-            pytest.fail(f"not in time: {what}")
-        time.sleep(0.05)
+__all__ = ["data_dir"]
 
 
 @pytest.fixture

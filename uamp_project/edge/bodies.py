@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 
-from uamp_project.arrivals import LEAST_BYTES, Budget
 from uamp_project.edge import refusals
+from uamp_project.edge.arrivals import LEAST_BYTES, Budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable

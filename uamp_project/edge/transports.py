@@ -2,7 +2,7 @@
 
 ASGI has no message that drops a connection whose client takes nothing: every `send`, also that of a
 close frame, waits for the client. uvicorn passes its protocol's bound method as `send`, and the
-protocol has the transport. Daphne's connections are watched by `embedded.daphne_server`.
+protocol has the transport. Daphne's connections are watched by `servers.daphne_server`.
 """
 
 from __future__ import annotations

@@ -64,8 +64,8 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "uamp_project.sign_in.device_middleware",
-    "uamp_project.sign_in.RefusalMiddleware",
+    "uamp_project.sign_in.devices.device_middleware",
+    "uamp_project.sign_in.quotas.RefusalMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
 

@@ -17,7 +17,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "sessions_app.access.passwords.KeysEndWithThePassword"},
 ]
 PASSWORD_HASHERS = [
-    "uamp_project.password_hashing.BoundedHasher",
+    "uamp_project.sign_in.password_hashing.BoundedHasher",
     "django.contrib.auth.hashers.PBKDF2SHA1PasswordHasher",
     "django.contrib.auth.hashers.Argon2PasswordHasher",
     "django.contrib.auth.hashers.BCryptSHA256PasswordHasher",
@@ -26,7 +26,7 @@ PASSWORD_HASHERS = [
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
     # Counts the passwords that are not paused, before one is hashed.
-    "uamp_project.sign_in.CountingBackend",
+    "uamp_project.sign_in.quotas.CountingBackend",
     "django.contrib.auth.backends.ModelBackend",
 ]
 # Wrong passwords before signing in is paused: of one account from one address, of an account from
@@ -37,9 +37,9 @@ UAMP_SIGN_IN_FAILURES_PER_ADDRESS = integer("UAMP_SIGN_IN_FAILURES_PER_ADDRESS",
 UAMP_SIGN_IN_PAUSE_MINUTES = integer("UAMP_SIGN_IN_PAUSE_MINUTES", 15, most=1_000_000)
 # Passwords that are checked in any minute: from one address, and of one account.
 UAMP_SIGN_INS_PER_MINUTE = integer("UAMP_SIGN_INS_PER_MINUTE", 30)
-AXES_HANDLER = "uamp_project.sign_in.SignInHandler"
-AXES_LOCKOUT_CALLABLE = "uamp_project.sign_in.locked_response"
-AXES_CLIENT_IP_CALLABLE = "uamp_project.sign_in.client_address"
+AXES_HANDLER = "uamp_project.sign_in.failures.SignInHandler"
+AXES_LOCKOUT_CALLABLE = "uamp_project.sign_in.failures.locked_response"
+AXES_CLIENT_IP_CALLABLE = "uamp_project.sign_in.failures.client_address"
 AXES_FAILURE_LIMIT = UAMP_SIGN_IN_FAILURES
 AXES_COOLOFF_TIME = timedelta(minutes=UAMP_SIGN_IN_PAUSE_MINUTES)
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]

@@ -78,7 +78,7 @@ class Command(BaseCommand):
         from sessions_app.access import rates  # noqa: PLC0415 as above
         from uamp_project.asgi import application  # noqa: PLC0415 as above
         from uamp_project.edge import bodies  # noqa: PLC0415 as above
-        from uamp_project.embedded.daphne_server import (  # noqa: PLC0415 as above
+        from uamp_project.servers.daphne_server import (  # noqa: PLC0415 as above
             BackpressureServer,
         )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from tests.uamp_project.test_serve import manage
+from tests.uamp_project.serving import manage
 from uamp_project.settings import environment
 
 if TYPE_CHECKING:

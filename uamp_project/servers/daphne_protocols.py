@@ -25,12 +25,12 @@ from twisted.internet.protocol import connectionDone
 from twisted.web.http import HTTPChannel
 from zope.interface.declarations import implementer
 
-from uamp_project.arrivals import TOO_FAST, Frames
+from uamp_project.edge.arrivals import TOO_FAST, Frames
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from uamp_project.arrivals import Arrival
+    from uamp_project.edge.arrivals import Arrival
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Daphne with backpressure both ways and an orderly end.
+"""Daphne with backpressure both ways and a graceful shutdown.
 
 Daphne takes whatever the application sends into memory, and whatever the client sends into an
 unbounded queue. Here both wait (`daphne_protocols`), and a client that takes nothing for
@@ -27,21 +27,21 @@ from twisted.internet.endpoints import serverFromString
 from twisted.logger import ILogObserver, globalLogBeginner
 from zope.interface.declarations import implementer
 
-from uamp_project.arrivals import Arrival
-from uamp_project.embedded.daphne_protocols import (
+from uamp_project.edge.arrivals import Arrival
+from uamp_project.servers.daphne_protocols import (
     CLOSE_SECONDS,
     BackpressureChannel,
     BackpressureRequest,
     BackpressureWebSocket,
 )
-from uamp_project.orderly_end import HURRY_AFTER_SECONDS
+from uamp_project.servers.uvicorn_shutdown import HURRY_AFTER_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
     from twisted.internet.interfaces import IAddress
 
-    from uamp_project.arrivals import Budget
+    from uamp_project.edge.arrivals import Budget
 
 logger = logging.getLogger(__name__)
 
@@ -140,7 +140,7 @@ class BackpressureServer(Server):
         self.failure: str | None = None
 
     def run(self) -> None:
-        """Listen and serve; return after the orderly end, or when listening failed."""
+        """Listen and serve; return after the graceful shutdown, or when listening failed."""
         self.connections: dict[Any, dict[str, Any]] = {}
         self.http_factory = BackpressureHTTPFactory(self)
         self.ws_factory = BackpressureWebSocketFactory(self, server=self.server_name)
@@ -218,7 +218,7 @@ class BackpressureServer(Server):
         return message
 
     def kill_all_applications(self) -> Deferred[None]:
-        """End in order; Twisted waits for it before it closes connections."""
+        """Shut down gracefully; Twisted waits for it before it closes connections."""
         return Deferred.fromFuture(asyncio.ensure_future(self._shut_down()))
 
     def _listening(self, port: Any) -> None:
@@ -227,10 +227,10 @@ class BackpressureServer(Server):
         self._ready(port.getHost().port)
 
     def _signalled(self, signum: int) -> None:
-        """End in order; only a later Ctrl-C ends the wait.
+        """Shut down gracefully; only a later Ctrl-C ends the wait.
 
-        A signal to a process group comes twice where a parent passes it on, as make does with
-        SIGTERM: that is one wish, and no hurry.
+        A signal to a process group arrives twice where a parent forwards it, as make does with
+        SIGTERM: it counts once.
         """
         if not self._ending:
             self._ending = True

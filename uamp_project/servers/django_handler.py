@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 django.setup(set_prefix=False)
 
 
-class Handler(ASGIHandler):
+class ReleasingHandler(ASGIHandler):
     """Answers requests; no connection waits for a client."""
 
     async def run_get_response(self, request: HttpRequest) -> HttpResponseBase:

@@ -1,9 +1,9 @@
 """uvicorn's protocols with deadlines: its options `--http` and `--ws` name them (README.md).
 
 uvicorn waits without end for the headers of a request and for the rest of a WebSocket message, and
-holds what came. Here a client that does not go on within UAMP_STALL_SECONDS is disconnected, and
+keeps the received part. Here a client that stops for UAMP_STALL_SECONDS is disconnected, and
 messages count against UAMP_BODY_BYTES_PER_ADDRESS until the application takes them. A socket is
-closed whose client sends more pings, pongs and small fragments than `arrivals` allows.
+closed whose client sends more pings, pongs and small fragments than `edge.arrivals` allows.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from wsproto import ConnectionType, WSConnection, events
 
 import uamp
 
-# uvicorn imports its protocols before the application, which sets Django up.
-import uamp_project.asgi  # noqa: F401  # isort: skip
+# uvicorn imports its protocols before the application: Django is set up here.
+import uamp_project.servers.django_handler  # noqa: F401  # isort: skip
 from sessions_app.access import rates
-from uamp_project.arrivals import TOO_FAST, Arrival, Frames
+from uamp_project.edge.arrivals import TOO_FAST, Arrival, Frames
 from uamp_project.edge.bodies import in_flight
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class _Counted(WSConnection):
         return event.message_finished or self._frames.fragment(size, time.monotonic())
 
 
-class Sockets(WSProtocol):
+class WebSocketProtocol(WSProtocol):
     """A socket whose messages arrive in time and in a bounded size."""
 
     def __init__(self, config: Any, *args: Any, **options: Any) -> None:
@@ -166,7 +166,7 @@ class Sockets(WSProtocol):
         self.transport.abort()
 
 
-class Requests(H11Protocol):
+class HttpProtocol(H11Protocol):
     """Requests whose headers come within UAMP_STALL_SECONDS, the first ones after connecting.
 
     So does what is left of a body whose request was answered.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from uamp_project import arrivals
-from uamp_project.arrivals import FREE_BYTES, LEAST_BYTES, Arrival, Budget
+from uamp_project.edge import arrivals
+from uamp_project.edge.arrivals import FREE_BYTES, LEAST_BYTES, Arrival, Budget
 
 if TYPE_CHECKING:
     import pytest

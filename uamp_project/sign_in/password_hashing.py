@@ -1,4 +1,4 @@
-"""Passwords are hashed by few threads at once, and none of them holds a database connection.
+"""Few threads hash passwords at once, and none of them holds a database connection.
 
 A hash is meant to cost a large part of a second of a core. Without a bound, as many as there are
 requests would be made at once, and every other request would wait for the cores.
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HASHED_AT_ONCE: Final = 2
-"""So many are hashed at once in a process."""
+"""Passwords that one process hashes at once."""
 WAITING_MAX: Final = 16
-"""So many wait for that; one more is refused."""
+"""Passwords that wait for a thread; one more is refused."""
 WAIT_SECONDS: Final = 10.0
-"""So long one waits at most."""
+"""The longest wait for a thread."""
 
 _present = threading.BoundedSemaphore(HASHED_AT_ONCE + WAITING_MAX)
 _hashing = threading.BoundedSemaphore(HASHED_AT_ONCE)
 
 
 class TooManyPasswords(Exception):
-    """This process has as many passwords to hash as it takes."""
+    """HASHED_AT_ONCE + WAITING_MAX passwords are being hashed or wait in this process."""
 
 
 class BoundedHasher(PBKDF2PasswordHasher):

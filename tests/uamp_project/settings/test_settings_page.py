@@ -6,7 +6,7 @@ from pathlib import Path
 
 from uamp.limits import limit_table
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 ROOMS = ("uamp_project", "sessions_app", "chat_app", "payments_app", "agents_app", "upp", "uamp")
 # Django's own, and the name of a variable that a row of an agent chooses.
 NOT_OURS = {"DJANGO_SETTINGS_MODULE"}

@@ -16,7 +16,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from sessions_app.access.auth import create_api_key
 from sessions_app.models import ApiKey
 from tests import factories
-from tests.uamp_project.test_serve import ROOT, Serving, environment, manage
+from tests.uamp_project.serving import ROOT, Serving, environment, manage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

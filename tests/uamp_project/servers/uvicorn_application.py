@@ -5,7 +5,7 @@ import socket
 import uvicorn
 
 from tests import services
-from tests.uamp_project.daphne_application import application, say
+from tests.uamp_project.servers.daphne_application import application, say
 
 
 class Server(uvicorn.Server):
@@ -22,8 +22,8 @@ if __name__ == "__main__":
         uvicorn.Config(
             application,
             port=0,
-            http=f"{services.PROTOCOLS}:Requests",
-            ws=f"{services.PROTOCOLS}:Sockets",
+            http=f"{services.PROTOCOLS}:HttpProtocol",
+            ws=f"{services.PROTOCOLS}:WebSocketProtocol",
             lifespan="off",
         )
     ).run()

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from tests import factories
 from tests.sessions_app.access.web_sign_in import WebSignIn
-from uamp_project import password_hashing
+from uamp_project.sign_in import password_hashing
 
 if TYPE_CHECKING:
     from pytest_django import Settings
@@ -195,7 +195,7 @@ def test_few_passwords_are_hashed_at_once_and_none_holds_a_connection(
     server: ServerAddress, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     factories.user("ada")
-    settings.PASSWORD_HASHERS = ["uamp_project.password_hashing.BoundedHasher"]
+    settings.PASSWORD_HASHERS = ["uamp_project.sign_in.password_hashing.BoundedHasher"]
     settings.UAMP_SIGN_INS_PER_MINUTE = 1000
     settings.UAMP_SIGN_IN_FAILURES_PER_ADDRESS = 1000
     room = password_hashing.HASHED_AT_ONCE + password_hashing.WAITING_MAX
@@ -243,7 +243,7 @@ def test_few_passwords_are_hashed_at_once_and_none_holds_a_connection(
 
 @pytest.mark.django_db
 def test_a_transaction_outlives_a_hash(settings: Settings) -> None:
-    settings.PASSWORD_HASHERS = ["uamp_project.password_hashing.BoundedHasher"]
+    settings.PASSWORD_HASHERS = ["uamp_project.sign_in.password_hashing.BoundedHasher"]
     with transaction.atomic():
         ada = factories.user("ada")
         assert factories.user("bea").pk != ada.pk

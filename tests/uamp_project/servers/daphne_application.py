@@ -1,4 +1,4 @@
-"""The ASGI application that test_daphne_server.py serves in a process of its own.
+"""The ASGI application that test_servers.py serves in a process of its own.
 
 `/echo` sends back what comes in; `/flood` sends 64 KiB frames, and prints how many were taken and
 that a message came;
@@ -11,7 +11,7 @@ import asyncio
 import sys
 from typing import Any
 
-from uamp_project.embedded.daphne_server import BackpressureServer
+from uamp_project.servers.daphne_server import BackpressureServer
 
 
 def say(*words: object) -> None:

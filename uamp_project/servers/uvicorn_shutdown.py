@@ -1,9 +1,9 @@
-"""An orderly end under uvicorn, which closes its connections before it says that it ends.
+"""Graceful shutdown under uvicorn: the application drains before connections are closed.
 
 uvicorn sends `lifespan.shutdown` when every connection is closed: no answer could reach its client
-any more. So its signals are taken when it has started. The first lets the application drain, with
-the port and the sockets open, and uvicorn ends after that. A Ctrl-C a second later or more ends the
-wait; the next one is uvicorn's own, which waits for nothing.
+any more. GracefulShutdown therefore handles uvicorn's signals. The first drains the application,
+with the port and the sockets open, and then stops uvicorn. A Ctrl-C a second later or more ends the
+wait; the next one goes to uvicorn, which stops at once.
 """
 
 from __future__ import annotations
@@ -21,12 +21,15 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# A Ctrl-C that comes so long after the first signal ends the wait for running answers.
+# A Ctrl-C this long after the first signal ends the wait for running answers.
 HURRY_AFTER_SECONDS: Final = 1.0
 
 
-class OrderlyEnd:
-    """Has the application drain before the server of this process ends."""
+class GracefulShutdown:
+    """Drains the application before the server of this process stops.
+
+    All methods run on the event loop of the main thread.
+    """
 
     def __init__(self, drain: Callable[[], Awaitable[None]]) -> None:
         self._drain = drain
@@ -34,7 +37,7 @@ class OrderlyEnd:
         self._may_hurry_at = 0.0
 
     def take_signals(self) -> None:
-        """Take the signals of uvicorn; a server of another kind, or in a thread, keeps its own."""
+        """Handle the signals of uvicorn; other servers, or one in a thread, keep theirs."""
         server = getattr(signal.getsignal(signal.SIGTERM), "__self__", None)
         if not isinstance(server, Server):
             return
@@ -44,7 +47,7 @@ class OrderlyEnd:
             asyncio.get_running_loop().add_signal_handler(signum, self._signalled, server, signum)
 
     def _signalled(self, server: Server, signum: int) -> None:
-        """Begin the end; a signal that a parent passes on comes twice, and is one wish."""
+        """Start draining; a signal that a parent forwards arrives twice and counts once."""
         now = asyncio.get_running_loop().time()
         if self._ending is None:
             self._may_hurry_at = now + HURRY_AFTER_SECONDS
@@ -58,7 +61,7 @@ class OrderlyEnd:
         try:
             await self._drain()
         except Exception:
-            # The server has to end all the same; what it did not give back is taken over.
+            # The server stops all the same; other processes take over what was not given back.
             logger.exception("the server could not drain")
         finally:
             server.should_exit = True

@@ -1,4 +1,4 @@
-"""Daphne with backpressure, in a process of its own and over raw sockets."""
+"""The servers with backpressure and deadlines, each in a process of its own, over raw sockets."""
 
 import base64
 import os
@@ -24,7 +24,7 @@ class Served:
     """A running server of `daphne_application` and the lines that it prints."""
 
     def __init__(self, stall: float, drain: float, server: str) -> None:
-        module = f"tests.uamp_project.{server}_application"
+        module = f"tests.uamp_project.servers.{server}_application"
         self.process = subprocess.Popen(  # noqa: S603 our own interpreter
             [sys.executable, "-m", module, str(stall), str(drain)],
             stdout=subprocess.PIPE,
@@ -299,7 +299,7 @@ def test_a_signal_that_comes_twice_is_one_wish(serve: Callable[..., Served]) -> 
 def test_a_port_that_is_taken_is_said(serve: Callable[..., Served]) -> None:
     taken = serve().port
     program = (
-        "from uamp_project.embedded.daphne_server import BackpressureServer as S\n"
+        "from uamp_project.servers.daphne_server import BackpressureServer as S\n"
         f"s = S(None, host='127.0.0.1', port={taken}, drain=None,"
         " finish=None, ready=None, body_bytes_max=1)\n"
         "s.run()\nprint(s.failure)"

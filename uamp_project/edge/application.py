@@ -1,0 +1,145 @@
+"""Checks every request and socket before it is routed.
+
+- `addresses`: the address that a request is counted under; X-Forwarded-For from known proxies only.
+- `rates.KINDS["requests"]`: how many requests an address may send, signed in or not.
+- `bodies`: the size of request bodies, by their declared length and while they arrive.
+- `transports`: a client that reads or sends nothing is disconnected.
+
+A refusal has the form of the route that it stands in for (`refusals`).
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from chat_app.rest.problems import is_out_of_space
+from sessions_app.access import rates
+from uamp_project.edge import refusals
+from uamp_project.edge.addresses import client_address
+from uamp_project.edge.bodies import RequestBody, body_limit, declared_length
+from uamp_project.edge.transports import Transport
+
+if TYPE_CHECKING:
+    from django.http import HttpResponse
+
+    from uamp_project.edge.transports import Application, Message, Receive, Scope, Send
+
+logger = logging.getLogger(__name__)
+
+# Probes and the files of the pages are not counted.
+UNCOUNTED: Final = ("/healthz", "/readyz", "/static/")
+CLOSE_TOO_MANY: Final = 4429
+
+
+class Edge:
+    """Wraps the application that routes."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one ASGI connection."""
+        if scope["type"] == "http":
+            await self._request(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await self._socket(scope, receive, send)
+        else:
+            await self._application(scope, receive, send)
+
+    async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        transport = Transport.of(send)
+        address = client_address(scope, transport)
+        response = _Response(scope, transport.watched(send))
+        body = RequestBody(receive, transport, body_limit(scope["path"]), rates.visitors(address))
+        if refused := await _refused(scope, address):
+            await response.replace(refused, body)
+            return
+        try:
+            if declared_length(scope) > body.limit:
+                await response.replace(refusals.body_too_large(scope["path"], body.limit), body)
+                return
+            await self._application(scope, body.receive, response.send)
+        except OSError as error:
+            if response.started or not is_out_of_space(error):
+                raise
+            logger.exception("there is no space for a request of %s", scope["path"])
+            await response.replace(refusals.no_space(scope["path"]), body)
+        finally:
+            body.release()
+        if body.refusal is not None and not response.started:
+            await response.replace(body.refusal(scope["path"]), body)
+
+    async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        transport = Transport.of(send)
+        address = client_address(scope, transport)
+        _warn_of_plain(send)
+        if refused := await _refused(scope, address):
+            await receive()
+            await _reject(scope, send, refused)
+            return
+        await self._application(scope, receive, transport.watched(send))
+
+
+@cache
+def _warn(protocol: str) -> None:
+    logger.warning(
+        "%s waits for unfinished messages without end; see 'Run it for others' in README.md",
+        protocol,
+    )
+
+
+def _warn_of_plain(send: Send) -> None:
+    """Warn once that uvicorn runs without the protocols of `servers.uvicorn_protocols`."""
+    protocol = type(getattr(send, "__self__", None))
+    if protocol.__module__.startswith("uvicorn."):
+        _warn(f"{protocol.__module__}.{protocol.__qualname__}")
+
+
+async def _refused(scope: Scope, address: str) -> HttpResponse | None:
+    """Return the answer to a request that came too early."""
+    if scope["path"].startswith(UNCOUNTED):
+        return None
+    quota = await rates.limiter().take("requests", rates.visitors(address))
+    if quota.allowed:
+        return None
+    rates.note(scope, quota)
+    return refusals.too_many_requests(scope["path"], quota)
+
+
+async def _reject(scope: Scope, send: Send, refused: HttpResponse) -> None:
+    """Refuse a handshake: by HTTP where the server can, else by closing before accepting."""
+    if "websocket.http.response" not in scope.get("extensions", {}):
+        await send({"type": "websocket.close", "code": CLOSE_TOO_MANY})
+        return
+    start, body = refusals.messages(refused, [])
+    await send({**start, "type": "websocket.http.response.start"})
+    await send({**body, "type": "websocket.http.response.body"})
+
+
+class _Response:
+    """The response of one request on its way to the server."""
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self.started = False
+        self._scope = scope
+        self._send = send
+
+    async def send(self, message: Message) -> None:
+        """Send a message of the application, with the quota in its headers."""
+        if message["type"] == "http.response.start":
+            self.started = True
+            quota: rates.Quota | None = self._scope.get(rates.SCOPE_KEY)
+            if quota is not None:
+                told = [(k.lower().encode(), v.encode()) for k, v in quota.headers()]
+                message = {**message, "headers": [*message.get("headers", ()), *told]}
+        await self._send(message)
+
+    async def replace(self, refused: HttpResponse, body: RequestBody) -> None:
+        """Send a refusal, then close: a client that is still sending gets to read it first."""
+        start, content = refusals.messages(refused, [(b"connection", b"close")])
+        await self.send(start)
+        await self.send({**content, "more_body": True})
+        await body.discard()
+        await self.send({"type": "http.response.body", "body": b""})

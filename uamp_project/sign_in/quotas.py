@@ -1,0 +1,75 @@
+"""Passwords that are checked in a minute, of an address and of an account, also right ones.
+
+Each check costs a hash. UAMP_SIGN_INS_PER_MINUTE counts those of an address, and those of an
+account in the browsers that it does not know, or in one that it knows (`devices`).
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+from django.shortcuts import render
+from django.utils.deprecation import MiddlewareMixin
+
+from agents_app.workers import connections
+from sessions_app.access import rates
+from uamp_project.sign_in.devices import known_device
+from uamp_project.sign_in.failures import client_address
+from uamp_project.sign_in.password_hashing import TooManyPasswords
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+BUSY_SECONDS: Final = 5
+"""`Retry-After` of a sign-in that is refused with TooManyPasswords."""
+
+
+class TooManySignIns(Exception):
+    """One more password of an address or account than UAMP_SIGN_INS_PER_MINUTE."""
+
+    def __init__(self, quota: rates.Quota) -> None:
+        super().__init__(quota)
+        self.quota = quota
+
+
+class CountingBackend:
+    """Authenticates no account; counts the passwords that the next backend would check."""
+
+    def authenticate(
+        self,
+        request: HttpRequest | None,
+        username: str | None = None,
+        password: str | None = None,
+    ) -> None:
+        """Count a password; raises TooManySignIns."""
+        del password
+        if request is None:
+            return
+        device = known_device(request, username)
+        names = [f"device:{device}" if device else f"account:{username}"]
+        if (address := client_address(request)) is not None:
+            names.insert(0, rates.visitors(address))
+        connections.release()  # the counters may be in Redis
+        for name in names:
+            quota = rates.limiter().hit("sign-ins", name)
+            if not quota.allowed:
+                raise TooManySignIns(quota)
+
+
+class RefusalMiddleware(MiddlewareMixin):
+    """Answers 429 and 503 where a password was not checked."""
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        """Return the page for a refusal."""
+        del request
+        if isinstance(exception, TooManySignIns):
+            status, seconds = HTTPStatus.TOO_MANY_REQUESTS, exception.quota.retry_after
+        elif isinstance(exception, TooManyPasswords):
+            status, seconds = HTTPStatus.SERVICE_UNAVAILABLE, BUSY_SECONDS
+        else:
+            return None
+        response = render(None, "registration/busy.html", {"seconds": seconds}, status=status)
+        response["Retry-After"] = str(seconds)
+        response["Cache-Control"] = "no-store"
+        return response
