@@ -8,20 +8,21 @@ private and plain http. A key goes to its own vendor, to the address that the en
 it, or to a host in UAMP_MODEL_ALLOW_HOSTS, and to no other.
 """
 
-import asyncio
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
-from weakref import WeakKeyDictionary
+import socket
+from collections.abc import Mapping
+from typing import Any, Final
 
+import aiohttp
 import anyio.to_thread
-import httpcore
 import httpx
+from aiohttp.abc import AbstractResolver, ResolveResult
 from django.conf import settings
 
 from agents_app.outbound.guard import look_up
 from agents_app.outbound.rules import Policy, Target, Unreachable, check_addresses, check_url
+from upp.providers.connections import certified, connector_with
 
 logger = logging.getLogger(__name__)
 
@@ -48,8 +49,7 @@ VENDOR_HOSTS: Final[Mapping[str, str]] = {
 """The host of the vendor that each key is for; a key with another name needs the setting."""
 
 _OPERATORS: Final = ("OPENAI", "ANTHROPIC", "GOOGLE")
-_CONNECT_SECONDS: Final = 10.0
-_CONNECTIONS: Final = httpx.Limits(max_connections=2000, max_keepalive_connections=50)
+_LOOK_UP_SECONDS: Final = 10.0
 
 
 def target_of(base_url: str) -> Target:
@@ -97,81 +97,71 @@ def _place(address: str) -> str:
     return f"{host}:{port}" if host else ""
 
 
-class GuardedTransport(httpx.AsyncBaseTransport):
-    """Sends requests to one target, over connections to addresses that were checked.
+def guarded_connector(target: Target) -> aiohttp.BaseConnector:
+    """Return the connections of the running event loop to one target.
 
-    The name is looked up for each connection, and the connection goes to what was looked up: it
-    cannot lead elsewhere in between. Connections are kept per event loop.
+    The name is looked up for each connection, and the connection goes to what was looked up and
+    checked: it cannot lead elsewhere in between. The environment names no proxy and no authority.
     """
+    guard = _Guard(target)
+    return connector_with(
+        ssl=certified(), resolver=guard, use_dns_cache=False, socket_factory=guard.open_socket
+    )
+
+
+class _Guard(AbstractResolver):
+    """Looks up one target and makes the sockets to it; only one event loop may call it."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._transports: WeakKeyDictionary[asyncio.AbstractEventLoop, _PinnedTransport] = (
-            WeakKeyDictionary()
-        )
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send one request; raises httpx.TransportError."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._transports:
-            self._transports[loop] = _PinnedTransport(self._target)
-        return await self._transports[loop].handle_async_request(request)
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """Return the addresses of the target; raises OSError for those that may not be asked.
 
-    async def aclose(self) -> None:
-        """Close the connections of the running loop."""
-        transport = self._transports.pop(asyncio.get_running_loop(), None)
-        if transport is not None:
-            await transport.aclose()
-
-
-class _PinnedTransport(httpx.AsyncHTTPTransport):
-    """httpx's own transport, with connections of ours."""
-
-    def __init__(self, target: Target) -> None:
-        super().__init__(trust_env=False)
-        self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=httpx.create_ssl_context(trust_env=False),
-            max_connections=_CONNECTIONS.max_connections,
-            max_keepalive_connections=_CONNECTIONS.max_keepalive_connections,
-            keepalive_expiry=_CONNECTIONS.keepalive_expiry,
-            network_backend=_PinnedBackend(target),
-        )
-
-
-class _PinnedBackend(httpcore.AsyncNetworkBackend):
-    """Connects to the addresses of one target, after they were checked."""
-
-    def __init__(self, target: Target) -> None:
-        self._target = target
-        self._sockets = httpcore.AnyIOBackend()
-
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ASYNC109 the signature of httpcore
-        local_address: str | None = None,
-        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
-        """Return a connection to the first address that takes one."""
-        seconds = _CONNECT_SECONDS if timeout is None else timeout
+        aiohttp does not call this for a host that is an address already.
+        """
         try:
-            addresses = await self._addresses(host, port, seconds)
+            if (host.rstrip("."), port) != (self._target.host, self._target.port):
+                raise Unreachable(f"{host}:{port} is not {self._target.place}")  # noqa: TRY301 one place logs
+            found = await anyio.to_thread.run_sync(
+                look_up, host, port, _LOOK_UP_SECONDS, abandon_on_cancel=True
+            )
+            addresses = check_addresses(self._target, found)
         except Unreachable as error:
-            logger.warning("the model of an agent was not asked: %s", error.reason)
-            raise httpcore.ConnectError(str(error)) from error
-        refused: Exception | None = None
-        for address in addresses:
-            try:
-                return await self._sockets.connect_tcp(
-                    address, port, seconds / len(addresses), local_address, socket_options
-                )
-            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-                refused = error
-        raise httpcore.ConnectError("no address took a connection") from refused
+            raise _refused(error) from error
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address,
+                port=port,
+                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
+                proto=socket.IPPROTO_TCP,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for address in addresses
+            if family in {socket.AF_UNSPEC, socket.AF_INET6 if ":" in address else socket.AF_INET}
+        ]
 
-    async def _addresses(self, host: str, port: int, seconds: float) -> Sequence[str]:
-        if (host.rstrip("."), port) != (self._target.host, self._target.port):
-            raise Unreachable(f"{host}:{port} is not {self._target.place}")
-        found = await anyio.to_thread.run_sync(look_up, host, port, seconds, abandon_on_cancel=True)
-        return check_addresses(self._target, found)
+    async def close(self) -> None:
+        """Keep nothing."""
+
+    def open_socket(self, info: tuple[Any, ...]) -> socket.socket:
+        """Return a socket for one address, each time that a connection is made.
+
+        Raises OSError for an address that may not be asked.
+        """
+        family, kind, protocol, _, (address, port, *_) = info
+        try:
+            if port != self._target.port:
+                raise Unreachable(f"port {port} is not {self._target.port}")  # noqa: TRY301 as above
+            check_addresses(self._target, [address])
+        except Unreachable as error:
+            raise _refused(error) from error
+        return socket.socket(family, kind, protocol)
+
+
+def _refused(error: Unreachable) -> OSError:
+    logger.warning("the model of an agent was not asked: %s", error.reason)
+    return OSError(str(error))

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import httpx
 
 from agents_app.outbound.rules import Target, Unreachable
-from agents_app.providers.addresses import GuardedTransport, may_take, target_of
+from agents_app.providers.addresses import guarded_connector, may_take, target_of
 from agents_app.providers.options import problem_of
 from agents_app.providers.scripts import SCRIPTS
 from agents_app.providers.vendor_extensions import fitted_thinking, vendor_options
@@ -231,7 +231,7 @@ def _provider(spec: AgentSpec) -> HttpProvider:
             api_version=api_version,
             timeout=timeout,
             retry=RETRY,
-            transport=None if target is None else GuardedTransport(target),
+            connector=None if target is None else partial(guarded_connector, target),
         )
         _providers[kept] = _KINDS[spec.provider](config=config)
     return _providers[kept]

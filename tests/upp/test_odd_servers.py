@@ -5,7 +5,7 @@ import json
 from types import MappingProxyType
 from typing import Any
 
-import httpx
+import aiohttp
 import pytest
 
 from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
@@ -280,18 +280,28 @@ async def test_a_header_that_cannot_be_sent_is_not_told(value: str) -> None:
 async def test_a_server_may_be_silent_for_as_long_as_models_reason(
     given: float | None, silent: float
 ) -> None:
-    seen: list[dict[str, float]] = []
+    seen: list[float | None] = []
 
-    def handle(request: httpx.Request) -> httpx.Response:
-        seen.append(request.extensions["timeout"])
-        return httpx.Response(200, content=DONE)
+    class Watching(aiohttp.TCPConnector):
+        async def connect(
+            self,
+            req: aiohttp.ClientRequest,
+            traces: list[Any],
+            timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 the signature of aiohttp
+        ) -> Any:
+            seen.append(timeout.sock_read)
+            return await super().connect(req, traces, timeout)
 
-    config = ProviderConfig(timeout=given, transport=httpx.MockTransport(handle))
-    server = OpenAICompatProvider(base_url="http://nowhere/v1", config=config)
-    await llm(model=server("m")).generate("hi")
-    await server.aclose()
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD + DONE)
 
-    assert [one["read"] for one in seen] == [silent]
+    async with serve(answer) as wire:
+        config = ProviderConfig(timeout=given, connector=Watching)
+        server = OpenAICompatProvider(base_url=wire.url, config=config)
+        await llm(model=server("m")).generate("hi")
+        await server.aclose()
+
+    assert seen == [silent]
 
 
 async def test_a_request_that_is_no_json_is_refused() -> None:

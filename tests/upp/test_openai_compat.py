@@ -5,7 +5,7 @@ import logging
 from contextlib import suppress
 from typing import Any
 
-import httpx
+import aiohttp
 import pytest
 
 from tests.upp.wire_server import STREAM_HEAD, Answer, Exchange, serve
@@ -443,7 +443,8 @@ async def test_nobody_listening_is_a_network_error() -> None:
     await provider.aclose()
     assert caught.value.code == ErrorCode.NETWORK_ERROR
     assert caught.value.message.startswith(
-        "The connection to the server at http://127.0.0.1:9 failed: ConnectError("
+        "The connection to the server at http://127.0.0.1:9 failed: "
+        "ClientConnectorError: Connection refused"
     )
     assert "s3cret" not in caught.value.message
 
@@ -460,7 +461,7 @@ async def test_nobody_listening_is_a_network_error() -> None:
 def test_a_failed_connection_names_the_server_and_nothing_secret(url: str, named: str) -> None:
     failures = Failures(provider="p", url=url)
     with pytest.raises(UPPError) as caught, failures.translated():
-        raise httpx.ConnectError("refused")
+        raise aiohttp.ClientConnectionError(f"refused at {url}")
     assert named in caught.value.message
     assert "s3cret" not in caught.value.message
 
@@ -586,23 +587,6 @@ async def test_a_server_that_never_hangs_up_is_not_awaited_for_long(
     assert (await ask(answer)).response.text == "a"
 
 
-async def test_a_connection_is_used_again() -> None:
-    async def answer(exchange: Exchange) -> None:
-        body = b'data: {"choices":[{"delta":{"content":"a"}}]}\n\ndata: [DONE]\n\n'
-        head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n"
-        await exchange.send(head.encode() + body)
-        await asyncio.sleep(0.1)
-
-    async with serve(answer) as wire:
-        provider = OpenAICompatProvider(base_url=wire.url)
-        await llm(model=provider("m1")).generate([], "hi")
-        pool = provider.client()._transport._pool  # type: ignore[attr-defined] # httpx shows it nowhere else
-        assert [connection.is_idle() for connection in pool.connections] == [True]
-        assert provider.client() is provider.client()
-        await provider.aclose()
-        await provider.aclose()
-
-
 @pytest.mark.parametrize("how", ["abort", "cancel", "leave"])
 async def test_stopping_closes_the_request(how: str) -> None:
     async def answer(exchange: Exchange) -> None:
@@ -645,10 +629,9 @@ async def test_a_stream_that_is_closed_has_closed_its_connection() -> None:
         provider = OpenAICompatProvider(base_url=wire.url)
         stream = provider("m1").stream(LLMRequest(messages=()))
         assert isinstance(await anext(stream), StreamEvent)
-        pool = provider.client()._transport._pool  # type: ignore[attr-defined] # httpx shows it nowhere else
-        assert len(pool.connections) == 1
+        assert not wire.exchanges[0].gone.is_set()
         await stream.aclose()
-        assert pool.connections == []
+        await asyncio.wait_for(wire.exchanges[0].gone.wait(), 5)
         await provider.aclose()
 
 
@@ -684,27 +667,28 @@ async def test_a_key_stays_with_its_server(monkeypatch: pytest.MonkeyPatch) -> N
     assert key == "other"
 
 
-async def test_headers_of_the_caller_win_and_a_transport_takes_the_place_of_the_network() -> None:
-    seen: list[httpx.Request] = []
+async def test_headers_of_the_caller_win_and_a_connector_takes_the_place_of_the_network() -> None:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD + b"data: [DONE]\n\n")
 
-    def handle(request: httpx.Request) -> httpx.Response:
-        seen.append(request)
-        return httpx.Response(200, content=b"data: [DONE]\n\n")
-
-    transport = httpx.MockTransport(handle)
-    provider = OpenAICompatProvider(
-        base_url="http://nowhere/v1",
-        api_key="k",
-        config=ProviderConfig(headers={"X-Mine": "1", "accept": "all"}),
-    )
-    over = ProviderConfig(transport=transport, headers={"authorization": "Mine"})
-    await llm(model=provider("m1"), config=over).generate("hi")
-    await provider.aclose()
-    assert str(seen[0].url) == "http://nowhere/v1/chat/completions"
-    assert {name: seen[0].headers[name] for name in ("x-mine", "accept", "authorization")} == {
-        "x-mine": "1",
-        "accept": "all",
-        "authorization": "Mine",
+    async with serve(answer) as wire:
+        provider = OpenAICompatProvider(
+            base_url="http://nowhere/v1",
+            api_key="k",
+            config=ProviderConfig(headers={"X-Mine": "1", "accept": "all"}),
+        )
+        over = ProviderConfig(connector=wire.connector, headers={"authorization": "Mine"})
+        await llm(model=provider("m1"), config=over).generate("hi")
+        await provider.aclose()
+    request, *lines = wire.exchanges[0].head.split("\r\n")
+    assert request == "POST /v1/chat/completions HTTP/1.1"
+    headers = [line.partition(": ")[::2] for line in lines]
+    given = {"host", "x-mine", "accept", "authorization"}
+    assert {(name.lower(), value) for name, value in headers if name.lower() in given} == {
+        ("host", "nowhere"),
+        ("x-mine", "1"),
+        ("accept", "all"),
+        ("authorization", "Mine"),
     }
 
 

@@ -2,10 +2,15 @@
 
 import asyncio
 import json
+import socket
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
 from typing import Any
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
 
 STREAM_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
 
@@ -57,11 +62,41 @@ class WireServer:
     """Where the server listens and what it was asked."""
 
     url: str
+    port: int = 0
     exchanges: list[Exchange] = field(default_factory=list)
+
+    def connector(self, **options: Any) -> aiohttp.TCPConnector:
+        """Return a connector for which every host and port is this server."""
+        return aiohttp.TCPConnector(resolver=_OneServer(self.port), **options)
+
+
+class _OneServer(AbstractResolver):
+    def __init__(self, port: int) -> None:
+        self._port = port
+
+    async def resolve(
+        self,
+        host: str,
+        port: int = 0,  # noqa: ARG002 the signature of aiohttp
+        family: socket.AddressFamily = socket.AF_INET,  # noqa: ARG002 as above
+    ) -> list[ResolveResult]:
+        return [
+            ResolveResult(
+                hostname=host,
+                host="127.0.0.1",
+                port=self._port,
+                family=socket.AF_INET,
+                proto=0,
+                flags=socket.AI_NUMERICHOST,
+            )
+        ]
+
+    async def close(self) -> None:
+        pass
 
 
 @asynccontextmanager
-async def serve(answer: Answer) -> AsyncIterator[WireServer]:
+async def serve(answer: Answer, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[WireServer]:
     """Answer every request with `answer`, and close the connection after it."""
     tasks: set[asyncio.Task[None]] = set()
     wire = WireServer(url="")
@@ -100,8 +135,9 @@ async def serve(answer: Answer) -> AsyncIterator[WireServer]:
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
-    server = await asyncio.start_server(connected, "127.0.0.1", 0)
-    wire.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    server = await asyncio.start_server(connected, "127.0.0.1", 0, ssl=tls)
+    wire.port = server.sockets[0].getsockname()[1]
+    wire.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{wire.port}/v1"
     try:
         yield wire
     finally:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    import httpx
+    import aiohttp
 
     from upp.config.keys import Key
     from upp.config.retry import RetryStrategy
@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 class ProviderConfig:
     """The connection to a provider; what is None is the provider's own default.
 
-    `timeout` is how many seconds the server may be silent. `transport` sends the requests instead
-    of the network (UPP's `fetch`). `headers` win over the provider's own. `api_version` means what
-    the provider says it means. Nothing is retried without a `retry`.
+    `timeout` is how many seconds the server may be silent. `connector` makes the aiohttp connector
+    of an event loop, in place of the provider's own (UPP's `fetch`). `headers` win over the
+    provider's own. `api_version` means what the provider says it means. Nothing is retried without
+    a `retry`.
     """
 
     api_key: Key | None = field(default=None, repr=False)
     base_url: str | None = None
     timeout: float | None = None
-    transport: httpx.AsyncBaseTransport | None = None
+    connector: Callable[[], aiohttp.BaseConnector] | None = None
     retry: RetryStrategy | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     api_version: str | None = None

@@ -5,18 +5,21 @@ the key.
 """
 
 import math
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
+from urllib.parse import urlsplit
 
-import httpx
+import aiohttp
 import msgspec
 
 from upp.errors import ErrorCode, UPPError, code_for_status
+from upp.providers.connections import HeaderError
 from upp.providers.sse import EventTooLongError
 
 MAX_RETRY_AFTER = 3600.0
@@ -56,6 +59,8 @@ _SAYINGS = {
     "credit balance is too low": ErrorCode.QUOTA_EXCEEDED,
 }
 
+# Errors whose numbers are not the system's.
+_OTHER_NUMBERS = (aiohttp.ClientConnectorDNSError, aiohttp.ClientConnectorSSLError)
 # How the first line of a stream of events begins.
 _LINES = (b":", b"data", b"event", b"id", b"retry")
 
@@ -92,7 +97,7 @@ class Failures:
         message, words, retry_after = _read(facts)
         return self.error(message, _code(message, words, _status(words)), retry_after=retry_after)
 
-    def refused(self, response: httpx.Response, body: bytes) -> UPPError:
+    def refused(self, status: int, headers: Mapping[str, str], body: bytes) -> UPPError:
         """Return the error of a response that is not a success; `retry_after` from Retry-After."""
         facts = _facts(body)
         if isinstance(facts, list) and facts:
@@ -100,8 +105,7 @@ class Failures:
         if isinstance(facts, dict):
             facts = facts.get("error") or facts
         message, words, retry_after = _read(facts)
-        status = response.status_code
-        asked = _retry_after(response.headers)
+        asked = _retry_after(headers)
         return self.error(
             f"HTTP {status}: {message}",
             _code(message, words, status),
@@ -126,15 +130,15 @@ class Failures:
         """Turn what the transport and the decoders raise into UPPError."""
         try:
             yield
-        except httpx.TimeoutException as error:
-            message = f"The server{_at(self.url)} was silent too long: {error!r}"
-            raise self.error(message, ErrorCode.TIMEOUT) from error
-        except (httpx.LocalProtocolError, UnicodeEncodeError):
-            # Their messages hold the header, and headers hold keys.
+        except HeaderError:
+            # Headers hold keys.
             message = "A header of the request has characters that no header may have."
             raise self.error(message, ErrorCode.INVALID_REQUEST) from None
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            message = f"The connection to the server{_at(self.url)} failed: {error!r}"
+        except TimeoutError as error:
+            message = f"The server{_at(self.url)} was silent too long: {type(error).__name__}"
+            raise self.error(message, ErrorCode.TIMEOUT) from error
+        except (aiohttp.ClientError, OSError) as error:
+            message = f"The connection to the server{_at(self.url)} failed: {_reason(error)}"
             raise self.error(message, ErrorCode.NETWORK_ERROR) from error
         except EventTooLongError as error:
             message = "The server sent an event without an end."
@@ -147,14 +151,28 @@ class Failures:
 def _at(url: str) -> str:
     """Return ` at <scheme>://<host>:<port>`: the rest of an address may hold a key."""
     try:
-        read = httpx.URL(url)
-    except httpx.InvalidURL:
+        parts = urlsplit(url)
+        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
         return ""
-    if not read.host:
+    if not parts.hostname:
         return ""
-    host = f"[{read.host}]" if ":" in read.host else read.host
-    port = read.port or {"http": 80, "https": 443}.get(read.scheme)
-    return f" at {read.scheme}://{host}" + (f":{port}" if port else "")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f" at {parts.scheme}://{host}" + (f":{port}" if port else "")
+
+
+def _reason(error: Exception) -> str:
+    """Return the kind of an error, and the system's text for it.
+
+    aiohttp's own texts name addresses and headers, which may be internal or hold keys.
+    """
+    kind = type(error).__name__
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return f"{kind}: {error.certificate_error}"
+    if not isinstance(error, OSError) or not error.errno:
+        return kind
+    text = error.strerror if isinstance(error, _OTHER_NUMBERS) else os.strerror(error.errno)
+    return f"{kind}: {text}"
 
 
 def _read(facts: Any) -> tuple[str, list[str], float | None]:
@@ -197,7 +215,7 @@ def _status(words: list[str]) -> int | None:
     return next((int(word) for word in words if re.fullmatch(r"[45]\d\d", word)), None)
 
 
-def _retry_after(headers: httpx.Headers) -> float | None:
+def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds of Retry-After, which is a number or a date, within an hour."""
     value = headers.get("retry-after")
     if value is None:

@@ -1,9 +1,9 @@
 """What all providers over HTTP share: a request goes out, server-sent events come in.
 
 A provider says what is posted and what an answer's pieces mean; connections, keys, time
-limits, retries and failures are handled here. Closing the stream closes the request. httpx is used
-directly, because vendors' kits check parameters and hide members that are new (UPP-1.3 §2.5); so no
-provider needs a package of its own.
+limits, retries and failures are handled here. Closing the stream closes the request. aiohttp is
+used directly, because vendors' kits check parameters and hide members that are new (UPP-1.3 §2.5);
+so no provider needs a package of its own.
 """
 
 import asyncio
@@ -12,10 +12,10 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from typing import Any, ClassVar, Protocol, Self
-from weakref import WeakKeyDictionary
 
-import httpx
+import aiohttp
 import msgspec
 
 from upp.config.keys import Key, resolve_key
@@ -24,15 +24,14 @@ from upp.config.retry import NoRetry, retrying
 from upp.errors import ErrorCode, UPPError
 from upp.json_values import plain
 from upp.model import LLMCapabilities, LLMRequest, LLMResponse
+from upp.providers.connections import Session, Sessions
 from upp.providers.failures import Failures
 from upp.providers.sse import EventReader
 from upp.stream import EventDelta, StreamEvent
 
-CONNECT_SECONDS = 5.0
 SILENT_SECONDS = 300.0
 """How long a server may be silent, before the first piece and between two: some models reason for
 minutes before their first word."""
-LIMITS = httpx.Limits(max_connections=2000, max_keepalive_connections=50)
 ERROR_BODY_BYTES = 64 * 1024
 DRAIN_SECONDS = 1.0
 """How long the end of a finished stream is awaited, so that the connection can be used again."""
@@ -90,9 +89,7 @@ class HttpProvider(ABC):
         given = ProviderConfig(base_url=base_url, api_key=api_key)
         self.name = name or self.default_name
         self.config = (config or ProviderConfig()).merged(given)
-        self._clients: WeakKeyDictionary[
-            asyncio.AbstractEventLoop, dict[httpx.AsyncBaseTransport | None, httpx.AsyncClient]
-        ] = WeakKeyDictionary()
+        self._sessions = Sessions()
 
     def __call__(self, model_id: str) -> "HttpModel":
         """Return a model of this server."""
@@ -120,15 +117,11 @@ class HttpProvider(ABC):
 
     async def aclose(self) -> None:
         """Close the connections of the running loop."""
-        for client in self._clients.pop(asyncio.get_running_loop(), {}).values():
-            await client.aclose()
+        await self._sessions.aclose()
 
-    def client(self, transport: httpx.AsyncBaseTransport | None = None) -> httpx.AsyncClient:
-        """Return the running loop's client for a transport."""
-        clients = self._clients.setdefault(asyncio.get_running_loop(), {})
-        if transport not in clients:
-            clients[transport] = httpx.AsyncClient(limits=LIMITS, transport=transport)
-        return clients[transport]
+    def session(self, config: ProviderConfig) -> Session:
+        """Return the running loop's session for a configuration."""
+        return self._sessions.session(config.connector)
 
     async def connection(self, over: ProviderConfig | None) -> tuple[ProviderConfig, str | None]:
         """Return the configuration of a request, with its address, and its key.
@@ -207,15 +200,16 @@ class HttpModel:
         answer = server.answer(request, failures)
         began = False
         with failures.translated():
-            async with server.client(config.transport).stream(
-                "POST",
+            response = await server.session(config).post(
                 post.url,
-                content=_content(post, failures),
                 headers=_headers(post, config),
-                timeout=_timeout(config),
-            ) as response:
-                if not response.is_success:
-                    raise failures.refused(response, await _error_body(response))
+                body=_content(post, failures),
+                silent=SILENT_SECONDS if config.timeout is None else config.timeout,
+            )
+            try:
+                if not HTTPStatus.OK <= response.status < HTTPStatus.MULTIPLE_CHOICES:
+                    body = await _error_body(response)
+                    raise failures.refused(response.status, response.headers, body)
                 chunks = _Chunks(response)
                 async with aclosing(_understood(answer, chunks)) as understood:
                     async for events in understood:
@@ -225,6 +219,9 @@ class HttpModel:
                         for event in events:
                             yield event
                 await chunks.drain()
+            finally:
+                # A response that was read to its end has returned its connection already.
+                response.close()
         if not began:
             raise failures.no_stream(chunks.head)
         if not answer.complete:
@@ -246,47 +243,46 @@ def _content(post: Post, failures: Failures) -> bytes:
         raise failures.error(message, ErrorCode.INVALID_REQUEST) from error
 
 
-def _headers(post: Post, config: ProviderConfig) -> httpx.Headers:
-    headers = httpx.Headers({"Accept": "text/event-stream", "Content-Type": "application/json"})
-    headers.update(post.headers)
-    headers.update(config.headers)
-    return headers
+def _headers(post: Post, config: ProviderConfig) -> dict[str, str]:
+    """Return the headers of a request; of two with one name the later counts."""
+    own = {"Accept": "text/event-stream", "Content-Type": "application/json"}
+    named = {
+        name.lower(): (name, value)
+        for given in (own, post.headers, config.headers)
+        for name, value in given.items()
+    }
+    return dict(named.values())
 
 
-def _timeout(config: ProviderConfig) -> httpx.Timeout:
-    silent = SILENT_SECONDS if config.timeout is None else config.timeout
-    return httpx.Timeout(silent, connect=min(silent, CONNECT_SECONDS), pool=CONNECT_SECONDS)
-
-
-async def _error_body(response: httpx.Response) -> bytes:
+async def _error_body(response: aiohttp.ClientResponse) -> bytes:
     body = b""
-    async for piece in response.aiter_bytes():
+    while len(body) <= ERROR_BODY_BYTES and (piece := await response.content.readany()):
         body += piece
-        if len(body) > ERROR_BODY_BYTES:
-            break
     return body
 
 
 class _Chunks:
     """The bytes of a response as they come; `head` keeps the first of them."""
 
-    def __init__(self, response: httpx.Response) -> None:
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
         self.head = b""
-        self._chunks = response.aiter_bytes()
+        self._content = response.content
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> bytes:
-        chunk = await anext(self._chunks)
+        chunk = await self._content.readany()
+        if not chunk:
+            raise StopAsyncIteration
         self.head = self.head or chunk[:ERROR_BODY_BYTES]
         return chunk
 
     async def drain(self) -> None:
         """Read what comes after the answer; however the server disconnects, the answer is there."""
-        with suppress(TimeoutError, httpx.HTTPError):
+        with suppress(TimeoutError, aiohttp.ClientError):
             async with asyncio.timeout(DRAIN_SECONDS):
-                async for _ in self._chunks:
+                while await self._content.readany():
                     pass
 
 
@@ -299,7 +295,7 @@ async def _understood(answer: Answer, chunks: _Chunks) -> AsyncGenerator[list[St
                 yield _added(answer, data)
                 if answer.done:
                     return
-    except httpx.HTTPError:
+    except aiohttp.ClientError:
         # Some servers tear the connection down after the last word.
         if not answer.complete:
             raise

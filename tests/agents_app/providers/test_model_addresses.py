@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import logging
+import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agents_app.providers.addresses import VENDOR_HOSTS, may_take
+from agents_app.providers import addresses
+from agents_app.providers.addresses import (
+    VENDOR_HOSTS,
+    guarded_connector,
+    may_take,
+    target_of,
+)
 from agents_app.providers.clients import build_model, close_providers
 from agents_app.selectors import AgentSpec
 from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
-from upp import ErrorCode, UPPError, llm
+from upp import ErrorCode, ProviderConfig, UPPError, llm
 
 if TYPE_CHECKING:
     from pytest_django import Settings
@@ -62,17 +69,14 @@ async def test_a_name_or_number_that_leads_inside_is_not_connected_to(
     model = build_model(agent(base_url=f"https://{host}:8443/v1"))
     with caplog.at_level(logging.WARNING), pytest.raises(UPPError) as caught:
         await llm(model=model).stream("hello").turn()
-    assert "leads to" in caplog.text
+    # aiohttp itself refuses a number that is no address in the usual form.
+    assert "leads to" in caplog.text or host == "2130706433"
+    assert caught.value.code == ErrorCode.NETWORK_ERROR
     assert "leads to" not in str(caught.value), "what stands inside is not told"
 
 
 async def test_the_operators_own_address_needs_no_entry(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def answer(exchange: Exchange) -> None:
-        await exchange.send(STREAM_HEAD)
-        await exchange.delta(content="here I am")
-        await exchange.finish()
-
-    async with serve(answer) as wire:
+    async with serve(answer_here) as wire:
         monkeypatch.setenv("OPENAI_BASE_URL", wire.url)
         for options in ({}, {"base_url": wire.url}, {"base_url": f"{wire.url}/other"}):
             turn = await llm(model=build_model(agent(**options))).stream("hello").turn()
@@ -80,6 +84,75 @@ async def test_the_operators_own_address_needs_no_entry(monkeypatch: pytest.Monk
         await close_providers()
     keys = ["authorization: bearer key-of-openai" in e.head.lower() for e in wire.exchanges]
     assert keys == [True, False, False], "an address of a row gets no key that it does not name"
+
+
+async def answer_here(exchange: Exchange) -> None:
+    """Answer well."""
+    await exchange.send(STREAM_HEAD)
+    await exchange.delta(content="here I am")
+    await exchange.finish()
+
+
+async def test_a_connection_goes_to_the_address_that_was_looked_up_for_it(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_up: list[tuple[str, int]] = []
+
+    def look_up(host: str, port: int, _seconds: float) -> list[str]:
+        looked_up.append((host, port))
+        return ["127.0.0.1"]
+
+    monkeypatch.setattr(addresses, "look_up", look_up)
+    # A proxy of the environment would look the name up itself.
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", "")
+    async with serve(answer_here) as wire:
+        settings.UAMP_MODEL_ALLOW_HOSTS = [f"model.example:{wire.port}"]
+        model = build_model(agent(base_url=f"http://model.example:{wire.port}/v1"))
+        for _ in range(2):
+            turn = await llm(model=model).stream("hello").turn()
+            assert turn.response.text == "here I am"
+        await close_providers()
+    assert looked_up == [("model.example", wire.port)] * 2, "each connection has its own look-up"
+
+
+@pytest.mark.parametrize("found", [["10.0.0.1"], ["93.184.215.14", "10.0.0.1"], []])
+async def test_a_name_one_of_whose_addresses_is_inside_is_not_connected_to(
+    found: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(addresses, "look_up", lambda *_: found)
+    model = build_model(agent(base_url="https://model.example/v1"))
+    with caplog.at_level(logging.WARNING), pytest.raises(UPPError) as caught:
+        await llm(model=model).stream("hello").turn()
+    await close_providers()
+    assert "leads to 10.0.0.1" in caplog.text or not found
+    assert "10.0.0.1" not in str(caught.value)
+
+
+async def test_a_request_for_another_host_is_not_sent(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.UAMP_MODEL_ALLOW_HOSTS = ["localhost:*"]
+    async with serve(answer_here) as wire:
+        model = build_model(agent(base_url="http://localhost:1/v1"))
+        elsewhere = ProviderConfig(base_url=wire.url.replace("127.0.0.1", "localhost"))
+        with caplog.at_level(logging.WARNING), pytest.raises(UPPError):
+            await llm(model=model, config=elsewhere).stream("hello").turn()
+        await close_providers()
+    assert f"localhost:{wire.port} is not http://localhost:1" in caplog.text
+    assert wire.exchanges == []
+
+
+@pytest.mark.parametrize(
+    ("address", "port"), [("127.0.0.1", 443), ("::1", 443), ("93.184.215.14", 22)]
+)
+async def test_no_socket_is_made_for_another_address(address: str, port: int) -> None:
+    connector = guarded_connector(target_of("https://model.example/v1"))
+    make = connector._socket_factory  # type: ignore[attr-defined] # what aiohttp calls
+    with pytest.raises(OSError, match="cannot be reached"):
+        make((socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)))
+    make((socket.AF_INET, socket.SOCK_STREAM, 6, "", ("93.184.215.14", 443))).close()
+    await connector.close()
 
 
 @pytest.mark.parametrize(

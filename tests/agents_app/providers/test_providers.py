@@ -124,9 +124,10 @@ def test_the_version_of_an_api_is_an_option_and_requests_are_retried() -> None:
 
 async def test_the_end_of_the_process_closes_the_connections() -> None:
     agent = spec(provider="openai_compat", model="m1", options={"base_url": "http://c/v1"})
-    client = http_model(agent).server.client()
+    server = http_model(agent).server
+    session = server.session(server.config)
     await close_providers()
-    assert client.is_closed
+    assert session.client.closed
     await close_providers()
 
 

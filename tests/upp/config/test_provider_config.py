@@ -23,7 +23,7 @@ def test_a_configuration_does_not_show_its_key() -> None:
 
 def test_the_protocol_itself_needs_no_provider_and_no_http() -> None:
     program = (
-        "import sys, upp; print(sorted({'httpx', 'django', 'upp.providers'} & set(sys.modules)))"
+        "import sys, upp; print(sorted({'aiohttp', 'django', 'upp.providers'} & set(sys.modules)))"
     )
     done = subprocess.run(  # noqa: S603 our own program
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

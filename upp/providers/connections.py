@@ -1,0 +1,209 @@
+"""The HTTP connections to models' servers: aiohttp, one session for each event loop.
+
+The number of connections is bounded and TLS is verified. Redirects are not followed, cookies are
+not kept, and nothing is sent again: a request that fails is the caller's to retry. The proxies of
+the environment (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY) are used unless the caller makes the
+connections.
+"""
+
+import asyncio
+import base64
+import functools
+import os
+import re
+import ssl
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+import certifi
+from aiohttp.abc import AbstractStreamWriter
+
+CONNECT_SECONDS = 5.0
+MAX_CONNECTIONS = 2000
+KEEP_SECONDS = 5.0
+"""How long a connection without a request is kept."""
+PIECE_BYTES = 64 * 1024
+
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
+
+MakeConnector = Callable[[], aiohttp.BaseConnector]
+"""Makes the connections of the running event loop."""
+
+
+class HeaderError(Exception):
+    """A header of a request has characters that no header may have."""
+
+
+class Sessions:
+    """The sessions of one provider, one for each event loop and way to connect.
+
+    Tasks of any event loop, in any thread, may call `session`; each gets its own loop's.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[asyncio.AbstractEventLoop, MakeConnector | None], Session] = {}
+
+    def session(self, make: MakeConnector | None = None) -> "Session":
+        """Return the running loop's session over the connections that `make` makes."""
+        key = (asyncio.get_running_loop(), make)
+        if key not in self._kept:
+            # A session holds its loop, which therefore never goes away by itself.
+            for kept in [kept for kept in list(self._kept) if kept[0].is_closed()]:
+                _abandon(kept[0], self._kept.pop(kept))
+            connector = connector_with() if make is None else make()
+            self._kept[key] = Session(connector, uses_proxies=make is None)
+        return self._kept[key]
+
+    async def aclose(self) -> None:
+        """Close the connections of the running loop."""
+        loop = asyncio.get_running_loop()
+        for key in [key for key in list(self._kept) if key[0] is loop]:
+            await self._kept.pop(key).client.close()
+
+    def __del__(self) -> None:
+        for (loop, _), session in self._kept.items():
+            _abandon(loop, session)
+
+
+def connector_with(**options: Any) -> aiohttp.TCPConnector:
+    """Return an aiohttp connector with the limits of this module; `options` are aiohttp's."""
+    return aiohttp.TCPConnector(
+        **{
+            "limit": MAX_CONNECTIONS,
+            "keepalive_timeout": KEEP_SECONDS,
+            "ssl": _tls(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
+            **options,
+        }
+    )
+
+
+def certified() -> ssl.SSLContext:
+    """Return the TLS settings for servers that a public authority vouches for."""
+    return _tls(None, None)
+
+
+@functools.lru_cache(maxsize=4)
+def _tls(file: str | None, directory: str | None) -> ssl.SSLContext:
+    if file or directory:
+        return ssl.create_default_context(cafile=file or None, capath=directory or None)
+    return ssl.create_default_context(cafile=certifi.where())
+
+
+class Session:
+    """Requests of one event loop; only its tasks may call it."""
+
+    def __init__(self, connector: aiohttp.BaseConnector, *, uses_proxies: bool) -> None:
+        self.client = aiohttp.ClientSession(
+            connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False
+        )
+        self._uses_proxies = uses_proxies
+        self._proxies: dict[tuple[str, str], str | None] = {}
+
+    async def post(
+        self, url: str, *, headers: Mapping[str, str], body: bytes, silent: float
+    ) -> aiohttp.ClientResponse:
+        """Send a request and return the response, whose body is still to be read and released.
+
+        The server may be silent for `silent` seconds at a time. Raises HeaderError, TimeoutError,
+        aiohttp.ClientError.
+        """
+        address = _split(url)
+        sent = dict(headers)
+        if address.username is not None:
+            sent = {name: value for name, value in sent.items() if name.lower() != "authorization"}
+            sent["Authorization"] = _basic(address)
+        for name, value in sent.items():
+            if not (_HEADER_NAME.fullmatch(name) and _HEADER_VALUE.fullmatch(value)):
+                raise HeaderError
+        return await self.client.post(
+            address._replace(netloc=address.netloc.rpartition("@")[2]).geturl(),
+            headers=sent,
+            data=body if len(body) <= PIECE_BYTES else _LongBody(body, silent),
+            allow_redirects=False,
+            proxy=self._proxy(address),
+            timeout=aiohttp.ClientTimeout(
+                total=None,
+                # All of it, and a part of it: an address that does not answer leaves time for
+                # another one.
+                connect=min(silent, 2 * CONNECT_SECONDS),
+                sock_connect=min(silent, CONNECT_SECONDS),
+                sock_read=silent,
+            ),
+        )
+
+    def _proxy(self, address: SplitResult) -> str | None:
+        if not self._uses_proxies:
+            return None
+        place = (address.scheme, address.netloc.rpartition("@")[2])
+        if place not in self._proxies:
+            self._proxies[place] = _proxy_for(*place)
+        return self._proxies[place]
+
+
+def _proxy_for(scheme: str, netloc: str) -> str | None:
+    """Return the proxy that the environment names for a place, with its credentials."""
+    named = getproxies()
+    url = named.get(scheme) or named.get("all")
+    if not url or proxy_bypass(netloc):
+        return None
+    return _split(url if "://" in url else f"http://{url}").geturl()
+
+
+def _split(url: str) -> SplitResult:
+    """Return the parts of an address; raises aiohttp.InvalidURL."""
+    try:
+        parts = urlsplit(url)
+        is_one = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_one = False
+    if not is_one:
+        raise aiohttp.InvalidURL("")
+    return parts
+
+
+def _basic(address: SplitResult) -> str:
+    pair = f"{unquote(address.username or '')}:{unquote(address.password or '')}"
+    return f"Basic {base64.b64encode(pair.encode()).decode()}"
+
+
+class _LongBody(aiohttp.Payload):
+    """A body of many pieces, each of which the server must take before it was silent too long."""
+
+    def __init__(self, body: bytes, silent: float) -> None:
+        super().__init__(body)
+        self._size = len(body)
+        self._silent = silent
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        """See aiohttp.Payload."""
+        return bytes(self._value).decode(encoding, errors)
+
+    async def write(self, writer: AbstractStreamWriter) -> None:
+        """Write all of it; raises TimeoutError, which aiohttp hands to the reader."""
+        for at in range(0, len(self._value), PIECE_BYTES):
+            async with asyncio.timeout(self._silent):
+                await writer.write(self._value[at : at + PIECE_BYTES])
+                await writer.drain()
+
+
+def _abandon(loop: asyncio.AbstractEventLoop, session: Session) -> None:
+    """Close the connections of a loop that has ended, or that runs in any thread."""
+    connector = session.client.connector
+    session.client.detach()
+    if connector is None:
+        return
+    with suppress(StopIteration, RuntimeError):
+        if loop.is_closed():
+            # The sockets are closed with their objects, so that this waits for nothing.
+            connector.close().__await__().send(None)
+        else:
+            loop.call_soon_threadsafe(lambda: loop.create_task(_closed(connector)))
+
+
+async def _closed(connector: aiohttp.BaseConnector) -> None:
+    await connector.close()
