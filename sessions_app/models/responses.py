@@ -1,13 +1,11 @@
-"""UAMP sessions, responses and tool calls as rows, and the keys that open them.
+"""Responses, and the tool calls and payments that they wait for.
 
-A row in a running state carries a lease and a fence: who holds the fence number writes, and a
-sweeper takes over what nobody renewed.
+A row in a running state has a lease and a fence. Only the process with the current fence number
+writes; the sweep takes over rows whose lease was not renewed.
 """
 
 from __future__ import annotations
 
-import hashlib
-import secrets
 import uuid
 from typing import ClassVar
 
@@ -16,174 +14,14 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from sessions_app.states import (
-    TOOL_CALL_TRANSITIONS,
-    PaymentState,
-    ToolCallState,
-)
-from uamp import (
-    RESPONSE_TRANSITIONS,
-    SESSION_TRANSITIONS,
-    ResponseState,
-    SessionState,
-    unfinished,
-)
-
-
-def new_session_id() -> str:
-    """Return a session id: `sess_` and 128 random bits in hex."""
-    return f"sess_{uuid.uuid4().hex}"
+from sessions_app.models.sessions import Session
+from sessions_app.states import TOOL_CALL_TRANSITIONS, PaymentState, ToolCallState
+from uamp import RESPONSE_TRANSITIONS, ResponseState, unfinished
 
 
 def new_response_id() -> str:
     """Return a response id: `resp_` and 128 random bits in hex."""
     return f"resp_{uuid.uuid4().hex}"
-
-
-class Session(models.Model):
-    """A UAMP session (§8.8): who talks, to which agent, in which chat, with what configuration."""
-
-    class Status(models.TextChoices):
-        """The states of `uamp.state.SESSION_TRANSITIONS`."""
-
-        IDLE = SessionState.IDLE.value, "idle: no connection holds it"
-        ACTIVE = SessionState.ACTIVE.value, "active: a connection holds it"
-        CLOSED = SessionState.CLOSED.value
-
-    class Transport(models.TextChoices):
-        """How the session was opened."""
-
-        WEBSOCKET = "websocket"
-        SSE = "sse", "HTTP + SSE"
-        BATCH = "batch"
-        DELEGATE = "delegate", "another agent"
-
-    # The states of a session that can be used and resumed.
-    OPEN: ClassVar = tuple(state.value for state in unfinished(SESSION_TRANSITIONS))
-
-    id = models.CharField(primary_key=True, max_length=64, default=new_session_id)
-    # The id that a client chose: the session's name on the wire, unique among its principal's own.
-    client_id = models.CharField(max_length=64, blank=True)
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.CASCADE, null=True, blank=True, related_name="+"
-    )
-    # `user:<id>` or `anonymous:<random>`; every later access must come from the same one.
-    principal = models.CharField(max_length=80, db_index=True)
-    api_key = models.ForeignKey(
-        "sessions_app.ApiKey", models.SET_NULL, null=True, blank=True, related_name="sessions"
-    )
-    agent = models.ForeignKey(
-        "agents_app.Agent",
-        models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="+",
-        db_index=False,
-    )
-    chat = models.ForeignKey("chat_app.Chat", models.CASCADE, related_name="sessions")
-    # True when the client named the chat: it then hears the whole chat, not only its own turns.
-    chat_scoped = models.BooleanField(default=False)
-    # Where the chat's log stood: a stream without Last-Event-ID begins there.
-    opened_seq = models.BigIntegerField(default=0)
-    status = models.CharField(max_length=10, choices=Status, default=Status.IDLE)
-    # The connection that took it last: an older one that ends later does not make it idle.
-    held_by = models.CharField(max_length=120, blank=True)
-    transport = models.CharField(max_length=10, choices=Transport)
-    uamp_version = models.CharField(max_length=10)
-    config = models.JSONField(default=dict)
-    client_capabilities = models.JSONField(null=True, blank=True)
-    created_at = models.DateTimeField(default=timezone.now)
-    # The last time that a connection had it; a session that nobody resumes is closed (keeper).
-    seen_at = models.DateTimeField(default=timezone.now)
-    closed_at = models.DateTimeField(null=True, blank=True)
-    close_reason = models.CharField(max_length=100, blank=True)
-    # The payment token that its answers are paid with; its secret is not kept.
-    payment_token_id = models.CharField(max_length=40, blank=True)
-    # The call by which another agent gave the work of this session to its agent.
-    parent_call = models.OneToOneField(
-        "sessions_app.ToolCall", models.SET_NULL, null=True, blank=True, related_name="child"
-    )
-
-    class Meta:
-        """Sessions are listed newest first in the admin; the sweep asks for idle ones."""
-
-        permissions: ClassVar = [("end_session", "Can end sessions")]
-        indexes: ClassVar = [
-            models.Index(fields=["-created_at", "-id"], name="session_listing"),
-            models.Index(fields=["status", "-created_at", "-id"], name="session_states"),
-            models.Index(fields=["transport", "-created_at", "-id"], name="session_transports"),
-            models.Index(fields=["agent", "-created_at", "-id"], name="sessions_of_an_agent"),
-            models.Index(fields=["status", "seen_at"], name="sessions_seen"),
-        ]
-        constraints: ClassVar = [
-            models.CheckConstraint(
-                condition=Q(status__in=[state.value for state in SessionState]),
-                name="session_state_is_known",
-            ),
-            models.UniqueConstraint(
-                fields=["principal", "client_id"],
-                condition=~Q(client_id=""),
-                name="client_id_is_unique_to_its_principal",
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return self.id
-
-    @property
-    def wire_id(self) -> str:
-        """Its id on the wire."""
-        return self.client_id or self.id
-
-
-class PendingInput(models.Model):
-    """An `input.*` event that came over HTTP and waits for its `response.create`.
-
-    On a socket the connection itself remembers inputs; two HTTP requests may meet two processes.
-    """
-
-    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
-    session = models.ForeignKey(
-        Session, models.CASCADE, related_name="pending_inputs", db_index=False
-    )
-    event_id = models.CharField(max_length=128)
-    payload = models.JSONField()
-    size_bytes = models.PositiveIntegerField(default=0)
-    created_at = models.DateTimeField(default=timezone.now)
-
-    class Meta:
-        """An event counts once."""
-
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["session", "event_id"], name="input_counts_once")
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.session_id} {self.payload.get('type')}"
-
-
-class InboundEvent(models.Model):
-    """What a client event led to, so that sending it again has no second effect."""
-
-    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
-    session = models.ForeignKey(
-        Session, models.CASCADE, related_name="inbound_events", db_index=False
-    )
-    event_id = models.CharField(max_length=128)
-    sha256 = models.CharField(max_length=64)
-    # {"message_id", "response_ids", "first_seq"} of what it started.
-    outcome = models.JSONField(default=dict)
-    created_at = models.DateTimeField(default=timezone.now)
-
-    class Meta:
-        """Same session and event id: one effect."""
-
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["session", "event_id"], name="event_has_one_effect")
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.session_id} {self.event_id}"
 
 
 class Response(models.Model):
@@ -408,50 +246,3 @@ class PaymentRequest(models.Model):
 
     def __str__(self) -> str:
         return f"{self.response_id} {self.number}"
-
-
-class ApiKey(models.Model):
-    """A key of a program. The prefix is shown, the secret part is kept as a hash only."""
-
-    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="api_keys")
-    name = models.CharField(max_length=100, blank=True)
-    prefix = models.CharField(max_length=16, unique=True)
-    sha256 = models.CharField(max_length=64)
-    scopes = models.JSONField(default=list, blank=True)
-    created_at = models.DateTimeField(default=timezone.now)
-    expires_at = models.DateTimeField(null=True, blank=True)
-    revoked_at = models.DateTimeField(null=True, blank=True)
-    used_at = models.DateTimeField(null=True, blank=True)
-
-    class Meta:
-        """Named as people say it."""
-
-        verbose_name = "API key"
-
-    def __str__(self) -> str:
-        return f"{self.prefix}…"
-
-    @staticmethod
-    def make_secret() -> str:
-        """Return a new key: `uak_`, 8 hex, `_`, 256 random bits; those need no slow hash."""
-        return f"uak_{secrets.token_hex(4)}_{secrets.token_urlsafe(32)}"
-
-    @staticmethod
-    def split_secret(secret: str) -> tuple[str, str]:
-        """Return the prefix that names the row and the hash that proves the rest."""
-        return secret[:12], hashlib.sha256(secret.encode()).hexdigest()
-
-
-class Ticket(models.Model):
-    """A one-time ticket (access.tickets) that was not used yet; its secret is not kept."""
-
-    sha256 = models.CharField(primary_key=True, max_length=64)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
-    # What the person showed when they asked for it: a key, or the Django session of a cookie.
-    api_key = models.ForeignKey(ApiKey, models.CASCADE, null=True, blank=True, related_name="+")
-    web_session = models.CharField(max_length=40, blank=True)
-    expires_at = models.DateTimeField(db_index=True)
-
-    def __str__(self) -> str:
-        return f"of {self.user_id} until {self.expires_at}"

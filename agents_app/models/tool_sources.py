@@ -1,0 +1,113 @@
+"""Tool sources: MCP servers and how they are reached."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Lower
+from django.utils import timezone
+
+SOURCE_NAME = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*")
+"""A tool source's name: words joined by single _, because __ ends it in the name of a tool."""
+
+
+class ToolSource(models.Model):
+    """An MCP server whose tools agents may use; `tools` is what it listed last.
+
+    The row keeps how it is reached. Values of `env` and `headers` may hold secrets: they are never
+    shown, and `${MCP_NAME}` in them stands for an environment variable of this server.
+    """
+
+    class Transport(models.TextChoices):
+        """How the server is spoken to."""
+
+        STDIO = "stdio", "stdio (a program on this server)"
+        HTTP = "http", "HTTP (streamable)"
+
+    class Approval(models.TextChoices):
+        """Which calls a person has to allow."""
+
+        NEVER = "never", "no call"
+        WRITES = "writes", "calls of tools that may change something"
+        ALWAYS = "always", "every call"
+
+    name = models.CharField(
+        max_length=24,
+        validators=[
+            RegexValidator(
+                rf"^(?:{SOURCE_NAME.pattern})\Z", "Use letters, digits and single _ between them."
+            )
+        ],
+        help_text="Begins the names of its tools: name__tool.",
+    )
+    transport = models.CharField(max_length=10, choices=Transport, default=Transport.HTTP)
+    command = models.CharField(
+        max_length=500,
+        blank=True,
+        help_text="Of stdio: the program. The setting UAMP_MCP_COMMANDS has to list it.",
+    )
+    args = models.JSONField(
+        default=list, blank=True, help_text='Of stdio: its arguments, as ["-m", "my_server"].'
+    )
+    env = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text='Of stdio: its environment, as {"TOKEN": "${MCP_TOKEN}"}. ${MCP_…} is read from'
+        " the environment of this server. What is written out is kept, and not shown again.",
+    )
+    url = models.CharField(
+        max_length=2000, blank=True, help_text="Of HTTP: the address, beginning with https://."
+    )
+    headers = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text='Of HTTP: headers of each request, as {"Authorization": "Bearer ${MCP_TOKEN}"};'
+        " values as in the environment.",
+    )
+    is_enabled = models.BooleanField(default=True)
+    approval = models.CharField(
+        "a person has to allow",
+        max_length=10,
+        choices=Approval,
+        default=Approval.WRITES,
+        help_text="The server itself says which of its tools only read.",
+    )
+    seconds = models.PositiveIntegerField(
+        "time limit of a call",
+        default=120,
+        validators=[MinValueValidator(1), MaxValueValidator(3600)],
+        help_text="In seconds. UAMP_TOOL_SECONDS holds besides.",
+    )
+    tools = models.JSONField(default=list, blank=True, editable=False)
+    server = models.CharField(max_length=300, blank=True, editable=False)
+    refreshed_at = models.DateTimeField(null=True, blank=True, editable=False)
+    error = models.TextField(blank=True, editable=False)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        """Each constraint is named after the sentence that it keeps true."""
+
+        ordering: ClassVar = ["name"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                Lower("name"),
+                name="tool_source_name_is_unique",
+                violation_error_message="There is a source with this name already.",
+            ),
+            models.CheckConstraint(condition=~Q(name=""), name="tool_source_has_a_name"),
+            models.CheckConstraint(
+                condition=Q(transport__in=["stdio", "http"]),
+                name="tool_source_transport_is_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(approval__in=["never", "writes", "always"]),
+                name="tool_source_approval_is_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
