@@ -25,7 +25,7 @@ class ApiKey(models.Model):
     used_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        """Named as people say it."""
+        """The admin shows this name."""
 
         verbose_name = "API key"
 
@@ -44,11 +44,11 @@ class ApiKey(models.Model):
 
 
 class Ticket(models.Model):
-    """A one-time ticket (access.tickets) that was not used yet; its secret is not kept."""
+    """A one-time ticket (`access.tickets`) that is not used yet; its secret is not kept."""
 
     sha256 = models.CharField(primary_key=True, max_length=64)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
-    # What the person showed when they asked for it: a key, or the Django session of a cookie.
+    # The credential that the ticket was issued for: a key, or the Django session of a cookie.
     api_key = models.ForeignKey(ApiKey, models.CASCADE, null=True, blank=True, related_name="+")
     web_session = models.CharField(max_length=40, blank=True)
     expires_at = models.DateTimeField(db_index=True)

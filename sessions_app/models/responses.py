@@ -25,7 +25,7 @@ def new_response_id() -> str:
 
 
 class Response(models.Model):
-    """One agent answer (UAMP §6.5-6.9). It outlives the socket that asked for it."""
+    """One agent answer (UAMP §6.5-6.9). It outlives the socket that requested it."""
 
     class Status(models.TextChoices):
         """The states of `uamp.state.RESPONSE_TRANSITIONS`."""
@@ -47,7 +47,7 @@ class Response(models.Model):
     agent = models.ForeignKey(
         "agents_app.Agent", models.CASCADE, related_name="responses", db_index=False
     )
-    # The message that is answered; None when an answer is made again from the conversation.
+    # The message that is answered; None when a response is regenerated from the conversation.
     message = models.ForeignKey(
         "chat_app.Message", models.SET_NULL, null=True, blank=True, related_name="+"
     )
@@ -140,13 +140,14 @@ class ToolCall(models.Model):
     result = models.TextField(blank=True)
     is_error = models.BooleanField(default=False)
     content_items = models.JSONField(default=list)
-    # The last `progress` event (UAMP §6.12), so that a late reader sees where it stands.
+    # The last `progress` event (UAMP §6.12), which a late reader receives.
     progress = models.JSONField(null=True, blank=True)
-    # The lease of a long tool, and its fencing number: one more with every start.
+    # Starts of a long tool: the fencing number of the latest one, which holds the lease.
     attempts = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True, blank=True)
     deadline = models.DateTimeField()
-    # The chat in which a person has to allow the call, and who did; with a time only: nobody did.
+    # The chat in which the call has to be approved, and who approved or refused it: a person, or
+    # with a time only the visitor of the session.
     asked_in = models.CharField(max_length=40, blank=True)
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
@@ -204,7 +205,7 @@ class PaymentRequest(models.Model):
         Response, models.CASCADE, related_name="payment_requests", db_index=False
     )
     number = models.PositiveIntegerField()
-    # Who is asked: a person, or with none the visitor whose session it is.
+    # The payer who is asked; None asks the visitor of the session.
     payer = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.CASCADE, null=True, blank=True, related_name="+"
     )

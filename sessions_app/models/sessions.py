@@ -19,7 +19,7 @@ def new_session_id() -> str:
 
 
 class Session(models.Model):
-    """A UAMP session (§8.8): who talks, to which agent, in which chat, with what configuration."""
+    """A UAMP session (§8.8): its principal, agent, chat and configuration."""
 
     class Status(models.TextChoices):
         """The states of `uamp.state.SESSION_TRANSITIONS`."""
@@ -59,31 +59,31 @@ class Session(models.Model):
         db_index=False,
     )
     chat = models.ForeignKey("chat_app.Chat", models.CASCADE, related_name="sessions")
-    # True when the client named the chat: it then hears the whole chat, not only its own turns.
+    # True when the client named the chat: it then receives the whole chat, not only its own turns.
     chat_scoped = models.BooleanField(default=False)
-    # Where the chat's log stood: a stream without Last-Event-ID begins there.
+    # `Chat.last_seq` when it was opened: a stream without Last-Event-ID begins there.
     opened_seq = models.BigIntegerField(default=0)
     status = models.CharField(max_length=10, choices=Status, default=Status.IDLE)
-    # The connection that took it last: an older one that ends later does not make it idle.
+    # The connection that attached last: an older one that ends later does not make it idle.
     held_by = models.CharField(max_length=120, blank=True)
     transport = models.CharField(max_length=10, choices=Transport)
     uamp_version = models.CharField(max_length=10)
     config = models.JSONField(default=dict)
     client_capabilities = models.JSONField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
-    # The last time that a connection had it; a session that nobody resumes is closed (keeper).
+    # The last time that a connection held it; a session that is not resumed is closed (retention).
     seen_at = models.DateTimeField(default=timezone.now)
     closed_at = models.DateTimeField(null=True, blank=True)
     close_reason = models.CharField(max_length=100, blank=True)
     # The payment token that its answers are paid with; its secret is not kept.
     payment_token_id = models.CharField(max_length=40, blank=True)
-    # The call by which another agent gave the work of this session to its agent.
+    # The call by which another agent delegated the work of this session to its agent.
     parent_call = models.OneToOneField(
         "sessions_app.ToolCall", models.SET_NULL, null=True, blank=True, related_name="child"
     )
 
     class Meta:
-        """Sessions are listed newest first in the admin; the sweep asks for idle ones."""
+        """The admin lists sessions newest first; the sweep reads idle ones."""
 
         permissions: ClassVar = [("end_session", "Can end sessions")]
         indexes: ClassVar = [
@@ -141,7 +141,7 @@ class PendingInput(models.Model):
 
 
 class InboundEvent(models.Model):
-    """What a client event led to, so that sending it again has no second effect."""
+    """The outcome of a client event: sent again, it has no second effect."""
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     session = models.ForeignKey(
