@@ -28,7 +28,7 @@ from chat_app.log import entries  # noqa: E402
 from chat_app.members.chats import create_chat  # noqa: E402
 from payments_app import services as ledger  # noqa: E402
 from payments_app.money import Money  # noqa: E402
-from payments_app.spending import limits  # noqa: E402
+from payments_app.spending import approvals  # noqa: E402
 from sessions_app.access import auth  # noqa: E402
 
 SHORT_CHAT = 100
@@ -78,7 +78,7 @@ def main() -> None:
         provider="bench",
         external_id="bench",
     )
-    limits.approve(user.pk, paid.pk, Money.parse("1", "USD"))
+    approvals.approve(user.pk, paid.pk, Money.parse("1", "USD"))
     chats = {}
     for count in (SHORT_CHAT, long_chat):
         chat = create_chat(

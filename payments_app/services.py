@@ -7,10 +7,11 @@ chose is given a `scope` of its own (its user), so that no client uses up anothe
 Inside a transaction of the caller, rows that others wait for (chats) are locked before; after a
 refusal that transaction can go on.
 
-The server's keeper calls `sweep` every few seconds.
+Every process calls `expire_and_audit` every few seconds.
 """
 
 from payments_app.audit import audit
+from payments_app.expiry_job import expire_and_audit
 from payments_app.ledger.accounts import account_of_agent, account_of_user, ensure_account
 from payments_app.ledger.captures import Refusal, capture, capture_many, void
 from payments_app.ledger.freezing import unfreeze
@@ -43,8 +44,7 @@ from payments_app.ledger.outcomes import (
 )
 from payments_app.ledger.plans import Capture
 from payments_app.ledger.transfers import adjust, record_receipt, refund, top_up, transfer
-from payments_app.spending.limits import authorize, authorize_many
-from payments_app.sweeper import sweep
+from payments_app.spending.authorizations import authorize, authorize_many
 
 __all__ = [
     "About",
@@ -82,10 +82,10 @@ __all__ = [
     "capture",
     "capture_many",
     "ensure_account",
+    "expire_and_audit",
     "record_receipt",
     "refund",
     "renew",
-    "sweep",
     "top_up",
     "transfer",
     "unfreeze",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Final
 
-from payments_app.ledger import sql
+from payments_app.ledger import balances, sql
 from payments_app.ledger.outcomes import AccountRef
 from payments_app.models import Account
 from payments_app.money import DEFAULT_ASSET, asset_named
@@ -109,15 +109,15 @@ def ensure_fee_account(code: str, asset: str) -> AccountRef:
 
 def lock_with_fees(
     ids: Collection[int], fees: Mapping[str, str]
-) -> tuple[Mapping[int, sql.LockedAccount], Mapping[str, int]]:
+) -> tuple[Mapping[int, balances.LockedAccount], Mapping[str, int]]:
     """Lock accounts and the fee shards given as code: asset; return those there are, ids by code.
 
     A shard that is not there yet is made.
     """
-    accounts, by_code = sql.lock_found(ids, fees)
+    accounts, by_code = balances.lock_found(ids, fees)
     if missing := set(fees) - set(by_code):
         # Made once in the life of the ledger. Its id is the highest: the order of locks holds.
         for code in sorted(missing):
             ensure_fee_account(code, fees[code])
-        accounts, by_code = sql.lock_found(ids, fees)
+        accounts, by_code = balances.lock_found(ids, fees)
     return accounts, by_code

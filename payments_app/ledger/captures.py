@@ -2,7 +2,7 @@
 
 Holds of one response, and a hold with those that extend it, act as one: the oldest gives
 first. All that is asked for is claimed, then locked, then planned (`plans`), then written together.
-The state decides, not the clock: a hold past its time that the sweeper has not ended yet can
+The state decides, not the clock: a hold past its time that has not expired yet can
 still be captured, for the work was done.
 """
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from django.db import transaction
 
-from payments_app.ledger import sql
+from payments_app.ledger import balances, entries, idempotency, sql
 from payments_app.ledger.accounts import fee_code, lock_with_fees
 from payments_app.ledger.outcomes import (
     About,
@@ -30,7 +30,7 @@ from payments_app.money import AssetMismatch, InvalidAmount, Money
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from payments_app.ledger.sql import LockedAccount
+    from payments_app.ledger.balances import LockedAccount
 
 Refusal: TypeAlias = LedgerError | InvalidAmount | AssetMismatch
 
@@ -108,28 +108,30 @@ def capture_many(asked: Sequence[Capture]) -> list[CaptureOutcome | Refusal]:
     if len({one.group for one in asked}) < len(asked):
         raise ValueError("A hold or response is captured once in a list.")
     answers: dict[int, CaptureOutcome | Refusal] = {}
-    mine: dict[int, sql.Claim] = {}
+    mine: dict[int, idempotency.ClaimedKey] = {}
     with transaction.atomic():
-        for place, claimed in enumerate(sql.claim_many([_question(one) for one in asked])):
+        for place, claimed in enumerate(idempotency.claim_many([_question(one) for one in asked])):
             if isinstance(claimed, IdempotencyConflict):
                 answers[place] = claimed
             elif claimed.kept is not None:
-                answers[place] = sql.replay(claimed.kept, CaptureOutcome)
+                answers[place] = idempotency.replay(claimed.kept, CaptureOutcome)
             else:
                 mine[place] = claimed
         done = _capture({place: asked[place] for place in mine})
         kept = {mine[place].id: answer for place, answer in done.items()}
-        sql.keep_many({pk: a for pk, a in kept.items() if isinstance(a, CaptureOutcome)})
+        idempotency.record_many({pk: a for pk, a in kept.items() if isinstance(a, CaptureOutcome)})
         # A refusal has written nothing but its key.
-        sql.forget_many([pk for pk, a in kept.items() if not isinstance(a, CaptureOutcome)])
+        idempotency.release_many(
+            [pk for pk, a in kept.items() if not isinstance(a, CaptureOutcome)]
+        )
     answers |= done
     return [answers[place] for place in range(len(asked))]
 
 
-def _question(one: Capture) -> sql.Question:
+def _question(one: Capture) -> idempotency.KeyedRequest:
     parts = [(split.account_id, split.amount) for split in one.splits]
     request = ("capture", one.group, one.amount, parts, one.kind, one.release)
-    return sql.Question(scope=one.scope, key=one.key, request=request)
+    return idempotency.KeyedRequest(scope=one.scope, key=one.key, request=request)
 
 
 def _capture(asked: Mapping[int, Capture]) -> dict[int, CaptureOutcome | Refusal]:
@@ -182,7 +184,7 @@ def _lock_groups(groups: Iterable[tuple[str, str]]) -> dict[tuple[str, str], lis
 
 def _lock_accounts(
     asked: Iterable[Capture], holds: Mapping[tuple[str, str], Sequence[Held]]
-) -> tuple[Mapping[int, sql.LockedAccount], Mapping[str, int]]:
+) -> tuple[Mapping[int, balances.LockedAccount], Mapping[str, int]]:
     """Lock the accounts that give and get; return those that there are, and fee shards by code."""
     ids = {hold.account_id for group in holds.values() for hold in group}
     codes: dict[str, str] = {}
@@ -218,6 +220,6 @@ def _write(
             [value for pk, values in ended.items() for value in (pk, *values)],
         )
     if legs:
-        sql.move(legs, accounts)
+        balances.change(legs, accounts)
     transfers = [transfer for plan in plans for transfer in plan.transfers]
-    return sql.write(transfers) if transfers else []
+    return entries.insert(transfers) if transfers else []

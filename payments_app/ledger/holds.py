@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from django.db import connection, transaction
 
-from payments_app.ledger import sql
+from payments_app.ledger import balances, entries, idempotency, sql
 from payments_app.ledger.captures import Refusal, lock
 from payments_app.ledger.outcomes import (
     Authorization,
@@ -61,27 +61,34 @@ def authorize_many(
     for one in asked:
         _lasting(one)
     answers: dict[int, HoldOutcome | Refusal] = {}
-    mine: dict[int, sql.Claim] = {}
+    mine: dict[int, idempotency.ClaimedKey] = {}
     again: dict[int, int] = {}
     first: dict[int, int] = {}
     with transaction.atomic():
-        claims = sql.claim_many(
-            [sql.Question(scope=one.scope, key=one.key, request=_asked(one)) for one in asked]
+        claims = idempotency.claim_many(
+            [
+                idempotency.KeyedRequest(scope=one.scope, key=one.key, request=_asked(one))
+                for one in asked
+            ]
         )
         for place, claimed in enumerate(claims):
             if isinstance(claimed, IdempotencyConflict):
                 answers[place] = claimed
             elif claimed.kept is not None:
-                answers[place] = sql.replay(claimed.kept, HoldOutcome)
+                answers[place] = idempotency.replay(claimed.kept, HoldOutcome)
             elif first.setdefault(claimed.id, place) != place:
                 again[place] = first[claimed.id]
             else:
                 mine[place] = claimed
         answers |= _reserve_many({place: asked[place] for place in mine}, guard)
         kept = {mine[place].id: answers[place] for place in mine}
-        sql.keep_many({pk: made for pk, made in kept.items() if isinstance(made, HoldOutcome)})
+        idempotency.record_many(
+            {pk: made for pk, made in kept.items() if isinstance(made, HoldOutcome)}
+        )
         # A refused reservation has written nothing but its key.
-        sql.forget_many([pk for pk, answer in kept.items() if not isinstance(answer, HoldOutcome)])
+        idempotency.release_many(
+            [pk for pk, answer in kept.items() if not isinstance(answer, HoldOutcome)]
+        )
     for place, other in again.items():
         answer = answers[other]
         answers[place] = (
@@ -105,9 +112,9 @@ def extend(
     Raises what is a refusal of `authorize_many`, and UnknownHold and HoldNotActive.
     """
     with transaction.atomic():
-        claimed = sql.claim(scope, key, ("extend", hold_id, amount))
+        claimed = idempotency.claim(scope, key, ("extend", hold_id, amount))
         if claimed.kept is not None:
-            return sql.replay(claimed.kept, HoldOutcome)
+            return idempotency.replay(claimed.kept, HoldOutcome)
         first = lock("id = %s", [hold_id])
         if not first:
             raise UnknownHold(f"There is no hold {hold_id!r}.")
@@ -129,7 +136,7 @@ def extend(
         answer = _reserve_many({0: asked}, guard, extends=extends)[0]
         if isinstance(answer, Exception):
             raise answer
-        return sql.keep(claimed, answer)
+        return idempotency.record(claimed, answer)
 
 
 def renew(response_ids: Sequence[str], *, seconds: float) -> int:
@@ -168,14 +175,14 @@ def _reserve_many(
     if not asked:
         return {}
     guarded = guard.accounts(asked.values()) if guard else ()
-    accounts, _ = sql.lock_found({one.account_id for one in asked.values()} | set(guarded))
+    accounts, _ = balances.lock_found({one.account_id for one in asked.values()} | set(guarded))
     left = {pk: account.posted - account.held for pk, account in accounts.items()}
     answers: dict[int, HoldOutcome | Refusal] = {}
     legs: dict[int, tuple[int, int]] = {}
     new: dict[int, tuple[Authorization, str | None, Money]] = {}
     for place, one in asked.items():
         try:
-            amount = sql.positive(one.amount)
+            amount = balances.positive(one.amount)
             account = accounts.get(one.account_id)
             if account is None:
                 raise _unknown(one.account_id)
@@ -194,14 +201,14 @@ def _reserve_many(
         if guard:
             guard.took(one)
     if new:
-        sql.move(legs, accounts)
+        balances.change(legs, accounts)
         answers |= zip(new, _write(list(new.values())), strict=True)
     return answers
 
 
 def _write(new: Sequence[tuple[Authorization, str | None, Money]]) -> list[HoldOutcome]:
     """Insert holds of (what was asked, which hold it extends, what its account has left)."""
-    ids = [sql.new_id("hold") for _ in new]
+    ids = [entries.new_id("hold") for _ in new]
     marks = f"(%s, %s, %s, %s, %s, %s, %s, {sql.later_sql()})"
     times: dict[str, Any] = dict(
         sql.rows(

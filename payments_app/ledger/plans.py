@@ -10,8 +10,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from payments_app.ledger import sql
 from payments_app.ledger.accounts import fee_code
+from payments_app.ledger.entries import NewTransfer, check
 from payments_app.ledger.outcomes import (
     About,
     CaptureOutcome,
@@ -28,7 +28,7 @@ from payments_app.money import AssetMismatch, InvalidAmount, Money
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from payments_app.ledger.sql import LockedAccount
+    from payments_app.ledger.balances import LockedAccount
 
 _NOTHING: Final = About()
 
@@ -80,7 +80,7 @@ class Capture:
 class Plan:
     """What a capture will write: transfers, new (captured, state) of holds, moves of accounts."""
 
-    transfers: Sequence[sql.NewTransfer]
+    transfers: Sequence[NewTransfer]
     holds: Mapping[str, tuple[int, str]]
     legs: Mapping[int, tuple[int, int]]
     payer_id: int
@@ -110,7 +110,7 @@ def planned(
     gets = _merged(one.splits, by_code.get(fee_code(one.key, asset), 0))
     transfers = _transfers(holds, gets, one.kind, asset, one.about)
     for transfer in transfers:
-        sql.judge(transfer, accounts)
+        check(transfer, accounts)
     ends, legs = _ends(holds, transfers, release=one.release)
     after = 0 if one.release else left - amount.amount
     outcome = CaptureOutcome(
@@ -168,7 +168,7 @@ def _transfers(
     kind: str,
     asset: str,
     about: About,
-) -> list[sql.NewTransfer]:
+) -> list[NewTransfer]:
     """Take from the holds, one after the other, until each payee has their amount."""
     payers = {hold.account_id for hold in holds}
     if any(account_id in payers for account_id, _ in gets):
@@ -188,7 +188,7 @@ def _transfers(
         if entries:
             entries[hold.account_id] = room - hold.left
             transfers.append(
-                sql.NewTransfer(
+                NewTransfer(
                     kind=kind,
                     asset=asset,
                     entries=entries,
@@ -211,7 +211,7 @@ def _about(about: About, hold: Held) -> About:
 
 
 def _ends(
-    holds: Sequence[Held], transfers: Sequence[sql.NewTransfer], *, release: bool
+    holds: Sequence[Held], transfers: Sequence[NewTransfer], *, release: bool
 ) -> tuple[dict[str, tuple[int, str]], dict[int, tuple[int, int]]]:
     """Return the new (captured, state) of holds, and what accounts move by as (posted, held)."""
     legs: dict[int, tuple[int, int]] = {}

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 import msgspec
 from django.db import transaction
 
-from payments_app.ledger import sql
+from payments_app.ledger import balances, idempotency, sql
 from payments_app.ledger.accounts import external_account, suspense_account
+from payments_app.ledger.entries import NewTransfer, post
 from payments_app.ledger.freezing import refuse_when_frozen
 from payments_app.ledger.outcomes import (
     About,
@@ -49,23 +50,23 @@ def transfer(
     IdempotencyConflict, and LedgerFrozen when it leaves for the outside.
     """
     with transaction.atomic():
-        claimed = sql.claim(scope, key, ("transfer", debit, credit, amount, kind, *asked))
+        claimed = idempotency.claim(scope, key, ("transfer", debit, credit, amount, kind, *asked))
         if claimed.kept is not None:
-            return sql.replay(claimed.kept, TransferOutcome)
-        sql.positive(amount)
+            return idempotency.replay(claimed.kept, TransferOutcome)
+        balances.positive(amount)
         if debit == credit:
             raise SameAccount("Money goes from one account to another.")
-        accounts, _ = sql.lock_accounts({debit, credit})
+        accounts, _ = balances.lock_accounts({debit, credit})
         if accounts[credit].overdraft:
             refuse_when_frozen()
-        new = sql.NewTransfer(
+        new = NewTransfer(
             kind=kind,
             asset=amount.asset,
             entries={debit: -amount.amount, credit: amount.amount},
             about=About(**about),
         )
-        return sql.keep(
-            claimed, TransferOutcome(transfer_id=sql.post(new, accounts), amount=amount)
+        return idempotency.record(
+            claimed, TransferOutcome(transfer_id=post(new, accounts), amount=amount)
         )
 
 
@@ -80,24 +81,24 @@ def adjust(
     if not reason.strip():
         raise ValueError("An adjustment needs a reason.")
     with transaction.atomic():
-        claimed = sql.claim(scope, key, ("adjust", account, amount, by, reason))
+        claimed = idempotency.claim(scope, key, ("adjust", account, amount, by, reason))
         if claimed.kept is not None:
-            return sql.replay(claimed.kept, TransferOutcome)
+            return idempotency.replay(claimed.kept, TransferOutcome)
         refuse_when_frozen()
         if not amount:
             raise InvalidAmount("The amount must be more than nothing, or less.")
         suspense = suspense_account(amount.asset)
         if suspense.id == account:
             raise SameAccount("The suspense account is the other side of adjustments.")
-        accounts, _ = sql.lock_accounts({account, suspense.id})
-        new = sql.NewTransfer(
+        accounts, _ = balances.lock_accounts({account, suspense.id})
+        new = NewTransfer(
             kind="adjust",
             asset=amount.asset,
             entries={account: amount.amount, suspense.id: -amount.amount},
             about=About(memo=reason, by=by),
         )
-        done = TransferOutcome(transfer_id=sql.post(new, accounts), amount=amount)
-        return sql.keep(claimed, done)
+        done = TransferOutcome(transfer_id=post(new, accounts), amount=amount)
+        return idempotency.record(claimed, done)
 
 
 # --- From outside ---
@@ -121,7 +122,7 @@ def record_receipt(
     if state not in {"received", "verified", "submitted", "failed"}:
         raise ValueError(f"Only top_up makes a receipt {state}.")
     with transaction.atomic():
-        _receipt(provider, external_id, account_id, sql.positive(amount), payload)
+        _receipt(provider, external_id, account_id, balances.positive(amount), payload)
         sql.run(
             "UPDATE payments_app_receipt SET state = %s, updated_at = "  # noqa: S608 constants
             f"{sql.now_sql()} WHERE provider = %s AND external_id = %s"
@@ -154,32 +155,32 @@ def top_up(
     InvalidAmount, IdempotencyConflict.
     """
     with transaction.atomic():
-        claimed = sql.claim(scope, key, ("top_up", account, amount, provider, external_id))
+        claimed = idempotency.claim(scope, key, ("top_up", account, amount, provider, external_id))
         if claimed.kept is not None:
-            return sql.replay(claimed.kept, TransferOutcome)
-        sql.positive(amount)
+            return idempotency.replay(claimed.kept, TransferOutcome)
+        balances.positive(amount)
         receipt_id, credited = _receipt(provider, external_id, account, amount, payload)
         if credited is not None:
             first = TransferOutcome(transfer_id=credited, amount=amount, replayed=True)
-            return sql.keep(claimed, first)
+            return idempotency.record(claimed, first)
         outside = external_account(provider, amount.asset)
         if outside.id == account:
             raise SameAccount("Money from outside goes to an account inside.")
-        accounts, _ = sql.lock_accounts({account, outside.id})
+        accounts, _ = balances.lock_accounts({account, outside.id})
         about.setdefault("memo", f"{provider} {external_id}")
-        new = sql.NewTransfer(
+        new = NewTransfer(
             kind="top_up",
             asset=amount.asset,
             entries={outside.id: -amount.amount, account: amount.amount},
             about=About(**about),
         )
-        done = TransferOutcome(transfer_id=sql.post(new, accounts), amount=amount)
+        done = TransferOutcome(transfer_id=post(new, accounts), amount=amount)
         sql.run(
             "UPDATE payments_app_receipt SET state = 'confirmed', transfer_id = %s, updated_at = "  # noqa: S608 constants
             f"{sql.now_sql()} WHERE id = %s",
             [done.transfer_id, receipt_id],
         )
-        return sql.keep(claimed, done)
+        return idempotency.record(claimed, done)
 
 
 def _receipt(
@@ -237,9 +238,9 @@ def refund(
     if not reason.strip():
         raise ValueError("A refund needs a reason.")
     with transaction.atomic():
-        claimed = sql.claim(scope, key, ("refund", transfer_id, amount, by, reason))
+        claimed = idempotency.claim(scope, key, ("refund", transfer_id, amount, by, reason))
         if claimed.kept is not None:
-            return sql.replay(claimed.kept, TransferOutcome)
+            return idempotency.replay(claimed.kept, TransferOutcome)
         refuse_when_frozen()
         asset, hold_id, about = _refundable(transfer_id, by, reason)
         entries: dict[int, int] = dict(
@@ -249,7 +250,7 @@ def refund(
             )
         )
         # Refunds of one transfer wait for each other here: they lock the same accounts.
-        accounts, _ = sql.lock_accounts(entries.keys())
+        accounts, _ = balances.lock_accounts(entries.keys())
         left = _unrefunded(transfer_id, entries)
         total = sum(left.values())
         wanted = amount if amount is not None else Money(total, asset)
@@ -257,9 +258,9 @@ def refund(
             raise AssetMismatch(f"The transfer is in {asset}, the amount in {wanted.asset}.")
         if total == 0 or wanted.amount > total:
             raise NotRefundable(f"left: {Money(total, asset)}")
-        sql.positive(wanted)
+        balances.positive(wanted)
         back = _backwards(entries, left, wanted.amount)
-        new = sql.NewTransfer(
+        new = NewTransfer(
             kind="refund",
             asset=asset,
             entries=back,
@@ -267,8 +268,8 @@ def refund(
             hold_id=hold_id,
             reverses_id=transfer_id,
         )
-        done = TransferOutcome(transfer_id=sql.post(new, accounts), amount=wanted)
-        return sql.keep(claimed, done)
+        done = TransferOutcome(transfer_id=post(new, accounts), amount=wanted)
+        return idempotency.record(claimed, done)
 
 
 def _refundable(transfer_id: str, by: int | None, reason: str) -> tuple[str, str | None, About]:

@@ -33,7 +33,8 @@ from payments_app.services import (
     UnknownAccount,
     UnknownHold,
 )
-from payments_app.tokens.tokens import ImpossibleToken, TokenRefused, UnknownToken
+from payments_app.tokens.issuance import ImpossibleToken
+from payments_app.tokens.lookup import TokenRefused, UnknownToken
 from uamp.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:

@@ -27,9 +27,10 @@ from payments_app.rest.edge import (
     refusals,
 )
 from payments_app.services import InsufficientFunds
-from payments_app.tokens import locks, tokens
+from payments_app.tokens import issuance, locks
+from payments_app.tokens import lookup as token_lookup
 from payments_app.tokens.locks import Charge, Payee
-from payments_app.tokens.tokens import TokenRefused
+from payments_app.tokens.lookup import TokenRefused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +53,7 @@ class VerifyView(PaymentView):
         """Return what a token has; one that is not good is an answer too."""
         values = checked(request, wire.Verify)
         try:
-            token = tokens.resolve(values["token"], agent=values["expectedAudience"])
+            token = token_lookup.resolve(values["token"], agent=values["expectedAudience"])
         except TokenRefused as error:
             return Response({"valid": False, "invalidReason": str(error), "code": error.code})
         return Response(
@@ -124,7 +125,7 @@ class LocksView(PaymentView):
         )
 
     def _of_own_money(self, request: Request, values: Mapping[str, Any], key: str) -> Response:
-        made = tokens.issue(
+        made = issuance.issue(
             key=key,
             user_id=caller(request).pk,
             amount=money(values),
@@ -265,7 +266,7 @@ class DelegateView(PaymentView):
         """Return a token with an amount of its parent's; too much is a 400 with `available: n`."""
         values = checked(request, wire.Delegate)
         try:
-            made = tokens.delegate(
+            made = issuance.delegate(
                 key=key_of(request, values["idempotencyKey"]),
                 parent_secret=values["parentToken"],
                 amount=money(values),

@@ -14,8 +14,10 @@ from payments_app.money import ASSETS, DEFAULT_ASSET, Money
 from payments_app.rest.accounts import agent_id_of, name_of
 from payments_app.rest.edge import AmountField, PaymentView, caller, checked, money, refusals
 from payments_app.spending import limits
-from payments_app.spending.limits import PERIODS, Approved, Limit, LimitState
-from payments_app.tokens import tokens
+from payments_app.spending.approvals import Approved, approvals_of, approve, withdraw
+from payments_app.spending.limits import Limit, LimitState
+from payments_app.spending.periods import PERIODS
+from payments_app.tokens import lookup as token_lookup
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -119,7 +121,7 @@ class LimitsView(PaymentView):
         """Put these limits in the place of all that there were."""
         given = checked(request, LimitsSerializer)["limits"]
         user_id = caller(request).pk
-        mine = tokens.assets_of(user_id, {one["token"] for one in given if one["token"]})
+        mine = token_lookup.assets_of(user_id, {one["token"] for one in given if one["token"]})
         asked = [_asked(request, one, mine) for one in given]
         names = {(one.period, one.token_id or (one.agent_id, one.amount.asset)) for one in asked}
         if len(names) < len(asked):
@@ -153,7 +155,7 @@ class ApprovalsView(PaymentView):
     )
     def get(self, request: Request) -> Response:
         """Return all of them."""
-        found = limits.approvals_of(caller(request).pk)
+        found = approvals_of(caller(request).pk)
         return Response({"approvals": [_approval(one) for one in found]})
 
 
@@ -169,24 +171,24 @@ class ApprovalView(PaymentView):
         """Let an agent take up to `up_to` for each answer."""
         up_to = money(checked(request, NewApprovalSerializer), "up_to")
         user_id, agent_id = caller(request).pk, agent_id_of(request, agent)
-        limits.approve(user_id, agent_id, up_to)
-        found = limits.approvals_of(user_id)
+        approve(user_id, agent_id, up_to)
+        found = approvals_of(user_id)
         return Response(_approval(next(one for one in found if one.agent_id == agent_id)))
 
     @extend_schema(operation_id="withdraw_approval", responses={204: None, **refusals(404)})
     def delete(self, request: Request, agent: str) -> Response:
         """Ask again from now on; the agent may be named by its id too."""
         user_id = caller(request).pk
-        for one in limits.approvals_of(user_id):
+        for one in approvals_of(user_id):
             if agent in {one.agent_id, name_of(one.agent_id)}:
-                limits.withdraw(user_id, one.agent_id)
+                withdraw(user_id, one.agent_id)
                 return Response(status=204)
         raise Http404
 
 
 def _limits(request: Request) -> Response:
     found = limits.limits_of(caller(request).pk)
-    names = tokens.names_of({one.limit.token_id for one in found if one.limit.token_id})
+    names = token_lookup.names_of({one.limit.token_id for one in found if one.limit.token_id})
     return Response({"limits": [_limit(one, names) for one in found]})
 
 

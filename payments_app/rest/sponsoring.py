@@ -16,7 +16,7 @@ from payments_app.money import Money
 from payments_app.rest.accounts import agent_id_of, name_of
 from payments_app.rest.edge import AmountField, PaymentView, caller, checked, money, refusals
 from payments_app.rest.spending import StrictSerializer
-from payments_app.spending import limits
+from payments_app.spending.budgets import budget_states
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -119,7 +119,7 @@ def _positive(one: dict[str, Any]) -> str:
 
 
 def _shown(agent_id: str, user_id: int) -> dict[str, Any]:
-    states = limits.budget_states(agent_id, user_id)
+    states = budget_states(agent_id, user_id)
     return {
         "agent": name_of(agent_id),
         "agent_id": agent_id,

@@ -20,8 +20,8 @@ from payments_app.rest.edge import (
     refusals,
     shape,
 )
-from payments_app.spending.limits import PERIODS
-from payments_app.tokens import endings, tokens, top_ups
+from payments_app.spending.periods import PERIODS
+from payments_app.tokens import endings, issuance, top_ups
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -41,8 +41,8 @@ NewToken = shape(
     currency=serializers.ChoiceField(choices=sorted(ASSETS), default=DEFAULT_ASSET),
     name=serializers.CharField(required=False, default="", allow_blank=True, max_length=100),
     audience=serializers.ListField(
-        child=serializers.CharField(max_length=tokens.AGENT_CHARS),
-        max_length=tokens.MAX_AUDIENCE,
+        child=serializers.CharField(max_length=issuance.AGENT_CHARS),
+        max_length=issuance.MAX_AUDIENCE,
         required=False,
         default=list,
         help_text="Names of the agents that may be paid with it; none: all.",
@@ -51,7 +51,7 @@ NewToken = shape(
     limits=Limits(many=True, required=False, default=list),
     expiresIn=serializers.IntegerField(
         min_value=1,
-        max_value=int(tokens.MAX_SECONDS),
+        max_value=int(issuance.MAX_SECONDS),
         default=30 * 86_400,
         help_text="Seconds.",
     ),
@@ -138,7 +138,7 @@ class TokensView(PaymentView):
         }
         if len(most) < len(values["limits"]):
             raise ValidationError({"limits": "One limit for each period."})
-        made = tokens.issue(
+        made = issuance.issue(
             key=key_of(request, values["idempotencyKey"]),
             user_id=user_id,
             amount=money(values),

@@ -7,7 +7,7 @@ from typing import Final
 from rest_framework import serializers
 
 from payments_app.rest.edge import AmountField, shape
-from payments_app.tokens import tokens
+from payments_app.tokens import issuance
 
 USAGE_MAX: Final = 200
 SECRET_CHARS: Final = 16_384
@@ -30,8 +30,8 @@ def secret(*, required: bool = True) -> serializers.CharField:
 def names() -> serializers.ListField:
     """Return a member for names of agents."""
     return serializers.ListField(
-        child=serializers.CharField(max_length=tokens.AGENT_CHARS),
-        max_length=tokens.MAX_AUDIENCE,
+        child=serializers.CharField(max_length=issuance.AGENT_CHARS),
+        max_length=issuance.MAX_AUDIENCE,
         required=False,
         default=list,
     )
@@ -43,7 +43,7 @@ def seconds() -> serializers.IntegerField:
         required=False,
         default=None,
         min_value=1,
-        max_value=int(tokens.MAX_SECONDS),
+        max_value=int(issuance.MAX_SECONDS),
         allow_null=True,
     )
 
@@ -149,7 +149,7 @@ Settled = shape(
 Delegate = shape(
     "PaymentDelegate",
     parentToken=secret(),
-    delegateTo=serializers.CharField(max_length=tokens.AGENT_CHARS),
+    delegateTo=serializers.CharField(max_length=issuance.AGENT_CHARS),
     amount=AmountField(),
     currency=text(10),
     expiresIn=seconds(),

@@ -1,7 +1,7 @@
 """How tokens end, and what can be seen of them.
 
 A token ends with its parent. What is held of it stays held; what is available goes back,
-at once for one that is revoked, by the sweep for one that expired or whose holds ended later.
+at once for one that is revoked, by the expiry job for one that expired or whose holds ended later.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from django.db import connection, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from payments_app.ledger import sql
+from payments_app.ledger import balances
 from payments_app.ledger.accounts import account_of_user
 from payments_app.ledger.transfers import transfer
 from payments_app.models import PaymentToken
 from payments_app.money import Money
-from payments_app.tokens.tokens import over, owned, with_accounts
+from payments_app.tokens.lookup import over, owned, with_accounts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -128,8 +128,8 @@ def revoke(*, token_id: str, user_id: int) -> Money:
         return sum(_give_back(ended), Money.zero(asset))
 
 
-def sweep(limit: int = BATCH, *, thorough: bool = False) -> int:
-    """Give back what ended tokens have available; return how many gave something.
+def return_available(limit: int = BATCH, *, thorough: bool = False) -> int:
+    """Return what ended tokens have available to their heirs; count the tokens that had some.
 
     `thorough` also looks at those that were done with, which a refund may have reached since.
     """
@@ -157,7 +157,7 @@ def _give_back(ended: Sequence[PaymentToken]) -> list[Money]:
     heirs = _heirs(ended)
     rows = [row for row in ended if row.pk in heirs]
     # All at once, in the order of ids: no two of us wait for each other in a circle.
-    accounts, _ = sql.lock_accounts({row.account_id for row in rows} | set(heirs.values()))
+    accounts, _ = balances.lock_accounts({row.account_id for row in rows} | set(heirs.values()))
     given = []
     for row in rows:
         account = accounts[row.account_id]

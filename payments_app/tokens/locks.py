@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 from django.db import transaction
 
-from payments_app.ledger import accounts, captures, sql
+from payments_app.ledger import accounts, captures, idempotency, sql
 from payments_app.ledger.outcomes import (
     Authorization,
     CaptureOutcome,
@@ -26,13 +26,13 @@ from payments_app.ledger.outcomes import (
 )
 from payments_app.models import Hold, PaymentToken
 from payments_app.money import AssetMismatch, Money
-from payments_app.spending import limits
-from payments_app.tokens import tokens
+from payments_app.spending import authorizations
+from payments_app.tokens import lookup as token_lookup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from payments_app.tokens.tokens import ResolvedToken
+    from payments_app.tokens.lookup import ResolvedToken
 
 LOCK_SECONDS: Final = 3600.0
 MEMO_CHARS: Final = 500
@@ -76,7 +76,7 @@ def once(
     keeps nothing. Raises IdempotencyConflict for another request with the same key.
     """
     with transaction.atomic():
-        claimed = sql.claim(scope, key, (json.dumps(asked, sort_keys=True),))
+        claimed = idempotency.claim(scope, key, (json.dumps(asked, sort_keys=True),))
         if claimed.kept is not None:
             kept: dict[str, Any] = json.loads(claimed.kept)
             return kept, True
@@ -90,9 +90,11 @@ def once(
 
 def spendable(payee: Payee, secret: str) -> ResolvedToken:
     """Return a token that this payee may be paid with; raises TokenRefused."""
-    token = tokens.resolve(secret)
+    token = token_lookup.resolve(secret)
     if token.audience and not {name for _, name in payee.agents} & set(token.audience):
-        raise tokens.TokenRefused("token_invalid", "The payment token is not for your agents.")
+        raise token_lookup.TokenRefused(
+            "token_invalid", "The payment token is not for your agents."
+        )
     return token
 
 
@@ -110,7 +112,7 @@ def lock(
         token = spendable(payee, secret)
         agent_id = agent_id or agent_for(payee, token)
         _check(token, amount, amount)
-        hold = limits.authorize(
+        hold = authorizations.authorize(
             Authorization(
                 key=f"{token.id}:{key}",
                 scope=f"rest:lock:{payee.user_id}",
@@ -139,10 +141,10 @@ def extend(payee: Payee, *, key: str, lock_id: str, amount: Money) -> dict[str, 
         # Two that lock more wait here for each other: both are counted for one use of the token.
         captures.lock("id = %s", [lock_id])
         row = PaymentToken.objects.get(account_id=first.account_id)
-        token = tokens.by_id(row.pk)
+        token = token_lookup.by_id(row.pk)
         before = sum(held.amount for held in _group(first))
         _check(token, amount, amount + Money(before, token.asset))
-        limits.extend(
+        authorizations.extend(
             key=key,
             scope=f"rest:extend:{payee.user_id}",
             hold_id=lock_id,

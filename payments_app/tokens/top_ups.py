@@ -10,7 +10,8 @@ from payments_app.ledger.accounts import account_of_user
 from payments_app.ledger.transfers import transfer
 from payments_app.models import PaymentToken
 from payments_app.money import Money
-from payments_app.tokens.tokens import by_id, issued, owned
+from payments_app.tokens.issuance import issued
+from payments_app.tokens.lookup import by_id, owned
 
 if TYPE_CHECKING:
     from payments_app.ledger.outcomes import TransferOutcome

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from payments_app.money import InvalidAmount
 from payments_app.services import ReceiptConflict
-from payments_app.tokens import tokens
+from payments_app.tokens import lookup as token_lookup
 from payments_app.x402 import exact, offers
 from payments_app.x402.headers import BadHeader, Offered, offered, token_beside
 from payments_app.x402.refusal import PaymentNotTaken
@@ -69,7 +69,7 @@ def accept(
                 shown = secret or token_beside(headers)
                 sender = exact.Sender(user_id=user_id, visitor=visitor, secret=shown)
                 return _exact(offer, requirement, sender)
-            except tokens.TokenRefused as error:
+            except token_lookup.TokenRefused as error:
                 raise PaymentNotTaken(error.code, str(error)) from error
             except (ReceiptConflict, InvalidAmount) as error:
                 raise PaymentNotTaken(
@@ -81,8 +81,8 @@ def accept(
 def _token(offer: Offered, requirement: Mapping[str, Any]) -> Accepted:
     amount = offers.demanded(requirement)
     try:
-        token = tokens.resolve(offer.token, agent=requirement["agent"])
-    except tokens.TokenRefused as error:
+        token = token_lookup.resolve(offer.token, agent=requirement["agent"])
+    except token_lookup.TokenRefused as error:
         raise PaymentNotTaken(error.code, str(error)) from error
     if token.asset != amount.asset:
         raise PaymentNotTaken("token_invalid", f"The token is not in {amount.asset}.")
@@ -116,7 +116,7 @@ def _token(offer: Offered, requirement: Mapping[str, Any]) -> Accepted:
 
 def _exact(offer: Offered, requirement: Mapping[str, Any], sender: exact.Sender) -> Accepted:
     paid = exact.take(offer, requirement, sender)
-    token = tokens.by_id(paid.token_id, agent=requirement["agent"])
+    token = token_lookup.by_id(paid.token_id, agent=requirement["agent"])
     if token.available < offers.demanded(requirement):
         raise PaymentNotTaken(exact.PAYMENT_USED, "This payment was used up. Sign a new one.")
     answer: dict[str, Any] = {

@@ -29,7 +29,8 @@ from x402.schemas.v1 import PaymentPayloadV1, PaymentRequirementsV1
 
 from payments_app import services
 from payments_app.models import PaymentToken, Receipt
-from payments_app.tokens import tokens
+from payments_app.tokens import issuance
+from payments_app.tokens import lookup as token_lookup
 from payments_app.x402 import facilitator, offers
 from payments_app.x402.refusal import PaymentNotTaken
 
@@ -95,7 +96,7 @@ class _Payment:
     @property
     def account_id(self) -> int:
         """The account of the payment's token, made on first use."""
-        return tokens.token_account(self.token_id, self.amount.asset, None)
+        return issuance.token_account(self.token_id, self.amount.asset, None)
 
 
 def take(offer: Offered, requirement: Mapping[str, Any], sender: Sender) -> Paid:
@@ -148,8 +149,8 @@ def _is_senders(payment: _Payment, receipt: Receipt) -> bool:
     if not sender.secret:
         return False
     try:
-        return tokens.resolve(sender.secret).id == payment.token_id
-    except tokens.TokenRefused:
+        return token_lookup.resolve(sender.secret).id == payment.token_id
+    except token_lookup.TokenRefused:
         return False
 
 
@@ -342,7 +343,7 @@ def _again(payment: _Payment, receipt: Receipt) -> Paid:
 
 
 def _make_token(payment: _Payment) -> None:
-    tokens.make_for_payer(
+    issuance.make_for_payer(
         payment.token_id,
         payment.account_id,
         name=f"x402 {payment.payer}",
@@ -357,5 +358,5 @@ def _paid(payment: _Payment, transaction_id: str) -> Paid:
         network=settings.UAMP_X402_NETWORK,
         transaction=transaction_id,
         atomic=str(payment.atomic),
-        secret=tokens.secret_of(payment.token_id),
+        secret=issuance.secret_of(payment.token_id),
     )

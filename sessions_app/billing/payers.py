@@ -17,8 +17,8 @@ from agents_app.selectors import get_spec
 from chat_app.members import membership
 from chat_app.members import payers as chat_payers
 from payments_app import services as ledger
-from payments_app.spending import limits
-from payments_app.tokens import tokens
+from payments_app.spending import approvals, budgets
+from payments_app.tokens import lookup as token_lookup
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -101,7 +101,7 @@ def who_pays(purchases: Iterable[Purchase]) -> dict[Purchase, Payment]:
     asked_of = {one.agent_id for one in wanted if chosen[one.chat_id].rule == "sponsor"}
     sponsors = agents.sponsors_of(asked_of) if asked_of else {}
     payers = {one: _payer(one, chosen[one.chat_id], sponsors) for one in wanted}
-    said = limits.standing(
+    said = approvals.standing(
         {(user, one.agent_id) for one, (_, user) in payers.items() if user is not None}
     )
     purses: dict[Purchase, Purse] = {}
@@ -121,7 +121,7 @@ def who_pays(purchases: Iterable[Purchase]) -> dict[Purchase, Payment]:
                 up_to = known.up_to if rule == "asker" else None
                 source = replace(source, up_to=up_to, has_limits=known.has_limits)
         if rule == "sponsor" and source is not None:
-            source = replace(source, purpose=limits.SPONSOR)
+            source = replace(source, purpose=budgets.SPONSOR)
             payment = Payment(source=source, payer_id=one.asker_id, is_sponsored=True)
         else:
             payment = Payment(source=source, payer_id=user)
@@ -173,21 +173,21 @@ def _payer(
     return "asker", one.asker_id
 
 
-def _allows(said: limits.Standing, one: Purchase) -> bool:
+def _allows(said: approvals.Standing, one: Purchase) -> bool:
     return said.up_to is not None and said.up_to.asset == one.asset
 
 
 def by_token(token_id: str, agent: str) -> Source | None:
     """Return what a token that was resolved before pays an agent with; None when it ended since."""
     try:
-        token = tokens.by_id(token_id, agent=agent)
-    except tokens.TokenRefused:
+        token = token_lookup.by_id(token_id, agent=agent)
+    except token_lookup.TokenRefused:
         # It ended since it was given: whoever asks is asked for another one.
         return None
     return of_token(token)
 
 
-def of_token(token: tokens.ResolvedToken) -> Source:
+def of_token(token: token_lookup.ResolvedToken) -> Source:
     """Return what a token pays with: as much as it may, and as its owner's limits allow."""
     return Source(
         account_id=token.account_id,

@@ -17,7 +17,7 @@ from agents_app import selectors as agents
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.money import InvalidAmount, Money
-from payments_app.tokens import tokens
+from payments_app.tokens import lookup as token_lookup
 from sessions_app.billing.payers import Source, of_token
 from sessions_app.billing.reservations import REFUSALS, held_for, lock_running, reserve
 from sessions_app.models import PaymentRequest, Response
@@ -162,9 +162,9 @@ def _offered(session: OpenSession, payment: ev.Payment, spec: AgentSpec) -> Sour
         return Source(account_id=account.id, user_id=session.principal.user_id)
     if payment.scheme == "token":
         if not payment.token:
-            raise tokens.TokenRefused("payment_failed", "Name the payment token in `token`.")
-        return of_token(tokens.resolve(payment.token, agent=spec.name))
-    raise tokens.TokenRefused(
+            raise token_lookup.TokenRefused("payment_failed", "Name the payment token in `token`.")
+        return of_token(token_lookup.resolve(payment.token, agent=spec.name))
+    raise token_lookup.TokenRefused(
         "payment_failed", f"Pay with the scheme token or balance, not {payment.scheme[:40]!r}."
     )
 
@@ -191,7 +191,7 @@ def error_event(error: Exception, amount: Money, response_id: str) -> ev.Payment
                 can_retry=True,
                 response_id=response_id,
             )
-        case tokens.TokenRefused(code=code):
+        case token_lookup.TokenRefused(code=code):
             return ev.PaymentError(
                 code=code, message=str(error), can_retry=True, response_id=response_id
             )

@@ -17,8 +17,8 @@ from django.db import transaction
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.money import AssetMismatch, InvalidAmount, Money
-from payments_app.spending import limits
-from payments_app.tokens import tokens
+from payments_app.spending import authorizations, budgets
+from payments_app.tokens import lookup as token_lookup
 from sessions_app.billing.payers import Payment, account_ids, standing, who_pays
 from sessions_app.models import Response
 
@@ -83,7 +83,7 @@ REFUSALS: Final = (
     AnswerEnded,
     BeyondApproval,
     ledger.LedgerError,
-    tokens.TokenRefused,
+    token_lookup.TokenRefused,
     InvalidAmount,
     AssetMismatch,
 )
@@ -164,11 +164,11 @@ def payment_now(wanted: Reservation) -> Payment:
 def _could_pay(source: Source, wanted: Reservation) -> bool:
     if not _allowed(wanted, source):
         return False
-    limited = source.has_limits or source.purpose == limits.SPONSOR
+    limited = source.has_limits or source.purpose == budgets.SPONSOR
     if source.user_id is not None and limited:
         try:
             with transaction.atomic():
-                limits.check(
+                authorizations.check(
                     source.user_id,
                     wanted.purchase.agent_id,
                     wanted.amount,

@@ -16,7 +16,7 @@ import uamp
 from agents_app import selectors as agents
 from agents_app.capabilities import agent_capabilities, server_capabilities
 from agents_app.providers.vendor_extensions import problem_of_extensions
-from payments_app.tokens import tokens
+from payments_app.tokens import lookup as token_lookup
 from sessions_app import database, selectors, services, session_states
 from sessions_app.access import auth
 from sessions_app.billing import requests
@@ -327,8 +327,8 @@ async def take_payment_token(session: OpenSession, secret: str) -> None:
     It is said with `payment.required`, when an answer has to be paid (UAMP §7.2).
     """
     try:
-        token = await database.run(tokens.resolve, secret)
-    except tokens.TokenRefused as error:
+        token = await database.run(token_lookup.resolve, secret)
+    except token_lookup.TokenRefused as error:
         session.payment_refused = ev.PaymentError(
             code=error.code, message=str(error), can_retry=True
         )

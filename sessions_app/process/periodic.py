@@ -55,7 +55,7 @@ def start(process: Process) -> None:
         # Before the sweep: what runs, or waits for a person, is not over.
         paid = [response_id for response_id, run in process.runs.items() if run.till is not None]
         await database.run(ledger_services.renew, paid, seconds=settings.UAMP_HOLD_SECONDS)
-        await database.run(ledger_services.sweep)
+        await database.run(ledger_services.expire_and_audit)
 
     async def presence() -> None:
         await renew_presence(process)

@@ -102,7 +102,7 @@ class Worker:
         """Answer the open orders, then work until the end."""
         from django.db import Error, connection  # noqa: PLC0415 after django.setup
 
-        from payments_app.sweeper import expire_holds  # noqa: PLC0415 as above
+        from payments_app.ledger.expiry import expire_holds  # noqa: PLC0415 as above
 
         for order in list(self.waiting.values()):
             self.carry_out(order)

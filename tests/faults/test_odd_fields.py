@@ -24,8 +24,8 @@ from websockets.exceptions import ConnectionClosed
 from payments_app import services as ledger
 from payments_app.models import Hold, Transfer
 from payments_app.money import Money
-from payments_app.spending import limits
-from payments_app.tokens import tokens
+from payments_app.spending import approvals
+from payments_app.tokens import issuance
 from sessions_app.models import PaymentRequest, Response
 from tests.client import TERMINAL, Frame, UampClient, new_event, wait_until
 from tests.faults.odd_bodies import RestPlace, rest_places
@@ -79,7 +79,7 @@ def payer(alice: Person, agent: Agent) -> Person:
         provider="tests",
         external_id="seed",
     )
-    limits.approve(alice.user.pk, agent.pk, Money.parse("50", "USD"))
+    approvals.approve(alice.user.pk, agent.pk, Money.parse("50", "USD"))
     return alice
 
 
@@ -214,7 +214,7 @@ def test_a_socket(dial: Dial, payer: Person, sender: str) -> None:
 @pytest.mark.parametrize("path", ["/uamp", "/uamp/stream"])
 @pytest.mark.parametrize("sent", ["paid", "unpaid"])
 def test_a_batch(web: httpx.Client, payer: Person, path: str, sent: str) -> None:
-    token = tokens.issue(
+    token = issuance.issue(
         key="token", user_id=payer.user.pk, amount=Money.parse("50000", "USD"), expires_in=3600
     )
     headers = {"Content-Type": "application/json"}
@@ -267,7 +267,7 @@ def test_events_over_http(web: httpx.Client, payer: Person) -> None:
 
 def test_rest(web: httpx.Client, payer: Person) -> None:
     chat = shared_chat(payer, agents=("echo", "paid"))
-    token = tokens.issue(
+    token = issuance.issue(
         key="token", user_id=payer.user.pk, amount=Money.parse("5", "USD"), expires_in=3600
     )
     ids = {"chat_id": str(chat.pk), "token_id": token.id, "agent": "paid"}

@@ -88,7 +88,7 @@ HOT: dict[str, Callable[[World], Any]] = {
     "events_after": lambda w: chat_history.events_after(w.chat.pk, 99_990),
     "chat_heads": lambda w: chat_history.chat_heads([w.chat.pk]),
     "agent_members": lambda w: membership.agent_members(w.chat.pk),
-    "ledger_sweep": lambda _: ledger_services.sweep(),
+    "ledger_sweep": lambda _: ledger_services.expire_and_audit(),
     "search_without_a_hit": lambda w: search_messages(w.chat.pk, ["xylophone"], limit=10),
     "search_for_an_old_word": lambda w: search_messages(w.chat.pk, ["number", "1777"], limit=10),
     "search_for_every_message": lambda w: search_messages(w.chat.pk, ["WEATHER"], limit=10),

@@ -26,8 +26,8 @@ from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.models import Account, Entry, Hold, PaymentToken
 from payments_app.money import Money
-from payments_app.spending import limits
-from payments_app.tokens import tokens
+from payments_app.spending import approvals
+from payments_app.tokens import issuance
 from sessions_app.models import PaymentRequest, Response
 from tests.client import TERMINAL, WAIT_SECONDS, Frame, wait_until
 from tests.house import person, shared_chat
@@ -296,7 +296,7 @@ def _agent(turn: Turn, name: str, owner: Person) -> Agent:
 def _agreed(turn: Turn, agent: Agent, asker: Person, owner: Person) -> Chat | None:
     """Have a payer agree to pay; return the chat where that is its rule."""
     if turn.consent == "approval":
-        limits.approve(asker.user.pk, agent.pk, Money(turn.allowed))
+        approvals.approve(asker.user.pk, agent.pk, Money(turn.allowed))
     if turn.consent == "sponsor":
         sponsorships.sponsor(agent.pk, owner.user, {"total": _text(turn.allowed)})
     if turn.consent not in {"owner", "sponsor", "unasked_sponsor"}:
@@ -323,7 +323,7 @@ def _fund(who: Person, amount: int) -> None:
 
 def _token(turn: Turn, asker: Person, number: int) -> str:
     amount = Money(min(turn.allowed, turn.has))
-    issued = tokens.issue(
+    issued = issuance.issue(
         key=f"token:{number}", user_id=asker.user.pk, amount=amount, expires_in=600
     )
     return issued.token

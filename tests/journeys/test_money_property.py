@@ -24,7 +24,7 @@ from chat_app.members import payers as chat_payers
 from chat_app.members.payers import ChatPayer
 from chat_app.models import Participant
 from payments_app.money import Money
-from payments_app.spending import limits
+from payments_app.spending import budgets
 from sessions_app.billing import reservations, usage
 from sessions_app.response import finish, payment_guard
 from sessions_app.response.payment_guard import Till
@@ -190,7 +190,7 @@ def _anybody_sponsors(stack: ExitStack) -> None:
         return dict(rows.values_list("pk", "owner_id"))
 
     _set(stack, sponsorships, "sponsors_of", owners)
-    _set(stack, limits._Budgets, "allow", lambda *_: None)
+    _set(stack, budgets.BudgetGuard, "allow", lambda *_: None)
 
 
 def _owner(chat_id: str) -> int | None:

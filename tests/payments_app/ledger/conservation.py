@@ -17,9 +17,9 @@ from django.db import connection, transaction
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from payments_app import selectors, sweeper
+from payments_app import selectors
 from payments_app.audit import audit
-from payments_app.ledger import captures, holds, plans, sql, transfers
+from payments_app.ledger import captures, expiry, holds, idempotency, plans, sql, transfers
 from payments_app.ledger.outcomes import (
     Authorization,
     CaptureOutcome,
@@ -33,7 +33,7 @@ from payments_app.ledger.outcomes import (
     SplitMismatch,
 )
 from payments_app.money import Money
-from payments_app.spending import limits
+from payments_app.spending import authorizations
 from tests.payments_app.purses import fees_balance, purse
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class Conservation(RuleBasedStateMachine):
             amount = 1 + amount % self.available(who)
         refusals = (InsufficientFunds,) if amount > self.available(who) else ()
         outcome = self.do(
-            lambda: limits.authorize(
+            lambda: authorizations.authorize(
                 Authorization(key=key, account_id=self.accounts[who], amount=Money(amount))
             ),
             *refusals,
@@ -299,7 +299,7 @@ class Conservation(RuleBasedStateMachine):
         if not one.active:
             return
         sql.run("UPDATE payments_app_hold SET expires_at = created_at WHERE id = %s", [one.id])
-        assert sweeper.expire_holds() == 1
+        assert expiry.expire_holds() == 1
         self.model.held[one.payer] -= one.amount - one.captured
         one.active = False
 
@@ -432,15 +432,15 @@ MUTANTS = {
         plans, "captured = hold.captured + part", "captured = hold.captured"
     ),
     "forgets keys": Mutant(
-        sql,
+        idempotency,
         "[scope, key, sha256],\n    )\n    if new:",
-        "[scope, new_id('k'), sha256],\n    )\n    if new:",
+        "[scope, __import__('secrets').token_hex(8), sha256],\n    )\n    if new:",
     ),
     "gives back too much": Mutant(
         plans, "hold.left if release else part", "hold.amount if release else part"
     ),
     "expires without regard to captures": Mutant(
-        sweeper, "SELECT id, account_id, amount - captured", "SELECT id, account_id, amount"
+        expiry, "SELECT id, account_id, amount - captured", "SELECT id, account_id, amount"
     ),
     "refunds without end": Mutant(
         transfers, "amount + int(given_back.get(account_id, 0))", "amount"

@@ -94,7 +94,7 @@ def test_the_audit_is_due_once_a_minute() -> None:
     assert audit_if_due() is None
     LedgerState.objects.update(checked_at=timezone.now() - timedelta(seconds=61))
 
-    services.sweep()
+    services.expire_and_audit()
 
     health = selectors.ledger_health()
     assert health.checked_at is not None

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 from django.db import transaction
 
-from payments_app import selectors, services, sweeper
+from payments_app import selectors, services
+from payments_app.ledger import expiry
 from payments_app.models import Entry, Hold, Idempotency, Transfer
 from payments_app.money import AssetMismatch, InvalidAmount, Money
 from payments_app.services import Authorization, Capture, CaptureOutcome, HoldOutcome, Split
-from payments_app.spending import limits
+from payments_app.spending import authorizations
 from tests.payments_app.purses import (
     authorize,
     available,
@@ -456,8 +457,8 @@ def test_the_holds_of_a_response_give_the_oldest_first() -> None:
 def test_a_hold_that_is_extended_gives_as_one() -> None:
     payer, agent = purse("payer", "10"), purse("agent")
     hold_id = hold(payer, "2")
-    more = limits.extend(limits_of=None, key="e", hold_id=hold_id, amount=usd("1"))
-    again = limits.extend(limits_of=None, key="e", hold_id=hold_id, amount=usd("1"))
+    more = authorizations.extend(limits_of=None, key="e", hold_id=hold_id, amount=usd("1"))
+    again = authorizations.extend(limits_of=None, key="e", hold_id=hold_id, amount=usd("1"))
 
     done = services.capture(key="c", hold_id=hold_id, amount=usd("2.5"), splits=[to(agent, "2.5")])
 
@@ -467,9 +468,9 @@ def test_a_hold_that_is_extended_gives_as_one() -> None:
     assert services.void(key="v", hold_id=hold_id).released == usd("0.5")
     assert [state(hold_id), state(more.hold_id)] == ["settled", "settled"]
     with pytest.raises(services.HoldNotActive):
-        limits.extend(limits_of=None, key="f", hold_id=hold_id, amount=usd("1"))
+        authorizations.extend(limits_of=None, key="f", hold_id=hold_id, amount=usd("1"))
     with pytest.raises(services.UnknownHold):
-        limits.extend(limits_of=None, key="g", hold_id="hold_nobody", amount=usd("1"))
+        authorizations.extend(limits_of=None, key="g", hold_id="hold_nobody", amount=usd("1"))
 
 
 def test_holds_of_two_assets_do_not_act_as_one() -> None:
@@ -517,15 +518,15 @@ def brief(payer: services.AccountRef, amount: str) -> str:
     return hold_id
 
 
-def test_the_sweeper_ends_what_is_over_and_nothing_else() -> None:
+def test_holds_past_their_time_expire_and_no_others() -> None:
     payer, agent = purse("payer", "10"), purse("agent")
     lasting = hold(payer, "1")
     untouched, part, whole = brief(payer, "1"), brief(payer, "2"), brief(payer, "3")
     services.capture(key="p", hold_id=part, amount=usd("0.5"), splits=[to(agent, "0.5")])
     services.capture(key="w", hold_id=whole, amount=usd("3"), splits=[to(agent, "3")])
 
-    assert sweeper.expire_holds() == 3
-    assert sweeper.expire_holds() == 0
+    assert expiry.expire_holds() == 3
+    assert expiry.expire_holds() == 0
 
     assert [state(one) for one in (lasting, untouched, part, whole)] == [
         "active", "expired", "expired", "settled",
@@ -533,7 +534,7 @@ def test_the_sweeper_ends_what_is_over_and_nothing_else() -> None:
     assert (available(payer), held(payer)) == ("5.5", "1")
 
 
-def test_the_sweeper_ends_no_hold_that_was_renewed() -> None:
+def test_a_renewed_hold_does_not_expire() -> None:
     payer = purse("payer", "10")
     held_for = {
         name: authorize(
@@ -547,18 +548,18 @@ def test_the_sweeper_ends_no_hold_that_was_renewed() -> None:
     assert services.renew(["runs", "long", "free"], seconds=600) == 1
     assert services.renew(["runs", "long", "free"], seconds=600) == 0
     assert services.renew([], seconds=600) == 0
-    assert sweeper.expire_holds() == 1
+    assert expiry.expire_holds() == 1
 
     states = {name: state(hold_id) for name, hold_id in held_for.items()}
     assert states == {"runs": "active", "left": "expired", "long": "active", "free": "released"}
 
 
-def test_the_sweeper_takes_so_many_at_a_time() -> None:
+def test_expiry_takes_a_batch_at_a_time() -> None:
     payer = purse("payer", "10")
     for _ in range(3):
         brief(payer, "1")
 
-    assert [sweeper.expire_holds(2), sweeper.expire_holds(2)] == [2, 1]
+    assert [expiry.expire_holds(2), expiry.expire_holds(2)] == [2, 1]
 
 
 def test_what_is_over_but_not_swept_is_still_captured() -> None:
@@ -569,13 +570,13 @@ def test_what_is_over_but_not_swept_is_still_captured() -> None:
         key="c", hold_id=hold_id, amount=usd("1"), splits=[to(agent, "1")], release=True
     )
 
-    assert sweeper.expire_holds() == 0
+    assert expiry.expire_holds() == 0
     assert available(agent) == "1"
 
 
 def test_an_expired_hold_gives_nothing() -> None:
     hold_id = brief(purse("payer", "10"), "1")
-    sweeper.expire_holds()
+    expiry.expire_holds()
 
     with pytest.raises(services.HoldNotActive) as refused:
         services.capture(key="c", hold_id=hold_id, amount=usd("1"), splits=[fees("1")])

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from payments_app import services, sweeper
-from payments_app.ledger import sql
+from payments_app import services
+from payments_app.ledger import expiry, sql
 from payments_app.spending import limits
 from payments_app.spending.limits import Limit
-from payments_app.tokens import locks, tokens
+from payments_app.tokens import issuance, locks
 from payments_app.tokens.locks import Charge, Payee
 from tests import factories
 from tests.payments_app.ledger.test_races import kinds, together
@@ -19,7 +19,7 @@ from tests.payments_app.purses import hold, new_key, usd
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
-    from payments_app.tokens.tokens import IssuedToken
+    from payments_app.tokens.issuance import IssuedToken
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 
@@ -39,7 +39,7 @@ def limited(name: str) -> User:
 
 def token_of(person: User) -> IssuedToken:
     """Return a new token of a person's."""
-    return tokens.issue(key=new_key(), user_id=person.pk, amount=usd("100"), expires_in=None)
+    return issuance.issue(key=new_key(), user_id=person.pk, amount=usd("100"), expires_in=None)
 
 
 def test_groups_of_turns_that_pay_within_limits_never_wait_in_a_circle() -> None:
@@ -94,7 +94,7 @@ def test_a_lock_that_grows_and_the_expiry_never_wait_in_a_circle() -> None:
             done = locks.extend(payee, key=new_key(), lock_id=lock_id, amount=usd("0.01"))
             return str(done["amount"])
 
-        grown, _ = together(grow, sweeper.expire_holds)
+        grown, _ = together(grow, expiry.expire_holds)
 
         assert grown == "0.02" or isinstance(grown, services.HoldNotActive)
-        sweeper.expire_holds()
+        expiry.expire_holds()

@@ -13,8 +13,8 @@ import pytest
 from django.conf import settings
 from django.db import connection, connections
 
-from payments_app import selectors, services, sweeper
-from payments_app.ledger import sql
+from payments_app import selectors, services
+from payments_app.ledger import expiry, sql
 from payments_app.money import Money
 from tests.payments_app.purses import available, fees, held, hold, new_key, purse, to, usd
 
@@ -118,7 +118,7 @@ def test_a_settle_and_the_expiry_end_a_hold_once() -> None:
                 release=True,
             )
 
-        settled, swept = together(settle, sweeper.expire_holds)
+        settled, swept = together(settle, expiry.expire_holds)
 
         captured += isinstance(settled, services.CaptureOutcome)
         assert isinstance(settled, services.CaptureOutcome) is (swept == 0)

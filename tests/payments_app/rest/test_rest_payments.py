@@ -11,9 +11,9 @@ from django.test import Client
 from agents_app.models import Agent
 from payments_app import services
 from payments_app.models import Hold, Idempotency, Transfer
-from payments_app.spending import limits
+from payments_app.spending import approvals, limits
 from payments_app.spending.limits import Limit
-from payments_app.tokens import tokens
+from payments_app.tokens import lookup as token_lookup
 from sessions_app.access.auth import create_api_key
 from tests import factories
 from tests.payments_app.purses import authorize, available, new_key, usd
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
     from pytest_django import Settings
 
-    from payments_app.tokens.tokens import IssuedToken
+    from payments_app.tokens.issuance import IssuedToken
 
 pytestmark = pytest.mark.django_db
 
@@ -149,7 +149,7 @@ def test_a_stranger_sees_and_moves_nothing_of_a_token(ada: Caller, smith: Caller
         assert (problem["code"], problem["detail"]) == ("not_found", nothing["detail"])
     assert smith.get("tokens")["items"] == []
     assert smith.get("balance")["available"] == "0"
-    assert str(tokens.resolve(token.token).available) == "1"
+    assert str(token_lookup.resolve(token.token).available) == "1"
 
 
 def test_an_operator_has_no_more_than_others_here(ada: Caller) -> None:
@@ -201,7 +201,7 @@ def test_a_token_is_made_shown_topped_up_and_ended(form: str, ada: Caller) -> No
             "form": form,
         },
     )
-    assert tokens.resolve(made["token"], agent="echo").id == made["id"]
+    assert token_lookup.resolve(made["token"], agent="echo").id == made["id"]
     assert (made["balance"], made["balanceDollars"], made["perUseLimit"]) == ("2", "2", "0.5")
     shown = ada.get(f"tokens/{made['id']}")
     assert "token" not in shown
@@ -510,7 +510,7 @@ def test_an_extension_says_by_how_much_once(ada: Caller, smith: Caller) -> None:
 def test_who_pays_locks_into_a_token(ada: Caller) -> None:
     made = ada.post("lock", {"amount": 2, "audience": ["worker"], "expiresIn": 60})
     assert (made["lockedAmount"], made["currency"]) == ("2", "USD")
-    assert tokens.resolve(made["token"], agent="worker").id == made["tokenId"]
+    assert token_lookup.resolve(made["token"], agent="worker").id == made["tokenId"]
     assert made["token"].count(".") == 2
     assert wallet(ada.person) == "8"
 
@@ -523,7 +523,7 @@ def test_a_part_of_a_token_is_for_another_agent(ada: Caller, smith: Caller) -> N
     made = smith.post(
         "delegate", {"parentToken": token.token, "delegateTo": "helper", "amount": 0.4}
     )
-    assert str(tokens.resolve(made["token"], agent="helper").available) == "0.4"
+    assert str(token_lookup.resolve(made["token"], agent="helper").available) == "0.4"
     assert available(token.account_id) == "0.6"
 
 
@@ -675,7 +675,7 @@ def test_an_agent_is_approved_by_name_or_id_and_withdrawn(ada: Caller, smith: Ca
     assert smith.get("approvals")["approvals"] == []
     assert smith.refused("DELETE", "approvals/worker")["code"] == "not_found"
     assert ada.send("DELETE", "approvals/worker").status_code == 204
-    assert limits.approvals_of(ada.person.pk) == []
+    assert approvals.approvals_of(ada.person.pk) == []
     assert ada.refused("DELETE", "approvals/worker")["code"] == "not_found"
 
 

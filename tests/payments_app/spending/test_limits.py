@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from payments_app import services
-from payments_app.ledger.outcomes import Authorization, HoldOutcome
+from payments_app.ledger.outcomes import Authorization, HoldOutcome, LimitReached
 from payments_app.money import Money
-from payments_app.spending import limits
-from payments_app.spending.limits import Limit, LimitReached
+from payments_app.spending import approvals, authorizations, limits, periods
+from payments_app.spending.limits import Limit
 from tests import factories
 from tests.payments_app.purses import authorize, available, fees, new_key, usd
 from tests.payments_app.tokens.test_tokens import delegate, issue, race, rich
@@ -52,21 +52,21 @@ def spend(person: User, amount: str, agent_id: str = "", account_id: int | None 
 def left(person: User, agent_id: str = "agent", more: str = "10") -> str:
     """Return what a limit says is left when a lot is asked for."""
     with pytest.raises(LimitReached) as caught:
-        limits.check(person.pk, agent_id, usd(more))
+        authorizations.check(person.pk, agent_id, usd(more))
     return str(caught.value.left)
 
 
 def test_without_a_limit_everything_is_allowed() -> None:
-    limits.check(rich().pk, "agent", usd("1000000"))
+    authorizations.check(rich().pk, "agent", usd("1000000"))
 
 
 def test_a_limit_counts_what_was_captured_and_what_is_held() -> None:
     ada = rich()
     limit(ada, "1")
-    limits.check(ada.pk, "agent", usd("1"))
+    authorizations.check(ada.pk, "agent", usd("1"))
     spend(ada, "0.3")
     hold(ada, "0.2")
-    limits.check(ada.pk, "agent", usd("0.5"))
+    authorizations.check(ada.pk, "agent", usd("0.5"))
     assert left(ada, more="0.500000001") == "0.5"
 
 
@@ -214,7 +214,7 @@ def test_a_limit_on_one_agent_leaves_the_others_alone() -> None:
     hold(ada, "0.5", "other")
     spend(ada, "0.25", "greedy")
     hold(ada, "0.25", "greedy")
-    limits.check(ada.pk, "other", usd("9"))
+    authorizations.check(ada.pk, "other", usd("9"))
     assert left(ada, "greedy") == "0.5"
 
 
@@ -229,15 +229,15 @@ def test_of_several_limits_the_tightest_counts() -> None:
         ],
     )
     spend(ada, "0.5")
-    limits.check(ada.pk, "other", usd("1.5"))
+    authorizations.check(ada.pk, "other", usd("1.5"))
     with pytest.raises(LimitReached, match=r"per week .* left: 1 USD"):
-        limits.check(ada.pk, "agent", usd("1.1"))
+        authorizations.check(ada.pk, "agent", usd("1.1"))
 
 
 def test_the_limit_of_another_person_does_not_count() -> None:
     ada, bob = rich("ada"), rich("bob")
     limit(ada, "0")
-    limits.check(bob.pk, "agent", usd("10"))
+    authorizations.check(bob.pk, "agent", usd("10"))
     assert left(ada) == "0"
 
 
@@ -253,13 +253,13 @@ def test_the_limit_of_another_person_does_not_count() -> None:
     ],
 )
 def test_periods_are_those_of_the_calendar(period: str, now: str, begins: str, ends: str) -> None:
-    found = limits.period_of(period, datetime.fromisoformat(now).replace(tzinfo=UTC))
+    found = periods.period_of(period, datetime.fromisoformat(now).replace(tzinfo=UTC))
     assert [f"{moment:%Y-%m-%d}" for moment in found] == [begins, ends]
 
 
 def test_a_period_is_in_utc_wherever_the_clock_hangs() -> None:
     from_home = datetime.fromisoformat("2026-11-22T01:00:00+03:00")
-    assert limits.period_of("day", from_home)[0] == datetime(2026, 11, 21, tzinfo=UTC)
+    assert periods.period_of("day", from_home)[0] == datetime(2026, 11, 21, tzinfo=UTC)
 
 
 def test_what_was_spent_before_the_period_does_not_count(
@@ -270,8 +270,9 @@ def test_what_was_spent_before_the_period_does_not_count(
     spend(ada, "1")
     assert left(ada) == "0"
     # Rows of the ledger are written once: it is the clock that goes on.
-    monkeypatch.setattr(limits, "_now", lambda: datetime.now(UTC) + timedelta(days=1))
-    limits.check(ada.pk, "agent", usd("1"))
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    monkeypatch.setattr(authorizations, "database_now", lambda: tomorrow)
+    authorizations.check(ada.pk, "agent", usd("1"))
 
 
 def test_limits_are_shown_with_how_far_they_are_used() -> None:
@@ -324,23 +325,23 @@ def test_two_answers_at_once_do_not_both_take_the_last_of_a_limit(
 def up_to_of(person: User, agent_id: str) -> Money | None:
     """Return what an agent may take unasked."""
     asked = (person.pk, agent_id)
-    return limits.standing([asked])[asked].up_to
+    return approvals.standing([asked])[asked].up_to
 
 
 def test_an_approval_is_for_one_agent_until_it_is_withdrawn() -> None:
     ada, bob = factories.user("ada"), factories.user("bob")
     assert up_to_of(ada, "agent") is None
-    limits.approve(ada.pk, "agent", usd("0.5"))
-    limits.approve(ada.pk, "agent", Money.parse("2", "USDC"))
+    approvals.approve(ada.pk, "agent", usd("0.5"))
+    approvals.approve(ada.pk, "agent", Money.parse("2", "USDC"))
     assert up_to_of(ada, "agent") == Money.parse("2", "USDC")
     assert up_to_of(ada, "other") is None
     assert up_to_of(bob, "agent") is None
-    assert [(a.agent_id, str(a.up_to)) for a in limits.approvals_of(ada.pk)] == [("agent", "2")]
-    assert limits.withdraw(ada.pk, "agent")
-    assert not limits.withdraw(ada.pk, "agent")
+    assert [(a.agent_id, str(a.up_to)) for a in approvals.approvals_of(ada.pk)] == [("agent", "2")]
+    assert approvals.withdraw(ada.pk, "agent")
+    assert not approvals.withdraw(ada.pk, "agent")
     assert up_to_of(ada, "agent") is None
 
 
 def test_nothing_is_not_approved() -> None:
     with pytest.raises(ValueError, match="more than nothing"):
-        limits.approve(factories.user().pk, "agent", usd("0"))
+        approvals.approve(factories.user().pk, "agent", usd("0"))

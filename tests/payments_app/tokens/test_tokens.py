@@ -27,8 +27,9 @@ from django.db import connection
 from payments_app import services
 from payments_app.models import PaymentToken
 from payments_app.services import InsufficientFunds
-from payments_app.tokens import endings, signing_keys, tokens, top_ups
-from payments_app.tokens.tokens import IssuedToken, TokenRefused
+from payments_app.tokens import endings, issuance, signing_keys, top_ups
+from payments_app.tokens import lookup as token_lookup
+from payments_app.tokens.lookup import TokenRefused
 from tests import factories
 from tests.payments_app.purses import authorize, available, fees, new_key, usd
 
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
     from django.contrib.auth.models import User
     from pytest_django import DjangoDbBlocker, Settings
+
+    from payments_app.tokens.issuance import IssuedToken
 
 pytestmark = pytest.mark.django_db
 
@@ -57,7 +60,7 @@ def rich(name: str = "ada", amount: str = "10") -> User:
 
 
 def issue(person: User, amount: str = "1", **fields: Any) -> IssuedToken:
-    return tokens.issue(
+    return issuance.issue(
         **{
             "key": new_key(),
             "user_id": person.pk,
@@ -69,7 +72,7 @@ def issue(person: User, amount: str = "1", **fields: Any) -> IssuedToken:
 
 
 def delegate(parent: IssuedToken, amount: str = "0.1", to: str = "helper", **more: Any) -> Any:
-    return tokens.delegate(
+    return issuance.delegate(
         key=new_key(),
         parent_secret=parent.token,
         amount=usd(amount),
@@ -90,7 +93,7 @@ def expire(token: IssuedToken) -> None:
 
 def refusal(secret: str, **more: str) -> str:
     with pytest.raises(TokenRefused) as caught:
-        tokens.resolve(secret, **more)
+        token_lookup.resolve(secret, **more)
     assert secret not in str(caught.value)
     return caught.value.code
 
@@ -102,11 +105,11 @@ def refusal(secret: str, **more: str) -> str:
 def test_a_token_is_an_account_with_its_owners_money_in_it(form: str) -> None:
     ada = rich()
     made = issue(ada, "1.5", form=form)
-    found = tokens.resolve(made.token)
+    found = token_lookup.resolve(made.token)
     assert (found.id, str(found.available), found.owner_id) == (made.id, "1.5", ada.pk)
     assert (found.depth, found.asset, found.per_use) == (0, "USD", None)
     assert wallet(ada) == "8.5"
-    assert tokens.by_id(made.id) == found
+    assert token_lookup.by_id(made.id) == found
 
 
 def test_only_a_hash_of_the_secret_is_kept() -> None:
@@ -151,8 +154,8 @@ def test_a_jwt_says_what_the_reference_clients_read() -> None:
 def test_a_jwt_is_taken_in_base64_too() -> None:
     made = issue(rich(), form="jwt")
     encoded = base64.b64encode(made.token.encode()).decode()
-    assert tokens.resolve(encoded).id == made.id
-    assert tokens.resolve(encoded.rstrip("=")).id == made.id
+    assert token_lookup.resolve(encoded).id == made.id
+    assert token_lookup.resolve(encoded.rstrip("=")).id == made.id
 
 
 # --- Refusals ---
@@ -164,7 +167,7 @@ def test_a_jwt_is_taken_in_base64_too() -> None:
 )
 def test_what_is_no_token_is_invalid(secret: str) -> None:
     with pytest.raises(TokenRefused) as caught:
-        tokens.resolve(secret)
+        token_lookup.resolve(secret)
     assert caught.value.code == "token_invalid"
 
 
@@ -192,16 +195,16 @@ def test_a_revoked_token_is_invalid(form: str) -> None:
     endings.revoke(token_id=made.id, user_id=ada.pk)
     assert refusal(made.token) == "token_invalid"
     with pytest.raises(TokenRefused):
-        tokens.by_id(made.id)
+        token_lookup.by_id(made.id)
 
 
 @pytest.mark.parametrize("form", ["opaque", "jwt"])
 def test_a_token_is_spent_by_its_audience_only(form: str) -> None:
     made = issue(rich(), form=form, audience=["echo", "helper"])
-    assert tokens.resolve(made.token, agent="helper").id == made.id
+    assert token_lookup.resolve(made.token, agent="helper").id == made.id
     assert refusal(made.token, agent="stranger") == "token_invalid"
     with pytest.raises(TokenRefused):
-        tokens.by_id(made.id, agent="stranger")
+        token_lookup.by_id(made.id, agent="stranger")
 
 
 def forged(
@@ -221,7 +224,7 @@ def own_key() -> signing_keys.SigningKey:
 def test_a_good_jwt_made_anew_by_the_test_is_taken() -> None:
     key = own_key()
     again = forged(lambda claims: (claims, key.private, "RS256", {"kid": key.kid}))
-    assert tokens.resolve(again).depth == 0
+    assert token_lookup.resolve(again).depth == 0
 
 
 def test_a_jwt_without_a_signature_is_invalid() -> None:
@@ -301,7 +304,10 @@ def test_a_new_key_signs_and_the_old_one_still_verifies(tmp_path: Path, settings
     after = issue(ada, form="jwt")
     assert jwt.get_unverified_header(before.token)["alg"] == "RS256"
     assert jwt.get_unverified_header(after.token)["alg"] == "EdDSA"
-    assert {tokens.resolve(made.token).id for made in (before, after)} == {before.id, after.id}
+    assert {token_lookup.resolve(made.token).id for made in (before, after)} == {
+        before.id,
+        after.id,
+    }
     assert [key["alg"] for key in signing_keys.jwks()["keys"]] == ["EdDSA", "RS256"]
     settings.UAMP_SIGNING_KEYS = [new]
     assert refusal(before.token) == "token_invalid"
@@ -334,8 +340,8 @@ def test_a_child_takes_its_money_from_its_parent() -> None:
     ada = rich()
     parent = issue(ada, "1", per_use=usd("0.3"))
     child = delegate(parent, "0.4")
-    assert [str(tokens.resolve(t.token).available) for t in (parent, child)] == ["0.6", "0.4"]
-    found = tokens.resolve(child.token, agent="helper")
+    assert [str(token_lookup.resolve(t.token).available) for t in (parent, child)] == ["0.6", "0.4"]
+    found = token_lookup.resolve(child.token, agent="helper")
     assert (found.owner_id, found.depth, found.per_use) == (ada.pk, 1, usd("0.3"))
     assert refusal(child.token, agent="echo") == "token_invalid"
     assert wallet(ada) == "9"
@@ -394,14 +400,14 @@ def test_a_top_up_moves_more_into_the_same_token() -> None:
     made = issue(ada)
     for _ in range(2):
         top_ups.top_up(key="once", token_id=made.id, user_id=ada.pk, amount=usd("2"))
-    assert str(tokens.resolve(made.token).available) == "3"
+    assert str(token_lookup.resolve(made.token).available) == "3"
     assert wallet(ada) == "7"
 
 
 def test_a_token_is_topped_up_by_its_owner_only_and_while_it_lasts() -> None:
     ada, bob = rich("ada"), rich("bob")
     made = issue(ada)
-    with pytest.raises(tokens.UnknownToken):
+    with pytest.raises(token_lookup.UnknownToken):
         top_ups.top_up(key="k", token_id=made.id, user_id=bob.pk, amount=usd("1"))
     expire(made)
     with pytest.raises(TokenRefused):
@@ -427,7 +433,7 @@ def test_revoking_gives_back_what_is_not_held_and_ends_the_children() -> None:
     with pytest.raises(InsufficientFunds):
         hold(child, "0.01")
     services.capture(key="c", hold_id=held, amount=usd("0.2"), splits=[fees("0.2")], release=True)
-    assert endings.sweep() == 1
+    assert endings.return_available() == 1
     assert wallet(ada) == "9.8"
     assert services.audit().clean
 
@@ -437,19 +443,19 @@ def test_what_a_child_has_left_goes_back_to_a_parent_that_lasts() -> None:
     parent = issue(ada, "2")
     child = delegate(parent, "1")
     endings.revoke(token_id=child.id, user_id=ada.pk)
-    assert str(tokens.resolve(parent.token).available) == "2"
+    assert str(token_lookup.resolve(parent.token).available) == "2"
     assert wallet(ada) == "8"
 
 
 def test_the_sweep_gives_back_what_expired_once() -> None:
     ada = rich()
     made, lasting = issue(ada, "2"), issue(ada, "1")
-    assert endings.sweep() == 0
+    assert endings.return_available() == 0
     expire(made)
-    assert [endings.sweep(), endings.sweep()] == [1, 0]
+    assert [endings.return_available(), endings.return_available()] == [1, 0]
     assert wallet(ada) == "9"
     assert PaymentToken.objects.get(pk=made.id).closed_at is not None
-    assert str(tokens.resolve(lasting.token).available) == "1"
+    assert str(token_lookup.resolve(lasting.token).available) == "1"
 
 
 def test_the_servers_keeper_gives_back_what_expired() -> None:
@@ -458,7 +464,7 @@ def test_the_servers_keeper_gives_back_what_expired() -> None:
     held = authorize(key="h", account_id=made.account_id, amount=usd("0.5"), expires_in=0.001)
     expire(made)
     time.sleep(0.003)
-    services.sweep()
+    services.expire_and_audit()
     assert (wallet(ada), held.amount) == ("10", usd("0.5"))
 
 
@@ -469,22 +475,22 @@ def test_a_refund_to_a_token_that_is_done_with_comes_back_too() -> None:
         key="c", hold_id=hold(made, "1"), amount=usd("1"), splits=[fees("1")], release=True
     )
     expire(made)
-    endings.sweep()
+    endings.return_available()
     services.refund(key="r", transfer_id=paid.transfer_ids[0], by=None, reason="wrong")
-    assert endings.sweep() == 0
-    assert endings.sweep(thorough=True) == 1
+    assert endings.return_available() == 0
+    assert endings.return_available(thorough=True) == 1
     assert wallet(ada) == "10"
 
 
 def test_a_stranger_sees_and_ends_nothing() -> None:
     ada, bob = rich("ada"), rich("bob")
     made = issue(ada)
-    with pytest.raises(tokens.UnknownToken):
+    with pytest.raises(token_lookup.UnknownToken):
         endings.revoke(token_id=made.id, user_id=bob.pk)
-    with pytest.raises(tokens.UnknownToken):
+    with pytest.raises(token_lookup.UnknownToken):
         endings.tree(made.id, bob.pk)
     assert endings.tokens_of(bob.pk) == []
-    assert tokens.resolve(made.token).id == made.id
+    assert token_lookup.resolve(made.token).id == made.id
 
 
 def test_the_tree_shows_all_that_was_passed_on() -> None:

@@ -25,7 +25,7 @@ from payments_app import x402 as ours
 from payments_app.models import PaymentToken, Receipt, Transfer
 from payments_app.money import Money
 from payments_app.services import Split
-from payments_app.tokens import tokens
+from payments_app.tokens import lookup as token_lookup
 from payments_app.x402 import PaymentNotTaken, offers
 from tests import factories
 from tests.payments_app.purses import authorize, available, new_key, usd
@@ -260,10 +260,10 @@ def test_a_payment_on_a_chain_is_credited_into_a_token_of_its_own(chain: Facilit
     done = taken(signed(demand(), signer))
     assert (done.scheme, done.payer) == ("exact", signer.address)
     assert str(done.available) == PRICE
-    token = tokens.by_id(done.token_id, agent="echo")
+    token = token_lookup.by_id(done.token_id, agent="echo")
     assert (token.account_id, token.owner_id) == (done.account_id, None)
-    with pytest.raises(tokens.TokenRefused):
-        tokens.by_id(done.token_id, agent="other")
+    with pytest.raises(token_lookup.TokenRefused):
+        token_lookup.by_id(done.token_id, agent="other")
     assert chain.received[PAY_TO] == 10_000
     receipt = Receipt.objects.get(provider="x402")
     assert (receipt.state, receipt.amount) == ("confirmed", usd(PRICE).amount)

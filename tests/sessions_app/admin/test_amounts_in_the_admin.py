@@ -15,7 +15,7 @@ from payments_app import services as ledger
 from payments_app.models import Approval, PaymentToken, SpendingLimit, TopUpRequest
 from payments_app.money import Money
 from payments_app.spending.limits import Limit, set_limits
-from payments_app.tokens.tokens import issue
+from payments_app.tokens.issuance import issue
 from tests import factories
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.models import Hold
 from payments_app.money import Money
-from payments_app.tokens import tokens
+from payments_app.tokens import issuance
+from payments_app.tokens import lookup as token_lookup
 from sessions_app.models import Response
 from tests.client import new_event, wait_until
 from tests.house import Person, quick_agent
@@ -64,7 +65,7 @@ def token(alice: Person, agent: Agent) -> str:
         provider="tests",
         external_id="seed",
     )
-    issued = tokens.issue(key="token", user_id=alice.user.pk, amount=usd("1"), expires_in=600)
+    issued = issuance.issue(key="token", user_id=alice.user.pk, amount=usd("1"), expires_in=600)
     return issued.token
 
 
@@ -154,7 +155,7 @@ def test_a_token_that_is_used_up_is_refused_the_next_time(
 def test_a_later_turn_of_a_session_is_paid_anew_when_its_token_is_used_up(
     web: httpx.Client, agent: Agent, token: str, alice: Person
 ) -> None:
-    small = tokens.issue(key="small", user_id=alice.user.pk, amount=usd("0.25"), expires_in=600)
+    small = issuance.issue(key="small", user_id=alice.user.pk, amount=usd("0.25"), expires_in=600)
     created = ask(web, **{"X-PAYMENT": small.token}).json()[0]
     assert created["type"] == "session.created"
 
@@ -199,7 +200,7 @@ def test_a_batch_whose_second_turn_is_not_paid_has_the_answer_of_the_first(
 ) -> None:
     agent.pricing = {"per_answer": "0.5"}
     agent.save()
-    small = tokens.issue(key="small", user_id=alice.user.pk, amount=usd("0.6"), expires_in=600)
+    small = issuance.issue(key="small", user_id=alice.user.pk, amount=usd("0.6"), expires_in=600)
     batch = [
         new_event("session.create", uamp_version="1.0", session={"id": f"s{place}"}, agent="paid")
         for place in range(sessions)
@@ -426,5 +427,5 @@ def test_the_official_client_pays_for_a_turn_on_a_chain(
         assert chain.received["0x" + "ab" * 20] == 15_120
     wait_until(lambda: earned(agent) == "0.01001")
     change = decoded(answer.headers["PAYMENT-RESPONSE"])["extra"]["token"]
-    wait_until(lambda: str(tokens.resolve(change, agent="paid").available) == "0.00511")
+    wait_until(lambda: str(token_lookup.resolve(change, agent="paid").available) == "0.00511")
     assert ledger.audit().clean

@@ -9,7 +9,7 @@ import pytest
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.models import Transfer
-from payments_app.tokens import tokens
+from payments_app.tokens import issuance
 from sessions_app.billing import payers
 from tests.client import TERMINAL, Frame, UampClient, new_event, wait_until
 from tests.house import shared_chat
@@ -88,7 +88,7 @@ def test_who_asked_is_asked_for_the_price_of_delegated_work(
 def test_the_token_of_the_session_pays_for_delegated_work(
     dial: Dial, alice: Person, paid: Agent
 ) -> None:
-    issued = tokens.issue(key="t", user_id=rich(alice).user.pk, amount=usd("1"), expires_in=600)
+    issued = issuance.issue(key="t", user_id=rich(alice).user.pk, amount=usd("1"), expires_in=600)
     client = dial()
     client.create_session(agent="boss", payment_token=issued.token)
     frames = client.answer(TASK)
@@ -148,7 +148,7 @@ def test_work_that_is_not_paid_in_time_is_not_due_any_more(
 def test_a_visitor_is_asked_for_the_price_of_delegated_work(
     dial: Dial, alice: Person, paid: Agent
 ) -> None:
-    issued = tokens.issue(key="t", user_id=rich(alice).user.pk, amount=usd("1"), expires_in=600)
+    issued = issuance.issue(key="t", user_id=rich(alice).user.pk, amount=usd("1"), expires_in=600)
     client = dial()
     client.create_session(agent="boss")
     client.ask(TASK)

@@ -17,7 +17,7 @@ from payments_app import services as ledger
 from payments_app import x402
 from payments_app.models import Hold
 from payments_app.money import InvalidAmount, Money
-from payments_app.spending import limits
+from payments_app.spending import approvals
 from sessions_app.billing import requests, usage
 from sessions_app.billing.payers import Purchase
 from sessions_app.billing.reservations import Charge, Reservation
@@ -293,7 +293,7 @@ def test_an_answer_whose_hold_is_gone_is_charged_anew_or_says_that_it_was_not_pa
     agent = priced("paid", "tool-user", per_answer="0.25")
     rich(alice)
     if is_allowed:
-        limits.approve(alice.user.pk, agent.pk, usd("5"))
+        approvals.approve(alice.user.pk, agent.pk, usd("5"))
     client, call = _half_done(dial, alice)
     ledger.void(key="void", hold_id=Hold.objects.get().pk)
     client.send("tool.result", call_id=call["call_id"], result="{}")

@@ -14,7 +14,7 @@ from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.models import Hold, Transfer
 from payments_app.money import Money
-from payments_app.spending import limits
+from payments_app.spending import approvals
 from sessions_app.models import PaymentRequest, Response
 from tests.client import TERMINAL, Frame, UampClient, text_of, wait_until
 from tests.house import Dial, Person, quick_agent, shared_chat
@@ -389,14 +389,14 @@ def test_a_text_that_grows_beyond_its_reservation_pauses_until_it_is_topped_up(
 def test_who_takes_back_what_they_allowed_is_asked_for_the_rest(dial: Dial, alice: Person) -> None:
     agent = priced("paid", "slow", output_per_1k="1")
     rich(alice)
-    limits.approve(alice.user.pk, agent.pk, usd("5"))
+    approvals.approve(alice.user.pk, agent.pk, usd("5"))
     client = dial(alice)
     client.create_session(agent="paid")
     client.send("input.text", text="Count")
     client.send("response.create", response={"max_tokens": 100})
     client.until("payment.accepted")
     held = wallet(alice).held
-    limits.withdraw(alice.user.pk, agent.pk)
+    approvals.withdraw(alice.user.pk, agent.pk)
     told, asked = client.until("payment.required", timeout=30)[-2:]
     assert (told["type"], told["code"]) == ("payment.error", "mandate_revoked")
     assert told["can_retry"] is True

@@ -12,7 +12,7 @@ from django.utils import timezone
 from agents_app.models import Agent
 from agents_app.providers import scripts
 from agents_app.tools.registry import tool
-from payments_app.spending import limits
+from payments_app.spending.approvals import approve
 from sessions_app import database
 from sessions_app.models import PaymentRequest, Response, ToolCall
 from sessions_app.tools.worker import claim_call
@@ -96,7 +96,7 @@ def asked(dial: Dial, who: Person, up_to: str = "5", **row: Any) -> tuple[Agent,
     for name, value in row.items():
         setattr(agent, name, value)
     agent.save()
-    limits.approve(rich(who).user.pk, agent.pk, usd(up_to))
+    approve(rich(who).user.pk, agent.pk, usd(up_to))
     client = dial(who)
     client.create_session(agent="paid")
     client.ask("Work")

@@ -13,8 +13,9 @@ from chat_app.models import Chat
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.models import Hold
-from payments_app.spending import limits
-from payments_app.tokens import endings, tokens
+from payments_app.spending import approvals, limits
+from payments_app.tokens import endings, issuance
+from payments_app.tokens import lookup as token_lookup
 from sessions_app.billing import payers, reservations
 from tests.client import TERMINAL, text_of, wait_until
 from tests.payments_app.purses import authorize
@@ -45,13 +46,13 @@ def weigh(query: str) -> str:
     return f"{len(query)} grams"
 
 
-def issue(who: Person, amount: str = "1", **fields: Any) -> tokens.IssuedToken:
+def issue(who: Person, amount: str = "1", **fields: Any) -> issuance.IssuedToken:
     """Issue a token of a person."""
     values: dict[str, Any] = {"expires_in": 600, **fields}
-    return tokens.issue(key="token", user_id=who.user.pk, amount=usd(amount), **values)
+    return issuance.issue(key="token", user_id=who.user.pk, amount=usd(amount), **values)
 
 
-def ends(token: tokens.IssuedToken) -> int:
+def ends(token: issuance.IssuedToken) -> int:
     """Return when a token ends, as events say it."""
     assert token.expires_at is not None
     return int(token.expires_at.timestamp())
@@ -171,7 +172,7 @@ def test_a_token_that_runs_low_is_topped_up_while_the_answer_pauses(
 
 def test_what_a_person_always_allows_is_not_asked_for(dial: Dial, alice: Person) -> None:
     agent = priced("paid", per_answer="0.25")
-    limits.approve(rich(alice).user.pk, agent.pk, usd("0.3"))
+    approvals.approve(rich(alice).user.pk, agent.pk, usd("0.3"))
     client = dial(alice)
     client.create_session(agent="paid")
     assert "payment.required" not in types(client.answer("Hello"))
@@ -180,7 +181,7 @@ def test_what_a_person_always_allows_is_not_asked_for(dial: Dial, alice: Person)
 
 def test_more_than_a_person_always_allows_is_asked_for(dial: Dial, alice: Person) -> None:
     agent = priced("paid", per_answer="0.25")
-    limits.approve(rich(alice).user.pk, agent.pk, usd("0.2"))
+    approvals.approve(rich(alice).user.pk, agent.pk, usd("0.2"))
     client = dial(alice)
     client.create_session(agent="paid")
     client.ask("Hello")
@@ -211,7 +212,7 @@ def limit(who: Person, amount: str) -> None:
 
 def test_a_limit_holds_for_what_is_taken_without_asking(dial: Dial, alice: Person) -> None:
     agent = priced("paid", per_answer="0.25")
-    limits.approve(rich(alice).user.pk, agent.pk, usd("1"))
+    approvals.approve(rich(alice).user.pk, agent.pk, usd("1"))
     limit(alice, "0.4")
     client = dial(alice)
     client.create_session(agent="paid")
@@ -283,7 +284,7 @@ def test_a_token_is_spent_within_the_limits_of_its_owner(dial: Dial, alice: Pers
     asked = client.until("payment.required")[-1]
     pay(client, asked, scheme="token", token=token.token)
     assert client.until("payment.error")[-1]["code"] == "rate_limited"
-    assert (earned(agent), str(tokens.by_id(token.id).available)) == ("0.25", "0.75")
+    assert (earned(agent), str(token_lookup.by_id(token.id).available)) == ("0.25", "0.75")
 
 
 def test_a_token_that_paid_when_asked_keeps_its_limit_for_an_answer(

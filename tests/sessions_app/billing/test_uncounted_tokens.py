@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agents_app.providers import scripts
-from payments_app.spending import limits
+from payments_app.spending import approvals
 from tests.client import TERMINAL, wait_until
 from tests.sessions_app.billing.test_payments import clean, earned, priced, rich, usd
 from upp import ToolResultMessage
@@ -69,7 +69,7 @@ def test_a_step_that_its_provider_does_not_count_is_charged_by_estimate(
 ) -> None:
     monkeypatch.setitem(scripts.SCRIPTS, "talker", talker(counted))
     agent = priced("paid", "talker", **prices)
-    limits.approve(rich(alice, "100").user.pk, agent.pk, usd("90"))
+    approvals.approve(rich(alice, "100").user.pk, agent.pk, usd("90"))
     client = dial(alice)
     client.create_session(agent="paid", session={"tools": [SEARCH]})
     client.ask("Hello")

@@ -10,7 +10,7 @@ import pytest
 from agents_app.providers import scripts
 from agents_app.runtime import agent_run
 from agents_app.tools.registry import ToolContext, ToolError, tool
-from payments_app.spending import limits
+from payments_app.spending import approvals
 from sessions_app.billing.usage import CAUSES, Cause
 from tests.client import TERMINAL, Frame, wait_until
 from tests.sessions_app.billing.test_payments import clean, earned, priced, rich, usd
@@ -129,7 +129,7 @@ def ask(dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch) -> Any:
         for name, value in {"max_steps": 2, **(row or {})}.items():
             setattr(agent, name, value)
         agent.save()
-        limits.approve(rich(alice).user.pk, agent.pk, usd("5"))
+        approvals.approve(rich(alice).user.pk, agent.pk, usd("5"))
         client = dial(alice)
         client.create_session(agent="paid", session=session)
         client.ask("Hello")

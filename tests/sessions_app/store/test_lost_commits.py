@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.client import UampClient
     from tests.house import Dial, Person
 
-from payments_app.spending import limits
+from payments_app.spending import approvals
 from tests.house import shared_chat
 
 TURNS = 12
@@ -35,7 +35,7 @@ CUT_CHANCE = 0.4
 def paid(alice: Person) -> Agent:
     """Give an agent that may take what it costs of alice without asking."""
     agent = priced("paid", per_answer="0.25")
-    limits.approve(rich(alice).user.pk, agent.pk, usd("1"))
+    approvals.approve(rich(alice).user.pk, agent.pk, usd("1"))
     return agent
 
 

@@ -14,7 +14,7 @@ from chat_app.models import Message
 from payments_app import services as ledger
 from payments_app.models import Transfer
 from payments_app.money import Money
-from payments_app.tokens import tokens
+from payments_app.tokens import issuance
 from sessions_app.models import Response, Session
 from tests.client import Frame, new_event, output_text, wait_until
 from tests.house import person, quick_agent
@@ -107,7 +107,7 @@ def test_a_batch_that_is_sent_again_under_its_key_is_paid_once(
     account = ledger.account_of_user(alice.user.pk).id
     amount = Money.parse("10", "USD")
     ledger.top_up(key="x", account=account, amount=amount, provider="tests", external_id="x")
-    token = tokens.issue(key="t", user_id=alice.user.pk, amount=Money.parse("1"), expires_in=600)
+    token = issuance.issue(key="t", user_id=alice.user.pk, amount=Money.parse("1"), expires_in=600)
     turn: list[Frame] = [
         {"type": "session.create", "uamp_version": "1.0", "session": {}, "agent": "paid"},
         {"type": "input.text", "text": "once"},
@@ -149,7 +149,7 @@ def paid(demo: object, alice: Person) -> Callable[..., str]:
 
     def issue(key: str) -> str:
         dollar = Money.parse("1")
-        return tokens.issue(key=key, user_id=alice.user.pk, amount=dollar, expires_in=600).token
+        return issuance.issue(key=key, user_id=alice.user.pk, amount=dollar, expires_in=600).token
 
     return issue
 

@@ -1,11 +1,8 @@
-"""Payment tokens: budgets that are handed on by a secret.
+"""Payment tokens that are issued to people and delegated to agents.
 
-A token is an account. To issue one moves money from its owner's account into the token's,
-to pass it on moves money from the parent's into the child's: what a token may spend is what it has,
-and the ledger guards it. A child may do no more than its parent: not for longer, not for others. A
-token that was revoked, is foreign, unknown or meant for another payee is `token_invalid`, whichever
-it is. One that ended refuses new holds; what is held is still captured, and what is available goes
-back to the parent, or to the owner when that has ended too.
+A token is an account. Issuing transfers money from its owner's account, delegating from the
+parent's: a token spends what its account has, and the ledger guards it. A child has no more rights
+than its parent: it expires no later and pays no others.
 """
 
 from __future__ import annotations
@@ -16,22 +13,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
-from django.db.models import BooleanField, Case, Q, Value, When
-from django.db.models.functions import Now
+from django.db.models import Q
 
-from payments_app.ledger import sql
+from payments_app.ledger import balances, sql
 from payments_app.ledger.accounts import account_of_user, ensure_account
 from payments_app.ledger.outcomes import IdempotencyConflict
 from payments_app.ledger.transfers import transfer
 from payments_app.models import PaymentToken, SpendingLimit
 from payments_app.money import AssetMismatch, Money
 from payments_app.tokens import secret_forms
+from payments_app.tokens.lookup import TokenRefused, by_id, foreign, resolve, with_accounts
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from django.db.models import QuerySet
 
 MAX_AUDIENCE: Final = 50
 NAME_CHARS: Final = 100
@@ -39,35 +35,8 @@ AGENT_CHARS: Final = 150
 MAX_SECONDS: Final = 10 * 366 * 86_400.0
 
 
-class TokenRefused(Exception):
-    """A token that is not taken; `code` is one of UAMP §7.2, the message is for a person."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
 class ImpossibleToken(ValueError):
     """A form, name, audience or time that no token can have; the message is for a person."""
-
-
-class UnknownToken(LookupError):
-    """There is no such token, or it is not this person's."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResolvedToken:
-    """A token that may be spent now; `per_use` is the most for one answer."""
-
-    id: str
-    account_id: int
-    asset: str
-    available: Money
-    expires_at: datetime | None
-    owner_id: int | None
-    depth: int
-    per_use: Money | None
-    audience: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,84 +52,6 @@ class IssuedToken:
     audience: tuple[str, ...]
     depth: int
     replayed: bool = False
-
-
-# --- Show ---
-
-
-def resolve(secret: str, *, agent: str = "") -> ResolvedToken:
-    """Return the token of a secret: opaque, a JWT, or a JWT in base64; `agent` is the payee.
-
-    Raises TokenRefused: token_expired, or token_invalid for everything else.
-    """
-    try:
-        field, value = secret_forms.token_id_of(secret)
-    except secret_forms.ExpiredSecret as error:
-        raise TokenRefused("token_expired", str(error)) from error
-    except secret_forms.BadSecret as error:
-        raise TokenRefused("token_invalid", str(error)) from error
-    return _usable(Q(sha256=value) if field == "sha256" else Q(pk=value, form="jwt"), agent)
-
-
-def by_id(token_id: str, *, agent: str = "") -> ResolvedToken:
-    """Return a token that was resolved before, after the same checks; raises TokenRefused."""
-    return _usable(Q(pk=token_id), agent)
-
-
-def _usable(which: Q, agent: str) -> ResolvedToken:
-    row = with_accounts(which).first()
-    audience = tuple(row.audience) if row else ()
-    if row is None or row.revoked_at is not None or (agent and audience and agent not in audience):
-        raise _foreign()
-    if over(row):
-        raise TokenRefused("token_expired", "The payment token has expired. Use a new one.")
-    account = row.account
-    return ResolvedToken(
-        id=row.pk,
-        account_id=account.pk,
-        asset=account.asset,
-        available=Money(account.posted - account.held, account.asset),
-        expires_at=row.expires_at,
-        owner_id=row.owner_id,
-        depth=row.depth,
-        per_use=None if row.per_use_limit is None else Money(row.per_use_limit, account.asset),
-        audience=audience,
-    )
-
-
-def _foreign() -> TokenRefused:
-    return TokenRefused("token_invalid", "The payment token is not good here. Use another one.")
-
-
-def over(row: PaymentToken) -> bool:
-    """Return whether a row of `with_accounts` has expired, by the database's clock."""
-    return bool(row.is_over)  # type: ignore[attr-defined] # annotated
-
-
-def with_accounts(which: Q) -> QuerySet[PaymentToken]:
-    """Return tokens with their accounts, and whether their time is over."""
-    return (
-        PaymentToken.objects.filter(which)
-        .select_related("account")
-        .annotate(
-            is_over=Case(
-                When(expires_at__lte=Now(), then=Value(value=True)),
-                default=Value(value=False),
-                output_field=BooleanField(),
-            )
-        )
-    )
-
-
-def assets_of(user_id: int, token_ids: Collection[str]) -> dict[str, str]:
-    """Return the assets of those of these tokens that are a person's, by id."""
-    rows = PaymentToken.objects.filter(owner_id=user_id, pk__in=token_ids)
-    return dict(rows.values_list("pk", "account__asset"))
-
-
-def names_of(token_ids: Collection[str]) -> dict[str, str]:
-    """Return the names of tokens by id."""
-    return dict(PaymentToken.objects.filter(pk__in=token_ids).values_list("pk", "name"))
 
 
 # --- Make ---
@@ -231,7 +122,7 @@ def delegate(
         PaymentToken.objects.select_for_update(no_key=True).get(pk=shown.id)
         parent = by_id(shown.id)
         if parent.audience and not set(names) <= set(parent.audience):
-            raise _foreign()
+            raise foreign()
         if parent.depth >= secret_forms.MAX_DEPTH:
             raise TokenRefused(
                 "token_invalid",
@@ -411,18 +302,7 @@ def _audience(names: Sequence[str]) -> tuple[str, ...]:
 
 def _same_asset(per_use: Money | None, amount: Money) -> Money | None:
     if per_use is not None:
-        sql.positive(per_use)
+        balances.positive(per_use)
         if per_use.asset != amount.asset:
             raise AssetMismatch(f"The token is in {amount.asset}, its limit in {per_use.asset}.")
     return per_use
-
-
-# --- Own ---
-
-
-def owned(token_id: str, user_id: int) -> PaymentToken:
-    """Return the row of a person's token; raises UnknownToken."""
-    row = with_accounts(Q(pk=token_id, owner_id=user_id)).first()
-    if row is None:
-        raise UnknownToken("There is no such token.")
-    return row

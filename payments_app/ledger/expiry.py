@@ -1,36 +1,21 @@
-"""Ends holds and tokens whose time is over, and audits: what a server does beside its requests.
-
-The server's keeper calls `sweep()` every few seconds, in every process: it is cheap when there is
-nothing to do, skips what another process works on, and audits once a minute in one of them.
-"""
+"""Expiry of holds: what they reserved and did not capture is available again."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import Final
 
 from django.db import connection, transaction
 
-from payments_app.audit import audit_if_due
-from payments_app.ledger import sql
-from payments_app.tokens import endings
+from payments_app.ledger import balances, sql
 
-BATCH = 100
-
-
-def sweep() -> int:
-    """Expire what is due, audit when a minute has gone; return how many holds were ended."""
-    ended = expire_holds()
-    # After the holds: what they gave back to an ended token goes on from there.
-    endings.sweep()
-    if audit_if_due() is not None:
-        endings.sweep(thorough=True)
-    return ended
+BATCH: Final = 100
 
 
 def expire_holds(limit: int = BATCH) -> int:
-    """End up to `limit` active holds past their time, give back what they have left; count them.
+    """Expire up to `limit` active holds past their time, release the rest; return their number.
 
-    A hold that is being captured at this moment is skipped. One that gave everything is settled.
+    A hold that another transaction captures now is skipped. One captured in full is settled.
     """
     lock = " FOR NO KEY UPDATE SKIP LOCKED" if connection.vendor == "postgresql" else ""
     due = (
@@ -54,6 +39,6 @@ def expire_holds(limit: int = BATCH) -> int:
         back: dict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))
         for _, account_id, left in holds:
             back[account_id] = (0, back[account_id][1] - left)
-        accounts, _ = sql.lock_accounts(back.keys())
-        sql.move(back, accounts)
+        accounts, _ = balances.lock_accounts(back.keys())
+        balances.change(back, accounts)
     return len(holds)

@@ -1,0 +1,91 @@
+"""Balances of accounts: locked, judged and changed.
+
+Accounts are locked in the order of their ids, after receipts and holds: no two operations deadlock.
+An account is judged after it is locked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from payments_app.ledger.outcomes import (
+    InsufficientFunds,
+    UnknownAccount,
+)
+from payments_app.ledger.sql import row_lock, rows, run
+from payments_app.money import InvalidAmount, Money
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class LockedAccount:
+    """An account while its row is locked by this transaction."""
+
+    id: int
+    code: str
+    asset: str
+    posted: int
+    held: int
+    overdraft: bool
+
+
+def positive(amount: Money) -> Money:
+    """Return the amount; InvalidAmount unless it is positive."""
+    if amount.amount <= 0:
+        raise InvalidAmount("The amount must be more than nothing.")
+    return amount
+
+
+def lock_accounts(
+    ids: Collection[int], codes: Collection[str] = ()
+) -> tuple[dict[int, LockedAccount], dict[str, int]]:
+    """Lock accounts in the order of their ids; return them by id, and the ids by code.
+
+    UnknownAccount when an id has none. A code that has none is left out.
+    """
+    found, by_code = lock_found(ids, codes)
+    if missing := set(ids) - set(found):
+        raise UnknownAccount(f"There is no account {min(missing)}.")
+    return found, by_code
+
+
+def lock_found(
+    ids: Collection[int], codes: Collection[str] = ()
+) -> tuple[dict[int, LockedAccount], dict[str, int]]:
+    """Lock those of the accounts that exist; see lock_accounts."""
+    wanted = sorted(ids)
+    named = sorted(codes)
+    where = f"id IN ({', '.join(['%s'] * len(wanted)) or 'NULL'})"
+    if named:
+        where += f" OR code IN ({', '.join(['%s'] * len(named))})"
+    found = {
+        row[0]: LockedAccount(row[0], row[1], row[2], row[3], row[4], bool(row[5]))
+        for row in rows(
+            "SELECT id, code, asset, posted, held, overdraft FROM payments_app_account"  # noqa: S608 marks only
+            f" WHERE {where} ORDER BY id{row_lock()}",
+            [*wanted, *named],
+        )
+    }
+    return found, {account.code: account.id for account in found.values()}
+
+
+def change(legs: Mapping[int, tuple[int, int]], accounts: Mapping[int, LockedAccount]) -> None:
+    """Change locked accounts by (posted, held) each; InsufficientFunds where that overdraws."""
+    for account_id, (posted, held) in legs.items():
+        account = accounts[account_id]
+        before = account.posted - account.held
+        if posted - held < 0 and before + posted - held < 0 and not account.overdraft:
+            raise InsufficientFunds(
+                Money(before, account.asset), Money(held - posted, account.asset)
+            )
+    values = ", ".join(["(%s, %s, %s)"] * len(legs))
+    changed = run(
+        "UPDATE payments_app_account SET posted = posted + leg.column2, held = held + leg.column3"  # noqa: S608 marks only
+        f" FROM (VALUES {values}) AS leg WHERE payments_app_account.id = leg.column1",
+        [number for key, leg in legs.items() for number in (key, *leg)],
+    )
+    if changed != len(legs):
+        raise UnknownAccount("An account was not there when its money moved.")

@@ -1,0 +1,150 @@
+"""Idempotency keys: an operation that is repeated with its key returns its first outcome.
+
+Claiming its key is the first statement of an operation. A key that was claimed with another request
+raises IdempotencyConflict.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import msgspec
+from django.db import connection
+
+from payments_app.ledger.outcomes import (
+    CaptureOutcome,
+    HoldOutcome,
+    IdempotencyConflict,
+    TransferOutcome,
+)
+from payments_app.ledger.sql import rows, run
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+
+Outcome = TypeVar("Outcome", HoldOutcome, CaptureOutcome, TransferOutcome)
+KEY_LENGTH: Final = 255
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedKey:
+    """A key that this transaction claimed (`kept` is None), or the outcome recorded for it."""
+
+    id: int
+    kept: str | None
+
+
+def fingerprint(request: Sequence[Any]) -> str:
+    """Return the hash of the request of a key."""
+    return hashlib.sha256(msgspec.json.encode(request)).hexdigest()
+
+
+def claim(scope: str, key: str, request: Sequence[Any]) -> ClaimedKey:
+    """Claim a key, waiting for another transaction that has it.
+
+    ValueError for a key that is empty or longer than 255 characters, IdempotencyConflict for one
+    that was used with another request.
+    """
+    if not 0 < len(key) <= KEY_LENGTH:
+        raise ValueError(f"A key has 1 to {KEY_LENGTH} characters.")
+    sha256 = fingerprint(request)
+    new = rows(
+        "INSERT INTO payments_app_idempotency (scope, key, sha256) VALUES (%s, %s, %s)"
+        " ON CONFLICT (scope, key) DO NOTHING RETURNING id",
+        [scope, key, sha256],
+    )
+    if new:
+        return ClaimedKey(new[0][0], None)
+    return _known(scope, key, sha256)
+
+
+def _known(scope: str, key: str, sha256: str) -> ClaimedKey:
+    known_id, known, kept = rows(
+        "SELECT id, sha256, outcome FROM payments_app_idempotency WHERE scope = %s AND key = %s",
+        [scope, key],
+    )[0]
+    if known != sha256:
+        raise IdempotencyConflict(f"The key {key!r} was used for another request.")
+    return ClaimedKey(known_id, kept)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyedRequest:
+    """A key and the request that it stands for."""
+
+    scope: str
+    key: str
+    request: Sequence[Any]
+
+
+def claim_many(asked: Sequence[KeyedRequest]) -> list[ClaimedKey | IdempotencyConflict]:
+    """Claim keys in one statement, in their order: two lists never deadlock.
+
+    The answers are in the order of the requests; the same request twice is one claim.
+    """
+    if not all(0 < len(one.key) <= KEY_LENGTH for one in asked):
+        raise ValueError(f"A key has 1 to {KEY_LENGTH} characters.")
+    prints = [fingerprint(one.request) for one in asked]
+    wanted: dict[tuple[str, str], str] = {}
+    for one, sha256 in zip(asked, prints, strict=True):
+        wanted.setdefault((one.scope, one.key), sha256)
+    new = rows(
+        "INSERT INTO payments_app_idempotency (scope, key, sha256) VALUES "  # noqa: S608 marks only
+        + ", ".join(["(%s, %s, %s)"] * len(wanted))
+        + " ON CONFLICT (scope, key) DO NOTHING RETURNING scope, key, id",
+        [value for name in sorted(wanted) for value in (*name, wanted[name])],
+    )
+    claimed = {(scope, key): ClaimedKey(pk, None) for scope, key, pk in new}
+    answers: list[ClaimedKey | IdempotencyConflict] = []
+    for one, sha256 in zip(asked, prints, strict=True):
+        name = (one.scope, one.key)
+        if name in claimed and wanted[name] == sha256:
+            answers.append(claimed[name])
+            continue
+        try:
+            answers.append(_known(one.scope, one.key, sha256))
+        except IdempotencyConflict as error:
+            answers.append(error)
+    return answers
+
+
+def record(claimed: ClaimedKey, outcome: Outcome) -> Outcome:
+    """Record the outcome of a claimed key and return it."""
+    run(
+        "UPDATE payments_app_idempotency SET outcome = %s WHERE id = %s",
+        [msgspec.json.encode(outcome).decode(), claimed.id],
+    )
+    return outcome
+
+
+def record_many(outcomes: Mapping[int, Outcome]) -> None:
+    """Record the outcomes of claimed keys, given by the ids of their claims."""
+    if not outcomes:
+        return
+    # A value of a list has no type of its own on PostgreSQL.
+    kind = "::jsonb" if connection.vendor == "postgresql" else ""
+    run(
+        f"UPDATE payments_app_idempotency SET outcome = kept.column2{kind} FROM (VALUES "  # noqa: S608 marks only
+        + ", ".join(["(%s, %s)"] * len(outcomes))
+        + ") AS kept WHERE payments_app_idempotency.id = kept.column1",
+        [
+            value
+            for pk, outcome in outcomes.items()
+            for value in (pk, msgspec.json.encode(outcome).decode())
+        ],
+    )
+
+
+def release_many(claimed: Collection[int]) -> None:
+    """Delete claimed keys whose requests were refused."""
+    if claimed:
+        marks = ", ".join(["%s"] * len(claimed))
+        run(f"DELETE FROM payments_app_idempotency WHERE id IN ({marks})", list(claimed))  # noqa: S608 marks only
+
+
+def replay(kept: str, kind: type[Outcome]) -> Outcome:
+    """Return a recorded outcome, marked as replayed."""
+    return replace(msgspec.json.decode(kept, type=kind), replayed=True)

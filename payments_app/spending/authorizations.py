@@ -1,0 +1,154 @@
+"""Holds within people's limits and sponsors' budgets.
+
+Limits are judged in the transaction that reserves, while the person's account is locked together
+with those that pay. Two answers that begin at once cannot both take the last of a limit, and do not
+deadlock.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+
+from payments_app.ledger import balances, holds
+from payments_app.ledger.accounts import account_of_user
+from payments_app.ledger.outcomes import Authorization, HoldOutcome, LimitReached
+from payments_app.models import PaymentToken, SpendingLimit
+from payments_app.money import Money
+from payments_app.spending.budgets import SPONSOR, BudgetGuard
+from payments_app.spending.limits import state_of
+from payments_app.spending.periods import PERIODS, database_now, period_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from datetime import datetime
+
+    from payments_app.ledger.captures import Refusal
+
+
+def authorize(asked: Authorization) -> HoldOutcome:
+    """Reserve as the one of a list; raises LimitReached and the refusals of `authorize_many`."""
+    with transaction.atomic():
+        answer = authorize_many([asked])[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def authorize_many(asked: Sequence[Authorization]) -> list[HoldOutcome | Refusal]:
+    """Reserve for many within the limits of `limits_of`; see `holds.authorize_many`.
+
+    LimitReached is a refusal like the others. A limit counts what those before in the list took.
+    """
+    limited = any(one.limits_of is not None or one.purpose == SPONSOR for one in asked)
+    return holds.authorize_many(asked, LimitGuard() if limited else None)
+
+
+def extend(
+    *,
+    key: str,
+    hold_id: str,
+    amount: Money,
+    limits_of: int | None,
+    expires_in: float = 900.0,
+    scope: str = "",
+) -> HoldOutcome:
+    """Reserve more for a hold within a person's limits; raises what `holds.extend` raises too."""
+    return holds.extend(
+        key=key,
+        hold_id=hold_id,
+        amount=amount,
+        expires_in=expires_in,
+        scope=scope,
+        limits_of=limits_of,
+        guard=None if limits_of is None else LimitGuard(),
+    )
+
+
+class LimitGuard:
+    """The limits of all who are concerned by a list of holds, judged while they are locked."""
+
+    def __init__(self) -> None:
+        self._rows: list[SpendingLimit] = []
+        # The token of an account, and those that it was made of.
+        self._tokens: dict[int, set[str]] = {}
+        self._left: dict[int, Money] = {}
+        self._now: datetime | None = None
+        self._budgets = BudgetGuard()
+
+    def accounts(self, asked: Collection[Authorization]) -> set[int]:
+        """Return the accounts where people's answers wait for each other, whatever account pays."""
+        users = {one.limits_of for one in asked if one.limits_of is not None}
+        rows = SpendingLimit.objects.filter(user_id__in=users)
+        self._rows = sorted(rows, key=lambda row: (PERIODS.index(row.period), row.agent_id))
+        if any(row.token_id for row in self._rows):
+            self._tokens = _tokens_behind({one.account_id for one in asked})
+        concerned = {(row.user_id, row.asset) for one in asked for row in self._of(one)}
+        # In one order: two lists that make the same ones do not wait for each other in a circle.
+        return {account_of_user(*one).id for one in sorted(concerned)}
+
+    def allow(self, asked: Authorization) -> None:
+        """Raise LimitReached when a limit does not allow this."""
+        if self._now is None:
+            self._now = database_now()
+        self._budgets.allow(asked, self._now)
+        for row in self._of(asked):
+            if row.pk not in self._left:
+                state = state_of(row, self._now)
+                self._left[row.pk] = state.limit.amount - state.spent - state.held
+            left = self._left[row.pk]
+            if asked.amount > left:
+                _, resets_at = period_of(row.period, self._now)
+                raise LimitReached(row.period, max(left, Money.zero(row.asset)), resets_at)
+
+    def took(self, asked: Authorization) -> None:
+        """Count what is reserved: the rows that say so are written after the last one is judged."""
+        self._budgets.took(asked)
+        for row in self._of(asked):
+            self._left[row.pk] -= asked.amount
+
+    def _of(self, asked: Authorization) -> list[SpendingLimit]:
+        return [
+            row
+            for row in self._rows
+            if row.user_id == asked.limits_of
+            and row.asset == asked.amount.asset
+            and row.agent_id in {"", asked.agent_id}
+            and (row.token_id is None or row.token_id in self._tokens.get(asked.account_id, ()))
+        ]
+
+
+def check(
+    user_id: int, agent_id: str, amount: Money, *, account_id: int = 0, purpose: str = ""
+) -> None:
+    """Raise LimitReached when a person's limits do not allow this as things are; takes nothing.
+
+    `account_id` is which one would pay, where that is a token's. What is reserved is judged by
+    `authorize`, with the accounts that pay.
+    """
+    guard = LimitGuard()
+    asked = Authorization(
+        key="",
+        account_id=account_id,
+        amount=amount,
+        purpose=purpose,
+        agent_id=agent_id,
+        limits_of=user_id,
+    )
+    balances.lock_accounts(guard.accounts([asked]))
+    guard.allow(asked)
+
+
+def _tokens_behind(account_ids: Collection[int]) -> dict[int, set[str]]:
+    """Return, for those of the accounts that are tokens', the token and those it was made of."""
+    rows = PaymentToken.objects.filter(account_id__in=account_ids)
+    behind = {}
+    # As deep as a token is passed on.
+    for row in rows.select_related("parent__parent__parent__parent__parent"):
+        token: PaymentToken | None = row
+        behind[row.account_id] = found = set[str]()
+        while token is not None:
+            found.add(token.pk)
+            token = token.parent
+    return behind

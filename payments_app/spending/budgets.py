@@ -1,0 +1,110 @@
+"""Budgets of sponsors: how much an agent's owner pays for the agent's answers.
+
+A budget counts what was captured and what is held with the purpose `sponsor`, never what the same
+person pays for their own requests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from django.db.models import F, Sum
+
+from agents_app.sponsorships import BudgetPeriod, budgets_of
+from payments_app.ledger.accounts import account_of_user
+from payments_app.ledger.outcomes import Authorization, LimitReached
+from payments_app.models import Entry, Hold
+from payments_app.money import DEFAULT_ASSET, Money
+from payments_app.spending.periods import database_now, period_of
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+SPONSOR: Final = "sponsor"
+"""The purpose of a hold that an agent's owner pays by their sponsorship of it."""
+
+
+class BudgetGuard:
+    """What sponsors allow their agents' answers, judged while the sponsors' accounts are locked.
+
+    A budget counts what was paid and is held as a sponsor, not what the same person asks for.
+    """
+
+    def __init__(self) -> None:
+        self._left: dict[tuple[str, str], tuple[Money, datetime | None]] = {}
+        self._known: set[str] = set()
+
+    def allow(self, asked: Authorization, now: datetime) -> None:
+        """Raise LimitReached when a budget does not allow this."""
+        if asked.purpose != SPONSOR:
+            return
+        if asked.agent_id not in self._known:
+            self._known.add(asked.agent_id)
+            for state in states_of_account(
+                asked.agent_id, asked.account_id, asked.amount.asset, now
+            ):
+                left = state.amount - state.spent - state.held
+                self._left[asked.agent_id, state.period] = (left, state.resets_at)
+        found = {p: left for (agent, p), left in self._left.items() if agent == asked.agent_id}
+        if not found:
+            raise LimitReached(SPONSOR, Money.zero(asked.amount.asset), None)
+        for period, (left, resets_at) in found.items():
+            if asked.amount > left:
+                raise LimitReached(period, max(left, Money.zero(left.asset)), resets_at)
+
+    def took(self, asked: Authorization) -> None:
+        """Count what is reserved, for the requests after it in the list."""
+        if asked.purpose != SPONSOR:
+            return
+        for name, (left, resets_at) in self._left.items():
+            if name[0] == asked.agent_id:
+                self._left[name] = (left - asked.amount, resets_at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetState:
+    """A sponsor's budget of an agent, and how much of it is used."""
+
+    period: str
+    amount: Money
+    spent: Money
+    held: Money
+    resets_at: datetime | None
+
+
+def budget_states(agent_id: str, user_id: int, asset: str = DEFAULT_ASSET) -> list[BudgetState]:
+    """Return the budgets that a person gave their agent, and how far each is used."""
+    return states_of_account(agent_id, account_of_user(user_id, asset).id, asset, database_now())
+
+
+def states_of_account(
+    agent_id: str, account_id: int, asset: str, now: datetime
+) -> list[BudgetState]:
+    """Return the budgets that an account gave an agent, and how far each is used."""
+    states = []
+    mine = {"account_id": account_id, "account__asset": asset}
+    held = Hold.objects.filter(
+        **mine, state=Hold.State.ACTIVE, purpose=SPONSOR, agent_id=agent_id
+    ).aggregate(total=Sum(F("amount") - F("captured"), default=0))["total"]
+    for period, amount in budgets_of(agent_id).items():
+        begins, ends = (None, None) if period == BudgetPeriod.TOTAL else period_of(period, now)
+        paid = Entry.objects.filter(
+            **mine,
+            transfer__hold__purpose=SPONSOR,
+            transfer__hold__account_id=account_id,
+            transfer__agent_id=agent_id,
+        )
+        if begins is not None:
+            paid = paid.filter(transfer__created_at__gte=begins)
+        spent = paid.aggregate(total=Sum("amount", default=0))["total"]
+        states.append(
+            BudgetState(
+                period=period,
+                amount=Money.parse(amount, asset),
+                spent=Money(-spent, asset),
+                held=Money(held, asset),
+                resets_at=ends,
+            )
+        )
+    return states

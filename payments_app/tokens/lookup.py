@@ -1,0 +1,137 @@
+"""Payment tokens that are found and checked before they are spent (UAMP §7.2).
+
+A token that was revoked, is foreign, unknown or meant for another payee is `token_invalid`,
+whichever it is. One that expired refuses new holds; what is held is still captured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.db.models import BooleanField, Case, Q, Value, When
+from django.db.models.functions import Now
+
+from payments_app.models import PaymentToken
+from payments_app.money import Money
+from payments_app.tokens import secret_forms
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from datetime import datetime
+
+    from django.db.models import QuerySet
+
+
+class TokenRefused(Exception):
+    """A token that is not taken; `code` is one of UAMP §7.2, the message is for a person."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class UnknownToken(LookupError):
+    """There is no such token, or it is not this person's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedToken:
+    """A token that may be spent now; `per_use` is the most for one answer."""
+
+    id: str
+    account_id: int
+    asset: str
+    available: Money
+    expires_at: datetime | None
+    owner_id: int | None
+    depth: int
+    per_use: Money | None
+    audience: tuple[str, ...] = ()
+
+
+def resolve(secret: str, *, agent: str = "") -> ResolvedToken:
+    """Return the token of a secret: opaque, a JWT, or a JWT in base64; `agent` is the payee.
+
+    Raises TokenRefused: token_expired, or token_invalid for everything else.
+    """
+    try:
+        field, value = secret_forms.token_id_of(secret)
+    except secret_forms.ExpiredSecret as error:
+        raise TokenRefused("token_expired", str(error)) from error
+    except secret_forms.BadSecret as error:
+        raise TokenRefused("token_invalid", str(error)) from error
+    return _usable(Q(sha256=value) if field == "sha256" else Q(pk=value, form="jwt"), agent)
+
+
+def by_id(token_id: str, *, agent: str = "") -> ResolvedToken:
+    """Return a token that was resolved before, after the same checks; raises TokenRefused."""
+    return _usable(Q(pk=token_id), agent)
+
+
+def _usable(which: Q, agent: str) -> ResolvedToken:
+    row = with_accounts(which).first()
+    audience = tuple(row.audience) if row else ()
+    if row is None or row.revoked_at is not None or (agent and audience and agent not in audience):
+        raise foreign()
+    if over(row):
+        raise TokenRefused("token_expired", "The payment token has expired. Use a new one.")
+    account = row.account
+    return ResolvedToken(
+        id=row.pk,
+        account_id=account.pk,
+        asset=account.asset,
+        available=Money(account.posted - account.held, account.asset),
+        expires_at=row.expires_at,
+        owner_id=row.owner_id,
+        depth=row.depth,
+        per_use=None if row.per_use_limit is None else Money(row.per_use_limit, account.asset),
+        audience=audience,
+    )
+
+
+def foreign() -> TokenRefused:
+    """Return the refusal of a token that is not good for this payee."""
+    return TokenRefused("token_invalid", "The payment token is not good here. Use another one.")
+
+
+def over(row: PaymentToken) -> bool:
+    """Return whether a row of `with_accounts` has expired, by the database's clock."""
+    return bool(row.is_over)  # type: ignore[attr-defined] # annotated
+
+
+def with_accounts(which: Q) -> QuerySet[PaymentToken]:
+    """Return tokens with their accounts, and whether their time is over."""
+    return (
+        PaymentToken.objects.filter(which)
+        .select_related("account")
+        .annotate(
+            is_over=Case(
+                When(expires_at__lte=Now(), then=Value(value=True)),
+                default=Value(value=False),
+                output_field=BooleanField(),
+            )
+        )
+    )
+
+
+def assets_of(user_id: int, token_ids: Collection[str]) -> dict[str, str]:
+    """Return the assets of those of these tokens that are a person's, by id."""
+    rows = PaymentToken.objects.filter(owner_id=user_id, pk__in=token_ids)
+    return dict(rows.values_list("pk", "account__asset"))
+
+
+def names_of(token_ids: Collection[str]) -> dict[str, str]:
+    """Return the names of tokens by id."""
+    return dict(PaymentToken.objects.filter(pk__in=token_ids).values_list("pk", "name"))
+
+
+# --- Own ---
+
+
+def owned(token_id: str, user_id: int) -> PaymentToken:
+    """Return the row of a person's token; raises UnknownToken."""
+    row = with_accounts(Q(pk=token_id, owner_id=user_id)).first()
+    if row is None:
+        raise UnknownToken("There is no such token.")
+    return row
