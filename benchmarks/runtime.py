@@ -29,7 +29,7 @@ from agents_app.runtime.agent_run import RunFinished, RunRequest, run_agent  # n
 from agents_app.selectors import AgentSpec  # noqa: E402
 from agents_app.tools.registry import ServerTool, ToolOutcome  # noqa: E402
 from sessions_app.response.context import RunContext  # noqa: E402
-from sessions_app.response.run import Run  # noqa: E402
+from sessions_app.response.port import RunPort  # noqa: E402
 from uamp import Message  # noqa: E402
 from uap import AgentState, agent  # noqa: E402
 from upp import LLMRequest, TextBlock, Tool, ToolResultMessage, UserMessage, llm  # noqa: E402
@@ -158,11 +158,11 @@ async def published(deltas: int, steps: int) -> None:
         fence=1,
         fan_out=False,
     )
-    run = Run(context, store=nobody, on_written=nobody, begin=nobody, paused=set())
-    run.listen(_Listener())
+    port = RunPort(context, nobody)
+    port.subscribers.listen(_Listener())
     async for event in run_agent(spec, request, broker=nobody, media=nobody):
         if not isinstance(event, RunFinished):
-            run.publish(event)
+            port.publish(event)
 
 
 LAYERS: Final[dict[str, Layer]] = {

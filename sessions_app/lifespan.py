@@ -41,7 +41,7 @@ def start() -> Process:
     """
     process = registry.known()
     if process is None:
-        process = Process(begin=delegation.begin)
+        process = Process(delegate=delegation.delegate)
         registry.remember(process)
         process.spawn(process.listen(), name="listen")
         periodic.start(process)

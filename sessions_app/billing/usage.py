@@ -232,6 +232,10 @@ class Meter:
                 case uamp.ToolResultContent(tool_result=result):
                     self._ended(result.call_id, is_error=result.is_error)
 
+    def expect_input(self, tokens: int) -> None:
+        """Count so much as the input of the first step, until its provider has counted it."""
+        self.first_input = self.first_input or tokens
+
     def add(self, event: ev.Event) -> None:
         """Count what an event of the answer says; `wrote` counts its text."""
         match event:

@@ -462,7 +462,7 @@ class ClientConnection:
     def is_busy(self) -> bool:
         """Return whether a response of this connection goes on by itself."""
         return bool(self.elsewhere) or any(
-            not run.broker.waits_for_client
+            not run.waits_for_client
             for attached in self.sessions.values()
             for run in attached.listener.runs.values()
         )

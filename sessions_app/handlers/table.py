@@ -35,7 +35,7 @@ from sessions_app.handlers.sessions import (
     update_session,
 )
 from sessions_app.process import registry
-from sessions_app.process.registry import tell_decision
+from sessions_app.process.registry import send_decision
 from sessions_app.tools import calls
 from sessions_app.tools.tasks import ring
 from sessions_app.turn.request import TurnRequest
@@ -377,7 +377,7 @@ async def take_approval(connection: ClientConnection, event: ev.ToolApprove) -> 
         user_id=None if row.decided_by_id is None else str(row.decided_by_id),
         username=session.principal.username or None,
     )
-    await tell_decision(session.chat_id, done)
+    await send_decision(session.chat_id, done)
     if event.approved:
         await database.run(ring, row.pk)
         await registry.current().call_decided(row.response_id, row.pk)

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 class Capacity:
     """The live answers of a process, and those that a turn is about to start.
 
-    `paused` has the ids of responses that wait for a payment, for a client's result, for a person
-    or for another agent: they do not work, so that they leave the process to others.
+    A response that waits for a payment, for a client's result, for a person or for another agent is
+    paused: it does not work, and leaves its room to others. Turns, runs and the registry call it,
+    on the event loop of the process.
     """
 
     def __init__(self) -> None:
-        self.paused: set[str] = set()
+        self._paused: set[str] = set()
         self._live = 0
         self._of_session: Counter[str | None] = Counter()
         self._of_person: Counter[str] = Counter()
@@ -32,7 +33,15 @@ class Capacity:
     @property
     def working(self) -> int:
         """How many answers work, or are about to."""
-        return self._live - len(self.paused)
+        return self._live - len(self._paused)
+
+    def pause(self, response_id: str) -> None:
+        """Count a response as one that only waits."""
+        self._paused.add(response_id)
+
+    def resume(self, response_id: str) -> None:
+        """Count a response as one that works."""
+        self._paused.discard(response_id)
 
     def add(self, context: RunContext) -> None:
         """Count an answer that begins here."""

@@ -53,7 +53,7 @@ def start(process: Process) -> None:
 
     async def ledger() -> None:
         # Before the sweep: what runs, or waits for a person, is not over.
-        paid = [response_id for response_id, run in process.runs.items() if run.till is not None]
+        paid = [response_id for response_id, run in process.runs.items() if run.has_price]
         await database.run(ledger_services.renew, paid, seconds=settings.UAMP_HOLD_SECONDS)
         await database.run(ledger_services.expire_and_audit)
 

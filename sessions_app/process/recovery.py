@@ -26,9 +26,12 @@ from sessions_app.access import rates
 from sessions_app.access.principal import Principal
 from sessions_app.billing import payers, requests
 from sessions_app.models import Response, Session, ToolCall
-from sessions_app.process.registry import tell_decision
+from sessions_app.process.registry import send_decision
+from sessions_app.response.checkpoints import Checkpoints
 from sessions_app.response.context import RunContext
-from sessions_app.response.finish import Ending
+from sessions_app.response.finish import Ending, ResponseEnd
+from sessions_app.response.payment_guard import PaymentGuard
+from sessions_app.response.port import RunPort
 from sessions_app.response.request import ResponseRequest, run_request
 from sessions_app.selectors import open_session_of, parent_of
 from sessions_app.store import leases
@@ -59,7 +62,7 @@ async def sweep(process: Process) -> None:
     for late in await database.run(calls.expire_calls):
         await process.settle_call(late.response_id, late.pk)
         if late.status == ToolCall.Status.ASKING:
-            await tell_decision(late.asked_in, calls.nobody_decided(late))
+            await send_decision(late.asked_in, calls.nobody_decided(late))
     for request in await database.run(requests.expire):
         await process.settle_payment(request.response_id, request.pk)
     if process.draining:
@@ -117,8 +120,11 @@ async def _end(process: Process, row: Response) -> None:
     request = RunRequest(response_id=row.pk, history=(), resume=_readable_output(row))
     cancelled = row.cancel_requested_at is not None
     ending = Ending("cancelled") if cancelled else Ending("failed", error=_INTERRUPTED)
-    run = process.launch(await database.run(_context, row, request), ending=ending)
-    await run.join()
+    port = RunPort(await database.run(_context, row, request), process.capacity)
+    guard = None if port.context.spec.pricing.is_free else PaymentGuard(port)
+    end = ResponseEnd(port, guard, Checkpoints(port), store=process.store, on_end=process.take_end)
+    port.end()
+    await end.write(ending)
 
 
 def _readable_output(row: Response) -> tuple[uamp.ContentItem, ...]:

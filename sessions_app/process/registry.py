@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from sessions_app.access.principal import Principal
     from sessions_app.records import OpenSession
     from sessions_app.response.context import Listener, RunContext
-    from sessions_app.response.finish import Ending
-    from sessions_app.response.tool_broker import Begin
+    from sessions_app.response.finish import CommittedEnd
+    from sessions_app.response.tool_broker import Delegate
     from uamp import events as ev
 
 logger = logging.getLogger(__name__)
@@ -98,8 +98,8 @@ class Connection(Protocol):
         """End it with a WebSocket close code, after what waits to be sent."""
 
 
-async def tell_decision(chat_id: str, done: ev.ToolApprovalDone) -> None:
-    """Tell a chat that a call was allowed or refused, so that nobody asks for it any more."""
+async def send_decision(chat_id: str, done: ev.ToolApprovalDone) -> None:
+    """Send a chat that a call was allowed or refused: its clients withdraw the question."""
     signal = fanout.signal_message(chat_id=chat_id, frame=frame(done), response_id=done.response_id)
     await fanout.send(fanout.chat_group(chat_id), signal)
 
@@ -107,8 +107,8 @@ async def tell_decision(chat_id: str, done: ev.ToolApprovalDone) -> None:
 class Process:
     """The runner's side of a server process."""
 
-    def __init__(self, begin: Begin) -> None:
-        self._begin = begin
+    def __init__(self, delegate: Delegate) -> None:
+        self._delegate = delegate
         self.id = f"{socket.gethostname()[:16]}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
         self.store = make_turn_store()
         self.history = History()
@@ -123,29 +123,20 @@ class Process:
 
     # --- Runs ---
 
-    def launch(
-        self,
-        context: RunContext,
-        listener: Listener | None = None,
-        *,
-        ending: Ending | None = None,
-    ) -> Run:
-        """Run a response whose row is committed; it may give work to other agents.
-
-        With an `ending` its agent is not run: the response ends so.
-        """
+    def launch(self, context: RunContext, listener: Listener | None = None) -> Run:
+        """Run a response whose row is committed; it may delegate work to other agents."""
         run = Run(
             context,
             store=self.store,
-            on_written=self._written,
-            begin=self._begin,
-            paused=self.capacity.paused,
+            on_end=self.take_end,
+            delegate=self._delegate,
+            idle=self.capacity,
         )
         if listener is not None:
             run.listen(listener)
         self.runs[context.response_id] = run
         self.capacity.add(context)
-        task = run.start(ending)
+        task = run.start()
         task.add_done_callback(lambda _: self._forget(run))
         return run
 
@@ -154,20 +145,21 @@ class Process:
             del self.runs[run.response_id]
         self.capacity.remove(run.context)
 
-    def _written(self, run: Run, first_seq: int, count: int, message: Any) -> None:
-        self.history.append(run.context.chat_id, first_seq, count, message)
-        parent = run.context.parent
+    def take_end(self, context: RunContext, end: CommittedEnd) -> None:
+        """Do what follows the committed end of a response (response.finish.OnEnd)."""
+        self.history.append(context.chat_id, end.first_seq, end.count, end.message)
+        parent = context.parent
         if parent is not None:
             self.spawn(self.settle_call(parent.response_id, parent.pk), name="answer")
-        if run.broker.has_delegated or run.broker.has_asked:
-            self.spawn(self.let_go(run.response_id), name="let_go")
+        if end.may_have_open_work:
+            self.spawn(self.close_open_work(context.response_id), name="close open work")
 
-    async def let_go(self, response_id: str) -> None:
-        """Let nobody work for a response that has ended, or be asked to allow its calls."""
+    async def close_open_work(self, response_id: str) -> None:
+        """Cancel the work that was delegated for a response that ended; withdraw its questions."""
         for child in await database.run(calls.live_children, response_id):
             await self.cancel(child)
         for call in await database.run(calls.undecided_calls, response_id):
-            await tell_decision(call.asked_in, calls.nobody_decided(call))
+            await send_decision(call.asked_in, calls.nobody_decided(call))
 
     def is_heard_by_others(self, session: OpenSession) -> bool:
         """Return whether more than the asker may listen to a turn of a session."""
@@ -222,7 +214,7 @@ class Process:
     async def call_decided(self, response_id: str, pk: int) -> None:
         """Let the run that waits for a person know that they decided."""
         if (run := self.runs.get(response_id)) is not None:
-            run.broker.decided([pk])
+            run.decide_calls([pk])
         else:
             await fanout.send(
                 fanout.PROCESSES_GROUP,
@@ -232,12 +224,12 @@ class Process:
     async def _settle(self, response_id: str, pks: Sequence[int]) -> None:
         rows = await database.run(selectors.ended_calls, pks)
         if (run := self.runs.get(response_id)) is not None:
-            run.broker.settle(rows)
+            run.settle_calls(rows)
 
     async def settle_payment(self, response_id: str, pk: int) -> None:
         """Let whoever waits for a payment know that its row is decided."""
-        if (run := self.runs.get(response_id)) is not None and run.till is not None:
-            run.till.settle(await database.run(requests.decided, [pk]))
+        if (run := self.runs.get(response_id)) is not None:
+            run.settle_payments(await database.run(requests.decided, [pk]))
         else:
             await fanout.send(
                 fanout.PROCESSES_GROUP, {"type": "run.paid", "response": response_id, "call": pk}
@@ -259,8 +251,8 @@ class Process:
                 await fanout.send(fanout.PROCESSES_GROUP, {"type": "run.watch", "response": row.id})
             else:
                 run.watch()
-                thinking = selectors.thinking_of(run.plain_output())
-                found.append(RunningText(row.id, row.agent, run.builder.text, thinking))
+                answer = run.answer
+                found.append(RunningText(row.id, row.agent, answer.text, answer.thinking))
         return found
 
     # --- The doorbell between processes ---
@@ -306,11 +298,11 @@ class Process:
             case "run.watch":
                 run.watch()
             case "run.decided":
-                run.broker.decided([message["call"]])
+                run.decide_calls([message["call"]])
             case "run.settled":
                 await self._settle(run.response_id, [message["call"]])
-            case "run.paid" if run.till is not None:
-                run.till.settle(await database.run(requests.decided, [message["call"]]))
+            case "run.paid":
+                run.settle_payments(await database.run(requests.decided, [message["call"]]))
 
     async def read_rows(self) -> None:
         """Find in the rows what a lost message would have said: cancel wishes, ended calls."""
@@ -319,25 +311,23 @@ class Process:
         for response_id in await database.run(selectors.cancel_requests, list(self.runs)):
             if (run := self.runs.get(response_id)) is not None:
                 run.cancel()
-        waiting = {pk: run for run in list(self.runs.values()) for pk in run.broker.waiting}
+        waiting = {pk: run for run in list(self.runs.values()) for pk in run.waiting_calls}
         if waiting:
             rows = await database.run(selectors.ended_calls, list(waiting))
             for row in rows:
-                waiting[row.pk].broker.settle([row])
-        asking = {pk: run for run in list(self.runs.values()) for pk in run.broker.asking}
+                waiting[row.pk].settle_calls([row])
+        asking = {pk: run for run in list(self.runs.values()) for pk in run.undecided_calls}
         if asking:
             for pk in await database.run(selectors.decided_calls, list(asking)):
-                asking[pk].broker.decided([pk])
-        unpaid = {
-            pk: run.till for run in list(self.runs.values()) if run.till for pk in run.till.waiting
-        }
+                asking[pk].decide_calls([pk])
+        unpaid = {pk: run for run in list(self.runs.values()) for pk in run.waiting_payments}
         if unpaid:
             for request in await database.run(requests.decided, list(unpaid)):
-                unpaid[request.pk].settle([request])
+                unpaid[request.pk].settle_payments([request])
 
     async def flush(self) -> None:
         """Keep the text of the answers that went on since the last time."""
-        dirty = [run for run in self.runs.values() if run.dirty]
+        dirty = [run for run in self.runs.values() if run.answer.needs_flush]
         for start in range(0, len(dirty), FLUSHES_AT_ONCE):
             runs = dirty[start : start + FLUSHES_AT_ONCE]
             try:
@@ -353,11 +343,12 @@ class Process:
     async def _flush(self, runs: Sequence[Run]) -> None:
         free: set[str] = set()
         try:
-            flushes = [run.unflushed() for run in runs]
+            flushes = [run.answer.flush() for run in runs]
             free = await database.run(responses.flush_responses, flushes)
         finally:
             for run in runs:
-                run.dirty = run.dirty or run.response_id not in free
+                if run.response_id not in free:
+                    run.answer.keep_for_next_flush()
 
     async def poll_logs(self) -> None:
         """Find followers that are behind their chat's log: the layer may have lost a message."""

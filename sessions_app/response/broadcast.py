@@ -1,4 +1,4 @@
-"""Brings a run's frames to the chat's group, in order, text collected for a moment."""
+"""Sends the frames of one response to the chat's group, in order, text collected for a moment."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from typing import Any
 from chat_app.log import fanout
 
 
-class Courier:
-    """A queue to one chat's group. Text that joins on is one message; others keep their place."""
+class Broadcaster:
+    """A queue to one chat's group. Text that joins on is one message; others keep their place.
+
+    The run's task and its tools' tasks add messages. A task of its own sends them after the delay;
+    `drain` is called once, after the last message.
+    """
 
     def __init__(self, chat_id: str, delay: float) -> None:
         self._chat_id = chat_id
@@ -22,7 +26,7 @@ class Courier:
         self._is_over = False
 
     def text(self, response_id: str, offset: int, text: str, origin: str) -> None:
-        """Take text; it leaves after the delay, with what came meanwhile."""
+        """Take text; it is sent after the delay, with what follows it until then."""
         if self._head is None:
             self._head = fanout.delta_message(
                 chat_id=self._chat_id,
@@ -41,7 +45,7 @@ class Courier:
         self._wake()
 
     def replace(self, response_id: str, text: str) -> None:
-        """Say that this is all of the response's text; nobody may miss that."""
+        """Send the whole text of the response: it replaces what was sent, and is never dropped."""
         self.signal(fanout.text_message(chat_id=self._chat_id, response_id=response_id, text=text))
 
     def _close_text(self) -> None:
@@ -67,9 +71,9 @@ class Courier:
         await fanout.publish(self._chat_id, queue)
 
     async def drain(self) -> None:
-        """Send what is there: the end of a response comes after all of its text.
+        """Send what is queued: the end of a response comes after all of its text.
 
-        Text that nobody got yet may be left out, since the terminal event has it all.
+        Text that was not sent yet is left out, since the terminal event has it all.
         """
         self._is_over = True
         if self._task is not None and not self._task.done():

@@ -1,4 +1,4 @@
-"""What a run is about, and who hears it in this process."""
+"""What a response is about, and the interface of its listeners in this process."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 
 
 class Listener(Protocol):
-    """Somebody in this process who hears a response."""
+    """Receives the frames of responses in this process; called on the event loop, in order."""
 
     def text(self, response_id: str, offset: int, text: str, frame: str) -> None:
         """Take text, and its delta as a frame; `offset` is in code points."""
 
     def frame(self, response_id: str, frame: str) -> None:
-        """Take another event that is not kept."""
+        """Take another event that is not stored."""
 
     def event(self, seq: int, event_type: str, response_id: str, frame: str) -> None:
-        """Take a durable event."""
+        """Take a durable event; `seq` is its place in the chat's log."""
 
     def ended(self, response_id: str) -> None:
-        """Hear no more of a response: it ended, or another process goes on with it."""
+        """Take note that nothing follows: it ended, or another process runs the response."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunContext:
-    """What a run is about."""
+    """What a run is about. It does not change while the run lives."""
 
     response_id: str
     chat_id: str
@@ -42,15 +42,16 @@ class RunContext:
     spec: AgentSpec
     request: RunRequest
     fence: int
+    # Whether its frames go to the chat's group from the beginning.
     fan_out: bool
     # The state of its row when this process took it.
     state: ResponseState = ResponseState.IN_PROGRESS
     origin: str = ""
     # The call of another agent that this response answers.
     parent: ParentCall | None = None
-    # Who asked, over which transport, and how the answer is paid where it has a price.
+    # The asker, the transport, and how the answer is paid where it has a price.
     user_id: int | None = None
-    # The name under which limits count who asked (Principal.counted_as).
+    # The name under which limits count the asker (Principal.counted_as).
     counted_as: str = ""
     protocol: str = "uamp"
     payment: Payment | None = None
@@ -61,7 +62,7 @@ class RunContext:
 
     @property
     def was_taken_over(self) -> bool:
-        """Whether another process had it before, and may have begun tools, work and questions."""
+        """Whether another process ran it before, and may have begun tools, work and questions."""
         return self.fence > 1
 
     @property

@@ -1,10 +1,14 @@
-"""The end of a response as one write: its terminal event, its message, what it used."""
+"""The one end of a response: what it costs, its terminal event, its message, one fenced write.
+
+A run ends here, and so does a response that recovery cannot continue.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from django.conf import settings
@@ -14,19 +18,32 @@ import uamp
 from chat_app.contents import references
 from chat_app.log.entries import NewEvent, NewMessage, message_event
 from payments_app.money import MAX_DIGITS, InvalidAmount, Money
+from sessions_app import database
 from sessions_app.billing.reservations import Charge
-from sessions_app.billing.usage import CAUSES, Bill, Cause, Meter, of_failed, of_stopped
+from sessions_app.billing.usage import CAUSES, Bill, Cause, of_failed, of_stopped
 from sessions_app.frames import new_event_id, now_ms
 from sessions_app.records import CallAnswer
-from sessions_app.store.records import Finish
+from sessions_app.store.records import Fenced, Finish, Finished
+from sessions_app.tools.calls import begun_calls
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from typing import TypeAlias
 
+    from sessions_app.response.answer import Answer
+    from sessions_app.response.checkpoints import Checkpoints
     from sessions_app.response.context import RunContext
+    from sessions_app.response.payment_guard import PaymentGuard
+    from sessions_app.response.port import RunPort
+    from sessions_app.store.group_commit import TurnStore
+    from sessions_app.store.records import FinishOutcome
+
+    OnEnd: TypeAlias = Callable[["RunContext", "CommittedEnd"], None]
 
 logger = logging.getLogger(__name__)
+
+RETRY_SECONDS: Final = (0.2, 1.0, 3.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +66,106 @@ class Ending:
         return (self.cause or CAUSES.get(self.error.code)) is Cause.ASKER
 
 
-def finish_of(
-    context: RunContext,
-    ending: Ending,
-    *,
-    builder: uamp.OutputBuilder,
-    meter: Meter,
-    has_tool_calls: bool,
-    held: Money | None = None,
-) -> Finish:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CommittedEnd:
+    """The end of a response that is committed: `count` log entries from `first_seq`."""
+
+    first_seq: int
+    count: int
+    message: NewMessage | None
+    # Whether other agents may still work for it, or persons be asked to allow its calls.
+    may_have_open_work: bool
+
+
+class ResponseEnd:
+    """Writes and publishes the end of one response.
+
+    The task of its run calls `write` once, or else the task of recovery. `on_end` is called between
+    the commit and the publishing, on the event loop.
+    """
+
+    def __init__(
+        self,
+        port: RunPort,
+        guard: PaymentGuard | None,
+        checkpoints: Checkpoints,
+        *,
+        store: TurnStore,
+        on_end: OnEnd,
+    ) -> None:
+        self._port, self._guard, self._checkpoints = port, guard, checkpoints
+        self._store = store
+        self._on_end = on_end
+
+    async def write(
+        self, ending: Ending, *, has_calls: bool = True, may_have_open_work: bool = True
+    ) -> None:
+        """End the response: one fenced write, then the publishing of what it committed.
+
+        `has_calls` is whether it may have rows of tool calls, which end with it. Never raises for a
+        database that is away: the lease expires then, and recovery ends the response.
+        """
+        port, guard = self._port, self._guard
+        finish, outcome = await self._commit(ending, has_calls=has_calls)
+        await port.subscribers.drain()
+        if finish is None or outcome is None or isinstance(outcome, Fenced):
+            # Another process ended it; its listeners here read that from the log.
+            port.subscribers.watch()
+            return
+        events = [finish.event, *([finish.message_event] if finish.message_event else [])]
+        committed = CommittedEnd(
+            first_seq=outcome.first_seq,
+            count=len(events),
+            message=finish.message,
+            may_have_open_work=may_have_open_work,
+        )
+        self._on_end(port.context, committed)
+        for seq, event in enumerate(events, outcome.first_seq):
+            await port.subscribers.send_event(seq, event)
+        if guard is not None and finish.charge:
+            await guard.close(finish.charge.amount, outcome.available)
+        if isinstance(outcome, Finished):
+            await self._checkpoints.forget()
+
+    async def _commit(
+        self, ending: Ending, *, has_calls: bool
+    ) -> tuple[Finish | None, FinishOutcome | None]:
+        finish: Finish | None = None
+        for pause in (*RETRY_SECONDS, None):
+            try:
+                finish = finish or await self._settled(ending, has_calls=has_calls)
+                return finish, await self._store.finish(finish)
+            except Exception:
+                # The database may be away for a moment; after the lease the sweeper ends it.
+                logger.exception("the end of %s could not be written", self._port.response_id)
+                if pause is None:
+                    return finish, None
+                await asyncio.sleep(pause)
+        return finish, None
+
+    async def _settled(self, ending: Ending, *, has_calls: bool) -> Finish:
+        """Return the write of the end, with a charge of no more than what is held now."""
+        port, guard = self._port, self._guard
+        if ending.is_stopped and (open_calls := port.answer.meter.without_result()):
+            rows = await database.run(begun_calls, port.response_id, open_calls)
+            port.answer.meter.count_begun(rows)
+        finish = _finish_of(
+            port, ending, has_calls=has_calls, held=None if guard is None else guard.held
+        )
+        if guard is None or finish.charge is None:
+            return finish
+        await guard.ends(finish.charge.amount)
+        return _finish_of(port, ending, has_calls=has_calls, held=guard.held)
+
+
+def _finish_of(port: RunPort, ending: Ending, *, has_calls: bool, held: Money | None) -> Finish:
     """Return the write that ends a response: exactly one terminal event.
 
     `held` is what is reserved for it, where that is known.
     """
+    context, answer, builder = port.context, port.answer, port.answer.builder
     at, status, error = timezone.now(), ending.status, ending.error
-    usage, charge = _used(context, ending, builder, meter, held)
+    usage, charge = _used(context, ending, answer, held)
     output = tuple(builder.output)
     terminal = _terminal_event(context.response_id, ending, output, usage)
     message = None
@@ -97,9 +199,9 @@ def finish_of(
         usage=msgspec.to_builtins(usage),
         error=msgspec.to_builtins(error),
         content_ids=references.content_ids(output) if message and message.content_items else (),
-        has_tool_calls=has_tool_calls,
+        has_tool_calls=has_calls,
         parent=context.parent,
-        answer=_answer(context, status, error, builder) if context.parent else None,
+        answer=_call_answer(context, status, error, builder) if context.parent else None,
         charge=charge,
         at=at,
     )
@@ -108,16 +210,15 @@ def finish_of(
 def _used(
     context: RunContext,
     ending: Ending,
-    builder: uamp.OutputBuilder,
-    meter: Meter,
+    answer: Answer,
     held: Money | None,
 ) -> tuple[uamp.UsageStats | None, Charge | None]:
     """Return what the answer used, with its cost, and what is to be paid for it."""
-    pricing, status = context.spec.pricing, ending.status
+    meter, pricing, status = answer.meter, context.spec.pricing, ending.status
     if status != "completed" and not ending.is_stopped:
         meter.unsent()
     if pricing.is_free:
-        # No provider has counted the step that was stopped: about that is told.
+        # No provider has counted the step that was stopped: its estimate is sent.
         return meter.usage if status == "completed" else meter.used(), None
     usage = meter.used()
     try:
@@ -128,12 +229,12 @@ def _used(
         bill = Bill.of_output(Money(10**MAX_DIGITS - 1, pricing.currency))
     if ending.is_stopped:
         tokens = meter.tokens_written()
-        has_begun = bool(builder.output or tokens)
+        has_begun = bool(answer.builder.output or tokens)
         bill = of_stopped(bill, pricing, has_begun=has_begun, tokens=tokens)
         usage = usage or (uamp.UsageStats() if has_begun else None)
     elif status != "completed":
         bill = of_failed(bill, settings.UAMP_CHARGE_UNFINISHED)
-    # More than what is held is never taken, so nothing else is said.
+    # More than what is held is never taken, so that is the cost that is sent.
     amount = bill.total if held is None else min(bill.total, held)
     if usage is not None:
         usage = msgspec.structs.replace(usage, cost=bill.told(amount))
@@ -146,10 +247,10 @@ def _used(
     )
 
 
-def _answer(
+def _call_answer(
     context: RunContext, status: str, error: ev.ErrorDetail | None, builder: uamp.OutputBuilder
 ) -> CallAnswer:
-    """Return what the agent that asked is told: the text and every medium that came with it."""
+    """Return the result of the call that asked for it: its text, and every medium in it."""
     name, text = context.spec.name, builder.text
     if error is not None:
         failed = f"{name} could not finish: {error.message}"

@@ -2,7 +2,7 @@
 
 `payment.required`, then `payment.accepted` once before the first delta (UAMP §3.3, §7.2); where a
 reservation runs low, more is reserved, and where that needs a person the same answer pauses with
-`extra.action` `topup` and goes on. A wait is a row; what waits here is only the quick way to go on.
+`extra.action` `topup` and resumes. A wait is a row; the future here only saves reading it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ from django.conf import settings
 from msgspec.structs import replace as changed
 
 from agents_app.runtime.agent_run import AgentError
-from chat_app.log import fanout
 from payments_app.money import InvalidAmount, Money
 from sessions_app import database
 from sessions_app.billing import payers, requests, reservations
 from sessions_app.billing.events import accepted, balance_event, required, revoked, withdrawn
+from sessions_app.billing.payers import Payment
 from sessions_app.billing.weights import step_usage, weight
-from sessions_app.frames import frame
 from sessions_app.models import PaymentRequest
 from sessions_app.response.row_state import taken_over
 from uamp import ErrorCode, UsageStats
@@ -32,8 +31,9 @@ from uamp import events as ev
 
 if TYPE_CHECKING:
     from payments_app.services import HoldOutcome
-    from sessions_app.billing.payers import Payment
-    from sessions_app.response.run import Run
+    from sessions_app.response.context import RunContext
+    from sessions_app.response.port import RunPort
+    from sessions_app.response.row_state import Wait
 
 logger = logging.getLogger(__name__)
 
@@ -45,18 +45,24 @@ FRESH_SECONDS: Final = 10.0
 """At the end of an answer what is held is not read anew where it was so shortly before."""
 
 
-class Till:
-    """Sees to it that a run of an agent with a price never works for nothing."""
+class PaymentGuard:
+    """Reserves what an answer of an agent with a price costs, before its run does it.
 
-    def __init__(self, run: Run, payment: Payment) -> None:
-        self._run = run
-        self._payment = payment
-        self._asset = run.context.spec.pricing.currency
+    The run's task and the tasks of its tools call it; a lock lets one at a time reserve or ask.
+    Any task of the event loop may call `settle` and read `waiting` and `held`.
+    """
+
+    def __init__(self, port: RunPort) -> None:
+        self._port, self._context = port, port.context
+        self._meter = port.answer.meter
+        self._payment = _payment_of(port.context)
+        payment, context = self._payment, port.context
+        self._asset = context.spec.pricing.currency
         self._held = payment.first.amount if payment.first else Money.zero(self._asset)
         self._is_known = payment.first is not None
         self._held_at = time.monotonic()
-        self._step = step_usage(run.context.spec, run.context.request)
-        self._before = Counter(run.meter.tools)
+        self._step = step_usage(context.spec, context.request)
+        self._before = Counter(self._meter.tools)
         self._pending: Counter[str] = Counter()
         # So much of what the step under way writes is known to be held, by weight.
         self._covered = 0
@@ -64,14 +70,14 @@ class Till:
         self._requests = 0
         self._lock = asyncio.Lock()
         self._wait: tuple[int, asyncio.Future[PaymentRequest]] | None = None
-        # Whether somebody was asked for what was not paid.
+        # Whether a person was asked for what was not paid.
         self._is_due = False
-        # Whether what was held last is of the account of who is told.
+        # Whether what was held last is of the payer's own account.
         self._is_payers_balance = True
 
     @property
     def waiting(self) -> list[int]:
-        """The keys of the rows that this run waits for."""
+        """The keys of the payment requests that the answer waits for."""
         return [] if self._wait is None else [self._wait[0]]
 
     @property
@@ -81,9 +87,7 @@ class Till:
 
     async def open(self) -> None:
         """Let the answer begin once its first step is paid; raises AgentError."""
-        if not self._run.meter.first_input:
-            # What a step that is cut off has read, until the provider counts it.
-            self._run.meter.first_input = self._step.input_tokens or 0
+        self._meter.expect_input(self._step.input_tokens or 0)
         first = self._payment.first
         if first is not None:
             await self._accept(first.hold_id, first.available)
@@ -91,7 +95,9 @@ class Till:
             await self._need(self._cost(), action="topup")
             return
         # A run that goes on may have been paid before its process died.
-        self._held, asked = await database.run(requests.so_far, self._run.response_id, self._asset)
+        self._held, asked = await database.run(
+            requests.so_far, self._context.response_id, self._asset
+        )
         self._is_known = True
         self._requests = len(asked)
         if asked and asked[-1].status == PaymentRequest.Status.EXPIRED:
@@ -100,12 +106,12 @@ class Till:
 
     async def admit_step(self) -> None:
         """Let the next step call the model once that is paid; raises AgentError."""
-        step = self._run.meter.next_step(self._step)
+        step = self._meter.next_step(self._step)
         await self._need(self._cost(more=step), action="topup")
 
     async def admit_tool(self, name: str) -> None:
         """Let a tool run once its price, and what was used so far, is paid; raises AgentError."""
-        has_price = self._run.meter.has_price(name)
+        has_price = self._meter.has_price(name)
         if has_price:
             self._pending[name] += 1
         await self._need(self._cost(), action="tool" if has_price else "topup")
@@ -113,16 +119,16 @@ class Till:
     async def wrote(self, text: str) -> None:
         """Count what the model writes into its calls, once that is held; raises AgentError."""
         await self._cover(weight(text))
-        self._run.meter.wrote(text)
+        self._meter.wrote(text)
 
     async def watch(self, event: ev.Event) -> None:
-        """Pause the answer before it says what is not held; raises AgentError."""
-        await self._cover(weight(_said(event)))
+        """Pause the answer before it publishes what is not held; raises AgentError."""
+        await self._cover(weight(_written_by(event)))
 
     async def _cover(self, writes: int) -> None:
         if not writes:
             return
-        begun = self._run.meter.written
+        begun = self._meter.written
         if begun + writes <= self._covered:
             return
         ahead = max(writes, WATCH_WEIGHT)
@@ -144,13 +150,13 @@ class Till:
     async def complete(self) -> None:
         """Have the whole answer paid before it is done; raises AgentError."""
         # A tool that was admitted and failed is not charged.
-        self._pending = Counter(self._run.meter.tools) - self._before
+        self._pending = Counter(self._meter.tools) - self._before
         await self._need(self._cost(), action="topup")
 
     async def ends(self, cost: Money) -> None:
-        """Know what is held for an answer that ends now: it says no more than what is taken.
+        """Read what is held for an answer that ends now: more than that is never taken.
 
-        What was held and is no longer is reserved once more, where that needs nobody.
+        What was held and is no longer is reserved once more, where that needs no person.
         """
         if self._is_known and time.monotonic() - self._held_at < FRESH_SECONDS:
             return
@@ -167,14 +173,13 @@ class Till:
             return
         except (reservations.MandateRevoked, *reservations.REFUSALS) as error:
             unpaid = due - self._held
-            logger.error("%s of %s stays unpaid: %s", unpaid, self._run.response_id, error)  # noqa: TRY400 a refusal
+            logger.error("%s of %s stays unpaid: %s", unpaid, self._context.response_id, error)  # noqa: TRY400 a refusal
 
     def _cost(self, *, ahead: int = 0, more: UsageStats | None = None) -> Money:
-        run = self._run
         # What ended is counted by the meter, what was admitted and runs is pending.
-        open_tools = self._pending - (run.meter.tools - self._before)
+        open_tools = self._pending - (self._meter.tools - self._before)
         try:
-            bill = run.meter.bill(ahead=ahead, more=more, tools=open_tools)
+            bill = self._meter.bill(ahead=ahead, more=more, tools=open_tools)
         except InvalidAmount:
             raise _unpaid("The answer costs more than can be reserved.") from None
         return bill.total
@@ -194,7 +199,9 @@ class Till:
         await self._read_held_now()
 
     async def _read_held_now(self) -> None:
-        self._held = await database.run(reservations.held_for, self._run.response_id, self._asset)
+        self._held = await database.run(
+            reservations.held_for, self._context.response_id, self._asset
+        )
         self._held_at = time.monotonic()
 
     async def _take(self, amount: Money) -> bool:
@@ -204,8 +211,8 @@ class Till:
         try:
             hold = await self._reserve(amount)
         except reservations.MandateRevoked:
-            event = revoked(self._run.response_id, self._run.context.spec.name, amount)
-            await self.tell_payer(event)
+            event = revoked(self._context.response_id, self._context.spec.name, amount)
+            await self._send_to_payer(event)
             return False
         except reservations.REFUSALS:
             return False
@@ -218,34 +225,58 @@ class Till:
         self._payment, hold = await database.run(
             reservations.reserve_more,
             self._payment,
-            key=f"hold:{self._run.response_id}:{self._run.context.fence}:{self._holds}",
+            key=f"hold:{self._context.response_id}:{self._context.fence}:{self._holds}",
             amount=amount,
-            response_id=self._run.response_id,
-            agent_id=self._run.context.spec.id,
+            response_id=self._context.response_id,
+            agent_id=self._context.spec.id,
             held=self._held,
         )
         self._held += hold.amount
         return hold
 
     async def _ask(self, amount: Money, action: str) -> None:
-        """Ask who pays by the rule that stands now, and wait for as long as they may take."""
-        run, before = self._run, self._payment
+        """Ask the payer of the rule that stands now, and wait until they decide or it is late."""
+        await self._choose_payer()
+        self._requests += 1
+        row, future = await self._write_request(amount, action)
+        wait: Wait = ("payment", row.pk)
+        self._is_due = True
+        try:
+            await self._send_refusal()
+            await self._send_to_payer(required(row, self._context.spec.name))
+            self.settle(await database.run(requests.decided, [row.pk]))
+            with self._port.clock.stopped():
+                row = await future
+        finally:
+            self._wait = None
+            self._port.row.end_wait(wait)
+        if row.status != PaymentRequest.Status.PAID:
+            raise _late()
+        await self._take_payment(row)
+
+    async def _choose_payer(self) -> None:
+        context, before = self._context, self._payment
         self._payment = await database.run(payers.standing, before)
         if before.is_sponsored or self._payment.payer_id != before.payer_id:
-            # What the last payer has left is theirs to know.
+            # The balance of the last payer is shown to no other.
             self._is_payers_balance = False
         if self._payment.is_sponsored:
-            # The sponsor's budget is used up: who asked may pay the rest.
+            # The sponsor's budget is used up: the asker may pay the rest.
             self._payment = replace(self._payment, source=None, is_sponsored=False)
-        if self._payment.payer_id is None and run.context.user_id is not None:
+        if self._payment.payer_id is None and context.user_id is not None:
             raise _unpaid("What pays for this agent in this chat is used up. Ask the chat's owner.")
-        self._requests += 1
+
+    async def _write_request(
+        self, amount: Money, action: str
+    ) -> tuple[PaymentRequest, asyncio.Future[PaymentRequest]]:
+        """Write the request as a row that the response waits for."""
+        context = self._context
         future: asyncio.Future[PaymentRequest] = asyncio.get_running_loop().create_future()
-        async with run.row.waits():
+        async with self._port.row.begin_wait() as waits:
             row = await database.run(
                 requests.ask,
-                run.response_id,
-                fence=run.context.fence,
+                context.response_id,
+                fence=context.fence,
                 number=self._requests,
                 amount=amount,
                 payer_id=self._payment.payer_id,
@@ -254,59 +285,53 @@ class Till:
             if row is None:
                 raise taken_over()
             self._wait = (row.pk, future)
-        self._is_due = True
-        try:
-            await self._say_refused()
-            await self.tell_payer(required(row, run.context.spec.name))
-            self.settle(await database.run(requests.decided, [row.pk]))
-            with run.unhurried(), run.pausing():
-                row = await future
-        finally:
-            self._wait = None
-        if row.status != PaymentRequest.Status.PAID:
-            raise _late()
+            waits.add(("payment", row.pk))
+        return row, future
+
+    async def _take_payment(self, row: PaymentRequest) -> None:
+        """Resume the answer: a request was paid."""
+        context = self._context
         self._is_due = False
         self._is_payers_balance = True
         self._held += Money(row.amount, row.asset)
         if row.token_id:
-            # What it was paid with pays for the rest too, as far as it goes.
-            source = await database.run(payers.by_token, row.token_id, run.context.spec.name)
+            # The token that paid this pays for the rest too, as far as it goes.
+            source = await database.run(payers.by_token, row.token_id, context.spec.name)
             self._payment = replace(self._payment, source=source)
-        await run.go_on()
-        await self._accept(
-            row.hold_id, await database.run(reservations.payer_balance, run.response_id)
-        )
+        await self._port.row.resume()
+        balance = await database.run(reservations.payer_balance, context.response_id)
+        await self._accept(row.hold_id, balance)
 
-    async def _say_refused(self) -> None:
-        """Say, once, why the token that the asker presented does not pay what is asked now."""
-        context, refused = self._run.context, self._run.context.payment_refused
+    async def _send_refusal(self) -> None:
+        """Send, once, why the token that the asker presented does not pay what is asked now."""
+        context, refused = self._context, self._context.payment_refused
         if (
             refused is not None
             and self._payment.payer_id == context.user_id
             and self._requests == 1
         ):
-            await self.tell_payer(changed(refused, response_id=context.response_id))
+            await self._send_to_payer(changed(refused, response_id=context.response_id))
 
     async def _accept(self, payment_id: str, balance: Money | None) -> None:
-        await self.tell_payer(accepted(self._run.response_id, payment_id, balance))
+        await self._send_to_payer(accepted(self._context.response_id, payment_id, balance))
 
     async def close(self, cost: Money, left: Money | None) -> None:
-        """Tell who paid what is left (UAMP §3.3), after the end of the answer.
+        """Send the payer what is left (UAMP §3.3), after the end of the answer.
 
-        `left` is not known when the write of the end had to be tried again. Who was asked to pay
-        for work that an agent passed on does not hear its end: they are told that nothing is due.
+        `left` is None when the write of the end had to be tried again. A person who was asked to
+        pay for delegated work does not receive its end, but an event that nothing is due.
         """
-        if self._is_due and self._run.context.parent is not None:
-            await self.tell_payer(withdrawn(self._run.response_id))
+        if self._is_due and self._context.parent is not None:
+            await self._send_to_payer(withdrawn(self._context.response_id))
         if not self._is_payers_balance:
             return
         if left is None:
-            left = await database.run(reservations.payer_balance, self._run.response_id)
+            left = await database.run(reservations.payer_balance, self._context.response_id)
         if left is not None:
             source = self._payment.source
             ends_at = None if source is None else source.expires_at
-            event = balance_event(self._run.response_id, left, cost, ends_at=ends_at)
-            await self.tell_payer(event)
+            event = balance_event(self._context.response_id, left, cost, ends_at=ends_at)
+            await self._send_to_payer(event)
 
     def settle(self, rows: list[PaymentRequest]) -> None:
         """Take the ends of requests, from the doorbell or from reading the rows."""
@@ -314,31 +339,19 @@ class Till:
             if self._wait is not None and self._wait[0] == row.pk and not self._wait[1].done():
                 self._wait[1].set_result(row)
 
-    async def tell_payer(self, event: ev.Event) -> None:
-        """Tell who pays, wherever they are in the chat in which the work was asked for."""
-        run, payer = self._run, self._payment.payer_id
-        if self._payment.is_sponsored:
-            # What a sponsor has left is theirs to know.
-            return
-        text, chat_id = frame(event), run.context.asked_in
-        # Who asked for work that an agent passed on does not listen to this run.
-        listens = payer == run.context.user_id and run.context.parent is None
-        if listens:
-            run.tell_here(text)
-            if not run.fans_out:
-                return
-        signal = fanout.signal_message(
-            chat_id=chat_id,
-            frame=text,
-            origin=run.context.origin if listens else "",
-            to_user_id=payer,
-            response_id=run.response_id,
-        )
-        await fanout.send(fanout.chat_group(chat_id), signal)
+    async def _send_to_payer(self, event: ev.Event) -> None:
+        """Send an event to the payer; a sponsor's balance is shown to no other."""
+        if not self._payment.is_sponsored:
+            await self._port.send_to_payer(event, self._payment.payer_id)
 
 
-def _said(event: ev.Event) -> str:
-    """Return what an event says of the answer: text and thoughts are output."""
+def _payment_of(context: RunContext) -> Payment:
+    """Return how the answer is paid: by asking, where its price is newer than its beginning."""
+    return context.payment or Payment(source=None, payer_id=context.user_id)
+
+
+def _written_by(event: ev.Event) -> str:
+    """Return what an event adds to the output: text or thoughts."""
     match event:
         case ev.ResponseDelta(delta=ev.Delta(text=str() as text)):
             return text

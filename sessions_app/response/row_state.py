@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from agents_app.runtime.agent_run import AgentError
 from sessions_app import database
@@ -13,37 +13,52 @@ from sessions_app.transitions import TransitionRefused
 from uamp import RESPONSE_TRANSITIONS, ErrorCode, ResponseState, ResponseTrigger, advance
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
     from sessions_app.response.context import RunContext
 
+Wait: TypeAlias = "tuple[str, int]"
+"""A row that a response waits for: its kind, `call` or `payment`, and its key."""
+
 
 class RowState:
-    """Whether the row says that the answer waits: for one thing or for several at once."""
+    """Whether a response's row is waiting or in_progress, for one wait or several at once.
+
+    The run's task and the tasks of its tools call it; a lock puts their writes in order.
+    """
 
     def __init__(self, context: RunContext) -> None:
         self._response_id, self._fence = context.response_id, context.fence
         self._state = context.state
+        self._waits: set[Wait] = set()
         # A wait that begins and one that ends are not written at the same time.
         self._writing = asyncio.Lock()
 
     @asynccontextmanager
-    async def waits(self) -> AsyncIterator[None]:
-        """Write in here that the answer waits, and remember for what.
+    async def begin_wait(self) -> AsyncIterator[set[Wait]]:
+        """Write the rows of a wait in this block, and add the wait to the set that it gives.
 
         The state counts from before the write: one that is cut off may be committed all the same.
         """
         async with self._writing:
             self._state = advance(RESPONSE_TRANSITIONS, self._state, ResponseTrigger.WAIT)
-            yield
+            yield self._waits
 
-    async def goes_on(self, still_waits: Callable[[], bool] = lambda: False) -> None:
-        """Write that the answer goes on, unless it still waits for something else.
+    def end_wait(self, wait: Wait) -> None:
+        """Forget a wait; `resume` writes that."""
+        self._waits.discard(wait)
 
-        Raises AgentError interrupted where another process goes on with it.
+    def end_waits(self) -> None:
+        """Forget all waits: the answer is complete, and calls that it gave up end with it."""
+        self._waits.clear()
+
+    async def resume(self) -> None:
+        """Write in_progress, unless the response still waits.
+
+        Raises AgentError interrupted where another process holds the response.
         """
         async with self._writing:
-            if self._state is not ResponseState.WAITING or still_waits():
+            if self._state is not ResponseState.WAITING or self._waits:
                 return
             try:
                 await database.run(

@@ -1,8 +1,8 @@
-"""The text of one running response on its way to whoever hears it, in a bounded number of frames.
+"""The text of one running response, sent in a bounded number of frames.
 
 Each piece of text is a frame of its own as long as they are few. An answer that is made faster than
-anybody reads, such as an echo of a long message, would cost a frame for each word and reader: what
-comes before the next frame may go joins on to one.
+it can be read, such as an echo of a long message, would cost a frame for each word and reader:
+pieces that come before the next frame is due are joined.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from sessions_app.access.pacing import Pace
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from sessions_app.response.run import Run
+    from sessions_app.response.subscribers import Subscribers
 
 FRAMES_PER_SECOND: Final = 200
 FRAMES_BURST: Final = 256
 
 
-class Speech:
-    """Hands text to `Run.tell_text`: at once, or joined with what comes in the next moment."""
+class TextFrames:
+    """Sends text to the subscribers of a response: at once, or joined with what follows it."""
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
+    def __init__(self, subscribers: Subscribers) -> None:
+        self._subscribers = subscribers
         self._pace = Pace(
             per_minute=FRAMES_PER_SECOND * 60,
             burst=FRAMES_BURST,
@@ -36,7 +36,7 @@ class Speech:
         self._parts: list[str] = []
         self._timer: asyncio.TimerHandle | None = None
 
-    def say(self, offset: int, delta: ev.Delta, text: str) -> None:
+    def add(self, offset: int, delta: ev.Delta, text: str) -> None:
         """Take the text of a delta, which is at `offset` in code points."""
         if self._parts:
             self._parts.append(text)
@@ -44,13 +44,13 @@ class Speech:
             self._offset, self._parts = offset, [text]
             self._timer = asyncio.get_running_loop().call_later(pause, self.flush)
         else:
-            self._run.tell_text(offset, delta, text)
+            self._subscribers.send_text(offset, delta, text)
 
     def flush(self) -> None:
-        """Tell now what waits: something else comes after it, or the response ends."""
+        """Send the collected text now: another frame comes after it, or the response ends."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         if self._parts:
             text, self._parts = "".join(self._parts), []
-            self._run.tell_text(self._offset, ev.Delta(type="text", text=text), text)
+            self._subscribers.send_text(self._offset, ev.Delta(type="text", text=text), text)

@@ -1,7 +1,7 @@
-"""Tool calls of a run: written first, then told, then awaited.
+"""The tool calls of one response: written as rows, then sent, then awaited.
 
-A wait is a row. The coroutine that waits here is only the quick way to go on: when this process is
-gone, the answer finds the row, and the response is continued from its kept output.
+A wait is a row. The coroutine that waits here only saves reading it: when this process is gone, the
+result finds the row, and the response is continued from its kept output.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from agents_app.tools.registry import ServerTool, ToolError, ToolOutcome
 from sessions_app import database, selectors
 from sessions_app.models import ToolCall
 from sessions_app.records import CallAnswer
+from sessions_app.response.client_time import ClientTime
 from sessions_app.response.row_state import taken_over
 from sessions_app.tools.calls import OpenedCall, answer_call, open_call
 from sessions_app.tools.contents import presentable
@@ -29,237 +30,235 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
 
     from agents_app.conversation.teamwork import Order
-    from sessions_app.response.run import Run
+    from sessions_app.response.payment_guard import PaymentGuard
+    from sessions_app.response.port import DelegatedRun, RunPort
 
-    Begin: TypeAlias = Callable[[Run, int, uamp.ToolCallData, Order], Awaitable[Sequence[Run]]]
+    Delegate: TypeAlias = Callable[
+        [RunPort, int, uamp.ToolCallData, Order], Awaitable[Sequence[DelegatedRun]]
+    ]
 
 
-ALIVE_SECONDS: Final = 30.0
+KEEPALIVE_SECONDS: Final = 30.0
 
 
-class Broker:
-    """The ToolBroker of one run; `begin` has another agent begin (turn.delegation)."""
+class ResponseToolBroker:
+    """The ToolBroker (agents_app.runtime.agent_run) of one response.
 
-    def __init__(self, run: Run, begin: Begin) -> None:
-        self._run = run
-        self._begin = begin
-        # Whether other agents were given work, so that a cancelled run cancels theirs too.
-        self.has_delegated = run.context.was_taken_over
+    The run's task and the tasks of its tools call it. Any task of the event loop may call `settle`
+    and `decided`, when a row says so, and read the properties. `delegate` starts the response of
+    another agent (turn.delegation).
+    """
+
+    def __init__(self, port: RunPort, guard: PaymentGuard | None, delegate: Delegate) -> None:
+        self._port, self._context = port, port.context
+        self._guard = guard
+        self._delegate = delegate
         self._waits: dict[int, asyncio.Future[ToolOutcome]] = {}
-        self._client_waits: set[int] = set()
-        # How long the client had calls to answer, since when it has some, and whether it left one.
-        self._client_seconds = 0.0
-        self._client_since: float | None = None
-        self._is_unanswered = False
+        self._client_time = ClientTime()
         self._asking: dict[int, asyncio.Event] = {}
-        self._below: dict[int, Run] = {}
+        self._delegated: dict[int, DelegatedRun] = {}
         # How many orders are being given to other agents: they do not work yet.
-        self._giving = 0
-        # Whether a person was asked, so that nobody is when the run has ended.
-        self.has_asked = run.context.was_taken_over
-        # Calls for the client that are being written: it was not told of all of them yet.
+        self._delegating = 0
+        # Calls for the client that are being written: it was not sent all of them yet.
         self._opening = 0
-        self.used = run.context.was_taken_over
+        # What an earlier process did is not known: it may have done all of it.
+        self.has_calls = port.context.was_taken_over
+        self.has_delegated = port.context.was_taken_over
+        self.has_asked = port.context.was_taken_over
 
     @property
     def waiting(self) -> list[int]:
-        """The keys of the rows that this run waits for."""
+        """The keys of the calls whose result is awaited."""
         return list(self._waits)
 
     @property
     def asking(self) -> list[int]:
-        """The keys of the rows that wait for a person's word."""
+        """The keys of the calls that a person is to allow."""
         return list(self._asking)
 
     @property
-    def _is_asking(self) -> bool:
-        return any(not decision.is_set() for decision in self._asking.values())
-
-    @property
     def waits_for_client(self) -> bool:
-        """Whether only a `tool.result`, a person's word or a payment lets this run go on."""
-        till = self._run.till
-        unpaid = till is not None and bool(till.waiting)
+        """Whether only a `tool.result` or a person's decision lets the answer go on."""
+        asks = any(not decision.is_set() for decision in self._asking.values())
         # Another agent that works for this one may wait likewise.
-        below = any(run.broker.waits_for_client for run in self._below.values())
-        return bool(self._client_waits or self._is_asking or unpaid or below) and not self._opening
+        below = any(run.waits_for_client for run in self._delegated.values())
+        return bool(self._client_time.is_running or asks or below)
 
     @property
-    def is_handing(self) -> bool:
-        """Whether this run gives work to another agent just now, or has yet to hear of its end."""
-        return bool(self._giving) or any(run.has_ended for run in self._below.values())
+    def is_opening(self) -> bool:
+        """Whether a call for the client is written, and not sent yet."""
+        return bool(self._opening)
+
+    @property
+    def is_delegating(self) -> bool:
+        """Whether work is being given to another agent, or its end is to be processed."""
+        return bool(self._delegating) or any(run.has_ended for run in self._delegated.values())
+
+    @property
+    def client_time(self) -> ClientTime:
+        """The time that the client took for its calls."""
+        return self._client_time
+
+    # --- Admission: what the agent does next is paid ---
 
     async def admit_step(self) -> None:
         """Let another step begin once it is paid."""
-        if self._run.till is not None:
-            await self._run.till.admit_step()
+        if self._guard is not None:
+            await self._guard.admit_step()
 
     async def admit_tool(self, call: uamp.ToolCallData) -> None:
         """Let a tool run once it is paid."""
-        if self._run.till is not None:
-            await self._run.till.admit_tool(call.name)
-        self._run.meter.began(call.id)
+        if self._guard is not None:
+            await self._guard.admit_tool(call.name)
+        self._port.answer.meter.began(call.id)
 
     async def wrote(self, text: str) -> None:
         """Count what the model writes into its calls, once it is paid."""
-        if self._run.till is not None:
-            await self._run.till.wrote(text)
+        if self._guard is not None:
+            await self._guard.wrote(text)
+
+    def inference_sent(self) -> None:
+        """Count the input of an inference that is sent now."""
+        self._port.answer.meter.sent()
+
+    # --- Tools of the client ---
 
     async def client_tool(self, call: uamp.ToolCallData) -> ToolOutcome:
         """Ask the session's client (UAMP §3.2): `tool.call`, then its `tool.result`."""
-        run = self._run
-        asked = ev.ToolCall(
-            call_id=call.id,
-            name=call.name,
-            arguments=call.arguments,
-            response_id=run.response_id,
-        )
-        run.builder.add(asked)
+        port = self._port
+        asked = self._asked(call)
         self._opening += 1
         try:
             pk = (await self._open(ToolCall.Kind.CLIENT, call)).pk
         finally:
             self._opening -= 1
         wait = self._wait(pk)
-        with self._timed(pk, wait), run.pausing():
-            run.tell_asker(asked)
+        with self._client_time.of_call(pk, wait), port.clock.idle():
+            port.send_to_asker(asked)
             outcome = await self._settle(pk, wait)
-        told = ev.ToolResult(
-            call_id=call.id,
-            result=outcome.result,
-            is_error=outcome.is_error,
-            content_items=outcome.content_items or None,
+        port.answer.add(
+            ev.ToolResult(
+                call_id=call.id,
+                result=outcome.result,
+                is_error=outcome.is_error,
+                content_items=outcome.content_items or None,
+            )
         )
-        run.meter.add(told)
-        run.builder.add(told)
         return outcome
 
-    @contextmanager
-    def _timed(self, pk: int, wait: asyncio.Future[ToolOutcome]) -> Iterator[None]:
-        """Count the time in which the client has calls to answer; calls at once count once."""
-        now = asyncio.get_running_loop().time
-        self._client_waits.add(pk)
-        if self._client_since is None:
-            self._client_since = now()
-        try:
-            yield
-        finally:
-            self._is_unanswered |= not wait.done() or wait.cancelled()
-            self._client_waits.discard(pk)
-            if not self._client_waits and self._client_since is not None:
-                self._client_seconds += now() - self._client_since
-                self._client_since = None
-
-    def took_the_time_of(self, seconds: float) -> bool:
-        """Return whether the client is why an answer took longer than these seconds.
-
-        It left a call without a result, or took more than half of the time for its results.
-        """
-        return self._is_unanswered or self._client_seconds > seconds / 2
-
-    def inference_sent(self) -> None:
-        """Count the input of an inference that is sent now."""
-        self._run.meter.sent()
-
     async def hand_over(self, call: uamp.ToolCallData) -> None:
-        """Tell the session's client of a call at which the response ends; no result is awaited.
+        """Send the session's client a call at which the response ends; no result is awaited.
 
         The row says that the call was made, and ends with the response.
         """
-        run = self._run
-        asked = ev.ToolCall(
-            call_id=call.id, name=call.name, arguments=call.arguments, response_id=run.response_id
-        )
-        run.builder.add(asked)
+        asked = self._asked(call)
         opened = await self._open(ToolCall.Kind.CLIENT, call)
-        self._waits.pop(opened.pk, None)
-        await run.go_on()
-        run.tell_asker(asked)
+        self._end_wait(opened.pk)
+        await self._port.row.resume()
+        self._port.send_to_asker(asked)
+
+    def _asked(self, call: uamp.ToolCallData) -> ev.ToolCall:
+        asked = ev.ToolCall(
+            call_id=call.id,
+            name=call.name,
+            arguments=call.arguments,
+            response_id=self._context.response_id,
+        )
+        self._port.answer.add(asked)
+        return asked
+
+    # --- Long tools ---
 
     async def long_tool(self, tool: ServerTool, call: uamp.ToolCallData) -> ToolOutcome:
-        """Hand a call to a worker, once a person allowed it where the tool wants that.
+        """Hand a call to a worker, after a person allowed it where the tool needs that.
 
-        The row is the queue, Celery is the doorbell.
+        The row is the queue; the Celery task only has a worker look there.
         """
-        self._run.meter.has_row(call.id)
+        self._port.answer.meter.has_row(call.id)
         opened = await self._open(ToolCall.Kind.LONG, call, needs_approval=tool.needs_approval)
         wait = self._wait(opened.pk)
-        telling = asyncio.create_task(self._tell_alive(call.id))
-        try:
+        with self._keepalive(call.id):
             if opened.status == ToolCall.Status.ASKING:
                 await self._ask(call, opened)
             else:
                 await database.run(ring, opened.pk)
             return await self._settle(opened.pk, wait)
-        finally:
-            telling.cancel()
 
     async def _ask(self, call: uamp.ToolCallData, opened: OpenedCall) -> None:
-        """Ask a person, and wait for their word; only that time does not count as the answer's."""
-        asked = approval_of(self._run.context.spec.name, self._run.response_id, call, opened)
+        """Ask a person and wait for the decision; that time does not count as the answer's."""
+        asked = approval_of(self._context.spec.name, self._context.response_id, call, opened)
         decided = self._asking[opened.pk] = asyncio.Event()
         self.has_asked = True
         try:
-            await self._run.ask_person(asked)
+            await self._port.ask_person(asked)
             self.decided(await database.run(selectors.decided_calls, [opened.pk]))
-            with self._run.unhurried(), self._run.pausing():
+            with self._port.clock.stopped():
                 await decided.wait()
         finally:
             del self._asking[opened.pk]
 
     def decided(self, pks: Sequence[int]) -> None:
-        """Let calls go on that a person allowed; those that were refused have ended too."""
+        """Take the calls that a person allowed; those that were refused have ended too."""
         for pk in pks:
             if (decision := self._asking.get(pk)) is not None:
                 decision.set()
 
+    # --- Other agents, and contents ---
+
     async def delegate(self, call: uamp.ToolCallData, order: Order) -> ToolOutcome:
-        """Have another agent do a task (UAMP §8.5.4): its response answers the row."""
-        run = self._run
+        """Have another agent do a task (UAMP §8.5.4): the end of its response ends the call."""
         self.has_delegated = True
-        run.meter.has_row(call.id)
-        self._giving += 1
+        self._port.answer.meter.has_row(call.id)
+        self._delegating += 1
         try:
             opened = await self._open(ToolCall.Kind.AGENT, call)
             wait = self._wait(opened.pk)
             if opened.status == ToolCall.Status.WAITING:
                 await self._give(opened.pk, call, order)
         finally:
-            self._giving -= 1
-        telling = asyncio.create_task(self._tell_alive(call.id))
+            self._delegating -= 1
         try:
-            # The other one has its own time, and may have to wait for a person.
-            with run.unhurried(), run.pausing():
+            # The other agent has its own time, and may have to wait for a person.
+            with self._keepalive(call.id), self._port.clock.stopped():
                 return await self._settle(opened.pk, wait)
         finally:
-            telling.cancel()
-            self._below.pop(opened.pk, None)
+            self._delegated.pop(opened.pk, None)
 
     async def _give(self, pk: int, call: uamp.ToolCallData, order: Order) -> None:
         try:
-            runs = await self._begin(self._run.itself, pk, call, order)
-            self._below.update((pk, below) for below in runs)
+            runs = await self._delegate(self._port, pk, call, order)
+            self._delegated.update((pk, run) for run in runs)
         except (ToolError, RemoteProtocolError) as error:
-            told = error.message if isinstance(error, RemoteProtocolError) else str(error)
-            refused = CallAnswer(result=told, is_error=True)
+            reason = error.message if isinstance(error, RemoteProtocolError) else str(error)
+            refused = CallAnswer(result=reason, is_error=True)
             await database.run(answer_call, pk, refused, at=timezone.now())
 
     async def present(self, content_ids: Sequence[str]) -> tuple[uamp.ContentItem, ...]:
         """Return the items of contents that the chat may see (UAMP §8.5.4); raises ToolError."""
-        context = self._run.context
+        context = self._context
         return await database.run(presentable, context.response_id, context.chat_id, content_ids)
 
-    async def _tell_alive(self, call_id: str) -> None:
-        """Say now and then that a long tool still runs.
+    # --- Rows and waits ---
 
-        Clients that know no `progress` give up on a response that says nothing for two minutes.
+    @contextmanager
+    def _keepalive(self, call_id: str) -> Iterator[None]:
+        sending = asyncio.create_task(self._send_keepalives(call_id))
+        try:
+            yield
+        finally:
+            sending.cancel()
+
+    async def _send_keepalives(self, call_id: str) -> None:
+        """Publish now and then that a long tool still runs.
+
+        Clients that know no `progress` give up on a response that sends nothing for two minutes.
         """
         while True:
-            await asyncio.sleep(ALIVE_SECONDS)
+            await asyncio.sleep(KEEPALIVE_SECONDS)
             progress = ev.ToolProgress(call_id=call_id, text="")
-            self._run.publish(
+            self._port.publish(
                 ev.ResponseDelta(
-                    response_id=self._run.response_id,
+                    response_id=self._context.response_id,
                     delta=ev.Delta(type="tool_progress", tool_progress=progress),
                 )
             )
@@ -267,27 +266,34 @@ class Broker:
     async def _open(
         self, kind: str, call: uamp.ToolCallData, *, needs_approval: bool = False
     ) -> OpenedCall:
-        self.used = True
-        async with self._run.row.waits():
+        self.has_calls = True
+        port, answer = self._port, self._port.answer
+        async with port.row.begin_wait() as waits:
+            snapshot = answer.snapshot()
             opened = await database.run(
                 open_call,
-                response_id=self._run.response_id,
-                fence=self._run.context.fence,
+                response_id=self._context.response_id,
+                fence=self._context.fence,
                 kind=kind,
                 call=call,
-                text=self._run.builder.text,
-                output=self._run.builder.output,
+                text=snapshot.text,
+                output=snapshot.output,
                 needs_approval=needs_approval,
             )
             if opened is None:
                 raise taken_over()
             self._wait(opened.pk)
+            waits.add(("call", opened.pk))
         # A flush that was under way may have put an older output over the one with this call.
-        self._run.dirty = True
+        answer.keep_for_next_flush()
         return opened
 
     def _wait(self, pk: int) -> asyncio.Future[ToolOutcome]:
         return self._waits.setdefault(pk, asyncio.get_running_loop().create_future())
+
+    def _end_wait(self, pk: int) -> None:
+        self._waits.pop(pk, None)
+        self._port.row.end_wait(("call", pk))
 
     async def _settle(self, pk: int, wait: asyncio.Future[ToolOutcome]) -> ToolOutcome:
         try:
@@ -295,18 +301,18 @@ class Broker:
             self.settle(await database.run(selectors.ended_calls, [pk]))
             outcome = await wait
         finally:
-            self._waits.pop(pk, None)
-        await self._run.go_on()
+            self._end_wait(pk)
+        await self._port.row.resume()
         return outcome
 
     def settle(self, rows: list[ToolCall]) -> None:
-        """Take the ends of calls, from the doorbell or from reading the rows."""
+        """Take calls that have ended."""
         self.decided([row.pk for row in rows])
         for row in rows:
             wait = self._waits.get(row.pk)
             if wait is not None and not wait.done():
                 wait.set_result(outcome_of(row))
-                self._client_waits.discard(row.pk)
+                self._client_time.has_result(row.pk)
 
 
 def outcome_of(row: ToolCall) -> ToolOutcome:

@@ -38,20 +38,22 @@ if TYPE_CHECKING:
     from agents_app.conversation.teamwork import Order
     from agents_app.selectors import AgentSpec
     from sessions_app.records import OpenSession
+    from sessions_app.response.port import RunPort
     from sessions_app.response.run import Run
 
-TELL_SECONDS: Final = 0.1
+FORWARD_SECONDS: Final = 0.1
 
 
-async def begin(run: Run, pk: int, call: uamp.ToolCallData, order: Order) -> Sequence[Run]:
-    """Have the other agent begin; again for a call that it was given before, which changes nothing.
+async def delegate(port: RunPort, pk: int, call: uamp.ToolCallData, order: Order) -> Sequence[Run]:
+    """Start the response of another agent; a call that has one already starts no other.
 
     Returns its runs in this process; none where the call was given before.
 
     Raises ToolError in words for the model, and RemoteProtocolError when there is no room.
     """
+    context = port.context
     session, attachments = await database.run(
-        _open, run.response_id, run.context.spec, pk, order, run.context.chat_id
+        _open, context.response_id, context.spec, pk, order, context.chat_id
     )
     request = TurnRequest(
         session=session,
@@ -60,9 +62,9 @@ async def begin(run: Run, pk: int, call: uamp.ToolCallData, order: Order) -> Seq
         inputs=[ev.InputText(event_id=f"call-{pk}-task", text=pure(order.task))],
         create=ev.ResponseCreate(event_id=f"call-{pk}", session_id=session.id),
         attachments=attachments,
-        counted_as=run.context.counted_as,
+        counted_as=context.counted_as,
     )
-    listener = Forwarder(run, call.id, session.agent_name or order.agent)
+    listener = Forwarder(port, call.id, session.agent_name or order.agent)
     return (await start_response(request, listener)).runs
 
 
@@ -155,10 +157,14 @@ def _check_chain(response_id: str, spec: AgentSpec, target: AgentSpec) -> None:
 
 
 class Forwarder:
-    """Tells what another agent says as progress of the call that waits for it (UAMP §6.13)."""
+    """Publishes what another agent says as progress of the call that waits (UAMP §6.13).
 
-    def __init__(self, run: Run, call_id: str, agent: str) -> None:
-        self._run = run
+    The delegated run calls it, on the event loop. It has the port of the response that waits, which
+    stays until the delegated run has ended.
+    """
+
+    def __init__(self, port: RunPort, call_id: str, agent: str) -> None:
+        self._port = port
         self._call_id = call_id
         self._agent = agent
         self._text: list[str] = []
@@ -167,17 +173,17 @@ class Forwarder:
     def text(self, response_id: str, offset: int, text: str, frame: str) -> None:
         """See Listener."""
         del response_id, offset, frame
-        self._say(text)
+        self._add(text)
 
     def frame(self, response_id: str, frame: str) -> None:
         """See Listener."""
         del response_id
         match uamp.decode(frame, sender="server"):
             case ev.Thinking(content=content) if settings.DELEGATE_FORWARD_THINKING:
-                self._say(content)
+                self._add(content)
             case ev.Progress() as progress:
                 self._flush()
-                here = calls.CallAbove("", self._run.response_id, self._call_id)
+                here = calls.CallAbove("", self._port.response_id, self._call_id)
                 self._publish(calls.of_call(progress, here, self._agent))
             case ev.ResponseDelta(delta=ev.Delta(tool_call=uamp.ToolCallData(name=name))) if name:
                 self._flush()
@@ -187,12 +193,12 @@ class Forwarder:
                         target_id=self._call_id,
                         stage="working",
                         message=f"{self._agent} uses {name}",
-                        response_id=self._run.response_id,
+                        response_id=self._port.response_id,
                     )
                 )
 
     def event(self, seq: int, event_type: str, response_id: str, frame: str) -> None:
-        """See Listener; the end is told by the result of the call, after all that was said."""
+        """See Listener; the result of the call has the end, after all progress."""
         del seq, response_id, frame
         if event_type in TERMINAL:
             self._flush()
@@ -202,25 +208,25 @@ class Forwarder:
         del response_id
         self._flush()
 
-    def _say(self, text: str) -> None:
+    def _add(self, text: str) -> None:
         self._text.append(text)
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(TELL_SECONDS, self._flush)
+            self._timer = asyncio.get_running_loop().call_later(FORWARD_SECONDS, self._flush)
 
     def _flush(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         if self._text:
-            told = ev.ToolProgress(call_id=self._call_id, text="".join(self._text))
+            progress = ev.ToolProgress(call_id=self._call_id, text="".join(self._text))
             self._text = []
             self._publish(
                 ev.ResponseDelta(
-                    response_id=self._run.response_id,
-                    delta=ev.Delta(type="tool_progress", tool_progress=told),
+                    response_id=self._port.response_id,
+                    delta=ev.Delta(type="tool_progress", tool_progress=progress),
                 )
             )
 
     def _publish(self, event: ev.Event) -> None:
-        if not self._run.has_ended:
-            self._run.publish(event)
+        if not self._port.has_ended:
+            self._port.publish(event)

@@ -27,7 +27,7 @@ from payments_app.money import Money
 from payments_app.spending import budgets
 from sessions_app.billing import reservations, usage
 from sessions_app.response import finish, payment_guard
-from sessions_app.response.payment_guard import Till
+from sessions_app.response.payment_guard import PaymentGuard
 from sessions_app.store import orm
 from sessions_app.turn import start
 from tests.journeys.money_world import (
@@ -173,11 +173,11 @@ def _raw_total(spec: Any, step: Any) -> int:
 
 
 def _nothing_reserved(stack: ExitStack) -> None:
-    async def need(_till: Till, _cost: Money, *, action: str) -> None:
+    async def need(_guard: PaymentGuard, _cost: Money, *, action: str) -> None:
         del action
 
     _set(stack, start, "reservation", lambda spec, _step: Money.zero(spec.pricing.currency))
-    _set(stack, Till, "_need", need)
+    _set(stack, PaymentGuard, "_need", need)
 
 
 def _stopping_free(stack: ExitStack) -> None:
@@ -215,10 +215,10 @@ def _nothing_settled(stack: ExitStack) -> None:
 
 
 def _counts_ignored(stack: ExitStack) -> None:
-    async def nothing(_till: Till) -> None: ...
+    async def nothing(_guard: PaymentGuard) -> None: ...
 
-    _set(stack, Till, "counted", nothing)
-    _set(stack, Till, "complete", nothing)
+    _set(stack, PaymentGuard, "counted", nothing)
+    _set(stack, PaymentGuard, "complete", nothing)
 
 
 def _begun_free(stack: ExitStack) -> None:

@@ -44,7 +44,7 @@ async def answered(process: Process, session: OpenSession, number: int) -> list[
     """Have an answer made, and return weak references to its run and to what it said."""
     hearer = Hearer()
     run: Run = await ask(session, f"Hello {number}", hearer, f"evt_{number}")
-    parts = [weakref.ref(run), weakref.ref(run.builder)]
+    parts = [weakref.ref(run), weakref.ref(run.answer), weakref.ref(run.answer.builder)]
     del run
     async with asyncio.timeout(10):
         await hearer.is_over.wait()
@@ -67,7 +67,7 @@ async def test_a_run_that_ended_is_let_go_of_without_the_garbage_collector(
 ) -> None:
     session = await database.run(open_session, "echo")
     parts = await answered(process, session, 1)
-    assert [part() for part in parts] == [None, None]
+    assert [part() for part in parts] == [None, None, None]
 
 
 async def test_no_kind_of_object_grows_with_the_turns(process: Process) -> None:

@@ -27,7 +27,7 @@ from sessions_app.models import Response, ToolCall
 from sessions_app.process import periodic, recovery
 from sessions_app.process import registry as processes
 from sessions_app.response import text_frames
-from sessions_app.response.broadcast import Courier
+from sessions_app.response.broadcast import Broadcaster
 from sessions_app.store import leases
 from sessions_app.tools import calls
 from sessions_app.turn.request import TurnRequest
@@ -220,7 +220,7 @@ async def test_text_that_waits_is_told_before_what_comes_after_it(
     assert "".join(hearer.texts) == answer
     assert len(hearer.texts) == 2
     # The usage is sent after all of the text.
-    assert run.builder.text == answer
+    assert run.answer.text == answer
     assert hearer.order[-2:] == ["text", "frame"]
 
 
@@ -280,11 +280,11 @@ async def test_the_end_of_a_run_loses_nothing_that_waits_for_the_layer(
     layer = get_channel_layer()
     channel = await layer.new_channel()
     await layer.group_add(fanout.chat_group("chat_1"), channel)
-    courier = Courier("chat_1", 0.001)
+    broadcaster = Broadcaster("chat_1", 0.001)
     for number in range(4):
-        courier.signal(fanout.signal_message(chat_id="chat_1", frame=str(number)))
+        broadcaster.signal(fanout.signal_message(chat_id="chat_1", frame=str(number)))
     await asyncio.sleep(0.03)  # the second one is on its way
-    await courier.drain()
+    await broadcaster.drain()
     frames = [(await layer.receive(channel))["frame"] for _ in range(4)]
     assert frames == ["0", "1", "2", "3"]
 
@@ -442,7 +442,7 @@ async def test_an_answer_that_cannot_be_kept_keeps_no_other_from_it(
     bad = await ask(session, "Count", heard[0], "evt_1")
     good = await ask(session, "Count", heard[1], "evt_2")
     await heard[1].until(lambda: heard[1].texts)
-    bad.builder.add_text("half a character: \ud800")
+    bad.answer.add_text("half a character: \ud800")
     await database.run(wait_until, lambda: get_response(good.response_id).text != "")
     assert f"the answer so far of {bad.response_id} was not kept" in caplog.text
 

@@ -68,12 +68,12 @@ async def test_an_order_that_is_given_again_is_the_same_order(process: Process) 
     hearer = Hearer()
     run = await ask(session, to("worker", team_tools.order(words=10)), hearer)
     async with asyncio.timeout(10):
-        while not run.broker.waiting or len(process.runs) < 2:  # noqa: ASYNC110 rows say when
+        while not run.waiting_calls or len(process.runs) < 2:  # noqa: ASYNC110 rows say when
             await asyncio.sleep(0.02)
     row = await database.run(ToolCall.objects.get)
     order = msgspec.json.decode(row.arguments, type=Order)
     call = uamp.ToolCallData(id=row.call_id, name=row.name, arguments=row.arguments)
-    again = partial(delegation.begin, run, row.pk, call, order)
+    again = partial(delegation.delegate, run._port, row.pk, call, order)
     await again()
     async with asyncio.timeout(10):
         await hearer.is_over.wait()
@@ -90,7 +90,7 @@ async def test_the_last_words_of_the_other_agent_are_told_before_its_result(
     """Its end is written before all is cleared away after it, and the waiting response resumes."""
     del process
     # Nothing but the end itself reaches them.
-    monkeypatch.setattr(delegation, "TELL_SECONDS", 60.0)
+    monkeypatch.setattr(delegation, "FORWARD_SECONDS", 60.0)
     hearer = Hearer()
     forget = Checkpoints.forget
 
@@ -118,7 +118,7 @@ async def test_work_that_was_passed_on_ends_before_the_process_does(
 ) -> None:
     """While it is given, while the other agent works, and until its end is known."""
     settings.UAMP_GRACE_SECONDS = 30
-    settle, give = Process.settle_call, delegation.begin
+    settle, give = Process.settle_call, delegation.delegate
 
     async def give_later(*args: Any, **kwargs: Any) -> Sequence[Run]:
         await asyncio.sleep(0.3)
@@ -129,7 +129,7 @@ async def test_work_that_was_passed_on_ends_before_the_process_does(
         await settle(self, response_id, pk)
 
     monkeypatch.setattr(Process, "settle_call", settle_later)
-    monkeypatch.setattr(process, "_begin", give_later)
+    monkeypatch.setattr(process, "_delegate", give_later)
     session = await database.run(open_session)
     hearer = Hearer()
     run = await ask(session, to("worker", team_tools.order(words=3)), hearer)

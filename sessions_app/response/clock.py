@@ -1,0 +1,89 @@
+"""The time that an answer has, and when it does not count."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from django.conf import settings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from sessions_app.response.context import RunContext
+
+
+class IdleResponses(Protocol):
+    """Counts the responses of a process that only wait; they leave their room to others."""
+
+    def pause(self, response_id: str) -> None:
+        """Count a response as one that waits."""
+
+    def resume(self, response_id: str) -> None:
+        """Count a response as one that works."""
+
+
+class ResponseClock:
+    """The time limit of one answer. The run's task enters `limit`; its tools' tasks enter the rest.
+
+    `seconds` is the limit: UAMP_RESPONSE_SECONDS, or the agent's own if that is shorter.
+    """
+
+    def __init__(self, context: RunContext, idle: IdleResponses) -> None:
+        self.seconds = min(settings.UAMP_RESPONSE_SECONDS, context.spec.max_seconds or math.inf)
+        self._response_id = context.response_id
+        self._idle = idle
+        self._idle_waits = 0
+        self._limit: asyncio.Timeout | None = None
+        # The waits that stop the clock now, and the time that was left when the first began.
+        self._stops = 0
+        self._left = math.inf
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the answer waits for a client, a person, a payment or another agent."""
+        return bool(self._idle_waits)
+
+    @asynccontextmanager
+    async def limit(self) -> AsyncIterator[None]:
+        """Cancel the block after `seconds`; raises TimeoutError."""
+        async with asyncio.timeout(self.seconds) as self._limit:
+            yield
+
+    @contextmanager
+    def idle(self) -> Iterator[None]:
+        """Leave the answer's room in its process to others; its time goes on."""
+        self._idle_waits += 1
+        self._idle.pause(self._response_id)
+        try:
+            yield
+        finally:
+            self._idle_waits -= 1
+            if not self._idle_waits:
+                self._idle.resume(self._response_id)
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Stop the clock, and leave the answer's room to others."""
+        with self._no_limit(), self.idle():
+            yield
+
+    @contextmanager
+    def _no_limit(self) -> Iterator[None]:
+        limit, now = self._limit, asyncio.get_running_loop().time
+        if limit is None:
+            yield
+            return
+        self._stops += 1
+        if self._stops == 1:
+            # An answer with several waits has its time back after the last of them.
+            self._left = (limit.when() or math.inf) - now()
+            limit.reschedule(None)
+        try:
+            yield
+        finally:
+            self._stops -= 1
+            if self._stops == 0 and not limit.expired():
+                limit.reschedule(now() + self._left)

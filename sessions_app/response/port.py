@@ -1,0 +1,114 @@
+"""What a run shares with the parts that serve it: its tools, its payment, its checkpoints, its end.
+
+The run makes the port and its parts. Nothing in the port refers to the run or to a part, so that
+no circle of references keeps an answer in memory: it is freed as soon as its run is
+(`lifespan.calm_collector` lets the garbage collector run seldom).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from chat_app.log import fanout
+from sessions_app import database
+from sessions_app.frames import frame
+from sessions_app.response.answer import Answer
+from sessions_app.response.clock import ResponseClock
+from sessions_app.response.row_state import RowState
+from sessions_app.response.subscribers import Subscribers
+from sessions_app.response.text_frames import TextFrames
+from sessions_app.tools.calls import root_chat
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from sessions_app.response.clock import IdleResponses
+    from sessions_app.response.context import RunContext
+
+
+class DelegatedRun(Protocol):
+    """A run to which an answer delegated work, in this process."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it publishes nothing more."""
+
+    @property
+    def waits_for_client(self) -> bool:
+        """Whether only a client, a person or a payer can make it go on."""
+
+
+class RunPort:
+    """Publishes the events of one response; holds its answer, its clock and its row's state.
+
+    The run's task, the tasks of its tools, and the listener of a delegated response call it, all
+    on the event loop of the process. Only the run's task calls `end`, once.
+    """
+
+    def __init__(self, context: RunContext, idle: IdleResponses) -> None:
+        self.context = context
+        self.answer = Answer(context)
+        self.subscribers = Subscribers(context)
+        self.clock = ResponseClock(context, idle)
+        self.row = RowState(context)
+        self.has_ended = False
+        self._text_frames = TextFrames(self.subscribers)
+
+    @property
+    def response_id(self) -> str:
+        """The id of the response."""
+        return self.context.response_id
+
+    def publish(self, event: ev.Event) -> None:
+        """Add an event to the answer and send it to all who receive this response."""
+        if isinstance(event, ev.ResponseDelta) and event.delta.type == "text":
+            if text := event.delta.text:
+                self._text_frames.add(self.answer.add_text(text), event.delta, text)
+            return
+        self.answer.add(event)
+        text = frame(event)
+        self.send_here(text)
+        self.subscribers.send_to_group(text)
+
+    def send_here(self, text: str) -> None:
+        """Send a frame to the listeners in this process, after the text that came before it."""
+        self._text_frames.flush()
+        self.subscribers.send_here(text)
+
+    def send_to_asker(self, event: ev.Event) -> None:
+        """Send an event to the session that asked, in any process: a `tool.call`."""
+        text = frame(event)
+        self.send_here(text)
+        self.subscribers.send_to_session(text)
+
+    async def ask_person(self, asked: ev.ToolApprovalRequired) -> None:
+        """Send a question to the chat in which the work was asked for (ToolCall.asked_in)."""
+        text = frame(asked)
+        self.send_here(text)
+        chat_id = await database.run(root_chat, self.response_id)
+        signal = fanout.signal_message(
+            chat_id=chat_id, frame=text, origin=self.context.origin, response_id=self.response_id
+        )
+        await fanout.send(fanout.chat_group(chat_id), signal)
+
+    async def send_to_payer(self, event: ev.Event, user_id: int | None) -> None:
+        """Send an event to the payer, in the chat in which the work was asked for."""
+        context, text = self.context, frame(event)
+        # The asker of delegated work does not listen to this response.
+        listens = user_id == context.user_id and context.parent is None
+        if listens:
+            self.send_here(text)
+            if not self.subscribers.reads_group:
+                return
+        signal = fanout.signal_message(
+            chat_id=context.asked_in,
+            frame=text,
+            origin=context.origin if listens else "",
+            to_user_id=user_id,
+            response_id=self.response_id,
+        )
+        await fanout.send(fanout.chat_group(context.asked_in), signal)
+
+    def end(self) -> None:
+        """Send the text that is left: after it only the end of the response is published."""
+        self.has_ended = True
+        self._text_frames.flush()
