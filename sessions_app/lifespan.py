@@ -43,7 +43,7 @@ def start() -> Process:
     if process is None:
         process = Process(delegate=delegation.delegate)
         registry.remember(process)
-        process.spawn(process.listen(), name="listen")
+        process.spawn(process.signals.listen(), name="listen")
         periodic.start(process)
     return process
 

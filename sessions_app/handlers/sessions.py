@@ -165,7 +165,7 @@ async def attach_session(
     # Heard before it is read: what comes in between is found twice, never missed.
     await connection.hear(session.chat_id)
     if not session.is_shared and (resume is not None or session.chat_scoped):
-        await registry.current().watch_chat(session.chat_id)
+        await registry.current().signals.watch_chat(session.chat_id)
     name = asked_agent or session.agent_name
     connection.reply(
         session_created(session, agent=name, resumed=goes_on if resume is not None else None),
@@ -317,7 +317,7 @@ async def _pay_what_waits(connection: ClientConnection, session: OpenSession, se
         except requests.PaymentRefused as refused:
             connection.reply(refused.event, session_id=session.wire_id)
             return
-        await registry.current().settle_payment(row.response_id, row.pk)
+        await registry.current().signals.payment_decided(row.response_id, row.pk)
 
 
 async def take_payment_token(session: OpenSession, secret: str) -> None:

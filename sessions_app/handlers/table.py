@@ -35,7 +35,7 @@ from sessions_app.handlers.sessions import (
     update_session,
 )
 from sessions_app.process import registry
-from sessions_app.process.registry import send_decision
+from sessions_app.process.signals import send_decision
 from sessions_app.tools import calls
 from sessions_app.tools.tasks import ring
 from sessions_app.turn.request import TurnRequest
@@ -351,7 +351,7 @@ async def cancel_response(connection: ClientConnection, event: ev.ResponseCancel
     if not allowed:
         raise RemoteProtocolError(ErrorCode.NOTHING_TO_CANCEL, "No such response is running.")
     for response_id in targets:
-        await registry.current().cancel(response_id)
+        await registry.current().signals.cancel(response_id)
 
 
 async def take_tool_result(connection: ClientConnection, event: ev.ToolResult) -> None:
@@ -360,7 +360,7 @@ async def take_tool_result(connection: ClientConnection, event: ev.ToolResult) -
     session = attached.session
     await check_text(connection, session.principal, len(event.result or ""), session.wire_id)
     response_id, pk = await database.run(calls.record_tool_result, attached.session, event)
-    await registry.current().settle_call(response_id, pk)
+    await registry.current().signals.call_ended(response_id, pk)
 
 
 async def take_approval(connection: ClientConnection, event: ev.ToolApprove) -> None:
@@ -380,9 +380,9 @@ async def take_approval(connection: ClientConnection, event: ev.ToolApprove) -> 
     await send_decision(session.chat_id, done)
     if event.approved:
         await database.run(ring, row.pk)
-        await registry.current().call_decided(row.response_id, row.pk)
+        await registry.current().signals.call_decided(row.response_id, row.pk)
     else:
-        await registry.current().settle_call(row.response_id, row.pk)
+        await registry.current().signals.call_ended(row.response_id, row.pk)
 
 
 # --- The connection ---
@@ -418,7 +418,7 @@ async def take_payment(connection: ClientConnection, event: ev.PaymentSubmit) ->
         # The next answers of the session are paid with it too, as with session.update.
         session.payment_token_id = row.token_id
         await database.run(services.keep_payment_token, session.id, row.token_id)
-    await registry.current().settle_payment(row.response_id, row.pk)
+    await registry.current().signals.payment_decided(row.response_id, row.pk)
 
 
 async def answer_ping(connection: ClientConnection, event: ev.Ping) -> None:

@@ -1,18 +1,16 @@
-"""The clockwork of a process: leases, flushes, sweeps, and the tick that finds lost messages.
+"""The periodic jobs of a process: leases, flushes, sweeps, and the search for lost messages.
 
-Each beat is its own task and survives its own failures; the next beat tries again.
+Each job is a task of its own and survives its own failures; its next round tries again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from django.conf import settings
-from django.utils import timezone
 
-from chat_app.members import presence
 from payments_app import services as ledger_services
 from sessions_app import database
 from sessions_app.process import recovery, retention
@@ -31,8 +29,8 @@ POLL_LOGS_SECONDS: Final = 2.0
 PRESENCE_SECONDS: Final = 25.0
 LEDGER_SECONDS: Final = 5.0
 REJOIN_SECONDS: Final = 30.0
-# Who signed out, or whose key was revoked, is parted from within five seconds, the beat's own time
-# included.
+# The connections of a person who signed out, or whose key was revoked, end within five seconds,
+# the time of the job included.
 PRINCIPALS_SECONDS: Final = 2.0
 TOUCH_SECONDS: Final = 60.0
 RETENTION_SECONDS: Final = 60.0
@@ -40,10 +38,24 @@ RETENTION_SECONDS: Final = 60.0
 RETENTION_BATCHES: Final = 20
 
 
-def start(process: Process) -> None:
-    """Start the beats of a process."""
+class PeriodicJob(NamedTuple):
+    """Work that a process repeats, with a pause of so many seconds after each round."""
 
-    async def renew() -> None:
+    name: str
+    seconds: float
+    run: Callable[[], Awaitable[None]]
+
+
+def start(process: Process) -> None:
+    """Start the periodic jobs of a process."""
+    for job in jobs(process):
+        process.spawn(_repeat(job), name=job.name)
+
+
+def jobs(process: Process) -> list[PeriodicJob]:
+    """Return the periodic jobs of a process."""
+
+    async def renew_leases() -> None:
         if process.runs:
             await database.run(leases.renew_leases, process.id, list(process.runs))
 
@@ -52,53 +64,43 @@ def start(process: Process) -> None:
         await database.run(reap)
 
     async def ledger() -> None:
-        # Before the sweep: what runs, or waits for a person, is not over.
+        # Before the sweep: the holds of responses that run, or wait for a person, stay.
         paid = [response_id for response_id, run in process.runs.items() if run.has_price]
         await database.run(ledger_services.renew, paid, seconds=settings.UAMP_HOLD_SECONDS)
         await database.run(ledger_services.expire_and_audit)
 
-    async def presence() -> None:
-        await renew_presence(process)
-
     async def touch() -> None:
-        await process.touch_sessions()
+        await process.followers.touch_sessions()
         await database.run(responses.forget_old_checkpoints)
 
-    beats: list[tuple[str, float, Callable[[], Awaitable[None]]]] = [
-        ("renew", settings.UAMP_LEASE_SECONDS / 3, renew),
-        ("flush", settings.UAMP_FLUSH_MS / 1000, process.flush),
-        ("read_rows", READ_ROWS_SECONDS, process.read_rows),
-        ("poll_logs", POLL_LOGS_SECONDS, process.poll_logs),
-        ("sweep", settings.UAMP_SWEEP_SECONDS, sweep),
-        ("ledger", LEDGER_SECONDS, ledger),
-        ("presence", PRESENCE_SECONDS, presence),
-        ("principals", PRINCIPALS_SECONDS, process.check_principals),
-        ("touch", TOUCH_SECONDS, touch),
-        ("rejoin", REJOIN_SECONDS, process.join),
-        ("retention", RETENTION_SECONDS, forget),
+    runs, followers = process.runs, process.followers
+    return [
+        PeriodicJob("renew leases", settings.UAMP_LEASE_SECONDS / 3, renew_leases),
+        PeriodicJob("flush answers", settings.UAMP_FLUSH_MS / 1000, runs.flush),
+        PeriodicJob("read rows", READ_ROWS_SECONDS, runs.read_rows),
+        PeriodicJob("poll logs", POLL_LOGS_SECONDS, followers.poll_logs),
+        PeriodicJob("sweep responses", settings.UAMP_SWEEP_SECONDS, sweep),
+        PeriodicJob("sweep the ledger", LEDGER_SECONDS, ledger),
+        PeriodicJob("renew presence", PRESENCE_SECONDS, followers.renew_presence),
+        PeriodicJob("check principals", PRINCIPALS_SECONDS, followers.check_principals),
+        PeriodicJob("touch sessions", TOUCH_SECONDS, touch),
+        PeriodicJob("join the group of processes", REJOIN_SECONDS, process.signals.join),
+        PeriodicJob("delete old rows", RETENTION_SECONDS, delete_old_rows),
     ]
-    for name, seconds, beat in beats:
-        process.spawn(_beat(name, seconds, beat), name=name)
 
 
-async def forget() -> None:
-    """Delete what has no use any more."""
+async def delete_old_rows() -> None:
+    """Delete rows that have no use any more (process.retention)."""
     for _ in range(RETENTION_BATCHES):
         if not await database.run(retention.sweep):
             return
 
 
-async def renew_presence(process: Process) -> None:
-    """Say that the sockets of people are open: those that are, not those whose end was lost."""
-    held = [f.presence_id for f in list(process.followers) if f.presence_id is not None]
-    await database.run(presence.renew_presence, held, now=timezone.now())
-
-
-async def _beat(name: str, seconds: float, beat: Callable[[], Awaitable[None]]) -> None:
+async def _repeat(job: PeriodicJob) -> None:
     while True:
         try:
-            await beat()
+            await job.run()
         except Exception:
-            # The database or the layer may be away; the beat must go on to find them back.
-            logger.exception("the beat %s failed", name)
-        await asyncio.sleep(seconds)
+            # The database or the layer may be away; the next round finds it back.
+            logger.exception("the periodic job %r failed", job.name)
+        await asyncio.sleep(job.seconds)

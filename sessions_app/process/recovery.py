@@ -26,7 +26,7 @@ from sessions_app.access import rates
 from sessions_app.access.principal import Principal
 from sessions_app.billing import payers, requests
 from sessions_app.models import Response, Session, ToolCall
-from sessions_app.process.registry import send_decision
+from sessions_app.process.signals import send_decision
 from sessions_app.response.checkpoints import Checkpoints
 from sessions_app.response.context import RunContext
 from sessions_app.response.finish import Ending, ResponseEnd
@@ -60,11 +60,11 @@ _INTERRUPTED: Final = ev.ErrorDetail(
 async def sweep(process: Process) -> None:
     """End overdue waits, then take over what other processes left behind."""
     for late in await database.run(calls.expire_calls):
-        await process.settle_call(late.response_id, late.pk)
+        await process.signals.call_ended(late.response_id, late.pk)
         if late.status == ToolCall.Status.ASKING:
             await send_decision(late.asked_in, calls.nobody_decided(late))
     for request in await database.run(requests.expire):
-        await process.settle_payment(request.response_id, request.pk)
+        await process.signals.payment_decided(request.response_id, request.pk)
     if process.draining:
         return
     for row in await database.run(leases.claim_orphans, process.id, running=process.runs):
@@ -89,7 +89,7 @@ async def _take_over(process: Process, row: Response) -> None:
     if context is None:
         await _end(process, row)
     else:
-        process.launch(context)
+        process.runs.launch(context)
 
 
 def _way_on(row: Response) -> RunContext | None:

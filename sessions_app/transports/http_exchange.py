@@ -119,7 +119,7 @@ class HttpExchange:
         self._process.connections.add(self.connection)
 
     def _release(self, session_id: str) -> None:
-        released = self._process.release_sessions([session_id], held_by=self.channel)
+        released = self._process.followers.release_sessions([session_id], held_by=self.channel)
         self._process.spawn(released, name="release")
 
     async def follow(self, group: str) -> None:
@@ -157,7 +157,7 @@ class HttpExchange:
         for session_id in held:
             self.connection.detach(session_id)
         if self.connection.held_by:
-            await self._process.release_sessions(held, held_by=self.channel)
+            await self._process.followers.release_sessions(held, held_by=self.channel)
         self._process.followers.discard(self.connection)
         self._process.connections.discard(self.connection)
         listening, self._listening = self._listening, None

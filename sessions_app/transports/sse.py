@@ -96,7 +96,7 @@ async def stream_events(request: HttpRequest, name: str = "") -> HttpResponseBas
             ErrorCode.UNKNOWN_SESSION,
             "Name a session of yours in X-Session-ID; POST /events with session.create opens one.",
         )
-    if not registry.current().has_room_for(exchange.connection.principal):
+    if not registry.current().followers.has_room_for(exchange.connection.principal):
         raise RemoteProtocolError(
             ErrorCode.RATE_LIMITED, "You have too many open connections. Close one first."
         )

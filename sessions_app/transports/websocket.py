@@ -74,7 +74,7 @@ class UampConsumer(AsyncWebsocketConsumer):
         except auth.AuthenticationError:
             await self.close(CLOSE_UNAUTHORIZED)
             raise StopConsumer from None
-        if not process.has_room_for(principal):
+        if not process.followers.has_room_for(principal):
             await self.close(CLOSE_TOO_MANY)
             raise StopConsumer
         url = self.scope["url_route"]["kwargs"]
@@ -126,7 +126,7 @@ class UampConsumer(AsyncWebsocketConsumer):
                 self.connection.detach(session_id)
             self.process.followers.discard(self.connection)
             self.process.connections.discard(self.connection)
-            await self.process.release_sessions(held, held_by=self.channel_name)
+            await self.process.followers.release_sessions(held, held_by=self.channel_name)
         try:
             for group in self._groups:
                 await self.channel_layer.group_discard(group, self.channel_name)
@@ -152,7 +152,7 @@ class UampConsumer(AsyncWebsocketConsumer):
             self.connection.abandon()
 
     def _release(self, session_id: str) -> None:
-        released = self.process.release_sessions([session_id], held_by=self.channel_name)
+        released = self.process.followers.release_sessions([session_id], held_by=self.channel_name)
         self.process.spawn(released, name="release")
 
     async def _follow(self, chat_id: str) -> None:

@@ -433,7 +433,7 @@ async def _launch(
             payment=outcome.payments.get(new.id),
             payment_refused=session.payment_refused,
         )
-        runs.append(process.launch(context, listener))
+        runs.append(process.runs.launch(context, listener))
     return StartedTurn(response_ids=[new.id for new in start.responses], runs=runs)
 
 

@@ -24,7 +24,7 @@ from chat_app.models import Chat, ChatEvent, Presence
 from sessions_app import database, lifespan, services
 from sessions_app.access import auth
 from sessions_app.models import Response, ToolCall
-from sessions_app.process import periodic, recovery
+from sessions_app.process import periodic, recovery, signals
 from sessions_app.process import registry as processes
 from sessions_app.response import text_frames
 from sessions_app.response.broadcast import Broadcaster
@@ -331,7 +331,7 @@ async def test_a_socket_that_is_gone_does_not_keep_its_person_online(process: Pr
     await socket.connect()
     await database.run(wait_until, lambda: any(f.presence_id for f in list(process.followers)))
     await database.run(Presence.objects.update, connected_at=seen, seen_at=seen)
-    await periodic.renew_presence(process)
+    await process.followers.renew_presence()
     fresh = await database.run(
         lambda: list(Presence.objects.filter(seen_at__gt=seen).values_list("pk", flat=True))
     )
@@ -410,7 +410,7 @@ async def test_a_response_that_waits_without_a_process_can_be_cancelled(process:
     )
     await recovery.sweep(process)
     assert (await database.run(get_response, response.pk)).status == "waiting"
-    await process.cancel(response.pk)
+    await process.signals.cancel(response.pk)
     await recovery.sweep(process)
     # The process sweeps by itself too, and may have been the one to take it.
     await database.run(wait_until, lambda: get_response(response.pk).status == "cancelled")
@@ -450,7 +450,7 @@ async def test_an_answer_that_cannot_be_kept_keeps_no_other_from_it(
 async def test_a_process_that_begins_without_its_layer_hears_the_others_later(
     database_threads: None, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "LISTEN_AGAIN_SECONDS", 0.05)
+    monkeypatch.setattr(signals, "LISTEN_AGAIN_SECONDS", 0.05)
     settings.UAMP_GRACE_SECONDS = 0
     port = services_of_tests.free_port()
     layer = {

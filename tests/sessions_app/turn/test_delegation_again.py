@@ -18,7 +18,7 @@ from agents_app.conversation.teamwork import Order
 from sessions_app import database, lifespan, services
 from sessions_app.access import auth
 from sessions_app.models import Response, Session, ToolCall
-from sessions_app.process.registry import Process
+from sessions_app.process.signals import ResponseSignals
 from sessions_app.response.checkpoints import Checkpoints
 from sessions_app.tools import calls
 from sessions_app.turn import delegation
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from pytest_django import Settings
 
+    from sessions_app.process.registry import Process
     from sessions_app.records import OpenSession
     from sessions_app.response.run import Run
 
@@ -118,18 +119,18 @@ async def test_work_that_was_passed_on_ends_before_the_process_does(
 ) -> None:
     """While it is given, while the other agent works, and until its end is known."""
     settings.UAMP_GRACE_SECONDS = 30
-    settle, give = Process.settle_call, delegation.delegate
+    settle, give = ResponseSignals.call_ended, delegation.delegate
 
     async def give_later(*args: Any, **kwargs: Any) -> Sequence[Run]:
         await asyncio.sleep(0.3)
         return await give(*args, **kwargs)
 
-    async def settle_later(self: Process, response_id: str, pk: int) -> None:
+    async def settle_later(self: ResponseSignals, response_id: str, pk: int) -> None:
         await asyncio.sleep(0.3)
         await settle(self, response_id, pk)
 
-    monkeypatch.setattr(Process, "settle_call", settle_later)
-    monkeypatch.setattr(process, "_delegate", give_later)
+    monkeypatch.setattr(ResponseSignals, "call_ended", settle_later)
+    monkeypatch.setattr(process.runs, "_delegate", give_later)
     session = await database.run(open_session)
     hearer = Hearer()
     run = await ask(session, to("worker", team_tools.order(words=3)), hearer)

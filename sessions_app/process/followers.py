@@ -1,0 +1,114 @@
+"""The connections of this process that follow chats, and what is checked for all of them."""
+
+from __future__ import annotations
+
+import logging
+import time
+import weakref
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError
+from django.utils import timezone
+
+from chat_app.log import history as chat_history
+from chat_app.members import presence
+from sessions_app import database, selectors, session_states
+from sessions_app.access import auth
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from sessions_app.access.principal import Principal
+    from sessions_app.connection.client_connection import ClientConnection
+
+logger = logging.getLogger(__name__)
+
+
+class Followers:
+    """The sockets and streams that follow chats, and the sessions that they hold.
+
+    Transports add and discard their connections; each other method that waits is called by one
+    periodic task. A connection that is garbage is no follower any more.
+    """
+
+    def __init__(self) -> None:
+        self._connections: weakref.WeakSet[ClientConnection] = weakref.WeakSet()
+
+    def __iter__(self) -> Iterator[ClientConnection]:
+        return iter(list(self._connections))
+
+    def __len__(self) -> int:
+        return len(self._connections)
+
+    def add(self, connection: ClientConnection) -> None:
+        """Check a connection from now on."""
+        self._connections.add(connection)
+
+    def discard(self, connection: ClientConnection) -> None:
+        """Check a connection no more."""
+        self._connections.discard(connection)
+
+    def has_room_for(self, principal: Principal) -> bool:
+        """Return whether a principal may open another connection in this process."""
+        if principal.is_anonymous:
+            most = settings.UAMP_CONNECTIONS_PER_ADDRESS
+            others = (f.principal for f in self if f.principal.is_anonymous)
+        else:
+            most = settings.UAMP_CONNECTIONS_PER_USER
+            others = (f.principal for f in self)
+        return sum(other.counted_as == principal.counted_as for other in others) < most
+
+    async def poll_logs(self) -> None:
+        """Find followers that are behind their chat's log: the layer may have lost a message."""
+        cursors: dict[str, int] = {}
+        for follower in self:
+            for chat_id, cursor in follower.cursors().items():
+                cursors[chat_id] = min(cursor, cursors.get(chat_id, cursor))
+        if not cursors:
+            return
+        heads = await database.run(chat_history.chat_heads, list(cursors))
+        behind = {chat_id for chat_id, cursor in cursors.items() if heads.get(chat_id, 0) > cursor}
+        for follower in self:
+            for chat_id in behind.intersection(follower.cursors()):
+                follower.nudge(chat_id)
+
+    async def check_principals(self) -> None:
+        """End the connections of principals that may not act any more, and ended sessions."""
+        followers = list(self)
+        for follower in followers:
+            follower.watch_tokens(time.time())
+        principals = {p for follower in followers for p in follower.principals()}
+        if any(not principal.is_anonymous for principal in principals):
+            for principal in await database.run(auth.unwelcome, principals):
+                for follower in followers:
+                    follower.dismiss(principal)
+        held = [session_id for follower in followers for session_id in follower.session_ids]
+        if held:
+            for session_id in await database.run(selectors.ended_sessions, held):
+                for follower in followers:
+                    follower.end_session(session_id)
+
+    async def touch_sessions(self) -> None:
+        """Keep the sessions that are held here active."""
+        held = [
+            session_id
+            for follower in self
+            if follower.held_by
+            for session_id in follower.session_ids
+        ]
+        await database.run(session_states.touch_sessions, held, now=timezone.now())
+
+    async def release_sessions(self, session_ids: Collection[str], *, held_by: str) -> None:
+        """Make sessions idle that a connection held; `touch_sessions` repeats a lost write."""
+        if not session_ids:
+            return
+        try:
+            await database.run(session_states.release_sessions, session_ids, held_by=held_by)
+        except (DatabaseError, InterfaceError):
+            logger.warning("sessions were not released; touch_sessions will", exc_info=True)
+
+    async def renew_presence(self) -> None:
+        """Renew the presence rows of the open sockets of people; the others run out."""
+        held = [f.presence_id for f in self if f.presence_id is not None]
+        await database.run(presence.renew_presence, held, now=timezone.now())

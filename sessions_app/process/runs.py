@@ -1,0 +1,142 @@
+"""The responses that run in this process: launched, flushed, and freed when their task ends."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from django.db import DataError
+
+from sessions_app import database, selectors
+from sessions_app.billing import requests
+from sessions_app.response.run import Run
+from sessions_app.store import responses
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sessions_app.process.capacity import Capacity
+    from sessions_app.response.context import Listener, RunContext
+    from sessions_app.response.finish import OnEnd
+    from sessions_app.response.tool_broker import Delegate
+    from sessions_app.store.group_commit import TurnStore
+
+logger = logging.getLogger(__name__)
+
+# The oldest is forgotten; its listeners then read new turns at the next tick.
+WATCHED_CHATS: Final = 10_000
+# Between two batches the answers go on: their text is put together on the loop.
+FLUSHES_AT_ONCE: Final = 50
+
+
+class Runs(Mapping[str, Run]):
+    """The runs of a process by the id of their response.
+
+    All methods are called on the event loop: `launch` by turns and recovery, `flush` and
+    `read_rows` each by one periodic task, `watch_chat` by connections and by other processes.
+    """
+
+    def __init__(
+        self, store: TurnStore, capacity: Capacity, *, on_end: OnEnd, delegate: Delegate
+    ) -> None:
+        self._store = store
+        self._capacity = capacity
+        self._on_end = on_end
+        self._delegate = delegate
+        self._runs: dict[str, Run] = {}
+        self._watched_chats: OrderedDict[str, None] = OrderedDict()
+
+    def __getitem__(self, response_id: str) -> Run:
+        return self._runs[response_id]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._runs)
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def launch(self, context: RunContext, listener: Listener | None = None) -> Run:
+        """Run a response whose row is committed; it may delegate work to other agents."""
+        run = Run(
+            context,
+            store=self._store,
+            on_end=self._on_end,
+            delegate=self._delegate,
+            idle=self._capacity,
+        )
+        if listener is not None:
+            run.listen(listener)
+        self._runs[context.response_id] = run
+        self._capacity.add(context)
+        run.start().add_done_callback(lambda _: self._forget(run))
+        return run
+
+    def _forget(self, run: Run) -> None:
+        if self._runs.get(run.response_id) is run:
+            del self._runs[run.response_id]
+        self._capacity.remove(run.context)
+
+    # --- Private chats with a second reader ---
+
+    def is_watched(self, chat_id: str) -> bool:
+        """Return whether a client besides the asker may read a private chat."""
+        return chat_id in self._watched_chats
+
+    def watch_chat(self, chat_id: str) -> None:
+        """Have the responses of a private chat, now and later, sent to the chat's group."""
+        self._watched_chats[chat_id] = None
+        if len(self._watched_chats) > WATCHED_CHATS:
+            self._watched_chats.popitem(last=False)
+        for run in self._runs.values():
+            if run.context.chat_id == chat_id:
+                run.watch()
+
+    # --- Rows ---
+
+    async def read_rows(self) -> None:
+        """Find in the rows what a lost message would have said: cancel requests, ended waits."""
+        if not self._runs:
+            return
+        for response_id in await database.run(selectors.cancel_requests, list(self._runs)):
+            if (run := self._runs.get(response_id)) is not None:
+                run.cancel()
+        runs = list(self._runs.values())
+        waiting = {pk: run for run in runs for pk in run.waiting_calls}
+        if waiting:
+            for call in await database.run(selectors.ended_calls, list(waiting)):
+                waiting[call.pk].settle_calls([call])
+        undecided = {pk: run for run in runs for pk in run.undecided_calls}
+        if undecided:
+            for pk in await database.run(selectors.decided_calls, list(undecided)):
+                undecided[pk].decide_calls([pk])
+        unpaid = {pk: run for run in runs for pk in run.waiting_payments}
+        if unpaid:
+            for request in await database.run(requests.decided, list(unpaid)):
+                unpaid[request.pk].settle_payments([request])
+
+    async def flush(self) -> None:
+        """Write the text of the answers that went on since the last flush."""
+        changed = [run for run in self._runs.values() if run.answer.needs_flush]
+        for start in range(0, len(changed), FLUSHES_AT_ONCE):
+            batch = changed[start : start + FLUSHES_AT_ONCE]
+            try:
+                await self._flush(batch)
+            except (DataError, ValueError):
+                # The text of one of them cannot be stored: the others are kept all the same.
+                for run in batch:
+                    try:
+                        await self._flush([run])
+                    except (DataError, ValueError):
+                        logger.exception("the answer so far of %s was not kept", run.response_id)
+
+    async def _flush(self, runs: Sequence[Run]) -> None:
+        free: set[str] = set()
+        try:
+            flushes = [run.answer.flush() for run in runs]
+            free = await database.run(responses.flush_responses, flushes)
+        finally:
+            for run in runs:
+                if run.response_id not in free:
+                    run.answer.keep_for_next_flush()

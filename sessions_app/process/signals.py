@@ -1,0 +1,130 @@
+"""Signals to the process that runs a response: cancel it, read a row that it waits for.
+
+A signal only saves time. Each process reads the rows of its runs every second
+(`Runs.read_rows`), so that a lost message is found there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from channels.layers import get_channel_layer
+
+from chat_app.log import fanout
+from sessions_app import database, selectors
+from sessions_app.billing import requests
+from sessions_app.frames import frame
+from sessions_app.store import responses
+
+if TYPE_CHECKING:
+    from sessions_app.process.runs import Runs
+    from uamp import events as ev
+
+logger = logging.getLogger(__name__)
+
+LISTEN_AGAIN_SECONDS: Final = 2.0
+
+
+class ResponseSignals:
+    """Sends signals to the runs of this process directly, to others' over the channel layer.
+
+    Any task of the event loop may send. `listen` is one task of the process, and `join` is called
+    by it and by a periodic task.
+    """
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+        self._channel: str | None = None
+
+    # --- Sending ---
+
+    async def cancel(self, response_id: str) -> None:
+        """Cancel a response wherever it runs; its row keeps the request for a slow process."""
+        await database.run(responses.request_cancel, response_id)
+        await self._send({"type": "run.cancel", "response": response_id})
+
+    async def call_ended(self, response_id: str, pk: int) -> None:
+        """Have a run read the row of a tool call that has ended."""
+        await self._send({"type": "run.settled", "response": response_id, "call": pk})
+
+    async def call_decided(self, response_id: str, pk: int) -> None:
+        """Have a run take a tool call that a person allowed or refused."""
+        await self._send({"type": "run.decided", "response": response_id, "call": pk})
+
+    async def payment_decided(self, response_id: str, pk: int) -> None:
+        """Have a run read the row of a payment request that is paid or expired."""
+        await self._send({"type": "run.paid", "response": response_id, "call": pk})
+
+    async def watch(self, response_id: str) -> None:
+        """Have a run send its frames to its chat's group: a client reads them there."""
+        await self._send({"type": "run.watch", "response": response_id})
+
+    async def watch_chat(self, chat_id: str) -> None:
+        """Have every process send a private chat's turns to its group: a second client reads it."""
+        self._runs.watch_chat(chat_id)
+        await fanout.send(
+            fanout.PROCESSES_GROUP, {"type": "chat.watch", "response": "", "chat": chat_id}
+        )
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        if message["response"] in self._runs:
+            await self._take(message)
+        else:
+            await fanout.send(fanout.PROCESSES_GROUP, message)
+
+    # --- Receiving ---
+
+    async def listen(self) -> None:
+        """Take the signals of other processes; ends when cancelled."""
+        while True:
+            try:
+                await self._listen()
+            except Exception:
+                # Until the layer is back the rows are read every second.
+                logger.exception("the channel layer does not deliver signals")
+            await asyncio.sleep(LISTEN_AGAIN_SECONDS)
+
+    async def _listen(self) -> None:
+        layer = get_channel_layer()
+        self._channel = await layer.new_channel()
+        await self.join()
+        while True:
+            message = await layer.receive(self._channel)
+            try:
+                await self._take(message)
+            except Exception:
+                # One bad message must not stop the others; the rows are read anyway.
+                logger.exception("a signal of another process was not understood")
+
+    async def join(self) -> None:
+        """Enter the group of all processes, again and again: a layer may forget."""
+        if self._channel is not None:
+            async with asyncio.timeout(fanout.SEND_TIMEOUT_SECONDS):
+                await get_channel_layer().group_add(fanout.PROCESSES_GROUP, self._channel)
+
+    async def _take(self, message: dict[str, Any]) -> None:
+        if message["type"] == "chat.watch":
+            self._runs.watch_chat(message["chat"])
+            return
+        run = self._runs.get(message["response"])
+        if run is None:
+            return
+        match message["type"]:
+            case "run.cancel":
+                run.cancel()
+            case "run.watch":
+                run.watch()
+            case "run.decided":
+                run.decide_calls([message["call"]])
+            case "run.settled":
+                run.settle_calls(await database.run(selectors.ended_calls, [message["call"]]))
+            case "run.paid":
+                run.settle_payments(await database.run(requests.decided, [message["call"]]))
+
+
+async def send_decision(chat_id: str, done: ev.ToolApprovalDone) -> None:
+    """Send a chat that a call was allowed or refused: its clients withdraw the question."""
+    signal = fanout.signal_message(chat_id=chat_id, frame=frame(done), response_id=done.response_id)
+    await fanout.send(fanout.chat_group(chat_id), signal)
