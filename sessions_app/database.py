@@ -6,18 +6,24 @@ Channels would run every socket of a process on one shared thread; one slow quer
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from django.conf import settings
-from django.db import close_old_connections, connections
+from django.db import InterfaceError, OperationalError, close_old_connections, connections
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
+
+logger = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+RETRY_SECONDS: Final = (0.1, 0.4)
+"""The pauses before a call is repeated that lost its connection."""
 
 _lock = threading.Lock()
 _executor: ThreadPoolExecutor | None = None
@@ -39,6 +45,21 @@ async def run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return scoped(function, *args, **kwargs)
 
     return await asyncio.get_running_loop().run_in_executor(executor(), job)
+
+
+async def insist(call: Callable[[], Awaitable[T]]) -> T:
+    """Await a call to the database; repeat it where it lost its connection.
+
+    For calls that may be repeated, such as the write of a turn, which recognises itself: its client
+    would receive `unavailable` for a turn that is written, and send it once more.
+    """
+    for pause in RETRY_SECONDS:
+        try:
+            return await call()
+        except (OperationalError, InterfaceError):
+            logger.warning("the database did not answer; asking again", exc_info=True)
+            await asyncio.sleep(pause)
+    return await call()
 
 
 def scoped(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -29,7 +29,7 @@ from sessions_app.billing import reservations, usage
 from sessions_app.response import finish, payment_guard
 from sessions_app.response.payment_guard import PaymentGuard
 from sessions_app.store import orm
-from sessions_app.turn import start
+from sessions_app.turn import assembly, holds
 from tests.journeys.money_world import (
     SCRIPT,
     UNIT,
@@ -159,10 +159,10 @@ def _unchecked_numbers(stack: ExitStack) -> None:
         return event
 
     _set(stack, frames, "_convert", unbounded)
-    _set(stack, start, "check_options", lambda *_: None)
+    _set(stack, assembly, "check_options", lambda *_: None)
     _set(stack, payment_guard, "step_usage", step_usage)
-    _set(stack, start, "reservation", raw)
-    _set(stack, start, "step_usage", step_usage)
+    _set(stack, holds, "reservation", raw)
+    _set(stack, holds, "step_usage", step_usage)
     _set(stack, reservations.Reservation, "__post_init__", lambda _self: None)
     _set(stack, usage, "_count", lambda tokens: tokens or 0)
 
@@ -176,7 +176,7 @@ def _nothing_reserved(stack: ExitStack) -> None:
     async def need(_guard: PaymentGuard, _cost: Money, *, action: str) -> None:
         del action
 
-    _set(stack, start, "reservation", lambda spec, _step: Money.zero(spec.pricing.currency))
+    _set(stack, holds, "reservation", lambda spec, _step: Money.zero(spec.pricing.currency))
     _set(stack, PaymentGuard, "_need", need)
 
 

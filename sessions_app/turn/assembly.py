@@ -1,0 +1,169 @@
+"""The assembly of a turn: from inputs and a `response.create` to a message and what it overrides.
+
+Nothing is written but the media of the message, which the caller discards where the turn is
+refused.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import msgspec
+from django.utils import timezone
+
+import uamp
+from agents_app.providers.options import audio_formats
+from chat_app.log.entries import NewMessage
+from sessions_app import database, services
+from sessions_app.response.request import ResponseRequest
+from sessions_app.turn.recall import recalled
+from sessions_app.turn.request import TurnRequest, check_options, check_size
+from sessions_app.turn.targets import agent_spec
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sessions_app.records import OpenSession
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AssembledTurn:
+    """What a turn says: its message, and what its responses override of their session.
+
+    `size` is the bytes that it stores as text.
+    """
+
+    message: NewMessage | None
+    overrides: ResponseRequest
+    size: int
+
+
+async def assemble(request: TurnRequest) -> AssembledTurn:
+    """Return what a turn says; raises RemoteProtocolError."""
+    session, create = request.session, request.create
+    new_ids: set[str] = set()
+    assembled = uamp.assemble(request.inputs, new_id=partial(_new_content_id, new_ids))
+    message, context = assembled.message, list(assembled.context)
+    config = create.response or ev.ResponseConfig()
+    check_options(session.config, config)
+    if config.messages is not None:
+        context = [*config.messages, *context]
+    if message is None and context and context[-1].role == "user":
+        message = context.pop()
+    size = check_size(request.inputs, message)
+    if session.is_shared and context:
+        raise RemoteProtocolError(
+            ErrorCode.FORBIDDEN_ROLE,
+            "In a shared chat the conversation is the chat's own: send one user message.",
+        )
+    if message is not None:
+        await _check_media(session, message)
+    stateless = config.messages is not None or any(
+        isinstance(event, ev.InputText) and event.messages is not None for event in request.inputs
+    )
+    if stateless:
+        context = await database.run(recalled, context, session.principal.key)
+    overrides = _overrides(request, config, context, stateless=stateless)
+    return AssembledTurn(
+        message=(None if message is None else await _new_message(request, message, new_ids)),
+        overrides=overrides,
+        size=size + len(msgspec.json.encode(overrides)),
+    )
+
+
+def _overrides(
+    request: TurnRequest,
+    config: ev.ResponseConfig,
+    context: Sequence[uamp.Message],
+    *,
+    stateless: bool,
+) -> ResponseRequest:
+    """Return what the responses of a turn override of their session (UAMP §5.12)."""
+    return ResponseRequest(
+        instructions=config.instructions,
+        tools=config.tools,
+        modalities=config.modalities,
+        response_format=request.create.response_format,
+        model=config.model,
+        temperature=config.temperature,
+        max_tokens=config.max_tokens,
+        ends_at_tools=_ends_at_tools(request.session.config, config),
+        context=tuple(context) if stateless else None,
+        before=() if stateless else tuple(context),
+    )
+
+
+async def _check_media(session: OpenSession, message: uamp.Message) -> None:
+    """Refuse a medium that would reach an agent's model as a label only, where it is for it alone.
+
+    In a shared chat a sound is for the people too, and a script reads what it likes.
+    """
+    if session.agent_id is None or session.is_shared:
+        return
+    items = [
+        item
+        for item in message.content_items or ()
+        if isinstance(item, uamp.AudioContent | uamp.VideoContent)
+    ]
+    spec = await agent_spec(session.agent_id) if items else None
+    if spec is None or spec.provider == "scripted":
+        return
+    formats = audio_formats(spec.provider, spec.options)
+    for item in items:
+        is_sound = isinstance(item, uamp.AudioContent)
+        if not is_sound or item.format not in formats or not _is_kept_here(item):
+            raise RemoteProtocolError(
+                ErrorCode.UNSUPPORTED_MODALITY,
+                f"The model of {spec.name} does not take this. Its capabilities say what it takes.",
+                details={"modality": "audio" if is_sound else "video"},
+            )
+
+
+def _is_kept_here(item: uamp.ContentItem) -> bool:
+    medium = uamp.media_of(item)
+    return not isinstance(medium, uamp.MediaUrl) or uamp.content_id_of(medium.url) is not None
+
+
+def _ends_at_tools(session: uamp.SessionConfig, response: ev.ResponseConfig) -> bool:
+    """Return whether a call of the client's ends the response (ResponseConfig.client_tools).
+
+    Clients that send their history in `response.messages` read `response.done` for it.
+    """
+    chosen = response.client_tools or session.extensions.get("client_tools")
+    return chosen == "end" or (chosen is None and response.messages is not None)
+
+
+def _new_content_id(new_ids: set[str]) -> str:
+    content_id = str(uuid.uuid4())
+    new_ids.add(content_id)
+    return content_id
+
+
+async def _new_message(
+    request: TurnRequest, message: uamp.Message, new_ids: set[str]
+) -> NewMessage:
+    """Return the message of a turn; `new_ids` are the content ids that no client chose."""
+    items = message.content_items or ()
+    principal = request.session.principal
+    text_only = all(isinstance(item, uamp.TextContent) for item in items)
+    if not text_only:
+        items = await database.run(services.take_media, items, principal, new_ids=new_ids)
+    if request.attachments:
+        said = items or (uamp.TextContent(text=message.content or ""),)
+        items, text_only = (*said, *request.attachments), False
+    content = message.content if message.content is not None else uamp.text_of(items)
+    return NewMessage(
+        id=f"msg_{uuid.uuid4().hex}",
+        role="user",
+        at=timezone.now(),
+        name=principal.username,
+        content=content,
+        content_items=() if text_only else items,
+        sender_user_id=principal.user_id,
+        client_event_id=request.create.event_id,
+    )

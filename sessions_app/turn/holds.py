@@ -1,0 +1,82 @@
+"""What a turn reserves before the agents that have a price call their models."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from payments_app.money import InvalidAmount
+from sessions_app import database, selectors
+from sessions_app.billing import payers, reservations
+from sessions_app.billing.reservations import Reservation
+from sessions_app.billing.usage import reservation
+from sessions_app.billing.weights import step_usage
+from sessions_app.response.request import run_request
+from sessions_app.turn.targets import agent_spec
+from uamp import ErrorCode, RemoteProtocolError
+
+if TYPE_CHECKING:
+    from agents_app.runtime.agent_run import RunRequest
+    from agents_app.selectors import AgentSpec
+    from payments_app.money import Money
+    from sessions_app.process.history import History
+    from sessions_app.store.records import Start
+    from sessions_app.turn.assembly import AssembledTurn
+    from sessions_app.turn.request import TurnRequest
+
+
+async def reservations_of(
+    history: History, request: TurnRequest, turn: AssembledTurn, start: Start
+) -> list[Reservation]:
+    """Return what has to be reserved with the write of a turn; raises RemoteProtocolError."""
+    session = request.session
+    found = []
+    for new in start.responses:
+        spec = await agent_spec(new.agent_id)
+        if spec.pricing.is_free:
+            continue
+        given = turn.overrides.context
+        if given is None and spec.pricing.input_per_1k == "0":
+            given = ()
+        elif given is None:
+            known = await history.about(session.chat_id)
+            given = tuple(m.seen_by(spec.id, shared=session.is_shared) for m in known)
+        if spec.pricing.input_per_1k != "0":
+            said = [history.of(start.message)] if start.message else []
+            new_ones = (m.seen_by(spec.id, shared=session.is_shared) for m in said)
+            given = (*given, *turn.overrides.before, *new_ones)
+        asked = run_request(new.id, session.config, turn.overrides, given)
+        wanted = Reservation(
+            response_id=new.id,
+            purchase=payers.purchase_of(session, spec),
+            amount=_amount(spec, asked),
+        )
+        found.append(await _paid_first(request, spec, wanted))
+    return found
+
+
+def _amount(spec: AgentSpec, asked: RunRequest) -> Money:
+    """Return what an answer may cost up to its second step; raises RemoteProtocolError."""
+    try:
+        return reservation(spec, step_usage(spec, asked))
+    except InvalidAmount:
+        raise RemoteProtocolError(
+            ErrorCode.INVALID_EVENT,
+            f"An answer of {spec.name} may cost more than can be reserved. Ask for fewer tokens.",
+        ) from None
+
+
+async def _paid_first(request: TurnRequest, spec: AgentSpec, wanted: Reservation) -> Reservation:
+    """Have an answer paid before anything is written, where its transport cannot ask later."""
+    asker = request.session.principal.user_id
+    if request.pay is None or not wanted.amount:
+        # What only its tools cost is paid when one of them is called.
+        return wanted
+    session_id = request.session.id
+    if await database.run(selectors.responses_started_by, session_id, request.event_id):
+        # It was sent before, and is paid: the write of the turn finds its responses.
+        return wanted
+    payment = await database.run(reservations.payment_now, wanted)
+    if payment.source is not None or payment.payer_id != asker:
+        return wanted
+    return replace(wanted, source=await request.pay(request.session, spec, wanted.amount))

@@ -1,0 +1,107 @@
+"""The start of the runs of a turn that is committed: its events are sent, its agents run."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from chat_app.log import fanout
+from chat_app.log.entries import Append, layer_messages
+from sessions_app import database
+from sessions_app.response.context import RunContext
+from sessions_app.response.request import run_request
+from sessions_app.store.orm import start_events
+from sessions_app.turn.request import StartedTurn
+from sessions_app.turn.targets import agent_spec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import uamp
+    from chat_app.log.history import HistoryMessage
+    from sessions_app.process.registry import Process
+    from sessions_app.response.context import Listener
+    from sessions_app.store.records import NewResponse, Start, Started
+    from sessions_app.turn.assembly import AssembledTurn
+    from sessions_app.turn.request import TurnRequest
+
+
+async def launch(
+    process: Process,
+    request: TurnRequest,
+    turn: AssembledTurn,
+    start: Start,
+    outcome: Started,
+    listener: Listener | None,
+) -> StartedTurn:
+    """Send the events of a committed turn, and run its agents."""
+    session, first_seq = request.session, outcome.first_seq
+    before: list[HistoryMessage] = []
+    if turn.overrides.context is None:
+        before = await database.insist(partial(process.history.before, session.chat_id, first_seq))
+    append = Append(chat_id=session.chat_id, events=start_events(start), at=start.at)
+    process.history.append(session.chat_id, first_seq, len(append.events), start.message)
+    fan_out = listener is None or process.is_heard_by_others(session)
+    messages = layer_messages(append, first_seq, origin=request.origin)
+    if listener is not None:
+        for sent in messages:
+            listener.event(sent["seq"], sent["event"], sent["response"], sent["frame"])
+    if fan_out:
+        await fanout.publish(session.chat_id, messages)
+    spoken = [*before, *([process.history.of(start.message)] if start.message else [])]
+    if start.message is None:
+        # An answer is made again to what was said before the last one.
+        while spoken and spoken[-1].role == "assistant":
+            spoken.pop()
+    runs = []
+    for new in start.responses:
+        history = _history_of(new, request, turn, spoken)
+        context = await _context_of(new, request, turn, outcome, history, fan_out=fan_out)
+        runs.append(process.runs.launch(context, listener))
+    return StartedTurn(response_ids=[new.id for new in start.responses], runs=runs)
+
+
+def _history_of(
+    new: NewResponse,
+    request: TurnRequest,
+    turn: AssembledTurn,
+    spoken: Sequence[HistoryMessage],
+) -> list[uamp.Message]:
+    """Return the conversation that an agent answers; the turn's message is its last."""
+    given = turn.overrides.context
+    if given is None:
+        shared = request.session.is_shared
+        history = [message.seen_by(new.agent_id, shared=shared) for message in spoken]
+    else:
+        history = [*given, *(m.seen_by(new.agent_id, shared=False) for m in spoken)]
+    at = len(history) - (turn.message is not None)
+    history[at:at] = turn.overrides.before
+    return history
+
+
+async def _context_of(
+    new: NewResponse,
+    request: TurnRequest,
+    turn: AssembledTurn,
+    outcome: Started,
+    history: Sequence[uamp.Message],
+    *,
+    fan_out: bool,
+) -> RunContext:
+    session = request.session
+    return RunContext(
+        response_id=new.id,
+        chat_id=session.chat_id,
+        session_id=session.id,
+        spec=await database.insist(partial(agent_spec, new.agent_id)),
+        request=run_request(new.id, session.config, turn.overrides, history, asker=request.person),
+        fence=1,
+        fan_out=fan_out,
+        origin=request.origin,
+        parent=session.parent,
+        user_id=session.principal.user_id,
+        counted_as=request.person,
+        protocol=session.transport,
+        payment=outcome.payments.get(new.id),
+        payment_refused=session.payment_refused,
+    )
