@@ -71,6 +71,19 @@ def scoped(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         close_old_connections()
 
 
+def kept(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a database function on the connection that this thread keeps between calls.
+
+    A call that raises may have broken it: the next one gets another. For a thread that only writes,
+    since taking a connection from the pool costs as much as a small statement.
+    """
+    try:
+        return function(*args, **kwargs)
+    except BaseException:
+        close_old_connections()
+        raise
+
+
 def close_connections() -> None:
     """End the threads and their connections (at shutdown, and between tests)."""
     global _executor

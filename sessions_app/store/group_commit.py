@@ -70,7 +70,10 @@ class TurnStore(Protocol):
 def write_each(
     write: Callable[[Sequence[Turn]], list[Outcome]], turns: Sequence[Turn]
 ) -> list[Outcome | Failed]:
-    """Write turns together, or one by one when that raises; retry what a broken line may hide."""
+    """Write turns together, or one by one when that raises; retry what a broken line may hide.
+
+    The connection is the thread's, which keeps it unless the write raises.
+    """
     try:
         return [*_with_retries(write, turns)]
     except Exception as error:
@@ -91,7 +94,7 @@ def _with_retries(
 ) -> list[Outcome]:
     for attempt in range(1, TRIES + 1):
         try:
-            return database.scoped(write, turns)
+            return database.kept(write, turns)
         except IntegrityError:
             # The same event on another process shows as a duplicate key: a second reading finds
             # what the first one wrote. Any other broken key stays broken.

@@ -7,10 +7,11 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.db import DataError, IntegrityError, OperationalError
+from django.db import DataError, IntegrityError, OperationalError, connection
 
 from chat_app.log.entries import message_event
 from chat_app.models import Chat, ChatEvent, Message
+from sessions_app import database
 from sessions_app.models import InboundEvent, PendingInput, Response, ToolCall
 from sessions_app.store import orm, sql
 from sessions_app.store.group_commit import (
@@ -293,3 +294,26 @@ async def test_a_full_store_refuses_before_anything_is_written() -> None:
     free.set()
     await asyncio.gather(*waiting)
     await asyncio.to_thread(store.close)
+
+
+@pytest.mark.postgres
+async def test_the_writer_keeps_its_connection_until_it_breaks() -> None:
+    used: list[int] = []
+
+    def begin(turns: Sequence[Start]) -> list[Any]:
+        outcomes = SQL.start(turns)
+        used.append(connection.connection.info.backend_pid)
+        return outcomes
+
+    def end_backend() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [used[-1]])
+
+    store = GroupTurnStore(Bodies(begin, SQL.finish))
+    for _ in range(3):
+        assert isinstance(await store.start(start()), Started)
+    await asyncio.to_thread(database.scoped, end_backend)
+    assert isinstance(await store.start(start()), Started)
+    await asyncio.to_thread(store.close)
+    assert len(set(used[:3])) == 1
+    assert used[3] != used[2]
