@@ -23,7 +23,7 @@ from sessions_app.turn import delegation
 logger = logging.getLogger(__name__)
 
 COLLECTOR_THRESHOLDS: Final = (10_000, 20, 50)
-# How long connections may take for what waits to be sent to them.
+# How long connections may take to send their queued frames.
 PART_SECONDS: Final = 2.0
 LOOK_SECONDS: Final = 0.05
 
@@ -99,8 +99,8 @@ async def shutdown() -> None:
 async def _finish(process: Process) -> None:
     deadline = time.monotonic() + settings.UAMP_GRACE_SECONDS
     while time.monotonic() < deadline:
-        # An answer that waits for a person, a payment or a worker is not waited for: its row goes
-        # on in another process.
+        # No answer that only waits for a person, a payment or a worker holds the process up: its
+        # row is continued in another one.
         if all(run.only_waits for run in process.runs.values()):
             return
         await asyncio.sleep(LOOK_SECONDS)
@@ -114,7 +114,7 @@ async def _give_back(process: Process) -> None:
 
 
 async def _part(process: Process) -> None:
-    """Close sockets and streams, after what waits for them."""
+    """Close sockets and streams, after their queued frames."""
     for connection in list(process.connections):
         connection.close(CLOSE_RESTART)
     deadline = time.monotonic() + PART_SECONDS

@@ -1,4 +1,4 @@
-"""What the rooms of this application hand to each other: plain values, read from rows once."""
+"""The plain values that the rooms of this application exchange, read from rows once."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class ParentCall:
     """The call by which another agent asked for a response: its row, and the response it is of.
 
-    `asked_in` is the chat in which a person or program asked for the work at first: what is to be
-    allowed or paid is asked there, and its rule says who pays.
+    `asked_in` is the chat in which a person or program asked for the work at first: approvals and
+    payments are asked for there, and its rule chooses the payer.
     """
 
     pk: int
@@ -29,7 +29,7 @@ class ParentCall:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CallAnswer:
-    """What a response says to the agent that asked for it."""
+    """The result of a response for the agent that delegated it."""
 
     result: str
     is_error: bool
@@ -59,7 +59,7 @@ class OpenSession:
     client_capabilities: uamp.Capabilities | None = None
     # The token that its own answers are paid with.
     payment_token_id: str = ""
-    # Why a token that came for its answers is not taken; said when one of them has to be paid.
+    # Why the token for its answers is not taken; sent when one of them has to be paid.
     payment_refused: ev.PaymentError | None = None
     # Where another agent asked: the call that waits for what this session's agent answers.
     parent: ParentCall | None = None

@@ -1,4 +1,4 @@
-"""Reads of sessions, responses and tool calls, always for somebody."""
+"""Reads of sessions, responses and tool calls. Synchronous."""
 
 from __future__ import annotations
 
@@ -86,14 +86,14 @@ def parent_of(row: Session) -> ParentCall | None:
 
 
 def asked_first(response: Response) -> Response:
-    """Return the response that somebody asked for so that this one came to be: often this one."""
+    """Return the response that this one works for, over all levels; itself, if no agent asked."""
     while (session := response.session) is not None and session.parent_call is not None:
         response = session.parent_call.response
     return response
 
 
 def work_for(response_ids: Iterable[str]) -> dict[str, list[Response]]:
-    """Return what other agents answered for each of these responses, of any depth, oldest first."""
+    """Return the responses to which each of these delegated work, of any depth, oldest first."""
     first_of = {response_id: response_id for response_id in response_ids}
     found: dict[str, list[Response]] = {}
     level = list(first_of)
@@ -169,7 +169,7 @@ def responses_started_by(session_id: str, event_id: str) -> list[str]:
 
 
 def going_on(session_id: str) -> set[str]:
-    """Return the responses of a session that go on by themselves, in whichever process.
+    """Return the responses of a session that go on by themselves, in any process.
 
     Those wait for no tool result of the client, no decision of a person and no payment, neither
     themselves nor the agents that they gave work to.
@@ -196,7 +196,7 @@ def going_on(session_id: str) -> set[str]:
 
 
 def decided_calls(call_pks: Iterable[int]) -> list[int]:
-    """Return which of these calls wait for no person's word any more."""
+    """Return which of these calls wait for no person's decision any more."""
     rows = ToolCall.objects.filter(pk__in=list(call_pks)).exclude(status=ToolCall.Status.ASKING)
     return list(rows.values_list("pk", flat=True))
 
@@ -215,7 +215,7 @@ def waiting_calls(session_id: str) -> list[ToolCall]:
 
 
 def cancel_requests(response_ids: Iterable[str]) -> list[str]:
-    """Return which of these responses somebody asked to cancel."""
+    """Return which of these responses are to be cancelled."""
     return list(
         Response.objects.filter(
             pk__in=list(response_ids), cancel_requested_at__isnull=False
@@ -226,7 +226,7 @@ def cancel_requests(response_ids: Iterable[str]) -> list[str]:
 def may_cancel(response_id: str, session: OpenSession) -> bool:
     """Return whether a session may cancel a response: its own, or one of the chat it is in.
 
-    Work that an agent passed on is as much theirs as the answer that it is for.
+    Delegated work belongs to the session of the answer that it is for.
     """
     row = Response.objects.filter(pk=response_id, status__in=Response.LIVE).first()
     if row is None:

@@ -82,7 +82,7 @@ def open_session(
             row.save(force_insert=True)
     except IntegrityError:
         if client_id or repeat_id:
-            raise _session_exists() from None  # another connection of theirs was faster
+            raise _session_exists() from None  # another connection of the principal was faster
         raise
     return open_session_of(row, principal)
 
@@ -116,7 +116,7 @@ def _repeat_id(principal: Principal, suggested: str | None) -> str:
 def _agent_of_session(
     principal: Principal, agent_name: str | None, chat_id: str | None
 ) -> AgentSpec | None:
-    """Return the agent that a session names, or the default one where nothing else could answer."""
+    """Return the agent that a session names, or the default one of a chat of its own."""
     if agent_name is None and chat_id is not None:
         return None  # the chat's members and their trigger rules decide
     name = agent_name or settings.UAMP_DEFAULT_AGENT
@@ -228,7 +228,7 @@ def _check_bytes(waiting: QuerySet[PendingInput], size: int, limit: int) -> None
 
 
 def kept_inputs(session_id: str) -> list[tuple[int, dict[str, Any]]]:
-    """Return the inputs that wait for response.create, in their order."""
+    """Return the pending inputs of a session, in their order."""
     return list(
         PendingInput.objects.filter(session_id=session_id)
         .order_by("id")
@@ -237,7 +237,7 @@ def kept_inputs(session_id: str) -> list[tuple[int, dict[str, Any]]]:
 
 
 def discard_inputs(ids: Sequence[int]) -> None:
-    """Delete inputs that wait; they can be sent again."""
+    """Delete pending inputs; they can be sent again."""
     PendingInput.objects.filter(pk__in=ids).delete()
 
 

@@ -1,7 +1,7 @@
-"""What an agent is shown of a chat, remembered between turns.
+"""The last messages of chats, cached between turns: what an agent is shown.
 
 Reading history each turn is the largest cost after the writes. An entry is only used when the turn
-that was just committed took the very next `seq`: whoever else wrote makes it fall away.
+that was just committed took the very next `seq`: a write of another process drops it.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ class _Entry:
 class History:
     """The last messages of the chats that this process serves.
 
-    Bounded by chats and by characters: the chat that was left alone longest is forgotten first, and
-    read again when it is spoken to. A history that is too long by itself is never kept.
+    Bounded by chats and by characters: the chat without a message for longest is dropped first, and
+    read again at its next turn. A history that is too long by itself is never kept. Turns and the
+    ends of responses call it, on the event loop.
     """
 
     def __init__(self, *, chars: int = CHARS_REMEMBERED) -> None:
@@ -56,7 +57,7 @@ class History:
         return rows
 
     async def about(self, chat_id: str) -> list[HistoryMessage]:
-        """Return about what an agent will be shown: what is remembered, or else what is there."""
+        """Return about what an agent will be shown: from the cache, or else from the rows."""
         entry = self._entries.get(chat_id)
         if entry is not None:
             return list(entry.messages)

@@ -1,9 +1,9 @@
-"""What becomes of responses whose process died.
+"""Recovery of the responses whose process died.
 
-A response that waited for a tool goes on, under the same id, from its kept output, once its call
-has ended. One that was in the middle of an answer goes on from its last checkpoint, the end of a
-step; in the first step there is none, and it ends as failed, with the text so far. One that
-somebody asked to cancel meanwhile ends as cancelled.
+A response that waited for a tool is continued, under the same id, from its kept output, after its
+call has ended. One that was in the middle of an answer is continued from its last checkpoint, the
+end of a step; in the first step there is none, and it ends as failed, with the text so far. One
+that was to be cancelled meanwhile ends as cancelled. Only one task of a process calls `sweep`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TAKEOVERS: Final = 3
-"""How often a response goes on from the same checkpoint."""
+"""How often a response is continued from the same checkpoint."""
 
 _ITEMS = tuple[uamp.ContentItem, ...]
 _INTERRUPTED: Final = ev.ErrorDetail(
@@ -71,8 +71,8 @@ async def sweep(process: Process) -> None:
         try:
             await _take_over(process, row)
         except Exception:
-            # One response that cannot be read must not keep the others waiting; the lease that
-            # was just taken runs out, and the next sweep tries it again.
+            # One response that cannot be read must not stop the others; the lease that was just
+            # taken expires, and the next sweep tries it again.
             logger.exception("response %s could not be taken over", row.pk)
 
 
@@ -81,7 +81,7 @@ async def _take_over(process: Process, row: Response) -> None:
         await _end(process, row)
         return
     try:
-        context = await database.run(_way_on, row)
+        context = await database.run(_continuation, row)
     except (UnreadableCheckpointError, msgspec.ValidationError):
         # Another try would read the same.
         logger.exception("response %s cannot go on", row.pk)
@@ -92,19 +92,19 @@ async def _take_over(process: Process, row: Response) -> None:
         process.runs.launch(context)
 
 
-def _way_on(row: Response) -> RunContext | None:
-    """Return the run that goes on, if there is one.
+def _continuation(row: Response) -> RunContext | None:
+    """Return how a response is continued; None for one that ends.
 
     Raises UnreadableCheckpointError and ValidationError for rows that this server cannot read.
     """
     kept = checkpoints.load(row.pk)
-    return _continued(row, kept) if _can_go_on(row, kept) else None
+    return _continued(row, kept) if _can_continue(row, kept) else None
 
 
-def _can_go_on(row: Response, kept: Checkpoint | None) -> bool:
-    """Return whether an answer has what to go on from: a wait, a step, or a tool that has run.
+def _can_continue(row: Response, kept: Checkpoint | None) -> bool:
+    """Return whether an answer can be continued: from a wait, a step, or a tool that has run.
 
-    An answer that ends its process each time must not be tried for ever.
+    An answer that ends its process each time is not tried for ever.
     """
     if row.session_id is None:
         return False
@@ -116,7 +116,7 @@ def _can_go_on(row: Response, kept: Checkpoint | None) -> bool:
 
 
 async def _end(process: Process, row: Response) -> None:
-    """End a response as its run would have: with what it had said, and what that costs."""
+    """End a response as its run would have: with the text so far, and what that costs."""
     request = RunRequest(response_id=row.pk, history=(), resume=_readable_output(row))
     cancelled = row.cancel_requested_at is not None
     ending = Ending("cancelled") if cancelled else Ending("failed", error=_INTERRUPTED)
@@ -128,7 +128,7 @@ async def _end(process: Process, row: Response) -> None:
 
 
 def _readable_output(row: Response) -> tuple[uamp.ContentItem, ...]:
-    """Return what a response had shown; only its text, where the rest cannot be read."""
+    """Return the kept output of a response; only its text, where the rest cannot be read."""
     try:
         return msgspec.convert(row.output, _ITEMS)
     except msgspec.ValidationError:
@@ -168,7 +168,7 @@ def _context(row: Response, request: RunRequest) -> RunContext:
 
 
 def _counted_as(session: Session) -> str:
-    """Return whose limits count: the address of a visitor is in no row, their key is."""
+    """Return the name under which limits count: a visitor's address is in no row, the key is."""
     return session.principal if session.user_id is None else rates.person(session.user_id)
 
 
@@ -186,7 +186,7 @@ def _payment(session: Session | None, spec: AgentSpec) -> Payment | None:
 
 
 def _continued(row: Response, kept: Checkpoint | None) -> RunContext:
-    """Return the run that goes on where its process died: same id, kept output, same tools."""
+    """Return the context of a continued response: same id, kept output, same tools."""
     resume = _with_results(row)
     if kept is not None and row.status != Response.Status.WAITING:
         resume = _beyond(row, kept) or kept.output
@@ -217,7 +217,7 @@ def _continued(row: Response, kept: Checkpoint | None) -> RunContext:
 def _beyond(row: Response, kept: Checkpoint) -> tuple[uamp.ContentItem, ...]:
     """Return the kept output up to the last tool, where tools have run since the checkpoint.
 
-    Its process died after their results and before the next checkpoint: nobody does them twice.
+    Its process died after their results and before the next checkpoint: they do not run twice.
     """
     known = {i.tool_call.id for i in kept.output if isinstance(i, uamp.ToolCallContent)}
     if known.issuperset(call.call_id for call in calls.tool_calls_of(row.pk)):

@@ -1,4 +1,4 @@
-"""What is deleted when it has no use any more, a batch at a time (docs/settings.md, "How long").
+"""Deletes rows that have no use any more, a batch at a time (docs/settings.md, "How long").
 
 Client events whose repetition is recognised no longer, inputs that no `response.create` took,
 private chats of visitors that no client can open again, tickets and sessions of browsers that
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 BATCH: Final = 1000
 CHATS: Final = 50
 REPEAT_DAYS_MIN: Final = 2
-"""An answer may wait for a person for a day (UAMP_APPROVAL_SECONDS); its event is known longer."""
+"""An answer may wait for a person for a day (UAMP_APPROVAL_SECONDS); its event is kept longer."""
 
 
 def sweep(*, limit: int = BATCH) -> int:

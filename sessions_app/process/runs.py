@@ -96,7 +96,7 @@ class Runs(Mapping[str, Run]):
     # --- Rows ---
 
     async def read_rows(self) -> None:
-        """Find in the rows what a lost message would have said: cancel requests, ended waits."""
+        """Read cancellations and ended waits from the rows: a message may have been lost."""
         if not self._runs:
             return
         for response_id in await database.run(selectors.cancel_requests, list(self._runs)):

@@ -26,7 +26,7 @@ class AnswerSnapshot:
     usage: uamp.UsageStats | None
 
 
-class Answer:
+class RunningAnswer:
     """The answer of one response, as it grows.
 
     Only the run's task and the tasks of its tools add to it. Any task of the event loop may read
@@ -94,7 +94,7 @@ class Answer:
 
 
 def _kept_output(context: RunContext) -> ev.ResponseDone:
-    """Return the kept output of a response that goes on, as the builder takes it in."""
+    """Return the kept output of a continued response, as the builder takes it in."""
     output = ev.ResponseOutput(
         id=context.response_id, status="in_progress", output=tuple(context.request.resume)
     )

@@ -54,7 +54,7 @@ class ResponseClock:
 
     @contextmanager
     def idle(self) -> Iterator[None]:
-        """Leave the answer's room in its process to others; its time goes on."""
+        """Leave the answer's room in its process to others; its time runs."""
         self._idle_waits += 1
         self._idle.pause(self._response_id)
         try:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
-    from sessions_app.response.answer import Answer
+    from sessions_app.response.answer import RunningAnswer
     from sessions_app.response.checkpoints import Checkpoints
     from sessions_app.response.context import RunContext
     from sessions_app.response.payment_guard import PaymentGuard
@@ -210,7 +210,7 @@ def _finish_of(port: RunPort, ending: Ending, *, has_calls: bool, held: Money | 
 def _used(
     context: RunContext,
     ending: Ending,
-    answer: Answer,
+    answer: RunningAnswer,
     held: Money | None,
 ) -> tuple[uamp.UsageStats | None, Charge | None]:
     """Return what the answer used, with its cost, and what is to be paid for it."""

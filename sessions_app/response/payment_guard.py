@@ -94,7 +94,7 @@ class PaymentGuard:
             # The prices may have changed since it was reserved.
             await self._need(self._cost(), action="topup")
             return
-        # A run that goes on may have been paid before its process died.
+        # A continued response may have been paid before its process died.
         self._held, asked = await database.run(
             requests.so_far, self._context.response_id, self._asset
         )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from chat_app.log import fanout
 from sessions_app import database
 from sessions_app.frames import frame
-from sessions_app.response.answer import Answer
+from sessions_app.response.answer import RunningAnswer
 from sessions_app.response.clock import ResponseClock
 from sessions_app.response.row_state import RowState
 from sessions_app.response.subscribers import Subscribers
@@ -46,7 +46,7 @@ class RunPort:
 
     def __init__(self, context: RunContext, idle: IdleResponses) -> None:
         self.context = context
-        self.answer = Answer(context)
+        self.answer = RunningAnswer(context)
         self.subscribers = Subscribers(context)
         self.clock = ResponseClock(context, idle)
         self.row = RowState(context)

@@ -1,4 +1,4 @@
-"""What a response asks of its agent: what its session says, and what it overrides (UAMP §5.12)."""
+"""The request to an agent: its session's options and a response's overrides (UAMP §5.12)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def run_request(
     written: int = 0,
     asker: str = "",
 ) -> RunRequest:
-    """Return what an agent is asked, from its session and what this response overrides."""
+    """Return the request to an agent, from its session and what this response overrides."""
     params: dict[str, Any] = {
         name: value
         for name in ("model", "temperature", "max_tokens")

@@ -71,4 +71,4 @@ class RowState:
 
 def taken_over() -> AgentError:
     """Return what ends a run whose response another process holds: its own end is fenced off."""
-    return AgentError("Another process goes on with it.", code=ErrorCode.INTERRUPTED)
+    return AgentError("Another process runs this response.", code=ErrorCode.INTERRUPTED)

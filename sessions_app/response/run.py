@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sessions_app.models import PaymentRequest, ToolCall
-    from sessions_app.response.answer import Answer
+    from sessions_app.response.answer import RunningAnswer
     from sessions_app.response.clock import IdleResponses
     from sessions_app.response.context import Listener, RunContext
     from sessions_app.response.finish import OnEnd
@@ -75,7 +75,7 @@ class Run:
         return self.context.response_id
 
     @property
-    def answer(self) -> Answer:
+    def answer(self) -> RunningAnswer:
         """The answer so far."""
         return self._port.answer
 

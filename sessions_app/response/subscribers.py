@@ -58,7 +58,7 @@ class Subscribers:
         self._fan_out = True
 
     def end(self) -> None:
-        """Send nothing more at all; the listeners are let go."""
+        """Send nothing more; the listeners get `ended`."""
         self._is_over = True
         for listener in list(self._listeners):
             listener.ended(self._response_id)

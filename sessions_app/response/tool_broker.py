@@ -45,8 +45,8 @@ class ResponseToolBroker:
     """The ToolBroker (agents_app.runtime.agent_run) of one response.
 
     The run's task and the tasks of its tools call it. Any task of the event loop may call `settle`
-    and `decided`, when a row says so, and read the properties. `delegate` starts the response of
-    another agent (turn.delegation).
+    and `decided`, after reading the rows, and read the properties. `delegate` starts the response
+    of another agent (turn.delegation).
     """
 
     def __init__(self, port: RunPort, guard: PaymentGuard | None, delegate: Delegate) -> None:
@@ -149,7 +149,7 @@ class ResponseToolBroker:
     async def hand_over(self, call: uamp.ToolCallData) -> None:
         """Send the session's client a call at which the response ends; no result is awaited.
 
-        The row says that the call was made, and ends with the response.
+        The row records that the call was made, and ends with the response.
         """
         asked = self._asked(call)
         opened = await self._open(ToolCall.Kind.CLIENT, call)

@@ -57,7 +57,7 @@ def claim_orphans(process: str, *, running: Collection[str], limit: int = 50) ->
     is deleted, is claimed all the same. Those `running` in this process are never claimed.
     """
     now = timezone.now()
-    # Its process may have died before the other agent was given the work: nobody would do it.
+    # Its process may have died before the other agent was given the work: then none works on it.
     given = Session.objects.filter(parent_call=OuterRef("pk"), responses__isnull=False)
     not_given = Q(kind=ToolCall.Kind.AGENT) & ~Exists(given)
     parked = (

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AssembledTurn:
-    """What a turn says: its message, and what its responses override of their session.
+    """The message of a turn, and what its responses override of their session.
 
     `size` is the bytes that it stores as text.
     """
@@ -44,7 +44,7 @@ class AssembledTurn:
 
 
 async def assemble(request: TurnRequest) -> AssembledTurn:
-    """Return what a turn says; raises RemoteProtocolError."""
+    """Return the message and the options of a turn; raises RemoteProtocolError."""
     session, create = request.session, request.create
     new_ids: set[str] = set()
     assembled = uamp.assemble(request.inputs, new_id=partial(_new_content_id, new_ids))
@@ -99,7 +99,7 @@ def _overrides(
 
 
 async def _check_media(session: OpenSession, message: uamp.Message) -> None:
-    """Refuse a medium that would reach an agent's model as a label only, where it is for it alone.
+    """Raise for a medium that would reach the session's model as a label only.
 
     In a shared chat a sound is for the people too, and a script reads what it likes.
     """
@@ -154,8 +154,8 @@ async def _new_message(
     if not text_only:
         items = await database.run(services.take_media, items, principal, new_ids=new_ids)
     if request.attachments:
-        said = items or (uamp.TextContent(text=message.content or ""),)
-        items, text_only = (*said, *request.attachments), False
+        own = items or (uamp.TextContent(text=message.content or ""),)
+        items, text_only = (*own, *request.attachments), False
     content = message.content if message.content is not None else uamp.text_of(items)
     return NewMessage(
         id=f"msg_{uuid.uuid4().hex}",

@@ -1,8 +1,8 @@
 """Work that one agent gives to another (UAMP §8.5.4): a turn like any other, in a chat of its own.
 
-The call is a row that waits, and the end of the other agent's response answers it in the same
-transaction. Who is killed in between is continued like every response; nothing waits in memory
-only. What the other agent says while it works is told as progress of the call (UAMP §6.13).
+The call is a row that waits, and the end of the other agent's response ends it in the same
+transaction. Either response is continued after the death of its process; no wait is in memory only.
+Text of the other agent is published as progress of the call (UAMP §6.13).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _open(
     """Return the session of the other agent, made or found, and the contents that it is given."""
     asker = Session.objects.filter(responses=response_id).first()
     if asker is None:
-        raise ToolError("Who asked is gone, so that nobody else can be asked.")
+        raise ToolError("The session that asked is gone, so that no other agent can be asked.")
     principal = Principal(
         key=asker.principal,
         user_id=asker.user_id,
@@ -88,7 +88,7 @@ def _open(
         items = _attached(order, chat_id, asker)
         row = _new_session(asker, target, pk)
     else:
-        # Its process died in between; who may be asked was decided then.
+        # Its process died in between; which agent may be asked was decided then.
         items = _attached(order, chat_id, asker)
     return open_session_of(row, principal), items
 
@@ -123,7 +123,7 @@ def _new_session(asker: Session, target: AgentSpec, pk: int) -> Session:
 
 
 def _target(spec: AgentSpec, order: Order, asker: Session) -> AgentSpec:
-    """Return the agent that shall work: a declared one that the asker or the agent's owner may use.
+    """Return the agent that is to work: a declared one that the asker or the owner may use.
 
     An owner who declares a private agent agrees that those who ask theirs have it work. Visitors
     reach no model through it that the operator does not let them use.
@@ -141,7 +141,7 @@ def _target(spec: AgentSpec, order: Order, asker: Session) -> AgentSpec:
 
 
 def _check_chain(response_id: str, spec: AgentSpec, target: AgentSpec) -> None:
-    """Refuse an agent that waits for this very answer, and a chain that is too long."""
+    """Raise ToolError for an agent that waits for this answer, and for a chain that is too long."""
     above = calls.calls_above(response_id)
     waiting = Response.objects.filter(pk__in=[call.response_id for call in above])
     chain = {spec.id, *waiting.values_list("agent_id", flat=True)}

@@ -42,8 +42,8 @@ async def reservations_of(
             known = await history.about(session.chat_id)
             given = tuple(m.seen_by(spec.id, shared=session.is_shared) for m in known)
         if spec.pricing.input_per_1k != "0":
-            said = [history.of(start.message)] if start.message else []
-            new_ones = (m.seen_by(spec.id, shared=session.is_shared) for m in said)
+            messages = [history.of(start.message)] if start.message else []
+            new_ones = (m.seen_by(spec.id, shared=session.is_shared) for m in messages)
             given = (*given, *turn.overrides.before, *new_ones)
         asked = run_request(new.id, session.config, turn.overrides, given)
         wanted = Reservation(

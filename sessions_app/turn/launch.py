@@ -50,7 +50,7 @@ async def launch(
         await fanout.publish(session.chat_id, messages)
     spoken = [*before, *([process.history.of(start.message)] if start.message else [])]
     if start.message is None:
-        # An answer is made again to what was said before the last one.
+        # An answer is made again to the messages before the last one.
         while spoken and spoken[-1].role == "assistant":
             spoken.pop()
     runs = []

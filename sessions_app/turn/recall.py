@@ -1,7 +1,7 @@
-"""What a stateless history lost of answers that ended at the client's tools.
+"""Restores the answers of a stateless history that ended at the client's tools. Synchronous.
 
-A client sends back its own calls and their results. What the agent did besides, such as calls of
-the server's tools and what came of them, stands in the stored answer. Synchronous.
+A client sends back its own calls and their results. The rest, such as calls of the server's tools
+and their results, is in the stored answer.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 def recalled(history: Sequence[uamp.Message], principal: str) -> list[uamp.Message]:
     """Return a history in which answers that this principal was given are whole again.
 
-    An answer is known by the ids of its calls, which this server made. The results of the client
+    An answer is found by the ids of its calls, which this server made. The results of the client
     stay where they are; results that the stored answer has itself are taken from there.
     """
     answers = _answers({call for message in history for call in _calls_of(message)}, principal)
     if not answers:
         return list(history)
     whole: list[uamp.Message] = []
-    told: set[str] = set()
+    restored: set[str] = set()
     for message in history:
         known = next((answers[c] for c in _calls_of(message) if c in answers), None)
         if known is None:
             whole.append(message)
-        elif known[0] not in told:
-            told.add(known[0])
+        elif known[0] not in restored:
+            restored.add(known[0])
             whole.append(
                 uamp.Message(
                     role="assistant", content=uamp.text_of(known[1]), content_items=known[1]
@@ -55,7 +55,7 @@ def _calls_of(message: uamp.Message) -> list[str]:
 def _answers(
     call_ids: set[str], principal: str
 ) -> dict[str, tuple[str, tuple[uamp.ContentItem, ...]]]:
-    """Return the answers in which these calls were made: the response, and what it said."""
+    """Return the answers in which these calls were made: the response and its output, by call."""
     if not call_ids:
         return {}
     rows = ToolCall.objects.filter(

@@ -1,4 +1,4 @@
-"""What a transport asks for, and what a response asks of its agent (UAMP §5.12)."""
+"""A turn as a transport asks for it, what it led to, and the checks of its size and options."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TurnRequest:
-    """A turn as a transport asks for it. `sha256` is the digest of everything that it says."""
+    """A turn as a transport asks for it. `sha256` is the digest of its whole client event."""
 
     session: OpenSession
     event_id: str
@@ -35,20 +35,20 @@ class TurnRequest:
     create: ev.ResponseCreate
     pending_input_ids: Sequence[int] = ()
     origin: str = ""
-    # Items that were checked before; the message gets them after what it says itself.
+    # Items that were checked before; the message has them after its own.
     attachments: Sequence[uamp.ContentItem] = ()
-    # What a transport does about an answer that nothing pays for yet, before anything is written:
-    # it returns what pays, or refuses the turn. None: somebody is asked while the answer waits.
+    # Called for an answer that has no payment yet, before anything is written: it returns the
+    # source that pays, or refuses the turn. None: the payer is asked while the answer waits.
     pay: Pay | None = None
-    # Counts the answers of the turn, and the bytes of its text, before anything of it is written,
-    # or refuses it.
+    # Called with the number of answers and the bytes of the text, before anything is written: it
+    # counts them against limits, or refuses the turn.
     admit: Callable[[int, int], Awaitable[None]] | None = None
-    # The name under which limits count who asks, where it is not the session's own.
+    # The name under which limits count the asker, where it is not the session's own.
     counted_as: str = ""
 
     @property
     def person(self) -> str:
-        """The name under which limits count who asks."""
+        """The name under which limits count the asker."""
         return self.counted_as or self.session.principal.counted_as
 
 
@@ -62,7 +62,7 @@ class StartedTurn:
 
 
 def check_options(config: uamp.SessionConfig, response: ev.ResponseConfig) -> None:
-    """Check the numbers that a model is asked with, wherever they come from.
+    """Check the options for the model, those of the session and those of the response.
 
     A session's row may be older than the bounds. Raises RemoteProtocolError.
     """
@@ -81,7 +81,7 @@ def check_options(config: uamp.SessionConfig, response: ev.ResponseConfig) -> No
 
 
 def check_size(inputs: Sequence[ev.InputEvent], message: uamp.Message | None) -> int:
-    """Return the bytes of a turn's text: its message, and inputs that are said as another role.
+    """Return the bytes of a turn's text: its message, and inputs of other roles.
 
     Media do not count, nor does a history: one event carries it, which has a limit of its own.
     Raises RemoteProtocolError event_too_large.
