@@ -16,8 +16,9 @@ from django.urls import path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import mark_safe
 
+from agents_app.admin.records import RecordInline
 from chat_app import markdown
-from chat_app.admin.history_pages import HistoryAdmin, ReadOnly, pretty
+from chat_app.admin.history_pages import HistoryAdmin, pretty
 from chat_app.models import (
     Chat,
     ChatEvent,
@@ -33,21 +34,15 @@ if TYPE_CHECKING:
     from django.urls import URLPattern
     from django.utils.safestring import SafeString
 
-    # Django's classes take type arguments in its stubs only.
-    _Inline = admin.TabularInline[Any, Any]
-else:
-    _Inline = admin.TabularInline
-
 
 TRANSCRIPT_EVENTS: Final = 100
 
 
-class ParticipantInline(ReadOnly, _Inline):
+class ParticipantInline(RecordInline):
     """The members of a chat; they come and go through the chat's log."""
 
     model = Participant
     fields = ("user", "agent", "role", "trigger", "joined_at", "left_at")
-    extra = 0
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Participant]:
         """Read the names with the rows."""

@@ -6,13 +6,13 @@ A list costs the same number of queries whatever it shows, and a search uses ind
 from __future__ import annotations
 
 import json
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django.contrib import admin
 from django.core.exceptions import ValidationError
-from django.core.paginator import Paginator
 from django.utils.html import format_html
+
+from agents_app.admin.records import COUNTED_ROWS, RecordAdmin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,57 +21,17 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
     from django.utils.safestring import SafeString
 
-    # Django's classes take type arguments in its stubs only.
-    _Admin = admin.ModelAdmin[Any]
-    _Paginator = Paginator[Any]
-else:
-    _Admin = admin.ModelAdmin
-    _Paginator = Paginator
 
-
-COUNTED_ROWS: Final = 10_000
 FILTERED_ROWS: Final = 500
 """Rows that a filter or a search without an index looks at."""
 
 
-class CappedPaginator(_Paginator):
-    """Pages of the first COUNTED_ROWS rows: a longer list is for filters, not for paging."""
+class HistoryAdmin(RecordAdmin):
+    """A list of rows that are never changed, with a search by indexed columns.
 
-    @cached_property
-    def count(self) -> int:
-        """Return the number of rows, counted up to the cap."""
-        rows: Any = self.object_list
-        counted: int = rows.order_by().values("pk")[:COUNTED_ROWS].count()
-        return counted
-
-
-class ReadOnly:
-    """No add, no change, no delete, for people of any rights; the rows record what happened."""
-
-    def has_add_permission(self, request: HttpRequest, *_args: Any) -> bool:  # noqa: ARG002 the interface's
-        """Refuse to add."""
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 the interface's
-        """Refuse to change."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 the interface's
-        """Refuse to delete; this also takes `delete_selected` away."""
-        return False
-
-
-class HistoryAdmin(ReadOnly, _Admin):
-    """A list of rows that are never changed, the newest first.
-
-    What a search looks for is asked of one column after another: together, and in other tables, no
-    index would serve them.
+    Each column is searched by a query of its own: one query over several columns, or over other
+    tables, would use no index.
     """
-
-    list_per_page = 50
-    show_full_result_count = False
-    paginator = CappedPaginator
-    ordering: ClassVar[Any] = ("-pk",)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str

@@ -8,7 +8,8 @@ from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import User
 
-from chat_app.admin.history_pages import CappedPaginator, HistoryAdmin
+from agents_app.admin.records import CappedPaginator
+from chat_app.admin.history_pages import HistoryAdmin
 from chat_app.models import (
     Participant,
     Presence,

@@ -12,6 +12,8 @@ from rest_framework.response import Response
 from rest_framework.serializers import ValidationError
 
 from agents_app import selectors as agents
+from agents_app.rest.problems import responses
+from agents_app.rest.views import caller
 from agents_app.workers import connections
 from chat_app import markdown
 from chat_app.members import membership, participants
@@ -20,9 +22,8 @@ from chat_app.members.chats import NoSponsor, create_chat, update_chat
 from chat_app.members.presence import online_user_ids
 from chat_app.models import Participant, ReadReceipt
 from chat_app.rest import overview
-from chat_app.rest.edge import RestView, caller, chats_for, check_member
+from chat_app.rest.edge import RestView, chats_for, check_member
 from chat_app.rest.paging import list_of, list_response, read_query, time_page
-from chat_app.rest.problems import responses
 from chat_app.rest.serializers import (
     AgentSerializer,
     ChatChangeSerializer,

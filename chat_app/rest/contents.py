@@ -19,11 +19,12 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.permissions import AllowAny
 from rest_framework.response import Response
 
+from agents_app.rest.problems import Problem, responses
+from agents_app.rest.views import caller
 from chat_app.contents import addresses, media_types, quota, reading_rights, storage
 from chat_app.models import Content
-from chat_app.rest.edge import RestView, caller
+from chat_app.rest.edge import RestView
 from chat_app.rest.paging import read_query
-from chat_app.rest.problems import Problem, responses
 from chat_app.rest.serializers import ContentSerializer, NoQuery, UploadSerializer, content_data
 
 if TYPE_CHECKING:

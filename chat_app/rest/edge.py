@@ -1,36 +1,29 @@
-"""What every REST view shares: JSON in and out, limits, and problems for refusals.
+"""What the REST views of chats share: caching, the size of bodies, and membership.
 
-A view knows its caller through `request.user`, passes that caller to a selector or a service,
-and answers. A stranger is answered as if nothing were there.
+A view passes the caller to a selector or a service. A person who is not a member gets the 404 of a
+chat that does not exist.
 """
 
 from __future__ import annotations
 
 from typing import IO, TYPE_CHECKING, Any
 
-import msgspec
 from django.conf import settings
 from django.http import Http404
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import conditional_page
-from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 from rest_framework.permissions import AllowAny
-from rest_framework.renderers import JSONRenderer
-from rest_framework.views import APIView
 
-import uamp
+from agents_app.rest.problems import Problem
+from agents_app.rest.views import JsonView, caller, json_object
 from chat_app.members.chat_lists import chats_of
-from chat_app.rest.problems import Problem
-from uamp.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from django.contrib.auth.models import User
     from django.db.models import QuerySet
-    from rest_framework.renderers import BaseRenderer
     from rest_framework.request import Request
 
     from chat_app.models import Chat
@@ -46,40 +39,25 @@ class StrictJSONParser(BaseParser):
         stream: IO[Any],
         media_type: str | None = None,  # noqa: ARG002 the interface's
         parser_context: Mapping[str, Any] | None = None,  # noqa: ARG002 the interface's
-    ) -> Any:
-        """Return the value; raises ParseError, and Problem content_too_large."""
+    ) -> dict[str, Any]:
+        """Return the object; raises ParseError, and Problem content_too_large."""
         size = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
         body = stream.read(size + 1)
         if len(body) > size:
             raise Problem("content_too_large", f"The body has at most {size} bytes.")
-        try:
-            value = uamp.load_json(body, msgspec.structs.replace(DEFAULT_LIMITS, frame_bytes=size))
-        except uamp.RemoteProtocolError as error:
-            raise ParseError(f"The body cannot be read: {error.message}.") from error
-        if not isinstance(value, dict):
-            raise ParseError("The body is a JSON object.")
-        return value
+        return json_object(body, bytes_max=size)
 
 
 @method_decorator(conditional_page, name="dispatch")
 @method_decorator(cache_control(private=True, no_cache=True), name="dispatch")
-class RestView(APIView):
-    """A REST view: JSON whatever Accept says, with an ETag on what can be asked for again."""
+class RestView(JsonView):
+    """A REST view whose answers carry an ETag; a repeated request is answered with 304."""
 
     parser_classes: Sequence[type[BaseParser]] = (StrictJSONParser,)
-    metadata_class = None
-
-    def perform_content_negotiation(
-        self,
-        request: Request,  # noqa: ARG002 the interface's
-        force: bool = False,  # noqa: ARG002, FBT001, FBT002 the interface's
-    ) -> tuple[BaseRenderer, str]:
-        """Answer in JSON always: a 406 would help no client."""
-        return JSONRenderer(), JSONRenderer.media_type
 
 
 class UnknownPathView(RestView):
-    """Every path below /api that is not another view's."""
+    """Every path below /api that has no view of its own."""
 
     authentication_classes = ()
     permission_classes = (AllowAny,)
@@ -90,19 +68,12 @@ class UnknownPathView(RestView):
         raise Http404
 
 
-def caller(request: Request) -> User:
-    """Return the signed-in caller; the view's permission made sure that there is one."""
-    if not request.user.is_authenticated:
-        raise AssertionError(request.path)
-    return request.user
-
-
 def chats_for(request: Request, chat_id: str) -> QuerySet[Chat]:
-    """Return the chat as a queryset that is empty for strangers."""
+    """Return the chat as a queryset that is empty for people who are not members."""
     return chats_of(caller(request).pk).filter(pk=chat_id)
 
 
 def check_member(request: Request, chat_id: str) -> None:
-    """Raise Http404 for strangers and for chats that do not exist alike."""
+    """Raise Http404 where the caller is not a member, or the chat does not exist."""
     if not chats_for(request, chat_id).exists():
         raise Http404

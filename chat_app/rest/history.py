@@ -9,12 +9,13 @@ from django.http import Http404
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
+from agents_app.rest.problems import responses
+from agents_app.rest.views import caller
 from chat_app.markdown import PAGE_SECONDS
 from chat_app.members.chat_lists import chats_of
 from chat_app.models import ChatEvent, Message
-from chat_app.rest.edge import RestView, caller, check_member
+from chat_app.rest.edge import RestView, check_member
 from chat_app.rest.paging import SeqQuery, list_of, list_response, read_query, seq_page
-from chat_app.rest.problems import responses
 from chat_app.rest.serializers import (
     EventSerializer,
     MessageQuery,

@@ -17,7 +17,7 @@ from drf_spectacular.utils import inline_serializer
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from chat_app.rest.problems import Problem, flatten
+from agents_app.rest.problems import Problem, flatten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

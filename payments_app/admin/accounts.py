@@ -14,12 +14,12 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import Http404, StreamingHttpResponse
 from django.urls import path, reverse
 
+from agents_app.admin.records import RecordInline
 from payments_app import services
 from payments_app.admin.ledger import (
     SCOPE,
     AmountForm,
     LedgerAdmin,
-    ReadOnly,
     RefundForm,
     newest_by,
 )
@@ -41,19 +41,13 @@ if TYPE_CHECKING:
     from django.http.response import HttpResponseBase
     from django.urls import URLPattern
 
-    # Django's classes take type arguments in its stubs only.
-    _Inline = admin.TabularInline[Any, Any]
-else:
-    _Inline = admin.TabularInline
 
-
-class EntryInline(ReadOnly, _Inline):
+class EntryInline(RecordInline):
     """The sides of a transfer."""
 
     model = Entry
     fields = ("account", "sum")
     readonly_fields = fields
-    extra = 0
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Entry]:
         """Read the accounts with the entries."""

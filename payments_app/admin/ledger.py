@@ -8,18 +8,17 @@ a double click is one movement.
 from __future__ import annotations
 
 import uuid
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import PermissionDenied
-from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 
+from agents_app.admin.records import RecordAdmin
 from payments_app import selectors, services
 from payments_app.money import AssetMismatch, InvalidAmount
 
@@ -29,28 +28,10 @@ if TYPE_CHECKING:
     from django.http.response import HttpResponseBase
     from django.urls import URLPattern
 
-    # Django's classes take type arguments in its stubs only.
-    _Admin = admin.ModelAdmin[Any]
-    _Paginator = Paginator[Any]
-else:
-    _Admin = admin.ModelAdmin
-    _Paginator = Paginator
 
-COUNTED_ROWS: Final = 10_000
 FILTERED_ROWS: Final = 2_000
 SCOPE: Final = "admin"
 """Of the keys that forms carry: a browser sends them, and could send the server's own."""
-
-
-class CappedPaginator(_Paginator):
-    """Pages of the first COUNTED_ROWS rows: a longer list is for filters, not for paging."""
-
-    @cached_property
-    def count(self) -> int:
-        """Return the number of rows, counted up to the cap."""
-        rows: Any = self.object_list
-        counted: int = rows.order_by().values("pk")[:COUNTED_ROWS].count()
-        return counted
 
 
 def newest_by(column: str) -> type[admin.SimpleListFilter]:
@@ -81,22 +62,6 @@ def newest_by(column: str) -> type[admin.SimpleListFilter]:
     return NewestFilter
 
 
-class ReadOnly:
-    """No add, no change, no delete, for people of any rights."""
-
-    def has_add_permission(self, request: HttpRequest, *_args: Any) -> bool:  # noqa: ARG002 the interface's
-        """Refuse to add."""
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 the interface's
-        """Refuse to change."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 the interface's
-        """Refuse to delete; this also takes `delete_selected` away."""
-        return False
-
-
 class OrderForm(forms.Form):
     """What every order needs: why, and the key under which it is done once."""
 
@@ -119,17 +84,13 @@ class RefundForm(AmountForm):
     )
 
 
-class LedgerAdmin(ReadOnly, _Admin):
+class LedgerAdmin(RecordAdmin):
     """A list of rows, the newest first, under the state of the last audit.
 
     A subclass that sets `operation` (name, label) offers it to those with that permission on a
     page of its own; `operate` carries it out.
     """
 
-    list_per_page = 50
-    show_full_result_count = False
-    paginator = CappedPaginator
-    ordering: ClassVar[Any] = ("-pk",)
     change_list_template = "admin/payments_app/change_list.html"
     change_form_template = "admin/payments_app/change_form.html"
     operation: tuple[str, str] | None = None

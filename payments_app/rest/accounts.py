@@ -14,9 +14,10 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
 from agents_app import selectors as agents
+from agents_app.rest.views import caller
 from payments_app import selectors, services
 from payments_app.money import ASSETS, DEFAULT_ASSET, Money
-from payments_app.rest.edge import PaymentView, caller, queried, refusals, shape
+from payments_app.rest.edge import PaymentView, queried, refusals, shape
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

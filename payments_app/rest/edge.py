@@ -10,18 +10,16 @@ import json
 import uuid
 from typing import IO, TYPE_CHECKING, Any, Final
 
-import msgspec
 from django.http import Http404
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import cache_control
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
-from rest_framework.exceptions import APIException, ParseError, ValidationError
+from rest_framework.exceptions import ValidationError
 from rest_framework.parsers import BaseParser
-from rest_framework.renderers import JSONRenderer
-from rest_framework.views import APIView
 
-import uamp
+from agents_app.rest.problems import Problem
+from agents_app.rest.views import JsonView, json_object
 from payments_app.ledger.outcomes import LimitReached
 from payments_app.money import DEFAULT_ASSET, AssetMismatch, InvalidAmount, Money
 from payments_app.services import (
@@ -35,19 +33,15 @@ from payments_app.services import (
 )
 from payments_app.tokens.issuance import ImpossibleToken
 from payments_app.tokens.lookup import TokenRefused, UnknownToken
-from uamp.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from django.contrib.auth.models import User
-    from rest_framework.renderers import BaseRenderer
     from rest_framework.request import Request
     from rest_framework.response import Response
 
 BODY_BYTES: Final = 64 * 1024
 KEY_CHARS: Final = 200
-_LIMITS: Final = msgspec.structs.replace(DEFAULT_LIMITS, frame_bytes=BODY_BYTES)
 PROBLEM: Final = {"$ref": "#/components/schemas/Problem"}
 
 
@@ -57,17 +51,15 @@ class Digits(str):
     __slots__ = ()
 
 
-class PaymentProblem(APIException):
-    """A refusal with a code of the REST's problems; `payment` says what a payer has to know."""
+class PaymentProblem(Problem):
+    """A refusal whose member `payment` names the code and the amounts for the payer."""
 
     def __init__(
         self, code: str, detail: str, *, status: int = 402, payment: Mapping[str, Any] | None = None
     ) -> None:
-        self.status_code = status
-        super().__init__(detail, code)
-        self.problem_code = code
-        self.problem_status = status
-        self.problem_members = {"payment": dict(payment)} if payment else {}
+        super().__init__(
+            code, detail, status=status, members={"payment": dict(payment)} if payment else {}
+        )
 
 
 class ExactJSONParser(BaseParser):
@@ -83,30 +75,16 @@ class ExactJSONParser(BaseParser):
     ) -> dict[str, Any]:
         """Return the object; raises ParseError."""
         body = stream.read(BODY_BYTES + 1)
-        try:
-            value = uamp.load_json(body, _LIMITS)
-        except uamp.RemoteProtocolError as error:
-            raise ParseError(f"The body cannot be read: {error.message}.") from error
-        if not isinstance(value, dict):
-            raise ParseError("The body is a JSON object.")
+        json_object(body, bytes_max=BODY_BYTES)
         exact: dict[str, Any] = json.loads(body, parse_float=Digits)
         return exact
 
 
 @method_decorator(cache_control(private=True, no_store=True), name="dispatch")
-class PaymentView(APIView):
-    """A REST view of payments: JSON whatever Accept says, and never kept by a cache."""
+class PaymentView(JsonView):
+    """A REST view of payments, whose answers no cache keeps."""
 
     parser_classes: Sequence[type[BaseParser]] = (ExactJSONParser,)
-    metadata_class = None
-
-    def perform_content_negotiation(
-        self,
-        request: Request,  # noqa: ARG002 the interface's
-        force: bool = False,  # noqa: ARG002, FBT001, FBT002 the interface's
-    ) -> tuple[BaseRenderer, str]:
-        """Answer in JSON always: a 406 would help no client."""
-        return JSONRenderer(), JSONRenderer.media_type
 
     def handle_exception(self, exc: Exception) -> Response:
         """Answer a refusal of the ledger, a token or a limit with its problem."""
@@ -155,13 +133,6 @@ def problem_of(error: Exception) -> Exception:
         case UnknownToken() | UnknownHold() | UnknownAccount():
             answer = Http404()
     return answer
-
-
-def caller(request: Request) -> User:
-    """Return the signed-in caller; the view's permission made sure that there is one."""
-    if not request.user.is_authenticated:
-        raise AssertionError(request.path)
-    return request.user
 
 
 def key_of(request: Request, given: str = "") -> str:

@@ -14,13 +14,13 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
 from agents_app import selectors as agents
+from agents_app.rest.views import caller
 from payments_app.money import DEFAULT_ASSET, Money
 from payments_app.rest import wire
 from payments_app.rest.edge import (
     AmountField,
     PaymentProblem,
     PaymentView,
-    caller,
     checked,
     key_of,
     money,

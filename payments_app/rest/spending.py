@@ -10,9 +10,10 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
+from agents_app.rest.views import caller
 from payments_app.money import ASSETS, DEFAULT_ASSET, Money
 from payments_app.rest.accounts import agent_id_of, name_of
-from payments_app.rest.edge import AmountField, PaymentView, caller, checked, money, refusals
+from payments_app.rest.edge import AmountField, PaymentView, checked, money, refusals
 from payments_app.spending import limits
 from payments_app.spending.approvals import Approved, approvals_of, approve, withdraw
 from payments_app.spending.limits import Limit, LimitState

@@ -9,11 +9,11 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
+from agents_app.rest.views import caller
 from payments_app.money import ASSETS, DEFAULT_ASSET
 from payments_app.rest.edge import (
     AmountField,
     PaymentView,
-    caller,
     checked,
     key_of,
     money,

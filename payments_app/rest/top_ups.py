@@ -13,12 +13,12 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
+from agents_app.rest.views import caller
 from payments_app.money import ASSETS, DEFAULT_ASSET, Money
 from payments_app.rest.edge import (
     AmountField,
     PaymentProblem,
     PaymentView,
-    caller,
     checked,
     key_of,
     money,

@@ -15,7 +15,7 @@ import msgspec
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
-from chat_app.rest.problems import is_out_of_space
+from agents_app.rest.problems import is_out_of_space
 from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:

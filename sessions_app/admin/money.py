@@ -18,7 +18,8 @@ from django.utils.html import format_html
 from django.utils.http import urlencode
 
 from agents_app import selectors as agents
-from chat_app.admin.history_pages import HistoryAdmin, ReadOnly
+from agents_app.admin.records import RecordInline
+from chat_app.admin.history_pages import HistoryAdmin
 from chat_app.members import chat_lists
 from payments_app import selectors as ledger_rows
 from payments_app.money import Money
@@ -32,10 +33,6 @@ if TYPE_CHECKING:
     from django.urls import URLPattern
     from django.utils.safestring import SafeString
 
-    # Django's classes take type arguments in its stubs only.
-    _Inline = admin.TabularInline[Any, Any]
-else:
-    _Inline = admin.TabularInline
 
 SEES_MONEY: Final = ("payments_app.view_transfer", "payments_app.view_account")
 SHADES: Final = 6
@@ -77,13 +74,12 @@ def cost_line(response_id: str) -> SafeString:
     )
 
 
-class PaymentRequestInline(ReadOnly, _Inline):
+class PaymentRequestInline(RecordInline):
     """The payments that a response waited for."""
 
     model = PaymentRequest
     fields = ("number", "payer", "sum", "reason", "action", "status", "deadline", "decided_at")
     readonly_fields = ("sum",)
-    extra = 0
 
     @admin.display(description="amount")
     def sum(self, row: PaymentRequest) -> str:

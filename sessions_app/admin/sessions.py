@@ -13,7 +13,8 @@ from django.contrib import admin, messages
 from django.template.response import TemplateResponse
 from django.utils import timezone
 
-from chat_app.admin.history_pages import HistoryAdmin, ReadOnly, pretty
+from agents_app.admin.records import RecordInline
+from chat_app.admin.history_pages import HistoryAdmin, pretty
 from sessions_app import session_states
 from sessions_app.admin.money import PaymentRequestInline, cost_line, ledger_link, sees_money
 from sessions_app.models import (
@@ -33,10 +34,8 @@ if TYPE_CHECKING:
     from django.utils.safestring import SafeString
 
     # Django's classes take type arguments in its stubs only.
-    _Inline = admin.TabularInline[Any, Any]
     _Form = forms.ModelForm[ApiKey]
 else:
-    _Inline = admin.TabularInline
     _Form = forms.ModelForm
 
 END_REASON = "ended by an operator"
@@ -103,12 +102,11 @@ class SessionAdmin(HistoryAdmin):
         self.message_user(request, f"Ended {len(ended)} sessions.", messages.SUCCESS)
 
 
-class ToolCallInline(ReadOnly, _Inline):
+class ToolCallInline(RecordInline):
     """The tool calls of a response."""
 
     model = ToolCall
     fields = ("name", "call_id", "kind", "status", "arguments", "result", "finished_at")
-    extra = 0
     show_change_link = True
 
 

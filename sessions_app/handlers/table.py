@@ -17,9 +17,9 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
 import uamp
+from agents_app.rest.problems import is_out_of_space
 from chat_app.log import fanout
 from chat_app.log import history as chat_history
-from chat_app.rest.problems import is_out_of_space
 from sessions_app import database, selectors, services
 from sessions_app.access.pending_inputs import may_pass, size_of
 from sessions_app.billing import payers, requests

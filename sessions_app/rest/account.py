@@ -21,6 +21,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from agents_app.rest.views import caller
 from sessions_app.access import keys, throttles
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def make_key(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _page(request, form, status=400)
     try:
-        secret = keys.make_key(_person(request).pk, form.cleaned_data["name"])
+        secret = keys.make_key(caller(request).pk, form.cleaned_data["name"])
     except keys.TooManyKeys:
         form.add_error(None, f"You have {keys.KEYS_PER_PERSON} keys. Revoke one first.")
         return _page(request, form, status=409)
@@ -119,7 +120,7 @@ def make_key(request: HttpRequest) -> HttpResponse:
 @_counted
 def revoke_key(request: HttpRequest, key_id: int) -> HttpResponse:
     """Revoke one of the person's own keys."""
-    if not keys.revoke_key(_person(request).pk, key_id):
+    if not keys.revoke_key(caller(request).pk, key_id):
         raise Http404
     messages.success(request, "The key was revoked. What used it ends within five seconds.")
     return redirect(PAGE)
@@ -148,13 +149,6 @@ class PasswordView(views.PasswordChangeView):
         return changed
 
 
-def _person(request: HttpRequest) -> User:
-    """Return who is signed in; `login_required` made sure that a person is."""
-    if not request.user.is_authenticated:
-        raise AssertionError(request.path)
-    return request.user
-
-
 def _page(request: HttpRequest, form: KeyForm, *, status: int = 200, **new: str) -> HttpResponse:
-    shown = {"keys": keys.keys_of(_person(request).pk), "form": form, **new}
+    shown = {"keys": keys.keys_of(caller(request).pk), "form": form, **new}
     return render(request, "sessions_app/account.html", shown, status=status)

@@ -18,7 +18,7 @@ from django.http import JsonResponse
 import uamp
 from agents_app import capabilities
 from agents_app import selectors as agents
-from chat_app.rest.problems import PROBLEMS, refusal, wrong_method
+from agents_app.rest.problems import PROBLEMS, refusal, wrong_method
 from sessions_app.access import throttles
 from sessions_app.access.auth import AuthenticationError, verify_token
 

@@ -8,9 +8,10 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 
-from chat_app.rest.edge import RestView, caller
+from agents_app.rest.problems import responses
+from agents_app.rest.views import caller
+from chat_app.rest.edge import RestView
 from chat_app.rest.paging import ListQuery, list_of, list_response, read_query, time_page
-from chat_app.rest.problems import responses
 from sessions_app.models import Session
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from rest_framework import serializers
 from rest_framework.exceptions import Throttled
 from rest_framework.response import Response
 
-from chat_app.rest.edge import RestView, caller
-from chat_app.rest.problems import responses
+from agents_app.rest.problems import responses
+from agents_app.rest.views import caller
+from chat_app.rest.edge import RestView
 from chat_app.rest.serializers import StrictSerializer
 from sessions_app.access import auth, tickets
 from sessions_app.access.principal import Principal

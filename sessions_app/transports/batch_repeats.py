@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.utils.crypto import salted_hmac
 
-from chat_app.rest.problems import refusal
+from agents_app.rest.problems import refusal
 from payments_app import x402
 from sessions_app.handlers.sessions import find_session
 

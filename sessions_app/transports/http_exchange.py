@@ -18,8 +18,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHt
 from django.views.decorators.csrf import csrf_exempt
 
 import uamp
+from agents_app.rest.problems import ProblemKind, refusal, wrong_method
 from chat_app.log import fanout
-from chat_app.rest.problems import ProblemKind, refusal, wrong_method
 from sessions_app import database, selectors
 from sessions_app.access import auth, rates
 from sessions_app.connection.client_connection import ClientConnection, Defaults, Outgoing

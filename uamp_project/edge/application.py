@@ -14,7 +14,7 @@ import logging
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from chat_app.rest.problems import is_out_of_space
+from agents_app.rest.problems import is_out_of_space
 from sessions_app.access import rates
 from uamp_project.edge import refusals
 from uamp_project.edge.addresses import client_address

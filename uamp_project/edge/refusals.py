@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from chat_app.rest.problems import UNAVAILABLE_SECONDS, refusal
+from agents_app.rest.problems import UNAVAILABLE_SECONDS, refusal
 from sessions_app.connection.rate_limit import rate_limited
 from sessions_app.transports.http_exchange import problem
 from uamp import ErrorCode, RemoteProtocolError

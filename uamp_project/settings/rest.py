@@ -9,7 +9,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_THROTTLE_CLASSES": ["sessions_app.access.throttles.RateThrottle"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "chat_app.rest.problems.problem_handler",
+    "EXCEPTION_HANDLER": "agents_app.rest.problems.problem_handler",
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "UAMP server REST API",

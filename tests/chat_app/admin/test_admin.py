@@ -16,8 +16,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from playwright.sync_api import sync_playwright
 
+from agents_app.admin.records import CappedPaginator
 from chat_app.admin.chats import TRANSCRIPT_EVENTS
-from chat_app.admin.history_pages import CappedPaginator
 from chat_app.contents import reading_rights
 from chat_app.log import entries
 from chat_app.members import receipts
@@ -158,7 +158,7 @@ def test_messages_are_found_by_their_chat() -> None:
 
 
 def test_a_long_list_is_counted_up_to_its_cap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chat_app.admin.history_pages.COUNTED_ROWS", 3)
+    monkeypatch.setattr("agents_app.admin.records.COUNTED_ROWS", 3)
     ada = factories.user("ada")
     chat = factories.chat(ada)
     for _ in range(5):

@@ -16,11 +16,11 @@ from django.utils import timezone
 from rest_framework.throttling import BaseThrottle
 
 import uamp
+from agents_app.rest.problems import PROBLEMS
 from chat_app.members import participants, receipts
 from chat_app.models import Chat, ChatEvent, Participant
 from chat_app.rest import chats
 from chat_app.rest.overview import UNREAD_MAX
-from chat_app.rest.problems import PROBLEMS
 from sessions_app.access.auth import create_api_key
 from tests import factories
 

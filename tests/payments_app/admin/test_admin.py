@@ -17,8 +17,8 @@ from django.test import AsyncClient, Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from agents_app.admin.records import CappedPaginator
 from payments_app import selectors, services
-from payments_app.admin.ledger import CappedPaginator
 from payments_app.models import Account, Hold, Idempotency, LedgerState, Transfer
 from payments_app.reporting.statement_csv import statement_pages
 from tests import factories
@@ -128,7 +128,7 @@ def test_a_list_of_20_takes_as_many_queries_as_a_list_of_2() -> None:
 
 
 def test_a_long_list_is_counted_up_to_a_cap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("payments_app.admin.ledger.COUNTED_ROWS", 2)
+    monkeypatch.setattr("agents_app.admin.records.COUNTED_ROWS", 2)
     for number in range(3):
         purse(f"person{number}")
 

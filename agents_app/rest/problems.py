@@ -1,7 +1,7 @@
-"""Problems: what went wrong over REST, as RFC 9457 documents.
+"""Problem documents (RFC 9457): the refusals of all JSON routes.
 
-Every refusal of a JSON route has one of the codes below, and nothing of what happened
-inside is shown. A program branches on `code`; `title` and `detail` are for people.
+Every refusal has one of the codes below and shows nothing of the server's inside. A program
+branches on `code`; `title` and `detail` are for people.
 """
 
 from __future__ import annotations
@@ -165,13 +165,25 @@ def wrong_method(request: HttpRequest, *allowed: str, hint: str = "") -> HttpRes
 
 
 class Problem(exceptions.APIException):
-    """A refusal with a code of PROBLEMS; `errors` are `{pointer or parameter, detail}`."""
+    """A refusal with a code of PROBLEMS; `errors` are `{pointer or parameter, detail}`.
 
-    def __init__(self, code: str, detail: str, *, errors: Sequence[Mapping[str, str]] = ()) -> None:
-        self.status_code = PROBLEMS[code].status
+    `status` replaces the code's own; `members` are further members of the document (RFC 9457 §3.2).
+    """
+
+    def __init__(
+        self,
+        code: str,
+        detail: str,
+        *,
+        errors: Sequence[Mapping[str, str]] = (),
+        status: int | None = None,
+        members: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.status_code = PROBLEMS[code].status if status is None else status
         super().__init__(detail, code)
         self.code = code
         self.errors = errors
+        self.members = members or {}
 
 
 class ProblemErrorSerializer(serializers.Serializer[Any]):
@@ -217,7 +229,8 @@ def problem_handler(error: Exception, context: Mapping[str, Any]) -> Response:
     request_id = _request_id(request)
     code = _code(error)
     kind = PROBLEMS[code]
-    kind = kind._replace(status=getattr(error, "problem_status", kind.status))
+    if isinstance(error, Problem):
+        kind = kind._replace(status=error.status_code)
     wait = getattr(error, "wait", None)
     if code == "unavailable":
         logger.error("request %s of %s found no storage", request_id, request.path, exc_info=error)
@@ -230,7 +243,7 @@ def problem_handler(error: Exception, context: Mapping[str, Any]) -> Response:
         detail=_detail(error, code),
         instance=request.path,
         request_id=request_id,
-        **getattr(error, "problem_members", {}),
+        **(error.members if isinstance(error, Problem) else {}),
     )
     headers = {"X-Request-ID": request_id, "Cache-Control": "no-store"}
     if errors := _errors(error):
@@ -254,9 +267,6 @@ def _request_id(request: Request) -> str:
 def _code(error: Exception) -> str:
     if isinstance(error, Problem):
         return error.code
-    if isinstance(error, exceptions.APIException) and hasattr(error, "problem_code"):
-        # Another room's: the rooms do not know each other.
-        return str(error.problem_code)
     if isinstance(error, exceptions.AuthenticationFailed) and error.get_codes() == "token_expired":
         return "token_expired"
     if is_out_of_space(error):
