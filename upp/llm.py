@@ -7,7 +7,6 @@ answer without calls. Every inference and every tool is cancelled with the task 
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, TypedDict, Unpack
@@ -31,7 +30,7 @@ from upp.conversation.thread import Thread
 from upp.conversation.turn import TokenUsage, Turn
 from upp.errors import ErrorCode, TooManyRoundsError, UPPError
 from upp.middleware.chain import Chain, Middleware, MiddlewareContext, maybe_await
-from upp.model import LLMRequest, LLMResponse, Model
+from upp.model import LLMRequest, LLMResponse, Model, infer
 from upp.stream import Emit, StreamEvent, StreamResult, object_delta
 from upp.tool_runner import ToolRunner
 from upp.tools import Tool, ToolCall, ToolExecution, ToolUseStrategy
@@ -280,22 +279,15 @@ class LLMInstance:
 
 
 async def _infer(model: Model, request: LLMRequest, emit: Emit) -> LLMResponse:
-    response: LLMResponse | None = None
-    async with aclosing(model.stream(request)) as events:
-        async for event in events:
-            if not isinstance(event, StreamEvent):
-                response = event
-                continue
-            await emit(event)
-            if request.structure is not None and event.type == "text_delta":
-                await emit(object_delta(event.delta.text or "", index=event.index))
-    if response is None:
-        raise UPPError(
-            "The provider's stream ended without a response.",
-            code=ErrorCode.INVALID_RESPONSE,
-            provider=model.provider,
-        )
-    return response
+    if request.structure is None:
+        return await infer(model, request, emit)
+
+    async def emit_both(event: StreamEvent) -> None:
+        await emit(event)
+        if event.type == "text_delta":
+            await emit(object_delta(event.delta.text or "", index=event.index))
+
+    return await infer(model, request, emit_both)
 
 
 def _check_media(model: Model, messages: Sequence[Message]) -> None:
@@ -323,6 +315,8 @@ def _refusal(model: Model, message: str) -> UPPError:
 
 def _through(chain: Chain, emit: Emit) -> Emit:
     """Return an emit whose events pass the middleware."""
+    if chain.is_empty:
+        return emit
 
     async def transformed(event: StreamEvent) -> None:
         for one in chain.transform(event):

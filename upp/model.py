@@ -3,7 +3,9 @@
 A provider does one request and one response; it runs no tool and keeps no conversation.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -12,7 +14,8 @@ import msgspec
 from upp.config.provider_config import ProviderConfig
 from upp.conversation.messages import AssistantMessage, Message
 from upp.conversation.turn import TokenUsage
-from upp.stream import StreamEvent
+from upp.errors import ErrorCode, UPPError
+from upp.stream import Emit, Following, StreamEvent
 from upp.tools import Tool
 
 
@@ -79,6 +82,54 @@ class Model(Protocol):
 
 ModelReference = Model
 """What the specification calls a model that a provider's factory returned (UPP-1.3 §4.5)."""
+
+
+class EmittingModel(ABC):
+    """A model that gives its events to a function; `llm()` calls it without a generator between.
+
+    A subclass that overrides `stream` is read through `stream`, as any other Model.
+    """
+
+    @abstractmethod
+    async def infer(self, request: LLMRequest, emit: Emit) -> LLMResponse:
+        """Do one inference: await `emit` with each event and return the response.
+
+        Raises UPPError, and what `emit` raises. However it ends, the request is closed.
+        """
+
+    async def stream(self, request: LLMRequest) -> AsyncGenerator[StreamEvent | LLMResponse, None]:
+        """Do one inference in a task of its own; see Model."""
+        work: Following[StreamEvent, LLMResponse]
+        work = Following(lambda emit: self.infer(request, emit))
+        async with aclosing(aiter(work)) as events:
+            async for event in events:
+                yield event
+        yield await work
+
+
+async def infer(model: Model, request: LLMRequest, emit: Emit) -> LLMResponse:
+    """Do one inference of any model: await `emit` with each event and return the response.
+
+    Raises as `EmittingModel.infer`, and UPPError INVALID_RESPONSE where a stream ends without a
+    response.
+    """
+    stream: object = type(model).stream
+    if isinstance(model, EmittingModel) and stream is EmittingModel.stream:
+        return await model.infer(request, emit)
+    response: LLMResponse | None = None
+    async with aclosing(model.stream(request)) as items:
+        async for item in items:
+            if isinstance(item, StreamEvent):
+                await emit(item)
+            else:
+                response = item
+    if response is None:
+        raise UPPError(
+            "The provider's stream ended without a response.",
+            code=ErrorCode.INVALID_RESPONSE,
+            provider=model.provider,
+        )
+    return response
 
 
 def kept_of(message: Message, namespace: str) -> dict[str, Any]:

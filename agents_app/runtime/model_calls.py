@@ -7,8 +7,7 @@ inference is asked for more tokens than the answer has left.
 """
 
 import re
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
@@ -23,9 +22,10 @@ from upp import (
     LLMResponse,
     Message,
     Model,
-    StreamEvent,
     ToolCall,
 )
+from upp.model import EmittingModel, infer
+from upp.stream import Emit
 
 CALLS_AT_ONCE = 32
 """So many calls of one answer of a model are run."""
@@ -42,7 +42,7 @@ class Tokens:
 
 
 @dataclass(frozen=True)
-class OrderlyModel:
+class OrderlyModel(EmittingModel):
     """A model whose every call has an id of its own and a name that can be kept.
 
     `surplus` are the ids of calls that are not to be run. With `keeps_ids` an id of the model's own
@@ -72,26 +72,23 @@ class OrderlyModel:
         """See Model."""
         return self.model.capabilities
 
-    async def stream(self, request: LLMRequest) -> AsyncGenerator[StreamEvent | LLMResponse, None]:
-        """See Model. The events are the model's own; what is executed is its last word."""
+    async def infer(self, request: LLMRequest, emit: Emit) -> LLMResponse:
+        """See Model. The events are the model's own; what is executed is what it says last."""
         if self.tokens.most is not None and self.tokens.written:
             left = max(self.tokens.most - self.tokens.written, 1)
             request = replace(request, params=at_most(request.params, left))
         if self.sent is not None:
             self.sent(request)
-        async with aclosing(self.model.stream(request)) as answer:
-            async for said in answer:
-                if isinstance(said, LLMResponse):
-                    self.tokens.written += said.usage.output_tokens
-                    if self.answered is not None:
-                        self.answered()
-                if isinstance(said, LLMResponse) and said.message.tool_calls:
-                    message = _orderly(said.message, request.messages, keeps_ids=self.keeps_ids)
-                    calls = message.tool_calls[CALLS_AT_ONCE:]
-                    self.surplus.update(call.tool_call_id for call in calls)
-                    yield replace(said, message=message)
-                else:
-                    yield said
+        response = await infer(self.model, request, emit)
+        self.tokens.written += response.usage.output_tokens
+        if self.answered is not None:
+            self.answered()
+        if not response.message.tool_calls:
+            return response
+        message = _orderly(response.message, request.messages, keeps_ids=self.keeps_ids)
+        calls = message.tool_calls[CALLS_AT_ONCE:]
+        self.surplus.update(call.tool_call_id for call in calls)
+        return replace(response, message=message)
 
 
 def _orderly(

@@ -6,9 +6,8 @@ any other. What does not fit then either is shown, and the run fails with `inval
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -30,6 +29,8 @@ from uap import AgentStreamResult, ExecutionContext, ExecutionResult, ExecutionS
 from uap.execution import loop
 from uap.stream import Emit, follow
 from upp import LLMCapabilities, LLMRequest, LLMResponse, Model, StreamEvent, Turn, UserMessage
+from upp.model import EmittingModel, infer
+from upp.stream import Emit as EmitModel
 from upp.stream import reasoning_delta
 
 FORM_CHARS = 1_000_000
@@ -108,7 +109,7 @@ def form_of(spec: AgentSpec, wanted: ResponseFormat | None, *, asker: str) -> Fo
 
 
 @dataclass(frozen=True)
-class FormedModel:
+class FormedModel(EmittingModel):
     """A model whose answers are held back until they are known to fit their form.
 
     What it says beside calls, or before it is asked for the answer, is thinking. An answer that
@@ -133,31 +134,29 @@ class FormedModel:
         """See Model."""
         return self.model.capabilities
 
-    async def stream(self, request: LLMRequest) -> AsyncGenerator[StreamEvent | LLMResponse, None]:
+    async def infer(self, request: LLMRequest, emit: EmitModel) -> LLMResponse:
         """See Model."""
         form, structure = self.form, request.structure
         if structure is not (form.schema if form.is_answering else None):
             # A strategy asks something for its own sake.
-            async with aclosing(self.model.stream(request)) as answer:
-                async for said in answer:
-                    yield said
-            return
+            return await infer(self.model, request, emit)
         held: list[StreamEvent] = []
         chars = 0
-        async with aclosing(self.model.stream(request)) as answer:
-            async for said in answer:
-                if isinstance(said, LLMResponse):
-                    for event in await self._shown(held, said):
-                        yield event
-                    yield said
-                    continue
-                chars += len(said.delta.text or "")
-                if chars > FORM_CHARS:
-                    raise form.misfit_error(f"It has more than {FORM_CHARS} characters.")
-                if said.type == "text_delta" or (held and said.type != "reasoning_delta"):
-                    held.append(said)
-                else:
-                    yield said
+
+        async def hold(event: StreamEvent) -> None:
+            nonlocal chars
+            chars += len(event.delta.text or "")
+            if chars > FORM_CHARS:
+                raise form.misfit_error(f"It has more than {FORM_CHARS} characters.")
+            if event.type == "text_delta" or (held and event.type != "reasoning_delta"):
+                held.append(event)
+            else:
+                await emit(event)
+
+        response = await infer(self.model, request, hold)
+        for event in await self._shown(held, response):
+            await emit(event)
+        return response
 
     async def _shown(self, held: list[StreamEvent], said: LLMResponse) -> list[StreamEvent]:
         if not self.form.is_answering or said.message.tool_calls:

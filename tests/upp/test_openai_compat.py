@@ -746,3 +746,22 @@ async def test_the_key_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_a_request_is_a_value() -> None:
     assert LLMRequest(messages=()).tools == ()
+
+
+async def test_what_the_receiver_of_events_raises_is_no_failure_of_the_server() -> None:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        await exchange.delta(content="a")
+        await exchange.gone.wait()
+
+    async def emit(event: StreamEvent) -> None:
+        if event.type == "text_delta":
+            raise TimeoutError("of the receiver")
+
+    async with serve(answer) as wire:
+        provider = OpenAICompatProvider(base_url=wire.url)
+        with pytest.raises(TimeoutError, match="of the receiver"):
+            await provider("m1").infer(LLMRequest(messages=()), emit)
+        await asyncio.wait_for(wire.exchanges[0].gone.wait(), 5)
+        assert len(wire.exchanges) == 1
+        await provider.aclose()

@@ -8,8 +8,7 @@ import asyncio
 import random
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from upp.errors import ErrorCode, UPPError
@@ -157,27 +156,25 @@ class TokenBucket(RetryStrategy):
 
 
 async def retrying(
-    attempt: Callable[[], AsyncGenerator[_T, None]], strategy: RetryStrategy
-) -> AsyncGenerator[_T, None]:
-    """Yield what an attempt yields; one that fails before its first item may be made again.
+    attempt: Callable[[], Awaitable[_T]], strategy: RetryStrategy, has_begun: Callable[[], bool]
+) -> _T:
+    """Return what an attempt returns; one that fails before it has begun may be made again.
 
     Raises the UPPError of the last attempt.
     """
     number = 0
     while True:
-        await asyncio.sleep(strategy.before_request())
+        wait = strategy.before_request()
+        if wait > 0:
+            await asyncio.sleep(wait)
         number += 1
-        began = False
         try:
-            async with aclosing(attempt()) as items:
-                async for item in items:
-                    began = True
-                    yield item
+            result = await attempt()
         except UPPError as error:
-            delay = None if began else strategy.on_retry(error, number)
+            delay = None if has_begun() else strategy.on_retry(error, number)
             if delay is None:
                 raise
         else:
             strategy.reset()
-            return
+            return result
         await asyncio.sleep(delay)

@@ -97,6 +97,11 @@ class Chain:
         self.context = context
         self._middleware = tuple(middleware)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no middleware."""
+        return not self._middleware
+
     async def begin(self) -> None:
         """Call `on_start`, then `on_request`."""
         for one in self._middleware:

@@ -130,22 +130,29 @@ class Failures:
         """Turn what the transport and the decoders raise into UPPError."""
         try:
             yield
-        except HeaderError:
-            # Headers hold keys.
-            message = "A header of the request has characters that no header may have."
-            raise self.error(message, ErrorCode.INVALID_REQUEST) from None
-        except TimeoutError as error:
-            message = f"The server{_at(self.url)} was silent too long: {type(error).__name__}"
-            raise self.error(message, ErrorCode.TIMEOUT) from error
-        except (aiohttp.ClientError, OSError) as error:
-            message = f"The connection to the server{_at(self.url)} failed: {_reason(error)}"
-            raise self.error(message, ErrorCode.NETWORK_ERROR) from error
-        except EventTooLongError as error:
-            message = "The server sent an event without an end."
-            raise self.error(message, ErrorCode.INVALID_RESPONSE) from error
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            message = f"The server sent no piece of an answer: {error}"
-            raise self.error(message, ErrorCode.INVALID_RESPONSE) from error
+        except Exception as error:
+            self.raise_for(error)
+            raise
+
+    def raise_for(self, error: Exception) -> None:
+        """Raise the UPPError for what the transport or the decoders raised; return for the rest."""
+        match error:
+            case HeaderError():
+                # Headers hold keys.
+                message = "A header of the request has characters that no header may have."
+                raise self.error(message, ErrorCode.INVALID_REQUEST) from None
+            case TimeoutError():
+                message = f"The server{_at(self.url)} was silent too long: {type(error).__name__}"
+                raise self.error(message, ErrorCode.TIMEOUT) from error
+            case aiohttp.ClientError() | OSError():
+                message = f"The connection to the server{_at(self.url)} failed: {_reason(error)}"
+                raise self.error(message, ErrorCode.NETWORK_ERROR) from error
+            case EventTooLongError():
+                message = "The server sent an event without an end."
+                raise self.error(message, ErrorCode.INVALID_RESPONSE) from error
+            case msgspec.DecodeError() | UnicodeDecodeError() | RecursionError():
+                message = f"The server sent no piece of an answer: {error}"
+                raise self.error(message, ErrorCode.INVALID_RESPONSE) from error
 
 
 def _at(url: str) -> str:

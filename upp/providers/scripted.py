@@ -22,8 +22,8 @@ from upp.conversation.messages import (
 )
 from upp.conversation.turn import TokenUsage
 from upp.errors import ErrorCode, UPPError
-from upp.model import LLMCapabilities, LLMRequest, LLMResponse, structured_data
-from upp.stream import EventDelta, StreamEvent, reasoning_delta, text_delta, tool_call_delta
+from upp.model import EmittingModel, LLMCapabilities, LLMRequest, LLMResponse, structured_data
+from upp.stream import Emit, EventDelta, StreamEvent, reasoning_delta, text_delta, tool_call_delta
 from upp.tools import ToolCall, parse_call
 
 
@@ -104,7 +104,7 @@ _CAPABILITIES = LLMCapabilities(
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScriptedModel:
+class ScriptedModel(EmittingModel):
     """A model that plays one script; `delay` is the pause before each text and reasoning step."""
 
     script: Script
@@ -114,10 +114,10 @@ class ScriptedModel:
     provider: str = "scripted"
     capabilities: LLMCapabilities = _CAPABILITIES
 
-    async def stream(self, request: LLMRequest) -> AsyncGenerator[StreamEvent | LLMResponse, None]:
-        """Play the script for a request. Raises what a Fail step holds."""
+    async def infer(self, request: LLMRequest, emit: Emit) -> LLMResponse:
+        """Play the script and await `emit` with each event. Raises what a Fail step holds."""
         played = _Played()
-        yield StreamEvent(type="message_start")
+        await emit(StreamEvent(type="message_start"))
         steps = self.script(request)
         try:
             async for step in steps:
@@ -136,13 +136,13 @@ class ScriptedModel:
                     continue
                 if self.delay and not isinstance(step, Call):
                     await asyncio.sleep(self.delay)
-                yield played.add(step)
+                await emit(played.add(step))
         finally:
             if isinstance(steps, AsyncGenerator):
                 await steps.aclose()
         response = played.response(request)
-        yield StreamEvent(type="message_stop", delta=EventDelta(usage=response.usage))
-        yield response
+        await emit(StreamEvent(type="message_stop", delta=EventDelta(usage=response.usage)))
+        return response
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,11 +9,12 @@ so no provider needs a package of its own.
 import asyncio
 import json
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing, suppress
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol
 
 import aiohttp
 import msgspec
@@ -23,11 +24,11 @@ from upp.config.provider_config import ProviderConfig
 from upp.config.retry import NoRetry, retrying
 from upp.errors import ErrorCode, UPPError
 from upp.json_values import plain
-from upp.model import LLMCapabilities, LLMRequest, LLMResponse
+from upp.model import EmittingModel, LLMCapabilities, LLMRequest, LLMResponse
 from upp.providers.connections import Session, Sessions
 from upp.providers.failures import Failures
 from upp.providers.sse import EventReader
-from upp.stream import EventDelta, StreamEvent
+from upp.stream import Emit, EventDelta, StreamEvent
 
 SILENT_SECONDS = 300.0
 """How long a server may be silent, before the first piece and between two: some models reason for
@@ -159,7 +160,7 @@ class HttpProvider(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class HttpModel:
+class HttpModel(EmittingModel):
     """A model behind such a server."""
 
     server: HttpProvider
@@ -175,30 +176,39 @@ class HttpModel:
         """What the API can do."""
         return self.server.capabilities
 
-    async def stream(self, request: LLMRequest) -> AsyncGenerator[StreamEvent | LLMResponse, None]:
-        """Do one inference.
+    async def infer(self, request: LLMRequest, emit: Emit) -> LLMResponse:
+        """Do one inference: await `emit` with each event and return the response.
 
         Raises UPPError: by the server's words and HTTP status (`retry_after` in seconds), TIMEOUT,
         NETWORK_ERROR when the connection is refused or cut, INVALID_RESPONSE for what is no answer.
-        What the retry strategy wants is tried again, until the first event.
+        What the retry strategy wants is tried again, until the first event. Raises what `emit`
+        raises. However it ends, the request is closed.
         """
+        inference = _Inference(self, request, emit)
         strategy = self.server.config.merged(request.config).retry or NoRetry()
-        items = retrying(lambda: self._attempt(request), strategy)
-        try:
-            async for item in items:
-                yield item
-        finally:
-            await items.aclose()
+        return await retrying(inference.attempt, strategy, inference.has_begun)
 
-    async def _attempt(
-        self, request: LLMRequest
-    ) -> AsyncGenerator[StreamEvent | LLMResponse, None]:
-        server = self.server
+
+class _Inference:
+    """One inference in all of its attempts; one task runs it."""
+
+    def __init__(self, model: HttpModel, request: LLMRequest, emit: Emit) -> None:
+        self._model = model
+        self._request = request
+        self._emit = emit
+        self._began = False
+
+    def has_begun(self) -> bool:
+        """Return whether an event was emitted."""
+        return self._began
+
+    async def attempt(self) -> LLMResponse:
+        """Ask the server once."""
+        server, request = self._model.server, self._request
         config, key = await server.connection(request.config)
-        post = server.post(self.model_id, request, config, key)
+        post = server.post(self._model.model_id, request, config, key)
         failures = Failures(provider=server.name, key=key, url=post.url)
         answer = server.answer(request, failures)
-        began = False
         with failures.translated():
             response = await server.session(config).post(
                 post.url,
@@ -206,33 +216,39 @@ class HttpModel:
                 body=_content(post, failures),
                 silent=SILENT_SECONDS if config.timeout is None else config.timeout,
             )
-            try:
-                if not HTTPStatus.OK <= response.status < HTTPStatus.MULTIPLE_CHOICES:
+        try:
+            if not HTTPStatus.OK <= response.status < HTTPStatus.MULTIPLE_CHOICES:
+                with failures.translated():
                     body = await _error_body(response)
-                    raise failures.refused(response.status, response.headers, body)
-                chunks = _Chunks(response)
-                async with aclosing(_understood(answer, chunks)) as understood:
-                    async for events in understood:
-                        if not began:
-                            began = True
-                            yield StreamEvent(type="message_start")
-                        for event in events:
-                            yield event
-                await chunks.drain()
-            finally:
-                # A response that was read to its end has returned its connection already.
-                response.close()
-        if not began:
-            raise failures.no_stream(chunks.head)
-        if not answer.complete:
-            message = "The answer was cut off before its end."
-            raise failures.error(message, ErrorCode.NETWORK_ERROR)
-        finished = answer.response()
-        said = finished.message.text or finished.message.tool_calls
-        if finished.stop_reason == "content_filter" and not said:
-            raise failures.error("The answer was filtered out.", ErrorCode.CONTENT_FILTERED)
-        yield StreamEvent(type="message_stop", delta=EventDelta(usage=finished.usage))
-        yield finished
+                raise failures.refused(response.status, response.headers, body)
+            reading = _Reading(response.content, answer, failures)
+            # What `emit` raises is no failure of the server.
+            while (events := await reading.events()) is not None:
+                if not self._began:
+                    self._began = True
+                    await self._emit(StreamEvent(type="message_start"))
+                for event in events:
+                    await self._emit(event)
+            await reading.drain()
+        finally:
+            # A response that was read to its end has returned its connection already.
+            response.close()
+        if not self._began:
+            raise failures.no_stream(reading.head)
+        finished = _finished(answer, failures)
+        await self._emit(StreamEvent(type="message_stop", delta=EventDelta(usage=finished.usage)))
+        return finished
+
+
+def _finished(answer: Answer, failures: Failures) -> LLMResponse:
+    if not answer.complete:
+        message = "The answer was cut off before its end."
+        raise failures.error(message, ErrorCode.NETWORK_ERROR)
+    finished = answer.response()
+    said = finished.message.text or finished.message.tool_calls
+    if finished.stop_reason == "content_filter" and not said:
+        raise failures.error("The answer was filtered out.", ErrorCode.CONTENT_FILTERED)
+    return finished
 
 
 def _content(post: Post, failures: Failures) -> bytes:
@@ -261,48 +277,65 @@ async def _error_body(response: aiohttp.ClientResponse) -> bytes:
     return body
 
 
-class _Chunks:
-    """The bytes of a response as they come; `head` keeps the first of them."""
+class _Reading:
+    """A response as its bytes come; `head` keeps the first of them."""
 
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
+    def __init__(self, content: aiohttp.StreamReader, answer: Answer, failures: Failures) -> None:
         self.head = b""
-        self._content = response.content
+        self._content = content
+        self._answer = answer
+        self._failures = failures
+        self._reader = EventReader()
+        # What the server's events hold that were read and not understood yet.
+        self._waiting: deque[bytes] = deque()
+        self._ended = False
 
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> bytes:
-        chunk = await self._content.readany()
-        if not chunk:
-            raise StopAsyncIteration
-        self.head = self.head or chunk[:ERROR_BODY_BYTES]
-        return chunk
+    async def events(self) -> list[StreamEvent] | None:
+        """Return what the server's next event means; None after the last one. Raises UPPError."""
+        try:
+            while not self._waiting:
+                if self._ended:
+                    return None
+                chunk = await self._chunk()
+                if not chunk:
+                    self._ended = True
+                    return self._rest()
+                self._waiting.extend(self._reader.feed(chunk))
+            events = _added(self._answer, self._waiting.popleft())
+        except Exception as error:
+            self._failures.raise_for(error)
+            raise
+        if self._answer.done:
+            self._ended = True
+            self._waiting.clear()
+        return events
 
     async def drain(self) -> None:
         """Read what comes after the answer; however the server disconnects, the answer is there."""
+        if self._content.at_eof():
+            return
         with suppress(TimeoutError, aiohttp.ClientError):
             async with asyncio.timeout(DRAIN_SECONDS):
                 while await self._content.readany():
                     pass
 
+    async def _chunk(self) -> bytes:
+        try:
+            chunk = await self._content.readany()
+        except aiohttp.ClientError:
+            # Some servers tear the connection down after the last word.
+            if not self._answer.complete:
+                raise
+            return b""
+        self.head = self.head or chunk[:ERROR_BODY_BYTES]
+        return chunk
 
-async def _understood(answer: Answer, chunks: _Chunks) -> AsyncGenerator[list[StreamEvent], None]:
-    """Yield what each of the server's events means."""
-    reader = EventReader()
-    try:
-        async for chunk in chunks:
-            for data in reader.feed(chunk):
-                yield _added(answer, data)
-                if answer.done:
-                    return
-    except aiohttp.ClientError:
-        # Some servers tear the connection down after the last word.
-        if not answer.complete:
-            raise
-    # Not every server ends its last event with an empty line, and half an event is none.
-    with suppress(msgspec.DecodeError, UnicodeDecodeError):
-        for events in [_added(answer, data) for data in reader.feed(b"\n\n")]:
-            yield events
+    def _rest(self) -> list[StreamEvent] | None:
+        # Not every server ends its last event with an empty line, and half an event is none.
+        with suppress(msgspec.DecodeError, UnicodeDecodeError):
+            found = [_added(self._answer, data) for data in self._reader.feed(b"\n\n")]
+            return [event for events in found for event in events] if found else None
+        return None
 
 
 def _added(answer: Answer, data: bytes) -> list[StreamEvent]:

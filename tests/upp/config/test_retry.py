@@ -1,7 +1,6 @@
 """When a request that failed is sent again."""
 
 import threading
-from collections.abc import AsyncGenerator
 
 import pytest
 
@@ -128,22 +127,32 @@ class Counting(RetryStrategy):
         self.calls.append("reset")
 
 
-def attempts(*plans: list[str | UPPError]) -> "list[AsyncGenerator[str, None]]":
-    """Return one generator per plan, which yields texts and raises errors."""
+class Attempts:
+    """Attempts that each follow a plan: texts, which are events, and errors."""
 
-    async def attempt(plan: list[str | UPPError]) -> AsyncGenerator[str, None]:
-        for step in plan:
+    def __init__(self, *plans: list[str | UPPError]) -> None:
+        self.left = list(plans)
+        self.seen: list[str] = []
+
+    async def run(self, strategy: RetryStrategy) -> list[str]:
+        """Return the events, and last the code of the error that was raised, if one was."""
+        try:
+            await retrying(self._attempt, strategy, lambda: bool(self.seen))
+        except UPPError as caught:
+            return [*self.seen, caught.code]
+        return self.seen
+
+    async def _attempt(self) -> None:
+        for step in self.left.pop(0):
             if isinstance(step, UPPError):
                 raise step
-            yield step
-
-    return [attempt(plan) for plan in plans]
+            self.seen.append(step)
 
 
-async def test_an_attempt_that_fails_before_its_first_item_is_made_again() -> None:
-    made = attempts([error()], [error(ErrorCode.TIMEOUT)], ["a", "b"])
+async def test_an_attempt_that_fails_before_its_first_event_is_made_again() -> None:
+    made = Attempts([error()], [error(ErrorCode.TIMEOUT)], ["a", "b"])
     strategy = Counting(2)
-    assert [item async for item in retrying(lambda: made.pop(0), strategy)] == ["a", "b"]
+    assert await made.run(strategy) == ["a", "b"]
     assert strategy.calls == [
         "before",
         "retry 1 RATE_LIMITED",
@@ -154,31 +163,31 @@ async def test_an_attempt_that_fails_before_its_first_item_is_made_again() -> No
     ]
 
 
-async def items_of(made: list[AsyncGenerator[str, None]], strategy: RetryStrategy) -> list[str]:
-    """Return what came before the error of the last attempt."""
-    seen: list[str] = []
-    try:
-        async for item in retrying(lambda: made.pop(0), strategy):
-            seen.append(item)  # noqa: PERF401 what came before the error counts
-    except UPPError as caught:
-        seen.append(caught.code)
-    return seen
-
-
 async def test_an_answer_that_began_is_never_asked_for_again() -> None:
-    made = attempts(["a", error()], ["never"])
+    made = Attempts(["a", error()], ["never"])
     strategy = Counting(2)
-    assert await items_of(made, strategy) == ["a", "RATE_LIMITED"]
-    assert (strategy.calls, len(made)) == (["before"], 1)
+    assert await made.run(strategy) == ["a", "RATE_LIMITED"]
+    assert (strategy.calls, len(made.left)) == (["before"], 1)
 
 
 async def test_the_last_attempts_error_is_raised() -> None:
-    made = attempts([error()], [error(ErrorCode.NETWORK_ERROR)])
-    assert await items_of(made, Counting(1)) == ["NETWORK_ERROR"]
+    made = Attempts([error()], [error(ErrorCode.NETWORK_ERROR)])
+    assert await made.run(Counting(1)) == ["NETWORK_ERROR"]
 
 
 async def test_the_strategy_itself_never_retries() -> None:
-    made = attempts([error()], ["never"])
-    assert await items_of(made, RetryStrategy()) == ["RATE_LIMITED"]
+    made = Attempts([error()], ["never"])
+    assert await made.run(RetryStrategy()) == ["RATE_LIMITED"]
     assert RetryStrategy().before_request() == 0
-    assert len(made) == 1
+    assert len(made.left) == 1
+
+
+async def test_a_request_waits_as_long_as_its_strategy_wants() -> None:
+    class Waiting(Counting):
+        def before_request(self) -> float:
+            super().before_request()
+            return 0.001
+
+    strategy = Waiting(0)
+    assert await Attempts(["a"]).run(strategy) == ["a"]
+    assert strategy.calls == ["before", "reset"]
