@@ -8,7 +8,7 @@ from django.urls import URLPattern, path
 
 from agents_app.admin.mcp import ToolSourceAdmin
 from agents_app.admin.trial import trial_view
-from agents_app.conversation.teamwork import PRESENT
+from agents_app.conversation.presentation import PRESENT
 from agents_app.mcp.listing import all_of, listed_tools
 from agents_app.models import Agent
 from agents_app.providers.clients import is_key_name

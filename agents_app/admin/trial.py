@@ -27,7 +27,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
-from agents_app.conversation.teamwork import Order
+from agents_app.conversation.delegation_orders import DelegationOrder
 from agents_app.models import Agent
 from agents_app.runtime.agent_run import AgentError, RunFinished, RunRequest, run_agent
 from agents_app.selectors import AgentSpec, get_spec
@@ -62,7 +62,7 @@ class Trial:
     cost: str = ""
 
 
-class Payment(Protocol):
+class TrialPayment(Protocol):
     """Reserves and settles what a trial costs; what is not reserved raises AgentError."""
 
     async def open(self) -> None:
@@ -120,16 +120,16 @@ class _NothingDue:
         return ""
 
 
-_payment: Callable[[int, AgentSpec, RunRequest], Payment] | None = None
+_payment: Callable[[int, AgentSpec, RunRequest], TrialPayment] | None = None
 
 
-def paid_by(payment: Callable[[int, AgentSpec, RunRequest], Payment]) -> None:
+def paid_by(payment: Callable[[int, AgentSpec, RunRequest], TrialPayment]) -> None:
     """Say what pays for trials: called with the operator's id, the agent and what it is asked."""
     global _payment  # noqa: PLW0603 one for the process
     _payment = payment
 
 
-def _payment_of(spec: AgentSpec, request: RunRequest, user_id: int | None) -> Payment:
+def _payment_of(spec: AgentSpec, request: RunRequest, user_id: int | None) -> TrialPayment:
     if spec.pricing.is_free or _payment is None or user_id is None:
         return _NothingDue(is_free=spec.pricing.is_free)
     return _payment(user_id, spec, request)
@@ -145,12 +145,12 @@ async def try_agent(spec: AgentSpec, prompt: str, *, user_id: int | None = None)
         response_id="trial", history=[Message(role="user", content=prompt)], params={}
     )
     payment = _payment_of(spec, request, user_id)
-    doors = _Doors(payment)
+    broker = TrialBroker(payment)
     try:
         await payment.open()
         async with (
             asyncio.timeout(settings.UAMP_TRIAL_SECONDS),
-            aclosing(run_agent(spec, request, broker=doors, media=doors)) as events,
+            aclosing(run_agent(spec, request, broker=broker, media=broker)) as events,
         ):
             async for event in events:
                 if isinstance(event, RunFinished):
@@ -182,10 +182,10 @@ def _added(usage: UsageStats | None, more: UsageStats) -> UsageStats:
     )
 
 
-class _Doors:
+class TrialBroker:
     """What a run needs of a chat, where there is none: the operator pays, no other agent works."""
 
-    def __init__(self, payment: Payment) -> None:
+    def __init__(self, payment: TrialPayment) -> None:
         self._payment = payment
 
     async def admit_step(self) -> None:
@@ -212,7 +212,7 @@ class _Doors:
         """Refuse: nobody looks."""
         raise ToolError(f"A trial has no chat that could be shown {len(content_ids)} contents.")
 
-    async def delegate(self, call: ToolCallData, order: Order) -> ToolOutcome:
+    async def delegate(self, call: ToolCallData, order: DelegationOrder) -> ToolOutcome:
         """Refuse: it would be work in a chat."""
         return _refused(f"{call.name} is not run in a trial: {order.agent} was not asked.")
 

@@ -1,27 +1,21 @@
 """From a stored conversation to what a model is sent: UAMP messages to upp messages.
 
-Everything in a conversation is data with its origin on it. What other agents said is said
-to this one like a user's words, never as its own and never as instructions; a call without a result
-gets one, because providers refuse such a history.
+Everything in a conversation is data with its origin on it. The model reads the words of other
+agents like a user's words, never as its own and never as instructions. A call without a result gets
+one, because providers refuse such a history.
 """
 
-import asyncio
-import base64
-import binascii
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
-from agents_app.conversation.teamwork import labelled
+from agents_app.conversation.content_labels import labelled
+from agents_app.conversation.media import MediaLoader, RequestMedia, description_of
 from uamp.types.content import (
-    AudioContent,
     ContentItem,
-    FileContent,
-    ImageContent,
     MediaContent,
-    MediaUrl,
     Message,
     TextContent,
     ThinkingContent,
@@ -29,19 +23,11 @@ from uamp.types.content import (
     ToolCallData,
     ToolResultContent,
     ToolResultData,
-    VideoContent,
-    content_id_of,
-    media_of,
 )
 from upp import (
     AssistantMessage,
-    AudioBlock,
-    Base64Source,
-    DocumentBlock,
-    ImageBlock,
     ReasoningBlock,
     TextBlock,
-    TextSource,
     ToolCall,
     ToolResult,
     ToolResultMessage,
@@ -51,7 +37,6 @@ from upp import Message as ModelMessage
 from upp.conversation.messages import AssistantContent, UserContent, unanswered_calls
 from upp.tools import parse_call
 
-MEDIA_BYTES = 20 * 1024 * 1024
 """What one request may carry of media; the newest ones come first."""
 CONTINUE = (
     "Your answer was interrupted after the text above. Go on exactly where it stopped, and repeat"
@@ -60,15 +45,6 @@ CONTINUE = (
 """Said to a model that finds its own unfinished answer at the end of a conversation."""
 NOTHING_NEW = "Nothing was said since your last answer. Answer again, or add what is missing."
 """Said to a model that is asked again after its own whole answer."""
-DOCUMENT_CHARS = 200_000
-"""What a text document may bring into a request; the rest is cut off and said so."""
-
-
-class MediaLoader(Protocol):
-    """Reads stored content for the provider's request."""
-
-    async def load(self, content_id: str) -> tuple[bytes, str]:
-        """Return the bytes and the MIME type; raises LookupError when it may not be read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +75,7 @@ async def to_conversation(
     without one. With a `media` loader, attachments are named in the text and read for the model,
     and speakers are named when there are several; without one the text stays as it was written.
     """
-    budget = _Media(media, hears=hears)
+    budget = RequestMedia(media, hears=hears)
     await budget.read(history)
     several = media is not None and _speakers(history, agent_name)
     messages: list[ModelMessage] = []
@@ -213,7 +189,7 @@ def _said_by_agent(message: Message) -> list[ModelMessage]:
     return [AssistantMessage(content=content, tool_calls=calls)] if content or calls else []
 
 
-def _said_by_others(message: Message, media: "_Media", *, labelled: bool) -> UserMessage:
+def _said_by_others(message: Message, media: "RequestMedia", *, labelled: bool) -> UserMessage:
     items = message.content_items or ()
     content: list[UserContent] = []
     if labelled and message.name:
@@ -228,7 +204,7 @@ def _said_by_others(message: Message, media: "_Media", *, labelled: bool) -> Use
                 content.append(TextBlock(text=item.text))
             elif isinstance(item, MediaContent):
                 content.extend(media.blocks(item))
-    metadata = {"uamp": {"attachments": [_described(item) for item in attached]}}
+    metadata = {"uamp": {"attachments": [description_of(item) for item in attached]}}
     return UserMessage(
         content=tuple(content) or (TextBlock(text=""),), metadata=metadata if attached else {}
     )
@@ -291,121 +267,3 @@ def plain_result(result: str) -> str:
     except (msgspec.DecodeError, RecursionError):
         return result
     return value if isinstance(value, str) else result
-
-
-def _described(item: MediaContent) -> dict[str, Any]:
-    match item:
-        case FileContent():
-            kind, filename, mime_type = "file", item.filename, item.mime_type
-        case ImageContent():
-            kind, filename, mime_type = "image", "", f"image/{item.format}" if item.format else ""
-        case AudioContent():
-            kind, filename, mime_type = "audio", "", f"audio/{item.format}" if item.format else ""
-        case VideoContent():
-            kind, filename, mime_type = "video", "", f"video/{item.format}" if item.format else ""
-    return {
-        "content_id": _content_id(item),
-        "kind": kind,
-        "filename": filename,
-        "mime_type": mime_type,
-    }
-
-
-def _content_id(item: MediaContent) -> str | None:
-    medium = media_of(item)
-    return item.content_id or (content_id_of(medium.url) if isinstance(medium, MediaUrl) else None)
-
-
-class _Media:
-    """The media of one request, read within MEDIA_BYTES."""
-
-    def __init__(self, loader: MediaLoader | None, *, hears: bool) -> None:
-        self._loader = loader
-        self._kinds: tuple[type[MediaContent], ...] = (ImageContent, FileContent)
-        if hears:
-            self._kinds = (*self._kinds, AudioContent)
-        self._blocks: dict[int, UserContent | None] = {}
-
-    @property
-    def active(self) -> bool:
-        """Whether media are read at all."""
-        return self._loader is not None
-
-    async def read(self, history: Sequence[Message]) -> None:
-        """Read what fits, the newest first."""
-        if self._loader is None:
-            return
-        left = MEDIA_BYTES
-        for message in reversed(history):
-            for item in reversed(message.content_items or ()):
-                if message.role == "user" and isinstance(item, self._kinds):
-                    data, mime_type = await self._load(self._loader, item)
-                    if 0 < len(data) <= left:
-                        left -= len(data)
-                        # Megabytes of base64 would hold up everything else in this process.
-                        self._blocks[id(item)] = await asyncio.to_thread(
-                            _sound if isinstance(item, AudioContent) else _block,
-                            data,
-                            mime_type,
-                            _described(item)["filename"],
-                        )
-
-    async def _load(self, loader: MediaLoader, item: MediaContent) -> tuple[bytes, str]:
-        """Return an item's data, and no data for what cannot be had."""
-        medium = media_of(item)
-        if isinstance(medium, str):
-            try:
-                data = await asyncio.to_thread(base64.b64decode, medium, validate=True)
-            except binascii.Error:
-                return b"", ""
-            return data, _described(item)["mime_type"]
-        content_id = _content_id(item)
-        if content_id is None:
-            return b"", ""
-        try:
-            return await loader.load(content_id)
-        except LookupError:
-            return b"", ""
-
-    def blocks(self, item: MediaContent) -> list[UserContent]:
-        """Return an item's name for the text, and its data when it was read and is of use."""
-        if not self.active:
-            return []
-        named = ", ".join(f"{key}={value}" for key, value in _described(item).items() if value)
-        name = TextBlock(text=f"[attachment: {named}]")
-        block = self._blocks.get(id(item))
-        return [name, block] if block is not None else [name]
-
-
-def _sound(data: bytes, mime_type: str, _filename: str) -> UserContent | None:
-    return AudioBlock(data=data, mime_type=mime_type) if mime_type.startswith("audio/") else None
-
-
-def _block(data: bytes, mime_type: str, filename: str) -> UserContent | None:
-    kind = _picture_type(data)
-    if kind is not None or mime_type == "application/pdf":
-        encoded = Base64Source(data=base64.b64encode(data).decode())
-        if kind is not None:
-            return ImageBlock(source=encoded, mime_type=kind)
-        return DocumentBlock(source=encoded, mime_type=mime_type, title=filename or None)
-    if mime_type.startswith("text/") or mime_type == "application/json":
-        text = data.decode(errors="replace")
-        if len(text) > DOCUMENT_CHARS:
-            text = f"{text[:DOCUMENT_CHARS]}\n[cut off after {DOCUMENT_CHARS} characters]"
-        return DocumentBlock(
-            source=TextSource(data=text), mime_type=mime_type, title=filename or None
-        )
-    return None
-
-
-def _picture_type(data: bytes) -> str | None:
-    """Return the type of a picture that models take, by its first bytes and not by its name."""
-    if data.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if data.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if data.startswith((b"GIF87a", b"GIF89a")):
-        return "image/gif"
-    if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
-        return "image/webp"
-    return None

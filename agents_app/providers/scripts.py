@@ -304,7 +304,7 @@ def _last_picture(request: LLMRequest) -> str | None:
 
 
 def _pictures(text: str) -> dict[str, str]:
-    """Return the pictures labelled in a tool's result (conversation.teamwork): ids, and why."""
+    """Return the pictures named in a tool's result (conversation.content_labels): ids, and why."""
     return dict(_PICTURE.findall(text))
 
 

@@ -1,7 +1,7 @@
-"""What happens between two steps of a run: checkpoints and limits.
+"""Hooks between two steps of a run: checkpoints and limits.
 
-A checkpoint says what has been shown, so it waits until the events of its step were read;
-and the next step waits for the checkpoint.
+A checkpoint states what has been shown, so it is saved after the events of its step were read. The
+next step begins after the checkpoint is saved.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ logger = logging.getLogger(__name__)
 
 
 class CheckpointKeeper(Protocol):
-    """Keeps how far the response has come; the turn runner has one."""
+    """Saves the progress of the response."""
 
     async def save(self, state: AgentState, *, step: int) -> None:
-        """Keep a state, together with what was shown so far: all events of its steps are out.
+        """Save a state with the output so far; all events of its steps were read.
 
         The messages of the state are those of the response, `step` is the number of its steps.
         """
@@ -39,8 +39,8 @@ def recent(spec: AgentSpec, history: Sequence[Message]) -> Sequence[Message]:
     return [*kept, *last]
 
 
-class Border:
-    """Stands between the steps of one run.
+class StepHooks:
+    """Hooks between the steps of one run.
 
     `kept` is the checkpoint that the run goes on from, `before` the number of messages that the
     conversation had before the response, `tokens` what it writes, and `admit` lets each further
@@ -67,8 +67,8 @@ class Border:
         self._ended: AgentState | None = None
         self._shown = asyncio.Event()
 
-    def hooks(self) -> AgentStrategy:
-        """Return the hooks that the agent calls at the borders of its steps."""
+    def strategy(self) -> AgentStrategy:
+        """Return the hooks that the agent calls before and after each step."""
         return AgentStrategy(on_step_start=self._begin, on_step_end=self._end)
 
     def saw(self, event: AgentStreamEvent) -> None:
@@ -82,7 +82,7 @@ class Border:
 
     async def _begin(self, _number: int, _state: AgentState) -> None:
         steps, self._steps = self._steps, self._steps + 1
-        # Only plans have steps without a round of tools, and a model may make plans for ever.
+        # Only plans have steps without a round of tools, and a model may make plans without end.
         if steps > 2 * self._spec.max_steps + 1:
             raise AgentError(
                 f"{self._spec.name} took {steps} steps without coming to an answer.",
@@ -105,5 +105,5 @@ class Border:
         try:
             await self._keeper.save(of_response(ended, after=self._messages_before), step=steps)
         except Exception:
-            # The response is worth more than the way to go on with it.
+            # An answer without a checkpoint is better than none.
             logger.exception("Agent %s: a checkpoint was not saved", self._spec.name)

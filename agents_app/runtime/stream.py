@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from agents_app.conversation.teamwork import pure
+from agents_app.conversation.content_labels import pure
 from agents_app.tools.registry import ToolOutcome, storable
 from uamp.events import (
     Delta,

@@ -13,9 +13,9 @@ import msgspec
 from django.conf import settings
 
 import uamp
-from agents_app.conversation.history import DOCUMENT_CHARS
+from agents_app.conversation.media import DOCUMENT_CHARS
 from agents_app.providers.clients import output_bound
-from agents_app.runtime.agent_run import offered
+from agents_app.runtime.offered_tools import offered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,7 +18,7 @@ import uamp
 from agents_app import checkpoints
 from agents_app import selectors as agents
 from agents_app.checkpoints import UnreadableCheckpointError
-from agents_app.conversation.teamwork import pure
+from agents_app.conversation.content_labels import pure
 from agents_app.runtime.agent_run import RunRequest
 from chat_app.log import history as chat_history
 from sessions_app import database

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import uamp
-from agents_app.runtime.agent_run import run_by_client
+from agents_app.runtime.offered_tools import run_by_client
 from sessions_app.billing.usage import Meter
 from sessions_app.store.responses import Flush
 from uamp import events as ev

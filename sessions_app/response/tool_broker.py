@@ -29,12 +29,12 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
 
-    from agents_app.conversation.teamwork import Order
+    from agents_app.conversation.delegation_orders import DelegationOrder
     from sessions_app.response.payment_guard import PaymentGuard
     from sessions_app.response.port import DelegatedRun, RunPort
 
     Delegate: TypeAlias = Callable[
-        [RunPort, int, uamp.ToolCallData, Order], Awaitable[Sequence[DelegatedRun]]
+        [RunPort, int, uamp.ToolCallData, DelegationOrder], Awaitable[Sequence[DelegatedRun]]
     ]
 
 
@@ -205,7 +205,7 @@ class ResponseToolBroker:
 
     # --- Other agents, and contents ---
 
-    async def delegate(self, call: uamp.ToolCallData, order: Order) -> ToolOutcome:
+    async def delegate(self, call: uamp.ToolCallData, order: DelegationOrder) -> ToolOutcome:
         """Have another agent do a task (UAMP §8.5.4): the end of its response ends the call."""
         self.has_delegated = True
         self._port.answer.meter.has_row(call.id)
@@ -224,7 +224,7 @@ class ResponseToolBroker:
         finally:
             self._delegated.pop(opened.pk, None)
 
-    async def _give(self, pk: int, call: uamp.ToolCallData, order: Order) -> None:
+    async def _give(self, pk: int, call: uamp.ToolCallData, order: DelegationOrder) -> None:
         try:
             runs = await self._delegate(self._port, pk, call, order)
             self._delegated.update((pk, run) for run in runs)

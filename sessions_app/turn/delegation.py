@@ -17,7 +17,7 @@ from django.db import transaction
 
 import uamp
 from agents_app import selectors as agents
-from agents_app.conversation.teamwork import pure
+from agents_app.conversation.content_labels import pure
 from agents_app.tools.registry import ToolError
 from chat_app.contents import quota, references
 from chat_app.members import chats
@@ -35,7 +35,7 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agents_app.conversation.teamwork import Order
+    from agents_app.conversation.delegation_orders import DelegationOrder
     from agents_app.selectors import AgentSpec
     from sessions_app.records import OpenSession
     from sessions_app.response.port import RunPort
@@ -44,7 +44,9 @@ if TYPE_CHECKING:
 FORWARD_SECONDS: Final = 0.1
 
 
-async def delegate(port: RunPort, pk: int, call: uamp.ToolCallData, order: Order) -> Sequence[Run]:
+async def delegate(
+    port: RunPort, pk: int, call: uamp.ToolCallData, order: DelegationOrder
+) -> Sequence[Run]:
     """Start the response of another agent; a call that has one already starts no other.
 
     Returns its runs in this process; none where the call was given before.
@@ -70,7 +72,7 @@ async def delegate(port: RunPort, pk: int, call: uamp.ToolCallData, order: Order
 
 @transaction.atomic
 def _open(
-    response_id: str, spec: AgentSpec, pk: int, order: Order, chat_id: str
+    response_id: str, spec: AgentSpec, pk: int, order: DelegationOrder, chat_id: str
 ) -> tuple[OpenSession, tuple[uamp.ContentItem, ...]]:
     """Return the session of the other agent, made or found, and the contents that it is given."""
     asker = Session.objects.filter(responses=response_id).first()
@@ -93,7 +95,7 @@ def _open(
     return open_session_of(row, principal), items
 
 
-def _attached(order: Order, chat_id: str, asker: Session) -> tuple[uamp.ContentItem, ...]:
+def _attached(order: DelegationOrder, chat_id: str, asker: Session) -> tuple[uamp.ContentItem, ...]:
     owner = quota.ContentOwner(user_id=asker.user_id, key=asker.principal)
     return tuple(
         references.item_of(readable(content_id, chat_id=chat_id, asker=owner))
@@ -122,7 +124,7 @@ def _new_session(asker: Session, target: AgentSpec, pk: int) -> Session:
     )
 
 
-def _target(spec: AgentSpec, order: Order, asker: Session) -> AgentSpec:
+def _target(spec: AgentSpec, order: DelegationOrder, asker: Session) -> AgentSpec:
     """Return the agent that is to work: a declared one that the asker or the owner may use.
 
     An owner who declares a private agent agrees that those who ask theirs have it work. Visitors

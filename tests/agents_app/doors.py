@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents_app.conversation.teamwork import Order
+from agents_app.conversation.delegation_orders import DelegationOrder
 from agents_app.tools.registry import (
     FoundMessage,
     ReadContent,
@@ -45,7 +45,7 @@ class Broker:
             for one in content_ids
         )
 
-    async def delegate(self, call: ToolCallData, order: Order) -> ToolOutcome:
+    async def delegate(self, call: ToolCallData, order: DelegationOrder) -> ToolOutcome:
         """Answer for the other agent."""
         del order
         return await self.client_tool(call)

@@ -3,7 +3,7 @@
 import base64
 from typing import Any
 
-from agents_app.conversation import history
+from agents_app.conversation import media as media_module
 from agents_app.conversation.history import (
     CONTINUE,
     NOTHING_NEW,
@@ -301,7 +301,7 @@ async def test_a_model_gets_media_where_they_stood() -> None:
 async def test_media_beyond_the_budget_are_named_only_and_the_newest_come_first(
     monkeypatch: Any,
 ) -> None:
-    monkeypatch.setattr(history, "MEDIA_BYTES", len(PNG) + 5)
+    monkeypatch.setattr(media_module, "MEDIA_BYTES", len(PNG) + 5)
     media = Media({f"{CONTENT}{n}": (PNG, "image/png") for n in (0, 1)})
     said = [user("old", ImageContent(image=linked(0))), user("new", ImageContent(image=linked(1)))]
     conversation = await to_conversation(said, agent_name="bot", media=media)
@@ -313,7 +313,7 @@ async def test_media_beyond_the_budget_are_named_only_and_the_newest_come_first(
 
 
 async def test_a_long_document_is_cut_and_says_so(monkeypatch: Any) -> None:
-    monkeypatch.setattr(history, "DOCUMENT_CHARS", 4)
+    monkeypatch.setattr(media_module, "DOCUMENT_CHARS", 4)
     media = Media({f"{CONTENT}0": (b"abcdefgh", "text/plain")})
     attached = FileContent(file=linked(0), filename="a.txt", mime_type="text/plain")
     conversation = await to_conversation([user("", attached)], agent_name="bot", media=media)
@@ -323,10 +323,10 @@ async def test_a_long_document_is_cut_and_says_so(monkeypatch: Any) -> None:
 
 
 def test_a_picture_is_known_by_its_first_bytes() -> None:
-    assert history._picture_type(b"GIF89a...") == "image/gif"
-    assert history._picture_type(b"RIFF....WEBPVP8 ") == "image/webp"
-    assert history._picture_type(b"RIFF....WAVEfmt ") is None
-    assert history._picture_type(b"<svg>") is None
+    assert media_module._picture_type(b"GIF89a...") == "image/gif"
+    assert media_module._picture_type(b"RIFF....WEBPVP8 ") == "image/webp"
+    assert media_module._picture_type(b"RIFF....WAVEfmt ") is None
+    assert media_module._picture_type(b"<svg>") is None
 
 
 async def test_what_an_agent_attached_is_not_read() -> None:

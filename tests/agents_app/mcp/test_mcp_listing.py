@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agents_app import selectors
 from agents_app.mcp.listing import NAME_CHARS, tool_names, tools_of
 from agents_app.models import Agent, ToolSource
-from agents_app.runtime.agent_run import _server_tools
+from agents_app.runtime.offered_tools import tools_of_agent
 
 
 def listed(name: str, **hints: bool) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def test_an_agent_has_the_tools_that_its_row_names() -> None:
     )
     spec = selectors.get_spec(agent.pk)
     assert spec.tools == ("csv_report", "demo__sub", "off__add", "demo__absent")
-    assert list(_server_tools(spec)) == ["csv_report", "demo__sub"]
+    assert list(tools_of_agent(spec)) == ["csv_report", "demo__sub"]
 
 
 @pytest.mark.django_db
@@ -99,12 +99,12 @@ def test_a_star_means_all_tools_of_a_source_also_those_that_come_later() -> None
     demo.save(update_fields=["tools"])
     spec = selectors.get_spec(agent.pk)
     assert spec.tools == ("demo__add", "demo__sub", "csv_report")
-    tools = _server_tools(spec)
+    tools = tools_of_agent(spec)
     assert tools["demo__add"].long_running
     assert tools["demo__add"].needs_approval
     demo.delete()
     assert selectors.get_spec(agent.pk).tools == ("demo__add", "csv_report")
-    assert list(_server_tools(selectors.get_spec(agent.pk))) == ["csv_report"]
+    assert list(tools_of_agent(selectors.get_spec(agent.pk))) == ["csv_report"]
 
 
 def test_a_server_without_sources_never_loads_the_mcp_package() -> None:

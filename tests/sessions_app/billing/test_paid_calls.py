@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import uamp
-from agents_app.conversation.history import DOCUMENT_CHARS
+from agents_app.conversation.media import DOCUMENT_CHARS
 from agents_app.providers import scripts
 from agents_app.runtime.agent_run import RunRequest
 from agents_app.selectors import AgentSpec

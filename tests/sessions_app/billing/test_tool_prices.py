@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from agents_app.providers import scripts
-from agents_app.runtime.agent_run import RunRequest, run_by_client
+from agents_app.runtime.agent_run import RunRequest
+from agents_app.runtime.offered_tools import run_by_client
 from agents_app.selectors import get_spec
 from sessions_app.billing.usage import Meter
 from tests.client import TERMINAL, Frame, UampClient

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 import uamp
-from agents_app.conversation.teamwork import Order
+from agents_app.conversation.delegation_orders import DelegationOrder
 from sessions_app import database, lifespan, services
 from sessions_app.access import auth
 from sessions_app.models import Response, Session, ToolCall
@@ -72,7 +72,7 @@ async def test_an_order_that_is_given_again_is_the_same_order(process: Process) 
         while not run.waiting_calls or len(process.runs) < 2:  # noqa: ASYNC110 rows say when
             await asyncio.sleep(0.02)
     row = await database.run(ToolCall.objects.get)
-    order = msgspec.json.decode(row.arguments, type=Order)
+    order = msgspec.json.decode(row.arguments, type=DelegationOrder)
     call = uamp.ToolCallData(id=row.call_id, name=row.name, arguments=row.arguments)
     again = partial(delegation.delegate, run._port, row.pk, call, order)
     await again()

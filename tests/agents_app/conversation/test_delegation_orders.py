@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from agents_app.conversation import teamwork
-from agents_app.conversation.teamwork import Order, labelled, pure
+from agents_app.conversation import delegation_orders, presentation
+from agents_app.conversation.content_labels import labelled, pure
 from agents_app.tools.registry import ToolError, ToolOutcome
 from tests.agents_app.doors import Broker
 from uamp.types.content import FileContent, ImageContent, MediaUrl, TextContent, ToolCallData
+
+if TYPE_CHECKING:
+    from agents_app.conversation.delegation_orders import DelegationOrder
 
 ID = "550e8400-e29b-41d4-a716-446655440000"
 OTHER = "650e8400-e29b-41d4-a716-446655440000"
@@ -48,14 +53,16 @@ def test_a_model_reads_the_ids_of_what_came_with_a_result() -> None:
 
 
 async def test_what_is_presented_has_its_caption_and_is_marked_so() -> None:
-    outcome = await teamwork.present(Broker(), {"content_ids": [ID, OTHER], "caption": "two cats"})
+    outcome = await presentation.present(
+        Broker(), {"content_ids": [ID, OTHER], "caption": "two cats"}
+    )
     assert (outcome.result, outcome.is_presented) == ("The chat sees the 2 contents now.", True)
     assert [
         (item.content_id, item.description)
         for item in outcome.content_items
         if isinstance(item, ImageContent)
     ] == [(ID, "two cats"), (OTHER, "two cats")]
-    one = await teamwork.present(Broker(), {"content_ids": [ID]})
+    one = await presentation.present(Broker(), {"content_ids": [ID]})
     assert one.result == "The chat sees the content now."
 
 
@@ -63,7 +70,7 @@ async def test_what_is_presented_has_its_caption_and_is_marked_so() -> None:
     "arguments", [{}, {"content_ids": []}, {"content_ids": [ID] * 17}, {"content_ids": ID}]
 )
 async def test_what_cannot_be_presented_is_told(arguments: dict[str, object]) -> None:
-    outcome = await teamwork.present(Broker(), arguments)
+    outcome = await presentation.present(Broker(), arguments)
     assert outcome.is_error
     assert not outcome.is_presented
     assert outcome.result.startswith("Nothing was shown. ")
@@ -74,7 +81,7 @@ async def test_a_content_that_may_not_be_shown_shows_nothing() -> None:
         async def present(self, content_ids: object) -> tuple[()]:
             raise ToolError(f"There is no content {content_ids!r} in this chat.")
 
-    outcome = await teamwork.present(Closed(), {"content_ids": [ID]})
+    outcome = await presentation.present(Closed(), {"content_ids": [ID]})
     assert outcome.is_error
     assert outcome.content_items == ()
     assert "There is no content" in outcome.result
@@ -82,9 +89,9 @@ async def test_a_content_that_may_not_be_shown_shows_nothing() -> None:
 
 async def test_an_order_that_fits_reaches_the_other_agent() -> None:
     broker = Broker(answer=lambda call: ToolOutcome(result=f"{call.id} done"))
-    outcome = await teamwork.delegate(broker, CALL, {"agent": "worker", "task": "do it"})
+    outcome = await delegation_orders.delegate(broker, CALL, {"agent": "worker", "task": "do it"})
     assert outcome == ToolOutcome(result="call_1 done")
-    refused = await teamwork.delegate(broker, CALL, {"agent": "worker"})
+    refused = await delegation_orders.delegate(broker, CALL, {"agent": "worker"})
     assert refused.is_error
     assert refused.result.startswith("The task was not given to anybody.")
     assert broker.calls == [CALL]
@@ -92,12 +99,14 @@ async def test_an_order_that_fits_reaches_the_other_agent() -> None:
 
 async def test_what_no_database_takes_is_replaced_in_words_that_are_kept() -> None:
     class Keeping(Broker):
-        async def delegate(self, call: ToolCallData, order: Order) -> ToolOutcome:
+        async def delegate(self, call: ToolCallData, order: DelegationOrder) -> ToolOutcome:
             return ToolOutcome(result=f"{call.id}: {order.task}")
 
-    outcome = await teamwork.delegate(Keeping(), CALL, {"agent": "worker", "task": "do\0it"})
+    outcome = await delegation_orders.delegate(
+        Keeping(), CALL, {"agent": "worker", "task": "do\0it"}
+    )
     assert outcome.result == "call_1: do\N{REPLACEMENT CHARACTER}it"
-    shown = await teamwork.present(Broker(), {"content_ids": [ID], "caption": "two\0cats"})
+    shown = await presentation.present(Broker(), {"content_ids": [ID], "caption": "two\0cats"})
     (item,) = shown.content_items
     assert isinstance(item, ImageContent)
     assert item.description == "two\N{REPLACEMENT CHARACTER}cats"
@@ -105,11 +114,11 @@ async def test_what_no_database_takes_is_replaced_in_words_that_are_kept() -> No
 
 def test_a_model_is_told_whom_it_may_ask() -> None:
     delegates = [("darkroom", "Edits pictures."), ("quiet", "")]
-    assert teamwork.delegate_description(delegates).endswith(
+    assert delegation_orders.delegate_description(delegates).endswith(
         "The agents:\n- darkroom: Edits pictures.\n- quiet"
     )
-    schema = teamwork.delegate_schema(delegates)
+    schema = delegation_orders.delegate_schema(delegates)
     assert schema["properties"]["agent"]["enum"] == ["darkroom", "quiet"]
     assert schema["required"] == ["agent", "task"]
     # One agent's list is not another's.
-    assert teamwork.delegate_schema([])["properties"]["agent"]["enum"] == []
+    assert delegation_orders.delegate_schema([])["properties"]["agent"]["enum"] == []

@@ -1,0 +1,66 @@
+"""The tool `present`: an agent shows contents to the people in the chat (UAMP §8.5.4)."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Protocol
+
+import msgspec
+
+from agents_app.tools.registry import ToolError, ToolOutcome, schema_of, storable
+from uamp.types.content import (
+    ContentItem,
+    MediaContent,
+)
+
+PRESENT = "present"
+ATTACHMENTS = 16
+
+
+class Presentation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The arguments of `present`: the contents to show, in their order."""
+
+    content_ids: Annotated[
+        tuple[str, ...],
+        msgspec.Meta(
+            min_length=1,
+            max_length=ATTACHMENTS,
+            description="The content_id of each picture or file to show.",
+        ),
+    ]
+    caption: Annotated[
+        str, msgspec.Meta(max_length=1000, description="What they show, for who cannot see them.")
+    ] = ""
+
+
+PRESENT_DESCRIPTION = "Show pictures or files, by their content_id, to the people in the chat."
+PRESENT_SCHEMA = schema_of(Presentation)
+
+
+class ContentPresenter(Protocol):
+    """Shows contents in the chat of one response."""
+
+    async def present(self, content_ids: Sequence[str]) -> tuple[ContentItem, ...]:
+        """Return the items of contents that may be shown in this chat; raises ToolError."""
+
+
+async def present(presenter: ContentPresenter, arguments: dict[str, Any]) -> ToolOutcome:
+    """Show contents to the chat; an error is described in words that the model can read."""
+    try:
+        wanted = msgspec.convert(arguments, Presentation)
+        items = await presenter.present(wanted.content_ids)
+    except (msgspec.ValidationError, ToolError) as error:
+        return ToolOutcome(result=f"Nothing was shown. {error}", is_error=True)
+    caption = storable(wanted.caption)
+    shown = tuple(_described(item, caption) for item in items)
+    return ToolOutcome(
+        result=f"The chat sees {_count(len(shown))} now.", content_items=shown, is_presented=True
+    )
+
+
+def _count(number: int) -> str:
+    return "the content" if number == 1 else f"the {number} contents"
+
+
+def _described(item: ContentItem, caption: str) -> ContentItem:
+    if not caption or not isinstance(item, MediaContent):
+        return item
+    return msgspec.structs.replace(item, description=caption)

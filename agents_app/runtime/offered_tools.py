@@ -1,0 +1,81 @@
+"""The tools that a model is offered: the server's, those of MCP servers, the client's.
+
+A client's tool cannot take the name of a server tool.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agents_app.conversation.delegation_orders import (
+    DELEGATE,
+    delegate_description,
+    delegate_schema,
+)
+from agents_app.conversation.presentation import PRESENT, PRESENT_DESCRIPTION, PRESENT_SCHEMA
+from agents_app.mcp.tools import served
+from agents_app.runtime.run_request import RunRequest
+from agents_app.selectors import AgentSpec
+from agents_app.tools.registry import ServerTool, server_tools
+from uamp.types.session import ToolDefinition
+
+logger = logging.getLogger(__name__)
+
+
+def tools_of_agent(spec: AgentSpec) -> dict[str, ServerTool]:
+    """Return the server's and the sources' tools that an agent has, by name."""
+    known = {
+        **{listed.name: served(listed) for listed in spec.source_tools},
+        **server_tools(),
+    }
+    for name in spec.tools:
+        if name not in known and name != PRESENT:
+            logger.warning("Agent %s: this server has no tool named %s", spec.name, name)
+    tools = {name: known[name] for name in spec.tools if name in known}
+    for name in spec.approvals:
+        if name in tools and not tools[name].long_running:
+            # The row was written past the form that checks it; no person could be asked.
+            logger.warning("Agent %s: %s is short and cannot wait for a person", spec.name, name)
+            del tools[name]
+        elif name in tools:
+            tools[name] = replace(tools[name], needs_approval=True)
+    return tools
+
+
+def offered(spec: AgentSpec, request: RunRequest) -> list[tuple[str, str, Mapping[str, Any]]]:
+    """Return the tools that a model is offered: names, descriptions and parameters."""
+    served_here = tools_of_agent(spec)
+    tools: list[tuple[str, str, Mapping[str, Any]]] = [
+        (tool.name, tool.description, tool.parameters) for tool in served_here.values()
+    ]
+    tools += [
+        (tool.name, said.description or "", said.parameters or {})
+        for tool in tools_of_client(request.tools, served_here).values()
+        if (said := tool.function) is not None
+    ]
+    if PRESENT in spec.tools:
+        tools.append((PRESENT, PRESENT_DESCRIPTION, PRESENT_SCHEMA))
+    if spec.delegates:
+        about = delegate_description(spec.delegates)
+        tools.append((DELEGATE, about, delegate_schema(spec.delegates)))
+    return tools
+
+
+def run_by_client(spec: AgentSpec, request: RunRequest) -> frozenset[str]:
+    """Return the names of the tools that the client of a request runs itself."""
+    if not request.tools:
+        return frozenset()
+    return frozenset(tools_of_client(request.tools, tools_of_agent(spec)))
+
+
+def tools_of_client(
+    declared: Sequence[ToolDefinition], taken: Mapping[str, ServerTool]
+) -> dict[str, ToolDefinition]:
+    """Return the client's functions by name; it cannot take the name of a server tool."""
+    found: dict[str, ToolDefinition] = {}
+    own = {PRESENT, DELEGATE}
+    for tool in declared:
+        if tool.function is not None and tool.name not in taken and tool.name not in own:
+            found.setdefault(tool.name, tool)
+    return found

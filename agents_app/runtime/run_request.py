@@ -1,0 +1,85 @@
+"""What one run of an agent is given and what it returns; the port to its response."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from agents_app.checkpoints import Checkpoint
+from agents_app.conversation.delegation_orders import Delegator
+from agents_app.conversation.presentation import ContentPresenter
+from agents_app.tools.registry import ServerTool, ToolOutcome
+from uamp.types.content import ContentItem, Message, ToolCallData
+from uamp.types.session import ResponseFormat, ToolDefinition, UsageStats
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest:
+    """The request that a run answers.
+
+    `tools` are those that the client declared, `params` may hold model, temperature, max_tokens
+    and `extensions`, the session's options by vendor, and `resume` is the output of this response
+    before its process died: texts, thoughts, calls and results. Calls in `resume` without a
+    result are run again, under their old ids. With a `checkpoint` the agent goes on from there,
+    and `resume` is its output and what was added to it. `written` are the tokens that the
+    response has cost before. With `ends_at_tools` the run ends after a step in which the
+    client's tools were called. `asker` is the key under which limits count one client's requests.
+    """
+
+    response_id: str
+    history: Sequence[Message]
+    instructions: str | None = None
+    tools: Sequence[ToolDefinition] = ()
+    response_format: ResponseFormat | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    resume: Sequence[ContentItem] = ()
+    checkpoint: Checkpoint | None = None
+    written: int = 0
+    ends_at_tools: bool = False
+    asker: str = ""
+
+
+class ToolBroker(ContentPresenter, Delegator, Protocol):
+    """The response's side of a run: pays for steps and calls, runs the tools that do not run here.
+
+    The task that iterates the run calls `admit_step`, `inference_sent` and `wrote`; the task of
+    each tool call calls the others.
+    """
+
+    async def admit_step(self) -> None:
+        """Let another step of the answer begin, once it is paid; raises AgentError."""
+
+    def inference_sent(self) -> None:
+        """Count the input of an inference that is sent now."""
+
+    async def wrote(self, text: str) -> None:
+        """Count what the model writes into its calls, once it is paid; raises AgentError.
+
+        Not called for an agent without a price.
+        """
+
+    async def admit_tool(self, call: ToolCallData) -> None:
+        """Let a call of a tool run, once it is paid; raises AgentError."""
+
+    async def client_tool(self, call: ToolCallData) -> ToolOutcome:
+        """Send `tool.call` and wait for `tool.result` (UAMP §6.10, §5.14)."""
+
+    async def hand_over(self, call: ToolCallData) -> None:
+        """Send `tool.call` for a call at which the response ends."""
+
+    async def long_tool(self, tool: ServerTool, call: ToolCallData) -> ToolOutcome:
+        """Have a worker run a long tool, or wait for the one that already runs this call."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFinished:
+    """The last item of a run; not an event.
+
+    `usage` counts this run only, not what came before it in a resumed response. `finish_reason` is
+    stop, length, tool_calls or the provider's own word. `steps` are inferences. An answer that the
+    provider's filter stopped is an AgentError instead.
+    """
+
+    usage: UsageStats
+    finish_reason: str
+    steps: int
+    model: str

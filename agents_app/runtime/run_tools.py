@@ -1,0 +1,249 @@
+"""The tools of one run: those of the client, of the server, and `present` and `delegate`.
+
+A call runs once it is paid. Its outcome is kept for the translator, and its text goes to the model.
+"""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Awaitable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from agents_app.conversation import delegation_orders, presentation
+from agents_app.conversation.content_labels import labelled, pure
+from agents_app.conversation.delegation_orders import (
+    DELEGATE,
+    delegate_description,
+    delegate_schema,
+)
+from agents_app.conversation.history import plain_result
+from agents_app.conversation.presentation import PRESENT, PRESENT_DESCRIPTION, PRESENT_SCHEMA
+from agents_app.runtime.client_parts import ClientParts
+from agents_app.runtime.failures import AgentError
+from agents_app.runtime.model_calls import CALLS_AT_ONCE
+from agents_app.runtime.offered_tools import tools_of_agent, tools_of_client
+from agents_app.runtime.run_request import RunRequest, ToolBroker
+from agents_app.runtime.short_tools import run_here
+from agents_app.selectors import AgentSpec
+from agents_app.tools.registry import ServerTool, ToolOutcome
+from uamp.types.content import ToolCallContent, ToolCallData, ToolResultContent
+from uamp.types.session import ToolDefinition
+from uap import AgentStreamEvent
+from upp import ErrorCode as ProviderErrorCode
+from upp import LLMRequest, Tool, UPPError, current_tool_call
+
+logger = logging.getLogger(__name__)
+
+_NO_PARAMETERS = {"type": "object", "properties": {}}
+
+
+class HandedOver(Exception):
+    """The client has calls to answer in another turn."""
+
+
+class ToolFailedError(Exception):
+    """A tool's own failure, in words that the model and users may read."""
+
+
+class RunTools:
+    """The tools of one run, and what its calls share.
+
+    The task that iterates the run calls `admit_step`, `saw` and `sent`; each call of a tool runs in
+    a task of its own and waits until `saw` has read its `tool_execution_start`. `outcomes` are the
+    outcomes by call id, `declined` the calls that the client or a person made fail, `surplus` those
+    that are not to be run.
+    """
+
+    def __init__(
+        self,
+        spec: AgentSpec,
+        request: RunRequest,
+        broker: ToolBroker,
+        *,
+        schema: Mapping[str, Any] | None,
+    ) -> None:
+        self._spec = spec
+        self._request = request
+        self._broker = broker
+        self.outcomes: dict[str, ToolOutcome] = {}
+        self.surplus: set[str] = set()
+        self.declined: set[str] = set()
+        # Whether the client was given calls whose results come in another turn.
+        self._handed_over = False
+        self._is_free = spec.pricing.is_free
+        # By call, whether all that came before it was read, counted and paid.
+        self._read: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+        self._named: set[str] = set()
+        self._server_tools = tools_of_agent(spec)
+        self.client_tools = tools_of_client(request.tools, self._server_tools)
+        self.parts = ClientParts(
+            tools=self.client_tools,
+            schema=schema,
+            goes_on=bool(request.resume or request.checkpoint),
+            reads_result=_ends_in_result(request, self.client_tools),
+        )
+
+    def offered(self) -> list[Tool]:
+        """Return the tools as `upp` calls them; the client's come first."""
+        return [
+            *(self._client_tool(tool) for tool in self.client_tools.values()),
+            *(self._server_tool(tool) for tool in self._server_tools.values()),
+            *self._tools_of_agents(),
+        ]
+
+    async def admit_step(self) -> None:
+        """Let another step begin once it is paid, unless the response ends at client's tools."""
+        if self._handed_over:
+            raise HandedOver
+        await self._broker.admit_step()
+
+    async def saw(self, event: AgentStreamEvent) -> None:
+        """Take note that an event was read: a call that has a payer waits for those before it."""
+        if event.upp is None or self._is_free:
+            return
+        kind, delta = event.upp.type, event.upp.delta
+        call_id = delta.tool_call_id or ""
+        if kind == "tool_execution_start":
+            self._read[call_id].set()
+        elif kind == "tool_call_delta":
+            text = delta.arguments_json or ""
+            if call_id not in self._named:
+                self._named.add(call_id)
+                text += delta.tool_name or ""
+            await self._broker.wrote(text)
+
+    def sent(self, request: LLMRequest) -> None:
+        """Take note that an inference is sent."""
+        self.parts.sent(request)
+        self._broker.inference_sent()
+
+    def _client_tool(self, definition: ToolDefinition) -> Tool:
+        async def run(_arguments: dict[str, Any]) -> str:
+            call = self._call()
+            # It has no price, but the tokens that it was written with have.
+            await self._admit(call)
+            if self._request.ends_at_tools:
+                return await self._hand_over(call)
+            return await self._finish(answered(call))
+
+        async def answered(call: ToolCallData) -> ToolOutcome:
+            outcome = await self._broker.client_tool(call)
+            self.parts.result_came()
+            if outcome.is_error:
+                self.declined.add(call.id)
+            # The client sends JSON text; the model reads what it says, as in every later turn.
+            return replace(outcome, result=plain_result(outcome.result))
+
+        function = definition.function
+        return Tool(
+            name=definition.name,
+            description=(function.description if function else None) or "",
+            parameters=(function.parameters if function else None) or _NO_PARAMETERS,
+            run=run,
+        )
+
+    async def _hand_over(self, call: ToolCallData) -> str:
+        """Give the client a call; the text that this returns is not used."""
+        self._handed_over = True
+        try:
+            await self._broker.hand_over(call)
+        except AgentError as error:
+            raise UPPError(error.message, code=ProviderErrorCode.CANCELLED) from error
+        return ""
+
+    def _server_tool(self, tool: ServerTool) -> Tool:
+        async def run(arguments: dict[str, Any]) -> str:
+            call = self._call()
+            await self._admit(call)
+            if tool.long_running:
+                return await self._finish(self._broker.long_tool(tool, call))
+            return await self._finish(run_here(tool, call.id, arguments))
+
+        return Tool(
+            name=tool.name, description=tool.description, parameters=tool.parameters, run=run
+        )
+
+    def _call(self) -> ToolCallData:
+        """Return the call that runs in this task; raises ToolFailedError for one too many."""
+        call = current_tool_call.get()
+        if call.tool_call_id in self.surplus:
+            raise ToolFailedError(
+                f"Only {CALLS_AT_ONCE} calls are run at once, and this one was not. Make it again."
+            )
+        arguments = msgspec.json.encode(call.arguments).decode()
+        return ToolCallData(id=call.tool_call_id, name=call.tool_name, arguments=arguments)
+
+    async def _admit(self, call: ToolCallData) -> None:
+        """Let a call run once it is paid, and the tokens that it was written with."""
+        if self._is_free:
+            return
+        await self._read[call.id].wait()
+        try:
+            await self._broker.admit_tool(call)
+        except AgentError as error:
+            # It is not paid: the run is over, and the model is not asked again.
+            raise UPPError(error.message, code=ProviderErrorCode.CANCELLED) from error
+
+    def _tools_of_agents(self) -> list[Tool]:
+        """Return `present` and `delegate`, where the agent has them."""
+
+        async def present(arguments: dict[str, Any]) -> str:
+            await self._admit(self._call())
+            return await self._finish(presentation.present(self._broker, arguments))
+
+        async def delegate(arguments: dict[str, Any]) -> str:
+            call = self._call()
+            await self._admit(call)
+            return await self._finish(delegation_orders.delegate(self._broker, call, arguments))
+
+        tools = []
+        if PRESENT in self._spec.tools:
+            tools.append(
+                Tool(
+                    name=PRESENT,
+                    description=PRESENT_DESCRIPTION,
+                    parameters=PRESENT_SCHEMA,
+                    run=present,
+                )
+            )
+        if self._spec.delegates:
+            tools.append(
+                Tool(
+                    name=DELEGATE,
+                    description=delegate_description(self._spec.delegates),
+                    parameters=delegate_schema(self._spec.delegates),
+                    run=delegate,
+                )
+            )
+        return tools
+
+    async def _finish(self, running: Awaitable[ToolOutcome]) -> str:
+        """Keep the outcome for the translator and return its text; an error is raised."""
+        try:
+            outcome = await running
+        except AgentError as error:
+            # The broker ended the run, not the tool: the model is not asked again.
+            raise UPPError(error.message, code=ProviderErrorCode.CANCELLED) from error
+        except Exception:
+            logger.exception("Agent %s: a tool broke", self._spec.name)
+            raise ToolFailedError("The tool broke inside the server.") from None
+        call_id = current_tool_call.get().tool_call_id
+        self.outcomes[call_id] = outcome
+        if outcome.is_refused:
+            self.declined.add(call_id)
+        if outcome.is_error:
+            raise ToolFailedError(pure(outcome.result))
+        items = () if outcome.is_presented else outcome.content_items
+        return labelled(outcome.result, items)
+
+
+def _ends_in_result(request: RunRequest, client_tools: Mapping[str, ToolDefinition]) -> bool:
+    """Return whether the run goes on with a result that the client's tool returned."""
+    if not request.resume or not isinstance(request.resume[-1], ToolResultContent):
+        return False
+    call_id = request.resume[-1].tool_result.call_id
+    calls = [one.tool_call for one in request.resume if isinstance(one, ToolCallContent)]
+    return any(call.id == call_id and call.name in client_tools for call in calls)
