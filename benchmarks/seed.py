@@ -2,7 +2,8 @@
 
 One person with a key and money, a scripted agent, one that has a price, one for each pause between
 two words that BENCH_DRIPS names in milliseconds (`drip-200`), and two shared chats of 100 and LONG
-messages. FOLDER gets `seed.json` with the key and the ids of the chats by their length.
+messages, in which the latter always answer. FOLDER gets `seed.json` with the key and the ids of
+the chats by their length.
 """
 
 from __future__ import annotations
@@ -62,9 +63,14 @@ def main() -> None:
     folder, long_chat = Path(sys.argv[1]), int(sys.argv[2])
     user = User.objects.create_user("bench")
     agent = Agent.objects.create(name=AGENT, is_public=True, options={"script": "echo"})
-    for drip in os.environ.get("BENCH_DRIPS", "").split():
-        slow = {"script": "echo", "delay": int(drip) / 1000}
-        Agent.objects.create(name=f"drip-{drip}", is_public=True, options=slow)
+    drips = [
+        Agent.objects.create(
+            name=f"drip-{drip}",
+            is_public=True,
+            options={"script": "echo", "delay": int(drip) / 1000},
+        )
+        for drip in os.environ.get("BENCH_DRIPS", "").split()
+    ]
     paid = Agent.objects.create(
         name=PAID_AGENT,
         is_public=True,
@@ -85,7 +91,7 @@ def main() -> None:
             title=f"{count} messages",
             created_by_id=user.pk,
             user_ids=[user.pk],
-            agents=[(agent.pk, "never")],
+            agents=[(agent.pk, "never"), *((drip.pk, "always") for drip in drips)],
         )
         fill(chat.pk, user, count)
         chats[count] = chat.pk

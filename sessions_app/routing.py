@@ -7,10 +7,9 @@ from typing import Any
 
 from django.urls import re_path
 
-from sessions_app.transports.websocket import UampConsumer
+from sessions_app.transports import websocket
 
-# Channels ships no types for this.
-consumer: Any = UampConsumer.as_asgi()  # type: ignore[no-untyped-call]
+consumer: Any = websocket.application  # an ASGI application where Django's types expect a view
 AGENT = r"(?P<agent>[^/]+)"
 
 websocket_urlpatterns = [

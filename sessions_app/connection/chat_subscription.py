@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 import msgspec
 
+import uamp
 from chat_app.log import fanout
+from sessions_app.connection.outgoing_queue import Outgoing
 from sessions_app.frames import TERMINAL, frame
 from uamp import events as ev
 
@@ -22,13 +24,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
     from chat_app.log.history import LoggedEvent
+    from sessions_app.connection.outgoing_queue import OutgoingQueue
+    from sessions_app.records import OpenSession
+    from sessions_app.response.run import Run
 
 # What must be awaited before the subscription goes on.
 Reading: TypeAlias = "Coroutine[Any, Any, None]"
 
 PAGE: Final = 256
-ENDED_REMEMBERED: Final = 256
-# What a session that did not name a chat hears of the chat that is its own: the turns, as UAMP
+RESPONSES_REMEMBERED: Final = 256
+# What a session that did not name a chat is sent of the chat that is its own: the turns, as UAMP
 # §3.1 draws them, whichever connection or HTTP request asked for them.
 TURN_EVENTS: Final = frozenset({"response.created", *TERMINAL})
 
@@ -54,76 +59,150 @@ class LogReader(Protocol):
 
 
 class ChatSubscription:
-    """One session's view of one chat. All methods must be called one after another.
+    """One session's subscription to one chat, and its listener to the runs of this process.
 
-    `emit` takes a frame without `session_id`, and the `seq` of a durable event or None. That the
-    person of the session leaves the chat is the last that it says; `on_left` is called then. With
-    `later` a long log is read a page at a time, and less of it when `is_full` says that enough
-    waits: it takes what goes on when that was sent.
+    It alone knows what the session was sent, and decides what it is sent next: a run sends
+    `text`, `frame`, `event` and `ended` (response.context.Listener), the chat's group
+    `take_layer_message`. Both, and `follow`, `send_signal` and `close`, may be called by any task
+    of the process's loop: what may overtake nothing is emitted at once, the rest is put in the
+    queue. `catch_up`, `catch_up_running` and `repair` are work for the queue; only its pump runs
+    them, one after another.
+
+    `origin` is the connection's, `on_left` is called when the person of the session has left the
+    chat, after which nothing more is sent.
     """
 
     def __init__(
         self,
+        session: OpenSession,
         *,
-        chat_id: str,
         cursor: int,
-        source: LogReader,
-        emit: Callable[[str, int | None], None],
-        chat_scoped: bool,
-        user_id: int | None = None,
-        on_left: Callable[[], None] | None = None,
-        later: Callable[[Callable[[], Reading]], None] | None = None,
-        is_full: Callable[[], bool] = lambda: False,
+        reader: LogReader,
+        outgoing: OutgoingQueue,
+        origin: str,
+        on_left: Callable[[], None],
     ) -> None:
-        self.chat_id = chat_id
         self.cursor = cursor
-        self.chat_scoped = chat_scoped
-        self._source = source
-        self._emit = emit
-        self._user_id = user_id
+        self.runs: dict[str, Run] = {}
+        self._session = session
+        self._wire_id = session.wire_id
+        self._chat_id = session.chat_id
+        self._reader = reader
+        self._outgoing = outgoing
+        self._origin = origin
         self._on_left = on_left
-        self._later = later
-        self._is_full = is_full
+        self._is_closed = False
+        self._has_left = False
         # Running responses, and how many code points of each were sent.
         self._sent: dict[str, int] = {}
         # Responses whose end was sent lately: reading the log overtakes frames that are queued.
         self._ended: OrderedDict[str, None] = OrderedDict()
+        # Responses whose run, in this process, sends its signals here: the group's are repeats.
+        self._direct: OrderedDict[str, None] = OrderedDict()
+        # Those of them whose run has sent its end.
+        self._over: set[str] = set()
 
-    # --- Live ---
+    # --- From a run of this process ---
 
-    def event(self, seq: int, event_type: str, response_id: str, text: str) -> Reading | None:
-        """Take a durable event as a frame, from the group or from a runner.
+    def follow(self, run: Run) -> None:
+        """Listen to a run until it ends; one that is over has left its end in the log."""
+        if run.listen(self):
+            self.runs[run.response_id] = run
 
-        Returns a coroutine to be awaited when the log must be read first.
-        """
+    def text(self, response_id: str, offset: int, text: str, frame: str) -> None:
+        """Take text of a running response and its delta as a frame."""
+        if self._outgoing.is_idle:
+            sent = self._sent.get(response_id)
+            if sent == offset:
+                self._emit_joined(response_id, offset, text, frame)
+                self._outgoing.wake()
+                return
+            was_sent = sent is not None and offset + len(text) <= sent
+            if was_sent or response_id in self._ended:
+                return
+        self._outgoing.put(partial(self._text, response_id, offset, text, frame))
+
+    def frame(self, response_id: str, frame: str) -> None:
+        """Take another event that is not kept; what belongs before the end comes before it."""
+        # What is sent after the end, as a balance, is sent in any case.
+        self._send_before_end("" if response_id in self._over else response_id, frame)
+
+    def event(self, seq: int, event_type: str, response_id: str, frame: str) -> None:
+        """Take a durable event of a run."""
+        if event_type == "response.created":
+            _remember(self._direct, response_id)
+        if event_type in TERMINAL:
+            self._over.add(response_id)
+        self._event(seq, event_type, response_id, frame)
+
+    def ended(self, response_id: str) -> None:
+        """Take note that a run has ended, or goes on in another process."""
+        self.runs.pop(response_id, None)
+        self._over.discard(response_id)
+        self._outgoing.wake()
+
+    # --- From the chat's group ---
+
+    def take_layer_message(self, message: dict[str, Any]) -> None:
+        """Take a message of the chat's group (chat_app.fanout); a delta has its `frame` too."""
+        kind, response_id = message["type"], message["response"]
+        if kind == "chat.delta":
+            self.text(response_id, message["offset"], message["text"], message["frame"])
+        elif kind == "chat.event":
+            self._event(message["seq"], message["event"], response_id, message["frame"])
+        elif kind == "chat.text":
+            self._outgoing.put(partial(self._replace, response_id, message["text"]))
+        elif self._is_for_session(message) and (self._session.chat_scoped or response_id):
+            before_end = response_id if message["before_end"] else ""
+            self._send_before_end(before_end, message["frame"])
+
+    def _is_for_session(self, signal: dict[str, Any]) -> bool:
+        """Leave out what the run itself sent to this session, and what is about its person."""
+        user_id = self._session.principal.user_id
+        is_repeat = signal["origin"] == self._origin and signal["response"] in self._direct
+        is_about_user = signal["user"] is not None and signal["user"] == user_id
+        is_to = signal["to"] in {None, user_id} and signal["session"] in {None, self._session.id}
+        return is_to and not is_repeat and not is_about_user
+
+    # --- Life ---
+
+    def send_signal(self, frame: str) -> None:
+        """Send an event that is not kept, after what was queued before it."""
+        self._outgoing.put(partial(self._signal, "", frame))
+
+    def close(self) -> None:
+        """Leave the runs and read no further; what is queued is still sent."""
+        self._is_closed = True
+        for run in list(self.runs.values()):
+            run.leave(self)
+
+    # --- In their turn ---
+
+    def _event(self, seq: int, event_type: str, response_id: str, text: str) -> None:
+        if self._outgoing.is_idle and seq <= self.cursor + 1:
+            self._deliver_next(seq, event_type, response_id, text)
+            self._outgoing.wake()
+        else:
+            self._outgoing.put(partial(self._deliver_next, seq, event_type, response_id, text))
+
+    def _deliver_next(
+        self, seq: int, event_type: str, response_id: str, text: str
+    ) -> Reading | None:
         if seq > self.cursor + 1:
             return self.catch_up()
         if seq > self.cursor:
             self._deliver(seq, event_type, response_id, text)
         return None
 
-    def joins(self, response_id: str, offset: int) -> bool:
-        """Return whether text of a response goes on exactly where this subscription is."""
-        return self._sent.get(response_id) == offset
-
-    def text(self, response_id: str, offset: int, text: str, encoded: str = "") -> Reading | None:
-        """Take text of a running response, from its runner (then also as a frame) or the group.
-
-        Returns a coroutine to be awaited when something must be read first.
-        """
-        if encoded and self.joins(response_id, offset):
-            self._sent[response_id] = offset + len(text)
-            self._emit(encoded, None)
+    def _text(self, response_id: str, offset: int, text: str, encoded: str) -> Reading | None:
+        if self._sent.get(response_id) == offset:
+            self._emit_joined(response_id, offset, text, encoded)
             return None
         return self._join(response_id, offset, text)
 
-    def replace(self, response_id: str, text: str) -> None:
-        """Take the text of a response that another process goes on with, from its checkpoint.
-
-        What was sent beyond that is not said again: offset 0 replaces all text.
-        """
-        if response_id in self._sent:
-            self._emit_text(response_id, 0, text)
+    def _emit_joined(self, response_id: str, offset: int, text: str, encoded: str) -> None:
+        self._sent[response_id] = offset + len(text)
+        self._emit(encoded, None)
 
     async def _join(self, response_id: str, offset: int, text: str) -> None:
         """Send the part of a text that is new, after what is missing before it."""
@@ -138,49 +217,52 @@ class ChatSubscription:
         if offset <= sent < offset + len(text):
             self._emit_text(response_id, sent, text[sent - offset :])
 
-    def signal(self, text: str, response_id: str, *, before_end: bool = False) -> None:
-        """Send an event that is not kept: of a response, or of the whole chat if it is heard.
+    def _replace(self, response_id: str, text: str) -> None:
+        """Send the text of a response that another process goes on with, from its checkpoint.
 
-        A part of an answer is dropped where the end of the answer was sent already.
+        What was sent beyond that is not sent again: offset 0 replaces all text.
         """
-        if before_end and response_id in self._ended:
-            return
-        if self.chat_scoped or response_id:
-            self._emit(text, None)
+        if response_id in self._sent:
+            self._emit_text(response_id, 0, text)
 
-    def direct(self, text: str, response_id: str = "") -> None:
-        """Send an event that is not kept, straight from a runner.
+    def _send_before_end(self, response_id: str, frame: str) -> None:
+        """Send an event that is not kept, unless the end of the response was sent already."""
+        if self._outgoing.is_idle:
+            self._signal(response_id, frame)
+            self._outgoing.wake()
+        else:
+            self._outgoing.put(partial(self._signal, response_id, frame))
 
-        One that its response said before its end is dropped where the end was sent already.
-        """
+    def _signal(self, response_id: str, frame: str) -> None:
         if response_id not in self._ended:
-            self._emit(text, None)
+            self._emit(frame, None)
 
     # --- Catching up ---
 
     async def catch_up(self, *, replay: bool = False) -> None:
-        """Send everything durable after the cursor; a replay has no text of what has ended."""
-        while page := await self._source.events_after(self.chat_id, self.cursor):
-            for entry in page:
-                text = fanout.frame_of(entry.payload, entry.seq)
-                self._deliver(entry.seq, entry.type, entry.response_id, text, replay=replay)
-                if self._later is not None and self._is_full():
-                    # The rest of the page is read again when this was sent.
-                    self._later(partial(self.catch_up, replay=replay))
-                    return
-            if len(page) < PAGE:
-                return
-            if self._later is not None:
-                self._later(partial(self.catch_up, replay=replay))
-                return
+        """Send what is durable after the cursor, a page at a time, as the client takes it.
+
+        A replay has no text of what has ended.
+        """
+        page = await self._reader.events_after(self._chat_id, self.cursor)
+        has_more = len(page) == PAGE
+        for entry in page:
+            text = fanout.frame_of(entry.payload, entry.seq)
+            self._deliver(entry.seq, entry.type, entry.response_id, text, replay=replay)
+            if self._outgoing.has_batch_bytes:
+                has_more = True
+                break
+        if has_more and not self._is_closed:
+            # Read, or read again, when this was sent.
+            self._outgoing.put_first(partial(self.catch_up, replay=replay))
 
     async def catch_up_running(self) -> None:
         """Send the state of what runs now: the thought, then all text so far at offset 0."""
-        for running in await self._source.running(self.chat_id):
+        for running in await self._reader.running(self._chat_id):
             if running.response_id not in self._sent:
                 # Its beginning is further back in the log than this session began to read.
                 created = ev.ResponseCreated(
-                    response_id=running.response_id, agent=running.agent, chat_id=self.chat_id
+                    response_id=running.response_id, agent=running.agent, chat_id=self._chat_id
                 )
                 self._emit(frame(created), None)
             if running.thinking:
@@ -192,7 +274,7 @@ class ChatSubscription:
 
     async def repair(self) -> None:
         """Send the rest of the texts that run, from where this session is."""
-        for running in await self._source.running(self.chat_id):
+        for running in await self._reader.running(self._chat_id):
             sent = self._sent.get(running.response_id)
             if sent is not None and sent < len(running.text):
                 self._emit_text(running.response_id, sent, running.text[sent:])
@@ -207,27 +289,25 @@ class ChatSubscription:
             self._sent.setdefault(response_id, 0)
         if event_type in TERMINAL:
             self._complete(event_type, response_id, text, replay=replay)
-        if self.chat_scoped or event_type in TURN_EVENTS:
+        if self._session.chat_scoped or event_type in TURN_EVENTS:
             self._emit(text, seq)
-        if event_type == "participant.left" and self._is_me(text):
-            self._emit = _say_nothing
-            if self._on_left is not None:
-                self._on_left()
+        if event_type == "participant.left" and self._is_own(text):
+            self._has_left = True
+            self._on_left()
 
-    def _is_me(self, text: str) -> bool:
+    def _is_own(self, text: str) -> bool:
         left: dict[str, str] = msgspec.json.decode(text)["participant"]
-        return left["kind"] == "user" and left["id"] == str(self._user_id)
+        user_id = str(self._session.principal.user_id)
+        return left["kind"] == "user" and left["id"] == user_id
 
     def _complete(self, event_type: str, response_id: str, text: str, *, replay: bool) -> None:
         """Send the text that is missing before the end, so that deltas add up to the output.
 
-        What began and ended while nobody listened has its output only; of what began before that,
-        the client may have a part.
+        What began and ended while the session was not attached has its output only; of what began
+        before that, the client may have a part.
         """
         sent = self._sent.pop(response_id, None)
-        self._ended[response_id] = None
-        if len(self._ended) > ENDED_REMEMBERED:
-            self._ended.popitem(last=False)
+        _remember(self._ended, response_id)
         if event_type == "response.error" or (replay and sent == 0):
             return
         at = sent or 0
@@ -240,9 +320,17 @@ class ChatSubscription:
             self._sent[response_id] = offset + len(text)
             self._emit(frame(ev.text_delta(response_id, text, offset)), None)
 
+    def _emit(self, text: str, seq: int | None) -> None:
+        """Add a frame to the next batch; a person who left the chat is sent nothing more of it."""
+        if not self._has_left:
+            stamped = uamp.stamp_session(text, self._wire_id)
+            self._outgoing.emit(Outgoing(stamped, self._wire_id, seq))
 
-def _say_nothing(text: str, seq: int | None) -> None:
-    """Take the place of `emit` when the session may hear nothing more."""
+
+def _remember(ids: OrderedDict[str, None], response_id: str) -> None:
+    ids[response_id] = None
+    if len(ids) > RESPONSES_REMEMBERED:
+        ids.popitem(last=False)
 
 
 def _final_text(text: str) -> str:

@@ -162,8 +162,9 @@ async def attach_session(
     attached = connection.attach(
         session, cursor=resume.after if resume is not None and goes_on else session.last_seq
     )
-    # Heard before it is read: what comes in between is found twice, never missed.
-    await connection.hear(session.chat_id)
+    # Joined before the log is read: what comes in between is found twice, never missed.
+    registry.current().followers.add(connection)
+    await connection.join_chat(session.chat_id)
     if not session.is_shared and (resume is not None or session.chat_scoped):
         await registry.current().signals.watch_chat(session.chat_id)
     name = asked_agent or session.agent_name
@@ -219,12 +220,12 @@ def session_created(
 
 async def _catch_up(connection: ClientConnection, attached: AttachedSession) -> None:
     session, subscription = attached.session, attached.subscription
-    connection.put(partial(subscription.catch_up, replay=True))
-    connection.put(subscription.catch_up_running)
+    connection.outgoing.put(partial(subscription.catch_up, replay=True))
+    connection.outgoing.put(subscription.catch_up_running)
     for shown in await database.run(calls.work_under_way, session.chat_id):
-        connection.put(partial(subscription.direct, frame(shown)))
+        subscription.send_signal(frame(shown))
     for asked in await waiting_frames(session):
-        connection.put(partial(subscription.direct, asked))
+        subscription.send_signal(asked)
 
 
 async def waiting_frames(session: OpenSession) -> list[str]:

@@ -64,7 +64,7 @@ async def receive(connection: ClientConnection, raw: str | bytes) -> None:
     """
     if connection.closed_with is not None:
         return
-    connection.spoke()
+    connection.note_frame()
     try:
         events = (
             connection.protocol.receive(raw, now=time.monotonic())
@@ -209,7 +209,7 @@ async def _auto_respond(
         return
     if attached.inputs and attached.session.wire_id in connection.sessions:
         await handle(connection, create)
-        attached.auto_started = tuple(attached.listener.runs)
+        attached.auto_started = tuple(attached.subscription.runs)
 
 
 async def create_response(connection: ClientConnection, event: ev.ResponseCreate) -> None:
@@ -288,14 +288,14 @@ async def _start_with(
     for given in inputs:
         if isinstance(given, ev.InputText) and given.payment_token:
             await take_payment_token(attached.session, given.payment_token)
-    listener = None if connection.transport == "sse" else attached.listener
+    listener = None if connection.transport == "sse" else attached.subscription
     started = await start_response(request, listener)
     connection.has_begun = connection.has_begun or bool(started.response_ids)
     if started.repeated:
         await _tell_again(connection, event, attached, started.response_ids)
     elif listener is not None:
         for run in started.runs:
-            listener.hear(run)
+            listener.follow(run)
 
 
 async def _admit(

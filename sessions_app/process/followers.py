@@ -71,7 +71,7 @@ class Followers:
         behind = {chat_id for chat_id, cursor in cursors.items() if heads.get(chat_id, 0) > cursor}
         for follower in self:
             for chat_id in behind.intersection(follower.cursors()):
-                follower.nudge(chat_id)
+                follower.read_again(chat_id)
 
     async def check_principals(self) -> None:
         """End the connections of principals that may not act any more, and ended sessions."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from chat_app.log import history as chat_history
 from sessions_app import database, selectors
 from sessions_app.connection.chat_subscription import RunningText
+from sessions_app.connection.layer_groups import LayerGroups
 from sessions_app.process.capacity import Capacity
 from sessions_app.process.followers import Followers
 from sessions_app.process.history import History
@@ -49,6 +50,8 @@ class Process:
         self.runs = Runs(self.store, self.capacity, on_end=self.take_end, delegate=delegate)
         self.signals = ResponseSignals(self.runs)
         self.followers = Followers()
+        # The groups of the channel layer that its connections have joined.
+        self.groups = LayerGroups(self.spawn)
         # The connections that the end of the process closes.
         self.connections: weakref.WeakSet[ClientConnection] = weakref.WeakSet()
         self.draining = False

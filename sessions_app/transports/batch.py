@@ -52,7 +52,7 @@ async def batch(request: HttpRequest, name: str = "") -> HttpResponseBase:
         if payment.demand is not None:
             return payment.demand
         exchange.end_with_process()
-        frames = [outgoing.text async for outgoing in exchange.connection.frames()]
+        frames = [outgoing.text async for outgoing in exchange.connection.outgoing.frames()]
     finally:
         await exchange.close()
     return HttpResponse(
@@ -77,7 +77,7 @@ async def batch_stream(request: HttpRequest, name: str = "") -> HttpResponseBase
 
     async def stream() -> AsyncIterator[bytes]:
         try:
-            async for outgoing in with_heartbeat(exchange.connection.frames()):
+            async for outgoing in with_heartbeat(exchange.connection.outgoing.frames()):
                 if outgoing is None:
                     yield b": keep-alive\n\n"
                 else:
@@ -186,7 +186,7 @@ async def _batch_of(request: HttpRequest) -> tuple[HttpExchange, list[dict[str, 
     try:
         for session_id in named:
             await exchange.attach_known(session_id)
-            await exchange.hear_running(session_id)
+            await exchange.follow_running(session_id)
     except BaseException:
         await exchange.close()
         raise
@@ -231,9 +231,9 @@ async def _take(
         resumed = _opened_by(event) if event.get("resume") else ""
         if resumed in exchange.connection.sessions:
             known.append(resumed)
-            await exchange.hear_running(resumed)
+            await exchange.follow_running(resumed)
     if not exchange.connection.is_busy():
         # The same batch, sent at the same time, may have begun after its session was heard.
         for session_id in known:
-            await exchange.hear_running(session_id)
-    exchange.connection.end_when_idle()
+            await exchange.follow_running(session_id)
+    exchange.end_when_idle()

@@ -9,22 +9,20 @@ import asyncio
 import logging
 import math
 import weakref
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from channels.layers import get_channel_layer
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
 import uamp
 from agents_app.rest.problems import ProblemKind, refusal, wrong_method
-from chat_app.log import fanout
 from sessions_app import database, selectors
 from sessions_app.access import auth, rates
-from sessions_app.connection.client_connection import ClientConnection, Defaults, Outgoing
+from sessions_app.connection.client_connection import ClientConnection, Defaults
 from sessions_app.connection.http_status import http_status
 from sessions_app.connection.rate_limit import rate_limited
+from sessions_app.connection.remote_responses import RemoteResponses
 from sessions_app.handlers import table
 from sessions_app.handlers.sessions import find_session, waiting_frames
 from sessions_app.process import registry
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
 
     from sessions_app.access.principal import Principal
     from sessions_app.connection.attached_session import AttachedSession
+    from sessions_app.connection.outgoing_queue import Outgoing
 
 logger = logging.getLogger(__name__)
 
@@ -87,59 +86,49 @@ async def principal_of(request: HttpRequest) -> Principal:
 
 
 class HttpExchange:
-    """A connection on its own channel of the layer, for as long as one HTTP exchange lasts."""
+    """A client connection for as long as one HTTP exchange lasts.
+
+    The request's task calls its methods; `close` may be called again, by another task.
+    """
 
     def __init__(self, request: HttpRequest, principal: Principal, transport: str) -> None:
         self._request = request
-        self._layer = get_channel_layer()
         self._process = registry.current()
-        self._groups: set[str] = set()
-        self.channel = ""
-        self._listening: asyncio.Task[None] | None = None
         self._watching: set[asyncio.Task[None]] = set()
+        self._ends_when_idle = False
+        self._remote = RemoteResponses()
         self.connection = ClientConnection(
             principal=principal,
             transport=transport,
-            source=self._process,
-            origin="",
-            follow=self.follow_chat,
+            reader=self._process,
+            groups=self._process.groups,
             defaults=defaults_of(request, transport),
         )
-
-    async def follow_chat(self, chat_id: str) -> None:
-        """Hear a chat's group."""
-        await self.follow(fanout.chat_group(chat_id))
+        self.connection.remote = self._remote
 
     def stay(self) -> None:
-        """Hold the sessions that are put on this exchange from now on, until it is closed."""
+        """Hold the sessions that are attached from now on, until the exchange is closed."""
         self.connection.release = self._release
 
     def end_with_process(self) -> None:
         """Let the end of the process end the exchange, which otherwise has its own time."""
         self._process.connections.add(self.connection)
 
+    def end_when_idle(self) -> None:
+        """End the exchange when no response of its sessions goes on by itself any more."""
+        self._ends_when_idle = True
+        self.connection.outgoing.end_when(lambda: not self.connection.is_busy())
+
     def _release(self, session_id: str) -> None:
-        released = self._process.followers.release_sessions([session_id], held_by=self.channel)
+        released = self._process.followers.release_sessions(
+            [session_id], held_by=self.connection.origin
+        )
         self._process.spawn(released, name="release")
 
-    async def follow(self, group: str) -> None:
-        """Hear a group of the layer."""
-        if self._listening is None:
-            self.channel = await self._layer.new_channel()
-            self.connection.origin = self.channel
-            self._listening = self._process.spawn(self._listen(), name="listen")
-            self._process.followers.add(self.connection)
-        self._groups.add(group)
-        async with asyncio.timeout(fanout.SEND_TIMEOUT_SECONDS):
-            await self._layer.group_add(group, self.channel)
-
-    async def _listen(self) -> None:
-        while True:
-            message = await self._layer.receive(self.channel)
-            if message["type"] == "session.frame":
-                self.connection.send_frame(message["frame"], message["session"])
-            else:
-                self.connection.take_layer_message(message)
+    async def join(self, group: str) -> None:
+        """Join a group of the layer; raises what the layer raises."""
+        self._process.followers.add(self.connection)
+        await self.connection.groups.join(group)
 
     async def take(self, raw: bytes) -> None:
         """Do what an event says, to its end: a client that goes leaves no turn half begun."""
@@ -152,27 +141,23 @@ class HttpExchange:
                 rates.note(self._request.scope, self.connection.quota)  # type: ignore[attr-defined]  # an ASGIRequest
 
     async def close(self) -> None:
-        """Hear nothing more; the sessions' responses go on. A second time does nothing."""
-        held = self.connection.session_ids
+        """Detach the sessions, whose responses go on. A second time does nothing."""
+        connection = self.connection
+        held = connection.session_ids
         for session_id in held:
-            self.connection.detach(session_id)
-        if self.connection.held_by:
-            await self._process.followers.release_sessions(held, held_by=self.channel)
-        self._process.followers.discard(self.connection)
-        self._process.connections.discard(self.connection)
-        listening, self._listening = self._listening, None
-        if listening is not None:
-            listening.cancel()
-            await asyncio.wait([listening])
+            connection.detach(session_id)
+        if connection.held_by:
+            await self._process.followers.release_sessions(held, held_by=connection.held_by)
+        self._process.followers.discard(connection)
+        self._process.connections.discard(connection)
         for watching in self._watching:
             watching.cancel()
-        while self._groups:
-            await self._layer.group_discard(self._groups.pop(), self.channel)
+        await connection.leave_groups()
 
     def answer(self, frames: AsyncIterator[bytes]) -> StreamingHttpResponse:
         """Return a streamed answer, with which the exchange is closed.
 
-        A client may go before the first frame: then nobody ever starts or closes the iterator.
+        A client may go before the first frame: then the iterator is neither started nor closed.
         """
         self.end_with_process()
         response = StreamingHttpResponse(
@@ -198,54 +183,55 @@ class HttpExchange:
         self.connection.protocol.attach(session_id)
         self.connection.attach(session, cursor=session.last_seq)
 
-    async def hear_running(self, session_id: str) -> None:
-        """Hear on, here, what runs for a session already: a tool.result lets it go on.
+    async def follow_running(self, session_id: str) -> None:
+        """Follow here what runs for a session already: a tool.result lets it go on.
 
-        What runs in another process is heard by the chat's group and, for what a layer loses, by
+        What runs in another process arrives by the chat's group and, for what a layer loses, by
         the rows.
         """
-        attached = self.connection.sessions[session_id]
+        connection, attached = self.connection, self.connection.sessions[session_id]
         live = await database.run(selectors.response_ids_of, attached.session.id, live_only=True)
         elsewhere = set(live).difference(self._process.runs)
         if elsewhere:
-            await self.connection.hear(attached.session.chat_id)
+            self._process.followers.add(connection)
+            await connection.join_chat(attached.session.chat_id)
         for run in list(self._process.runs.values()):
             if run.context.session_id == attached.session.id:
-                attached.listener.hear(run)
+                attached.subscription.follow(run)
         # What ended since the session was read is in the log.
-        self.connection.put(attached.subscription.catch_up)
-        self.connection.put(attached.subscription.catch_up_running)
+        connection.outgoing.put(attached.subscription.catch_up)
+        connection.outgoing.put(attached.subscription.catch_up_running)
         if elsewhere:
             for text in await waiting_frames(attached.session):
                 # Its client was asked for this before.
-                self.connection.ask_once(text)
-            self.connection.elsewhere |= elsewhere
+                self._remote.is_new_request(text)
+            self._remote.ids |= elsewhere
             self._watching.add(
                 self._process.spawn(self._watch_elsewhere(attached, elsewhere), name="elsewhere")
             )
 
     async def _watch_elsewhere(self, attached: AttachedSession, watched: set[str]) -> None:
         """Let the exchange end when what runs elsewhere has ended, or waits for the client."""
-        connection, session = self.connection, attached.session
-        while watched & connection.elsewhere:
+        outgoing, session = self.connection.outgoing, attached.session
+        while watched & self._remote.ids:
             await asyncio.sleep(ELSEWHERE_SECONDS)
-            if not connection.ends_when_idle:
+            if not self._ends_when_idle:
                 # Its events are still being taken: one of them may let a response go on.
                 continue
             try:
                 going_on = await database.run(selectors.going_on, session.id)
                 if watched & going_on:
-                    connection.put(attached.subscription.catch_up)
+                    outgoing.put(attached.subscription.catch_up)
                     continue
                 for text in await waiting_frames(session):
-                    if connection.ask_once(text):
-                        connection.put(partial(attached.subscription.direct, text))
+                    if self._remote.is_new_request(text):
+                        attached.subscription.send_signal(text)
             except (OperationalError, InterfaceError):
                 logger.warning("responses of %s cannot be read now", session.id, exc_info=True)
                 continue
-            connection.put(attached.subscription.catch_up)
-            connection.elsewhere -= watched
-        connection.wake()
+            outgoing.put(attached.subscription.catch_up)
+            self._remote.ids -= watched
+        outgoing.wake()
 
 
 def defaults_of(request: HttpRequest, transport: str) -> Defaults:

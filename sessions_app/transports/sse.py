@@ -30,7 +30,7 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from sessions_app.connection.client_connection import Outgoing
+    from sessions_app.connection.outgoing_queue import Outgoing
 
 
 @protocol_view("POST")
@@ -48,7 +48,7 @@ async def post_event(request: HttpRequest, name: str = "") -> HttpResponseBase:
         exchange.connection.on_error = errors.append
         rows = _rows_of(exchange)
         await exchange.take(request.body)
-        replies = exchange.connection.take_replies()
+        replies = exchange.connection.outgoing.take_replies()
         if errors:
             # The answer says what is wrong; how much is left of a limit concerns the streams too.
             limits = [r for r in replies if json.loads(r.text)["type"] == "rate_limit"]
@@ -78,7 +78,12 @@ async def _tell_streams(replies: list[Outgoing], rows: Mapping[str, str]) -> Non
         if (row_id := rows.get(reply.session_id)) is not None:
             await fanout.send(
                 fanout.session_group(row_id),
-                {"type": "session.frame", "session": reply.session_id, "frame": reply.text},
+                {
+                    "type": "session.frame",
+                    "row": row_id,
+                    "session": reply.session_id,
+                    "frame": reply.text,
+                },
             )
 
 
@@ -107,8 +112,8 @@ async def stream_events(request: HttpRequest, name: str = "") -> HttpResponseBas
         after=session.opened_seq if after is None else after,
     )
     try:
-        await exchange.follow(fanout.session_group(session.id))
         exchange.stay()
+        await exchange.join(fanout.session_group(session.id))
         await hold_session(exchange.connection, session.id)
         await attach_session(exchange.connection, session, ev.SessionCreate(resume=resume))
     except BaseException:
@@ -129,7 +134,7 @@ def _last_event_id(value: str) -> tuple[str, int | None]:
 async def _sse(exchange: HttpExchange, epoch: str) -> AsyncIterator[bytes]:
     try:
         yield b": stream open\n\n"
-        async for outgoing in with_heartbeat(exchange.connection.frames()):
+        async for outgoing in with_heartbeat(exchange.connection.outgoing.frames()):
             if outgoing is None:
                 yield b": keep-alive\n\n"
             elif outgoing.seq is None:

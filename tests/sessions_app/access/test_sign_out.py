@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from contextlib import ExitStack
@@ -186,14 +185,13 @@ async def test_a_connection_that_is_being_closed_takes_nothing(alice: Person) ->
     connection = ClientConnection(
         principal=of_user(alice.user),
         transport="websocket",
-        source=process,
-        origin="",
-        follow=lambda _: asyncio.sleep(0),
+        reader=process,
+        groups=process.groups,
     )
     connection.dismiss(connection.principal)
     await table.receive(
         connection, json.dumps(new_event("session.create", session={}, agent="echo"))
     )
-    assert (connection.session_ids, connection.take_replies()) == ([], [])
+    assert (connection.session_ids, connection.outgoing.take_replies()) == ([], [])
     await process.stop()
     runner_process.forget()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,28 +19,20 @@ import uamp
 from chat_app.log import fanout
 from chat_app.log.history import LoggedEvent
 from sessions_app.connection.chat_subscription import PAGE, ChatSubscription, RunningText
+from sessions_app.connection.outgoing_queue import OutgoingQueue
 from sessions_app.frames import frame, new_event_id, now_ms
 from tests.client import TERMINAL, Story, output_text
+from tests.sessions_app.connection.sessions import open_session
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Callable, Sequence
 
+    from sessions_app.connection.outgoing_queue import Work
     from tests.client import Frame
 
 CHAT = "chat_1"
 Told = tuple[str, tuple[Any, ...]]
-
-
-def finish(coroutine: Coroutine[Any, Any, None] | None) -> None:
-    """Run a coroutine that never really waits; None has nothing to wait for."""
-    if coroutine is None:
-        return
-    try:
-        coroutine.send(None)
-    except StopIteration:
-        return
-    raise AssertionError("the subscription waited")
 
 
 @dataclass
@@ -135,6 +128,20 @@ class World:
         self.append(events[how % len(events)], response_id)
 
 
+def layer_message(kind: str, fields: tuple[Any, ...]) -> dict[str, Any]:
+    """Return what the chat's group delivers."""
+    if kind == "event":
+        seq, event_type, response_id, encoded = fields
+        return fanout.event_message(
+            chat_id=CHAT, seq=seq, event_type=event_type, response_id=response_id, frame=encoded
+        )
+    response_id, offset, text, encoded = fields
+    message = fanout.delta_message(
+        chat_id=CHAT, response_id=response_id, offset=offset, text=text, origin=""
+    )
+    return {**message, "frame": encoded}
+
+
 class Reader:
     """A client behind a subscription; it checks each frame as it comes."""
 
@@ -144,9 +151,35 @@ class Reader:
         self.replays = False
         self.frames: list[Frame] = []
         self.world = world
+        self.outgoing = OutgoingQueue(lambda: ())
+        # `batch` returns None, instead of waiting for more.
+        self.outgoing.end_when(lambda: True)
         self.subscription = ChatSubscription(
-            chat_id=CHAT, cursor=cursor, source=world, emit=self.take, chat_scoped=chat_scoped
+            open_session(chat_id=CHAT, names_chat=chat_scoped),
+            cursor=cursor,
+            reader=world,
+            outgoing=self.outgoing,
+            origin="here",
+            on_left=lambda: None,
         )
+
+    def do(self, work: Work) -> None:
+        """Let the pump do what only it may do, after what is queued."""
+        self.outgoing.put(work)
+        self.drain()
+
+    def drain(self) -> None:
+        """Take all that the subscription sends; reading the world never really waits."""
+        while True:
+            try:
+                self.outgoing.batch().send(None)
+            except StopIteration as taken:
+                if taken.value is None:
+                    return
+                for outgoing in taken.value:
+                    self.take(outgoing.text, outgoing.seq)
+            else:
+                raise AssertionError("the subscription waited")
 
     def take(self, text: str, seq: int | None) -> None:
         """Take a frame."""
@@ -162,17 +195,24 @@ class Reader:
     def hear(self, told: Told, *, from_the_group: bool = True) -> None:
         """Take what was published; straight from a runner, text comes encoded too."""
         kind, fields = told
-        if kind == "event":
-            finish(self.subscription.event(*fields))
-        else:
-            finish(self.subscription.text(*(fields[:3] if from_the_group else fields)))
+        if from_the_group:
+            self.hear_group(**layer_message(kind, fields))
+            return
+        take: Callable[..., None] = getattr(self.subscription, kind)
+        take(*fields)
+        self.drain()
+
+    def hear_group(self, **message: Any) -> None:
+        """Take a message of the chat's group."""
+        self.subscription.take_layer_message(message)
+        self.drain()
 
     def join(self) -> None:
         """Catch up, as a session does when it is attached."""
         self.replays = True
-        finish(self.subscription.catch_up(replay=True))
+        self.do(partial(self.subscription.catch_up, replay=True))
         self.replays = False
-        finish(self.subscription.catch_up_running())
+        self.do(self.subscription.catch_up_running)
 
 
 def replayed(world: World, *, cursor: int) -> Reader:
@@ -226,7 +266,8 @@ class Play:
                 self.readers[which].hear(world.told[self.heard[which]])
                 self.heard[which] += 1
         elif name == "nudge":
-            finish(self.readers[fields[0] % len(self.readers)].subscription.catch_up())
+            reader = self.readers[fields[0] % len(self.readers)]
+            reader.do(reader.subscription.catch_up)
         elif name != "hear":
             happen: Callable[..., None] = getattr(world, name)
             happen(*fields)
@@ -239,13 +280,19 @@ def test_nothing_of_a_response_is_sent_after_its_end_was_read_from_the_log() -> 
     (response_id,) = world.texts
     reader.hear(world.told[-1], from_the_group=False)
     usage = frame(ev.UsageDelta(response_id=response_id, delta=uamp.UsageStats(input_tokens=3)))
-    reader.subscription.direct(usage, response_id)
+    reader.subscription.frame(response_id, usage)
     world.end(0, 0)
     # What is queued is sent after a reading that was queued before it, and the log has the end.
-    finish(reader.subscription.catch_up())
-    reader.subscription.direct(usage, response_id)
-    reader.subscription.signal(usage, response_id, before_end=True)
-    reader.subscription.direct(frame(ev.PaymentBalance(balance="1", currency="USD")))
+    reader.do(reader.subscription.catch_up)
+    reader.subscription.frame(response_id, usage)
+    reader.hear_group(
+        **fanout.signal_message(chat_id=CHAT, frame=usage, response_id=response_id, before_end=True)
+    )
+    # The run sends its end, which the log had, and then the balance.
+    reader.hear(world.told[-1], from_the_group=False)
+    balance = frame(ev.PaymentBalance(balance="1", currency="USD"))
+    reader.subscription.frame(response_id, balance)
+    reader.drain()
     assert [f["type"] for f in reader.frames] == [
         "response.created",
         "usage.delta",
@@ -368,13 +415,14 @@ def test_a_response_that_goes_on_from_a_checkpoint_replaces_its_text() -> None:
     for told in world.told:
         reader.hear(told)
     assert reader.story.texts == {"resp_1": "kept lost"}
-    reader.subscription.replace("resp_1", "kept ")
+    reader.hear_group(**fanout.text_message(chat_id=CHAT, response_id="resp_1", text="kept "))
     assert reader.story.texts == {"resp_1": "kept "}
-    finish(reader.subscription.text("resp_1", len("kept "), "new"))
+    new = frame(ev.text_delta("resp_1", "new", len("kept ")))
+    reader.hear(("text", ("resp_1", len("kept "), "new", new)))
     assert reader.story.texts == {"resp_1": "kept new"}
 
 
 def test_the_text_of_a_response_that_nobody_follows_is_not_replaced() -> None:
     _, reader = begun()
-    reader.subscription.replace("resp_9", "text")
+    reader.hear_group(**fanout.text_message(chat_id=CHAT, response_id="resp_9", text="text"))
     assert reader.story.texts == {}

@@ -6,19 +6,18 @@ import asyncio
 import json
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 from django.db import OperationalError
-from django.utils import timezone
 
-import uamp
 from chat_app.log.history import LoggedEvent
 from sessions_app.access import auth
-from sessions_app.connection import client_connection
+from sessions_app.connection import client_connection, outgoing_queue
 from sessions_app.connection.chat_subscription import PAGE, RunningText
-from sessions_app.connection.client_connection import BATCH_FRAMES, ClientConnection
-from sessions_app.records import OpenSession
+from sessions_app.connection.client_connection import ClientConnection
+from sessions_app.connection.layer_groups import LayerGroups
+from sessions_app.connection.outgoing_queue import BATCH_FRAMES
+from tests.sessions_app.connection.sessions import open_session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,29 +62,13 @@ class Log:
 
 def connected(log: Log) -> ClientConnection:
     """Return a connection with one session that follows a chat from its beginning."""
-
-    async def follow(chat_id: str) -> None:
-        del chat_id
-
     connection = ClientConnection(
-        principal=auth.anonymous(), transport="websocket", source=log, origin="", follow=follow
-    )
-    session = OpenSession(
-        id="sess_1",
-        principal=connection.principal,
-        chat_id="chat_1",
-        chat_kind="group",
-        chat_scoped=True,
-        epoch="epoch",
-        last_seq=log.length,
-        opened_seq=0,
-        agent_id=None,
-        agent_name=None,
-        config=uamp.SessionConfig(),
-        created_at=timezone.now(),
+        principal=auth.anonymous(),
         transport="websocket",
+        reader=log,
+        groups=LayerGroups(asyncio.create_task),
     )
-    connection.attach(session, cursor=0)
+    connection.attach(open_session(last_seq=log.length), cursor=0)
     return connection
 
 
@@ -94,7 +77,7 @@ async def read_on(connection: ClientConnection, frames: int) -> list[list[dict[s
     batches: list[list[dict[str, object]]] = []
     async with asyncio.timeout(5):
         while sum(map(len, batches)) < frames:
-            batch = await connection.batch()
+            batch = await connection.outgoing.batch()
             assert batch is not None
             batches.append([json.loads(outgoing.text) for outgoing in batch])
     return batches
@@ -104,8 +87,8 @@ async def test_a_long_log_is_not_read_faster_than_it_is_sent() -> None:
     log = Log(length=10 * PAGE + 3)
     connection = connected(log)
     subscription = connection.sessions["sess_1"].subscription
-    connection.put(subscription.catch_up)
-    connection.put(subscription.catch_up_running)
+    connection.outgoing.put(subscription.catch_up)
+    connection.outgoing.put(subscription.catch_up_running)
     batches = await read_on(connection, log.length + 2)
     assert max(map(len, batches)) <= PAGE + BATCH_FRAMES
     frames = [frame for batch in batches for frame in batch]
@@ -119,12 +102,12 @@ async def test_a_long_log_is_not_read_faster_than_it_is_sent() -> None:
 async def test_who_fell_behind_is_not_told_everything_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(client_connection, "QUEUE_ITEMS", 2)
+    monkeypatch.setattr(outgoing_queue, "QUEUE_ITEMS", 2)
     log = Log(length=10 * PAGE)
     connection = connected(log)
     subscription = connection.sessions["sess_1"].subscription
     for _ in range(4):
-        connection.put(subscription.repair)
+        connection.outgoing.put(subscription.repair)
     batches = await read_on(connection, log.length + 2)
     assert max(map(len, batches)) <= PAGE + BATCH_FRAMES
     assert batches[-1][-1]["type"] == "response.delta"
@@ -136,23 +119,23 @@ async def test_what_waits_for_a_client_is_bounded_in_bytes(settings: Settings) -
     connection = connected(log)
     subscription = connection.sessions["sess_1"].subscription
     for seq in range(1, 101):
-        connection.put(
-            partial(subscription.event, seq, "message.created", "", "{" + "x" * 10_000 + "}")
-        )
-        assert connection.owed_bytes <= settings.UAMP_OWED_BYTES + 11_000
+        fields = {"type": "message.created", "event_id": "1", "timestamp": 1, "seq": seq}
+        encoded = json.dumps({**fields, "content": "x" * 10_000}, separators=(",", ":"))
+        subscription.event(seq, "message.created", "", encoded)
+        assert connection.outgoing.owed_bytes <= settings.UAMP_OWED_BYTES + 11_000
 
     # It was dropped, and is read again from the log when the client reads on.
     frames = [frame for batch in await read_on(connection, 101) for frame in batch]
     assert [frame["seq"] for frame in frames if "seq" in frame] == list(range(1, 101))
     assert await read_nothing(connection)
-    assert connection.owed_bytes == 0
+    assert connection.outgoing.owed_bytes == 0
 
 
 async def read_nothing(connection: ClientConnection) -> bool:
     """Return whether there is nothing more to be sent."""
     with suppress(TimeoutError):
         async with asyncio.timeout(0.05):
-            await connection.batch()
+            await connection.outgoing.batch()
             return False
     return True
 
@@ -160,14 +143,14 @@ async def read_nothing(connection: ClientConnection) -> bool:
 async def test_who_does_not_read_the_answers_is_not_heard_on(settings: Settings) -> None:
     settings.UAMP_OWED_BYTES = 10_000
     connection = connected(Log(length=0))
-    while connection.owed_bytes <= settings.UAMP_OWED_BYTES:
+    while connection.outgoing.owed_bytes <= settings.UAMP_OWED_BYTES:
         connection.send_frame("x" * 1000, "")
-    waiting = asyncio.ensure_future(connection.room())
+    waiting = asyncio.ensure_future(connection.outgoing.wait_for_room())
     await asyncio.sleep(0)
     assert not waiting.done()
-    await connection.batch()
+    await connection.outgoing.batch()
     assert not waiting.done()  # it is being sent: the client has not taken it yet
-    sending = asyncio.ensure_future(connection.batch())
+    sending = asyncio.ensure_future(connection.outgoing.batch())
     await asyncio.wait_for(waiting, 5)
     sending.cancel()
 
@@ -177,16 +160,16 @@ async def test_a_stream_whose_answers_are_not_read_ends(settings: Settings) -> N
     connection = connected(Log(length=0))
     for _ in range(1000):
         connection.send_frame("x" * 1000, "")
-        assert connection.owed_bytes <= 2 * settings.UAMP_OWED_BYTES + 2000
+        assert connection.outgoing.owed_bytes <= 2 * settings.UAMP_OWED_BYTES + 2000
     assert connection.closed_with == client_connection.CLOSE_TRY_AGAIN_LATER
 
 
 async def test_a_database_that_is_away_for_a_moment_does_not_end_the_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(client_connection, "READ_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(outgoing_queue, "READ_AGAIN_SECONDS", 0.01)
     log = Log(length=3, failures=2)
     connection = connected(log)
-    connection.put(connection.sessions["sess_1"].subscription.catch_up)
+    connection.outgoing.put(connection.sessions["sess_1"].subscription.catch_up)
     (first, *_) = await read_on(connection, 3)
     assert [frame["seq"] for frame in first[:3]] == [1, 2, 3]

@@ -37,9 +37,9 @@ def opened(web: httpx.Client) -> str:
     return session_id
 
 
-def channels_of_the_layer() -> int:
-    """Return how many channels the layer of the server has."""
-    count: int = get_channel_layer().channel_count
+def joined_groups() -> int:
+    """Return how many groups of the layer have members in the server."""
+    count: int = get_channel_layer().group_count
     return count
 
 
@@ -62,7 +62,7 @@ def test_a_turn_goes_on_when_its_client_does_not_wait_for_the_answer(
 
 def test_streams_that_are_left_at_once_are_closed(web: httpx.Client, demo: ServerAddress) -> None:
     session_id = opened(web)
-    wait_until(lambda: channels_of_the_layer() == 1)  # the process's own
+    wait_until(lambda: joined_groups() == 1)  # that of all processes
     request = (
         f"GET /events/stream HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Session-ID: {session_id}\r\n\r\n"
     ).encode()
@@ -70,4 +70,4 @@ def test_streams_that_are_left_at_once_are_closed(web: httpx.Client, demo: Serve
         with socket.create_connection((demo.host, demo.port)) as connection:
             connection.sendall(request)
             time.sleep(attempt / 4000)
-    wait_until(lambda: channels_of_the_layer() == 1, 5)
+    wait_until(lambda: joined_groups() == 1, 5)

@@ -1,0 +1,150 @@
+"""The groups of the channel layer that this process has joined, once for all of its connections.
+
+A message for a chat with a hundred members here is decoded once and its delta is encoded once; then
+each connection that follows the chat takes it, in the order in which the layer delivered it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from channels.layers import get_channel_layer
+
+from chat_app.log import fanout
+from sessions_app.frames import frame
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Take: TypeAlias = Callable[[dict[str, Any]], None]
+    Spawn: TypeAlias = Callable[..., asyncio.Task[Any]]
+
+logger = logging.getLogger(__name__)
+
+LISTEN_AGAIN_SECONDS: Final = 2.0
+# After so many members other tasks of the process have their turn.
+MEMBERS_AT_ONCE: Final = 256
+
+
+class GroupMember:
+    """A connection in groups of the layer. Only the tasks of its own connection call it."""
+
+    def __init__(self, groups: LayerGroups, take: Take) -> None:
+        self.take = take
+        self._groups = groups
+        self._joined: set[str] = set()
+
+    async def join(self, group: str) -> None:
+        """Take the messages of a group from now on; joining again renews a lost membership.
+
+        Raises TimeoutError, or what the layer raises; messages that arrive all the same are taken.
+        """
+        self._joined.add(group)
+        await self._groups.join(group, self)
+
+    async def leave_all(self) -> None:
+        """Take nothing more."""
+        while self._joined:
+            await self._groups.leave(self._joined.pop(), self)
+
+
+class _Group:
+    """The members of a group, and whether the process's channel is in it."""
+
+    def __init__(self) -> None:
+        self.members: dict[GroupMember, None] = {}
+        self.is_joined = False
+        # Held while the layer is asked: one that joins waits for the end of a leave.
+        self.changing = asyncio.Lock()
+
+
+class LayerGroups:
+    """One channel of the layer for the whole process, and who takes the messages of each group.
+
+    All methods run on the process's loop. Any task may join and leave. `_listen` is one task, which
+    the first member starts with `spawn`, and alone calls what members take messages with.
+    """
+
+    def __init__(self, spawn: Spawn) -> None:
+        self._spawn = spawn
+        self._channel: str | None = None
+        self._opening = asyncio.Lock()
+        self._groups: dict[str, _Group] = {}
+
+    def member(self, take: Take) -> GroupMember:
+        """Return a member that calls `take` with each message of the groups that it joins."""
+        return GroupMember(self, take)
+
+    async def join(self, name: str, member: GroupMember) -> None:
+        """See GroupMember.join; the process itself joins once."""
+        group = self._groups.setdefault(name, _Group())
+        is_renewal = member in group.members
+        group.members[member] = None
+        async with asyncio.timeout(fanout.SEND_TIMEOUT_SECONDS), group.changing:
+            if is_renewal or not group.is_joined:
+                await get_channel_layer().group_add(name, await self._opened_channel())
+                group.is_joined = True
+
+    async def leave(self, name: str, member: GroupMember) -> None:
+        """See GroupMember.leave_all; the process itself leaves after the last member."""
+        group = self._groups.get(name)
+        if group is None:
+            return
+        group.members.pop(member, None)
+        if group.members:
+            return
+        async with group.changing:
+            if group.is_joined and not group.members:
+                group.is_joined = False
+                await self._discard(name)
+            if not group.members and self._groups.get(name) is group:
+                del self._groups[name]
+
+    async def _discard(self, name: str) -> None:
+        try:
+            async with asyncio.timeout(fanout.SEND_TIMEOUT_SECONDS):
+                await get_channel_layer().group_discard(name, await self._opened_channel())
+        except Exception:
+            # Whatever a layer raises: messages that still come have no members.
+            logger.warning("the group %s was not left", name, exc_info=True)
+
+    async def _opened_channel(self) -> str:
+        async with self._opening:
+            if self._channel is None:
+                self._channel = await get_channel_layer().new_channel()
+                self._spawn(self._listen(self._channel), name="groups")
+            return self._channel
+
+    async def _listen(self, channel: str) -> None:
+        while True:
+            try:
+                await self._deliver(await get_channel_layer().receive(channel))
+            except Exception:
+                # The layer is away, or a message is odd: the log is read every two seconds.
+                logger.exception("the groups of the channel layer cannot be read")
+                await asyncio.sleep(LISTEN_AGAIN_SECONDS)
+
+    async def _deliver(self, message: dict[str, Any]) -> None:
+        group = self._groups.get(_group_of(message))
+        if group is None:
+            return
+        if message["type"] == "chat.delta":
+            delta = ev.text_delta(message["response"], message["text"], message["offset"])
+            message["frame"] = frame(delta)
+        for number, member in enumerate(list(group.members), 1):
+            try:
+                member.take(message)
+            except Exception:
+                logger.exception("a connection did not take a message of %s", _group_of(message))
+            if number % MEMBERS_AT_ONCE == 0:
+                await asyncio.sleep(0)
+
+
+def _group_of(message: dict[str, Any]) -> str:
+    """Return the group that a message was sent to (chat_app.fanout)."""
+    if "chat" in message:
+        return fanout.chat_group(message["chat"])
+    return fanout.session_group(message["row"])

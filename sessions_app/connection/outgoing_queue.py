@@ -1,0 +1,237 @@
+"""The frames that a connection has still to send, in order and bounded in bytes.
+
+A client that falls behind loses nothing but the queue: its subscriptions read the log and the
+running texts again. Replies cannot be read again and stay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+
+logger = logging.getLogger(__name__)
+
+QUEUE_ITEMS: Final = 4096
+# One batch for the socket: what is sent before the pump looks again.
+BATCH_FRAMES: Final = 256
+BATCH_BYTES: Final = 1024 * 1024
+READ_AGAIN_SECONDS: Final = 1.0
+# The memory of a queued item without its text.
+ITEM_BYTES: Final = 256
+
+# A step of a subscription that must keep its place in the queue; a coroutine where it may read.
+Work: TypeAlias = "Callable[[], Coroutine[Any, Any, None] | None]"
+
+
+class Outgoing(NamedTuple):
+    """A frame for the client; `seq` where it is durable."""
+
+    text: str
+    session_id: str
+    seq: int | None = None
+
+
+class OutgoingQueue:
+    """Replies and the work of subscriptions, and the batch that is sent next.
+
+    Every task of the process's loop may add (`send`, `put`), close or wake. One task, the pump of
+    the transport, takes batches (`batch`, `frames`) and runs the work. `emit` is for a subscription
+    whose work runs, or while `is_idle`. The task that reads the client calls `wait_for_room`.
+
+    `read_again` returns the work that makes good what was dropped. All sizes are bytes.
+    """
+
+    def __init__(self, read_again: Callable[[], Iterable[Work]]) -> None:
+        self.closed_with: int | None = None
+        # Whether nothing more is sent.
+        self.has_ended = False
+        self._read_again = read_again
+        self._is_over: Callable[[], bool] = _never
+        self._items: deque[Outgoing | Work] = deque()
+        self._ready: list[Outgoing] = []
+        self._queued_bytes = 0
+        self._ready_bytes = 0
+        # Of the batch that the transport sends now.
+        self._sending_bytes = 0
+        self._has_room = asyncio.Event()
+        self._woken = asyncio.Event()
+        self._is_reading = False
+        self._is_behind = False
+
+    # --- Adding ---
+
+    def send(self, outgoing: Outgoing) -> None:
+        """Queue a frame that is ready, behind what was queued before."""
+        self._queue(outgoing)
+        self.wake()
+
+    def put(self, work: Work) -> None:
+        """Queue work of a subscription; one that is too much makes the connection read again."""
+        is_long = len(self._items) >= QUEUE_ITEMS or self.owed_bytes > settings.UAMP_OWED_BYTES
+        if is_long and not self._is_behind:
+            self._fall_behind()
+        if not self._is_behind:
+            self._queue(work)
+        self.wake()
+
+    def put_first(self, work: Work) -> None:
+        """Queue the rest of the work that runs, before all that was queued."""
+        self._items.appendleft(work)
+        self._queued_bytes += _size_of(work)
+
+    def emit(self, outgoing: Outgoing) -> None:
+        """Add a frame to the batch that is sent next."""
+        self._ready.append(outgoing)
+        self._ready_bytes += _size_of(outgoing)
+
+    def wake(self) -> None:
+        """Let the pump look again for what it has to do."""
+        self._woken.set()
+
+    def _queue(self, item: Outgoing | Work) -> None:
+        self._items.append(item)
+        self._queued_bytes += _size_of(item)
+
+    def _fall_behind(self) -> None:
+        """Keep the replies; what subscriptions would send they read again."""
+        self._items = deque(i for i in self._items if isinstance(i, Outgoing))
+        self._queued_bytes = sum(map(_size_of, self._items))
+        self._is_behind = True
+
+    # --- Its bounds ---
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether `emit` overtakes nothing, and the client is not owed too much."""
+        return not (
+            self._items
+            or self._is_reading
+            or self._is_behind
+            or self._is_batch_full
+            or self.owed_bytes > settings.UAMP_OWED_BYTES
+        )
+
+    @property
+    def has_batch_bytes(self) -> bool:
+        """Whether the next batch is full in bytes, so that a long log is read later."""
+        return self._ready_bytes >= BATCH_BYTES
+
+    @property
+    def _is_batch_full(self) -> bool:
+        return len(self._ready) >= BATCH_FRAMES or self._ready_bytes >= BATCH_BYTES
+
+    @property
+    def owed_bytes(self) -> int:
+        """The memory of all that the client has not taken yet."""
+        return self._queued_bytes + self._ready_bytes + self._sending_bytes
+
+    async def wait_for_room(self) -> None:
+        """Wait while the client is owed too much, so that its next event is not read before."""
+        while self.owed_bytes > settings.UAMP_OWED_BYTES and self.closed_with is None:
+            self._has_room.clear()
+            await self._has_room.wait()
+
+    # --- The end ---
+
+    def close(self, code: int) -> None:
+        """End the connection with a WebSocket close code, after what is queued."""
+        self.closed_with = code
+        self.wake()
+
+    def refuse(self, code: int) -> None:
+        """End the connection with a close code, without what is queued."""
+        self._items.clear()
+        self._queued_bytes = 0
+        self.close(code)
+
+    def end_when(self, is_over: Callable[[], bool]) -> None:
+        """End the connection when this is true and nothing is queued; `wake` has it asked."""
+        self._is_over = is_over
+        self.wake()
+
+    def abandon(self) -> None:
+        """Hold nothing more for the client: its transport is gone."""
+        self.has_ended = True
+        self._items.clear()
+        self._ready.clear()
+        self._queued_bytes = self._ready_bytes = self._sending_bytes = 0
+        self._has_room.set()
+
+    def take_replies(self) -> list[Outgoing]:
+        """Return the queued replies, for an HTTP exchange that ends with them."""
+        replies = [item for item in self._items if isinstance(item, Outgoing)]
+        self._items.clear()
+        self._queued_bytes = 0
+        return replies
+
+    # --- Sending ---
+
+    async def frames(self) -> AsyncIterator[Outgoing]:
+        """Yield frames in order until the connection is closed."""
+        while (batch := await self.batch()) is not None:
+            for outgoing in batch:
+                yield outgoing
+
+    async def batch(self) -> list[Outgoing] | None:
+        """Wait for the next frames, in order; None when the connection is closed.
+
+        The batch before is what the client has taken then.
+        """
+        self._sending_bytes = 0
+        self._has_room.set()
+        while True:
+            while self._items and not self._is_batch_full:
+                await self._do(self._items.popleft())
+            if self._ready:
+                ready, self._ready = self._ready, []
+                self._sending_bytes, self._ready_bytes = self._ready_bytes, 0
+                return ready
+            if self._is_behind:
+                self._is_behind = False
+                for work in self._read_again():
+                    self._queue(work)
+            elif self.closed_with is not None or self._is_over():
+                self.has_ended = True
+                return None
+            else:
+                self._woken.clear()
+                await self._woken.wait()
+
+    async def _do(self, item: Outgoing | Work) -> None:
+        self._queued_bytes -= _size_of(item)
+        if isinstance(item, Outgoing):
+            self.emit(item)
+        elif (reading := item()) is not None:
+            await self._read(reading)
+
+    async def _read(self, reading: Coroutine[Any, Any, None]) -> None:
+        self._is_reading = True
+        try:
+            await reading
+        except (OperationalError, InterfaceError):
+            logger.warning("what a client missed cannot be read now", exc_info=True)
+            self._fall_behind()
+            await asyncio.sleep(READ_AGAIN_SECONDS)
+        finally:
+            self._is_reading = False
+
+
+def _never() -> bool:
+    return False
+
+
+def _size_of(item: Outgoing | Work) -> int:
+    """Return the memory of an item of the queue: its own, and that of its text."""
+    if isinstance(item, Outgoing):
+        return ITEM_BYTES + item.text.__sizeof__()
+    texts = item.args if isinstance(item, partial) else ()
+    return ITEM_BYTES + sum(text.__sizeof__() for text in texts if isinstance(text, str))
