@@ -16,13 +16,13 @@ import uamp
 from agents_app import selectors as agents
 from agents_app.capabilities import agent_capabilities, server_capabilities
 from agents_app.providers.vendor_extensions import problem_of_extensions
-from payments_app.tokens import lookup as token_lookup
 from sessions_app import database, selectors, services, session_states
 from sessions_app.access import auth
 from sessions_app.billing import requests
 from sessions_app.billing.events import required as payment_required
 from sessions_app.connection.rate_limit import check_rate, check_text
 from sessions_app.frames import frame
+from sessions_app.handlers.payments import pay_requests, take_payment_token
 from sessions_app.process import registry
 from sessions_app.tools import calls
 from sessions_app.transitions import TransitionRefused
@@ -302,40 +302,7 @@ async def update_session(connection: ClientConnection, event: ev.SessionUpdate) 
             ev.SessionUpdated(), session_id=session.wire_id, in_reply_to=event.event_id
         )
         if event.payment_token is not None:
-            await _pay_what_waits(connection, session, event.payment_token)
-
-
-async def _pay_what_waits(connection: ClientConnection, session: OpenSession, secret: str) -> None:
-    """Pay what waits with a token that came with session.update (transports, UAMP)."""
-    for row in await database.run(requests.waiting_payments, session):
-        submit = ev.PaymentSubmit(
-            payment=ev.Payment(scheme="token", token=secret), response_id=row.response_id
-        )
-        try:
-            await database.run(requests.submit, session, submit)
-        except LookupError:
-            continue
-        except requests.PaymentRefused as refused:
-            connection.reply(refused.event, session_id=session.wire_id)
-            return
-        await registry.current().signals.payment_decided(row.response_id, row.pk)
-
-
-async def take_payment_token(session: OpenSession, secret: str) -> None:
-    """Keep the token that a session's answers are paid with.
-
-    A token that is not taken is no error yet: clients present what they have to free agents too.
-    It is said with `payment.required`, when an answer has to be paid (UAMP §7.2).
-    """
-    try:
-        token = await database.run(token_lookup.resolve, secret)
-    except token_lookup.TokenRefused as error:
-        session.payment_refused = ev.PaymentError(
-            code=error.code, message=str(error), can_retry=True
-        )
-        return
-    session.payment_token_id, session.payment_refused = token.id, None
-    await database.run(services.keep_payment_token, session.id, token.id)
+            await pay_requests(connection, session, event.payment_token)
 
 
 async def end_session(connection: ClientConnection, event: ev.SessionEnd) -> None:
@@ -377,3 +344,14 @@ async def query_capabilities(connection: ClientConnection, event: ev.Capabilitie
         session_id=session_id,
         in_reply_to=event.event_id,
     )
+
+
+async def take_client_capabilities(
+    connection: ClientConnection, event: ev.ClientCapabilities
+) -> None:
+    """Keep what the client can do (UAMP §5.5)."""
+    attached = connection.attached_to(event)
+    await database.run(
+        services.update_session, attached.session.id, client_capabilities=event.capabilities
+    )
+    attached.session.client_capabilities = event.capabilities

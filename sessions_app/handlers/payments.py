@@ -1,0 +1,72 @@
+"""Payments for answers: one that a response waits for, and the token of a session (UAMP §5.15)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from payments_app.tokens import lookup as token_lookup
+from sessions_app import database, services
+from sessions_app.billing import requests
+from sessions_app.connection.rate_limit import check_rate
+from sessions_app.process import registry
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from sessions_app.connection.client_connection import ClientConnection
+    from sessions_app.records import OpenSession
+
+
+async def take_payment(connection: ClientConnection, event: ev.PaymentSubmit) -> None:
+    """Take a payment that a response waits for (UAMP §5.15); what is not due is refused."""
+    attached = connection.attached_to(event)
+    session = attached.session
+    # Each payment reads tokens and locks accounts, also one that is refused.
+    await check_rate(connection, session.principal, "payments", session.wire_id)
+    try:
+        row, _ = await database.run(requests.submit, session, event)
+    except LookupError:
+        raise RemoteProtocolError(
+            ErrorCode.PAYMENT_NOT_DUE, "No payment is due in this session; nothing was charged."
+        ) from None
+    except requests.PaymentRefused as refused:
+        connection.reply(refused.event, session_id=session.wire_id, in_reply_to=event.event_id)
+        return
+    if row.token_id and row.response.session_id == session.id:
+        # The next answers of the session are paid with it too, as with session.update.
+        session.payment_token_id = row.token_id
+        await database.run(services.keep_payment_token, session.id, row.token_id)
+    await registry.current().signals.payment_decided(row.response_id, row.pk)
+
+
+async def pay_requests(connection: ClientConnection, session: OpenSession, secret: str) -> None:
+    """Pay the open requests of a session with a token that came with session.update."""
+    for row in await database.run(requests.waiting_payments, session):
+        submit = ev.PaymentSubmit(
+            payment=ev.Payment(scheme="token", token=secret), response_id=row.response_id
+        )
+        try:
+            await database.run(requests.submit, session, submit)
+        except LookupError:
+            continue
+        except requests.PaymentRefused as refused:
+            connection.reply(refused.event, session_id=session.wire_id)
+            return
+        await registry.current().signals.payment_decided(row.response_id, row.pk)
+
+
+async def take_payment_token(session: OpenSession, secret: str) -> None:
+    """Keep the token that a session's answers are paid with.
+
+    A token that is not taken is no error yet: clients present what they have to free agents too.
+    It is said with `payment.required`, when an answer has to be paid (UAMP §7.2).
+    """
+    try:
+        token = await database.run(token_lookup.resolve, secret)
+    except token_lookup.TokenRefused as error:
+        session.payment_refused = ev.PaymentError(
+            code=error.code, message=str(error), can_retry=True
+        )
+        return
+    session.payment_token_id, session.payment_refused = token.id, None
+    await database.run(services.keep_payment_token, session.id, token.id)
