@@ -2,7 +2,8 @@
 
 `python -m benchmarks.client` reads one JSON line (see `Order`) and prints lines: `begin` and `end`
 frame the measured time, the last line is the result as JSON. It parses no more of a frame than its
-type, so that it does not cost what it measures.
+type, so that it costs little. What a model's first delta carries as `t=<ns>` is the
+time at which the model wrote it, on the clock that all processes of a machine share.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 SWITCHING = b"HTTP/1.1 101"
 TEXT, CLOSE, PING = 1, 8, 9
@@ -42,6 +43,19 @@ class Order:
     seconds: float = 3.0
     record: bool = False
     at_once: int = 16
+    # One frame in, with the history: what the reference answers without keeping a conversation.
+    stateless: bool = False
+    # Streams of Chat Completions over HTTP in the place of sockets.
+    http: bool = False
+
+
+def since_model(payload: bytes | bytearray) -> float | None:
+    """Return the seconds since a model wrote this delta, or None where it does not carry that."""
+    at = payload.find(b"t=")
+    if at < 0:
+        return None
+    digits = bytes(payload[at + 2 : at + 22]).split(b" ")[0]
+    return time.perf_counter() - int(digits) / 1e9 if digits.isdigit() else None
 
 
 def text_frame(payload: bytes) -> bytes:
@@ -62,6 +76,7 @@ class Socket(asyncio.Protocol):
     def __init__(self, order: Order, number: int) -> None:
         self.latencies: list[float] = []
         self.first_deltas: list[float] = []
+        self.after_model: list[float] = []
         self.recorded: list[str] = []
         self.opened = asyncio.get_running_loop().create_future()
         self.stopped = asyncio.get_running_loop().create_future()
@@ -145,8 +160,7 @@ class Socket(asyncio.Protocol):
         kind = bytes(payload[9 : payload.index(b'"', 9)])
         if kind == b"response.delta":
             if not self._heard:
-                self._heard = True
-                self.first_deltas.append(time.perf_counter() - self._asked_at)
+                self._first_delta(payload)
         elif kind == b"response.done":
             self.latencies.append(time.perf_counter() - self._asked_at)
             if self.running:
@@ -159,6 +173,13 @@ class Socket(asyncio.Protocol):
         elif kind in {b"session.error", b"response.error", b"response.cancelled"}:
             self._fail(bytes(payload))
 
+    def _first_delta(self, payload: bytearray) -> None:
+        self._heard = True
+        self.first_deltas.append(time.perf_counter() - self._asked_at)
+        since = since_model(payload)
+        if since is not None:
+            self.after_model.append(since)
+
     def _fail(self, said: bytes) -> None:
         error = RuntimeError(said.decode(errors="replace"))
         for future in (self.opened, self.stopped):
@@ -167,13 +188,19 @@ class Socket(asyncio.Protocol):
                 future.exception()
 
     def ask(self) -> None:
-        """Begin a turn: two frames, in one write."""
+        """Begin a turn: two frames in one write, or the one frame of a stateless turn."""
         self._turn += 1
         self._heard = False
         name = f"{self._number}-{self._turn}"
-        text = {"type": "input.text", "event_id": f"i{name}", "text": self._order.text}
-        create = {"type": "response.create", "event_id": f"c{name}"}
-        frames = b"".join(text_frame(json.dumps(event).encode()) for event in (text, create))
+        text = self._order.text
+        events: list[dict[str, Any]] = [
+            {"type": "input.text", "event_id": f"i{name}", "text": text},
+        ]
+        if self._order.stateless:
+            events[0]["messages"] = [{"role": "user", "content": text}]
+        else:
+            events.append({"type": "response.create", "event_id": f"c{name}"})
+        frames = b"".join(text_frame(json.dumps(event).encode()) for event in events)
         self._asked_at = time.perf_counter()
         self._transport.write(frames)
 
@@ -182,11 +209,75 @@ class Socket(asyncio.Protocol):
         self._transport.write(text_frame(json.dumps(event).encode()))
 
     def close(self) -> None:
-        """Let go."""
+        """Close the connection without a close frame."""
         self._transport.abort()
 
 
-S = TypeVar("S", bound=Socket)
+class HttpStream(asyncio.Protocol):
+    """One HTTP connection on which a stream of Chat Completions follows another."""
+
+    def __init__(self, order: Order, _number: int) -> None:
+        loop = asyncio.get_running_loop()
+        self.latencies: list[float] = []
+        self.first_deltas: list[float] = []
+        self.after_model: list[float] = []
+        self.recorded: list[str] = []
+        self.opened = loop.create_future()
+        self.stopped = loop.create_future()
+        self.running = False
+        self.opening = 0.0
+        body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": order.text}]}
+        encoded = json.dumps(body).encode()
+        head = (
+            f"POST {order.path} HTTP/1.1\r\nHost: 127.0.0.1:{order.port}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(encoded)}\r\n\r\n"
+        )
+        self._request = head.encode() + encoded
+        self._answer = bytearray()
+        self._asked_at = 0.0
+        self._heard = False
+
+    def connection_made(self, transport: Any) -> None:
+        """Be ready."""
+        self._transport = transport
+        self.opened.set_result(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Fail the turn that runs."""
+        if not self.stopped.done():
+            self.stopped.set_exception(ConnectionError(f"the server closed: {exc}"))
+            self.stopped.exception()
+
+    def data_received(self, data: bytes) -> None:
+        """Take a part of the stream; the last chunk of its coding ends it."""
+        self._answer += data
+        if not self._heard and b"data: " in self._answer:
+            self._heard = True
+            self.first_deltas.append(time.perf_counter() - self._asked_at)
+            since = since_model(self._answer)
+            if since is not None:
+                self.after_model.append(since)
+        if not self._answer.endswith(b"\r\n0\r\n\r\n"):
+            return
+        self.latencies.append(time.perf_counter() - self._asked_at)
+        if self.running:
+            self.ask()
+        elif not self.stopped.done():
+            self.stopped.set_result(None)
+
+    def ask(self) -> None:
+        """Send the request."""
+        self._answer.clear()
+        self._heard = False
+        self._asked_at = time.perf_counter()
+        self._transport.write(self._request)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._transport.abort()
+
+
+S = TypeVar("S", bound="Socket | HttpStream")
 
 
 async def open_sockets(order: Order, make: Callable[[Order, int], S]) -> list[S]:
@@ -223,7 +314,9 @@ def say(line: str) -> None:
 
 async def run(order: Order) -> None:
     """Carry out an order."""
-    sockets = await open_sockets(order, Socket)
+    sockets: Sequence[Socket | HttpStream] = (
+        await open_sockets(order, HttpStream) if order.http else await open_sockets(order, Socket)
+    )
     if not order.text:
         # Idle sockets: they stay until the line is closed.
         say("begin")
@@ -237,12 +330,14 @@ async def run(order: Order) -> None:
     for socket in sockets:
         socket.latencies.clear()
         socket.first_deltas.clear()
+        socket.after_model.clear()
     say("begin")
     began = time.perf_counter()
     await asyncio.sleep(order.seconds)
     elapsed = time.perf_counter() - began
     latencies = [value for socket in sockets for value in socket.latencies]
     first_deltas = [value for socket in sockets for value in socket.first_deltas]
+    after_model = [value for socket in sockets for value in socket.after_model]
     say("end")
     for socket in sockets:
         socket.running = False
@@ -253,6 +348,7 @@ async def run(order: Order) -> None:
         "seconds": elapsed,
         "latency_ms": quantiles(latencies),
         "first_delta_ms": quantiles(first_deltas),
+        "after_model_ms": quantiles(after_model),
         "recorded": sockets[0].recorded,
     }
     for socket in sockets:
@@ -260,10 +356,15 @@ async def run(order: Order) -> None:
     say(json.dumps(result))
 
 
-def main() -> None:
-    """Read the order and carry it out."""
+def allow_many_sockets() -> None:
+    """Raise the number of descriptors of this process to what it may have."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def main() -> None:
+    """Read the order and carry it out."""
+    allow_many_sockets()
     asyncio.run(run(Order(**json.loads(sys.stdin.readline()))))
 
 

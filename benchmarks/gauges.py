@@ -1,23 +1,42 @@
-"""What a process costs, read from /proc: CPU seconds of all its threads, and its own memory."""
+"""What a process costs, read from /proc: CPU seconds of its threads, and its own memory."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import psycopg
+import redis
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_TICK = os.sysconf("SC_CLK_TCK")
+_TICK: Final = os.sysconf("SC_CLK_TCK")
+WRITER_THREAD: Final = "turns"
+"""Name of the thread that writes turns (`sessions_app.store.group_commit`)."""
 
 
 def cpu_seconds(pid: int) -> float:
     """Return user and system time of a process and all its threads, in seconds."""
+    return _seconds(Path(f"/proc/{pid}/stat"))
+
+
+def thread_seconds(pid: int, name: str) -> float:
+    """Return the time of the threads of a process that have this name, in seconds."""
+    total = 0.0
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            if (task / "comm").read_text().strip() == name:
+                total += _seconds(task / "stat")
+        except FileNotFoundError:  # it ended meanwhile
+            continue
+    return total
+
+
+def _seconds(stat: Path) -> float:
     # The name may hold blanks and brackets; what follows the last bracket is numbers.
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    fields = stat.read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICK
 
 
@@ -27,6 +46,15 @@ def pss_bytes(pid: int) -> int:
         if line.startswith("Pss:"):
             return int(line.split()[1]) * 1024
     raise LookupError(f"no Pss of process {pid}")
+
+
+def redis_pid(url: str) -> int:
+    """Return the process of a Redis on this machine; raises LookupError where it has none."""
+    with redis.Redis.from_url(url) as client:
+        pid = int(client.info("server")["process_id"])
+    if not Path(f"/proc/{pid}").exists():
+        raise LookupError(f"no process {pid} of Redis on this machine")
+    return pid
 
 
 class Backends:
@@ -47,7 +75,7 @@ class Backends:
         return sum(self._seen.values())
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connection to the database."""
         self._connection.close()
 
 

@@ -1,9 +1,8 @@
-"""`python -m benchmarks.seed FOLDER LONG`: what a benchmark's database holds, written as JSON.
+"""`seed.py FOLDER PLAN`: write a benchmark's database; PLAN is `servers.Plan` as JSON.
 
 One person with a key and money, a scripted agent, one that has a price, one for each pause between
-two words that BENCH_DRIPS names in milliseconds (`drip-200`), and two shared chats of 100 and LONG
-messages, in which the latter always answer. FOLDER gets `seed.json` with the key and the ids of
-the chats by their length.
+two words that BENCH_DRIPS names in milliseconds (`drip-200`), and what the plan asks for. FOLDER
+gets `seed.json` with the keys and the ids of the chats. It runs on the code in PYTHONPATH.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-import uuid
 from pathlib import Path
+from typing import Any, Final
 
 import django
 
@@ -20,57 +19,59 @@ django.setup()
 
 # The applications can be read only now.
 from django.contrib.auth.models import User  # noqa: E402
-from django.db import transaction  # noqa: E402
-from django.utils import timezone  # noqa: E402
+from django.db import connection  # noqa: E402
 
 from agents_app.models import Agent  # noqa: E402
-from benchmarks import AGENT, PAID_AGENT  # noqa: E402
-from chat_app.log import entries  # noqa: E402
-from chat_app.members.chats import create_chat  # noqa: E402
+from chat_app.models import Chat, ChatEvent, Message, Participant  # noqa: E402
 from payments_app import services as ledger  # noqa: E402
+from payments_app.models import Approval  # noqa: E402
 from payments_app.money import Money  # noqa: E402
-from payments_app.spending import approvals  # noqa: E402
+from sessions_app import models as sessions  # noqa: E402
 from sessions_app.access import auth  # noqa: E402
+from tests.growth.rows import ago, fill  # noqa: E402
 
-SHORT_CHAT = 100
-CHUNK = 2000
-
-
-def fill(chat_id: str, user: User, count: int) -> None:
-    """Write messages into a chat, with their places in its log."""
-    at = timezone.now()
-    for start in range(0, count, CHUNK):
-        events = [
-            entries.message_event(
-                chat_id,
-                entries.NewMessage(
-                    id=f"msg_{uuid.uuid4().hex}",
-                    role="user",
-                    at=at,
-                    name=user.username,
-                    content=f"Message {number} of a long chat, as people write them.",
-                    sender_user_id=user.pk,
-                ),
-            )
-            for number in range(start, min(start + CHUNK, count))
-        ]
-        with transaction.atomic():
-            entries.append_many([entries.Append(chat_id=chat_id, events=events, at=at)])
+AGENT: Final = "echo"
+PAID_AGENT: Final = "paid-bench"
+MESSAGES_A_CHAT: Final = 100
+FIRST_STRANGER: Final = 1_000_000
+# What a message of the mass says: short, so that the search index of a million is built in time.
+TEXT: Final = "'Message ' || i"
+PAYLOAD: Final = """'{"type": "response.done", "event_id": "e", "timestamp": 1, "response": {}}'"""
 
 
 def main() -> None:
     """Write the rows and the file."""
-    folder, long_chat = Path(sys.argv[1]), int(sys.argv[2])
+    folder, plan = Path(sys.argv[1]), json.loads(sys.argv[2])
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SET statement_timeout = 0")
     user = User.objects.create_user("bench")
     agent = Agent.objects.create(name=AGENT, is_public=True, options={"script": "echo"})
-    drips = [
-        Agent.objects.create(
-            name=f"drip-{drip}",
-            is_public=True,
-            options={"script": "echo", "delay": int(drip) / 1000},
-        )
-        for drip in os.environ.get("BENCH_DRIPS", "").split()
-    ]
+    _make_agents(plan, user)
+    chats = {count: _long_chat(user, agent, count) for count in plan["chats"]}
+    if plan["rows"]:
+        _fill_mass(agent, plan["rows"])
+    people = [User.objects.create_user(f"member{number}") for number in range(plan["members"])]
+    room = ""
+    if people:
+        reader = Agent.objects.get(name=plan["room_agent"])
+        room = str(_make_chat("Room", [user, *people], reader, "always").pk)
+    _gather_statistics()
+    seed = {
+        "token": auth.create_api_key(user, name="bench"),
+        "chats": chats,
+        "room": room,
+        "members": [auth.create_api_key(person, name="bench") for person in people],
+    }
+    (folder / "seed.json").write_text(json.dumps(seed))
+
+
+def _make_agents(plan: dict[str, Any], user: User) -> None:
+    for drip in os.environ.get("BENCH_DRIPS", "").split():
+        slow = {"script": "echo", "delay": int(drip) / 1000}
+        Agent.objects.create(name=f"drip-{drip}", is_public=True, options=slow)
+    for fields in plan["agents"]:
+        Agent.objects.create(is_public=True, **fields)
     paid = Agent.objects.create(
         name=PAID_AGENT,
         is_public=True,
@@ -84,19 +85,136 @@ def main() -> None:
         provider="bench",
         external_id="bench",
     )
-    approvals.approve(user.pk, paid.pk, Money.parse("1", "USD"))
-    chats = {}
-    for count in (SHORT_CHAT, long_chat):
-        chat = create_chat(
-            title=f"{count} messages",
-            created_by_id=user.pk,
-            user_ids=[user.pk],
-            agents=[(agent.pk, "never"), *((drip.pk, "always") for drip in drips)],
-        )
-        fill(chat.pk, user, count)
-        chats[count] = chat.pk
-    token = auth.create_api_key(user, name="bench")
-    (folder / "seed.json").write_text(json.dumps({"token": token, "chats": chats}))
+    most = Money.parse("1", "USD")
+    Approval.objects.create(user_id=user.pk, agent_id=paid.pk, asset=most.asset, up_to=most.amount)
+
+
+def _long_chat(user: User, agent: Agent, count: int) -> str:
+    chat = _make_chat(f"{count} messages", [user], agent, "never")
+    _fill_messages(f"'{chat.pk}'", "i", str(user.pk), count, f"of_{count}_")
+    Chat.objects.filter(pk=chat.pk).update(last_seq=count)
+    return str(chat.pk)
+
+
+def _make_chat(title: str, people: list[User], agent: Agent, trigger: str) -> Chat:
+    chat = Chat.objects.create(title=title, created_by=people[0], kind=Chat.Kind.GROUP)
+    owner, *others = people
+    Participant.objects.bulk_create(
+        [
+            Participant(chat=chat, user=owner, role=Participant.Role.OWNER),
+            *(Participant(chat=chat, user=person) for person in others),
+            Participant(chat=chat, agent=agent, trigger=trigger),
+        ]
+    )
+    return chat
+
+
+def _fill_messages(chat: str, seq: str, user: str, count: int, mark: str) -> None:
+    """Insert messages and their log entries; `chat`, `seq` and `user` are SQL expressions."""
+    fill(
+        Message,
+        count,
+        id=f"'msg_{mark}' || i",
+        chat_id=chat,
+        seq=seq,
+        role="'user'",
+        sender_user_id=user,
+        content=TEXT,
+        content_items="'[]'",
+        response_id="''",
+        status="'completed'",
+        created_at=ago(f"({count} - i) / 1000.0"),
+    )
+    fill(
+        ChatEvent,
+        count,
+        chat_id=chat,
+        seq=seq,
+        type="'message.created'",
+        response_id="''",
+        payload=PAYLOAD,
+    )
+
+
+def _fill_mass(agent: Agent, rows: int) -> None:
+    """Insert chats of other people: so many messages and events, half as many answers and inputs.
+
+    Each stranger has one chat, one session and 100 messages.
+    """
+    people = max(1, rows // MESSAGES_A_CHAT)
+    person = f"({FIRST_STRANGER} + i)"
+    place = f"((i - 1) / {MESSAGES_A_CHAT} + 1)"
+    fill(User, people, id=person, username="'stranger' || i", is_active="true")
+    fill(
+        Chat,
+        people,
+        id="'chat_' || i",
+        kind="'session'",
+        payer="'asker'",
+        created_by_id=person,
+        last_seq=str(MESSAGES_A_CHAT),
+    )
+    fill(
+        Participant,
+        people,
+        chat_id="'chat_' || i",
+        user_id=person,
+        role="'owner'",
+        trigger="'mention'",
+    )
+    fill(
+        sessions.Session,
+        people,
+        id="'sess_' || i",
+        user_id=person,
+        principal=f"'user:' || {person}",
+        agent_id=f"'{agent.pk}'",
+        chat_id="'chat_' || i",
+        status="'closed'",
+        transport="'websocket'",
+        closed_at=ago("i"),
+    )
+    _fill_messages(
+        f"'chat_' || {place}",
+        f"(i - 1) % {MESSAGES_A_CHAT} + 1",
+        f"{FIRST_STRANGER} + {place}",
+        rows,
+        "mass_",
+    )
+    place = f"((i - 1) / {MESSAGES_A_CHAT // 2} + 1)"
+    turns = min(rows // 2, people * MESSAGES_A_CHAT // 2)
+    fill(
+        sessions.Response,
+        turns,
+        id="'resp_' || i",
+        chat_id=f"'chat_' || {place}",
+        session_id=f"'sess_' || {place}",
+        agent_id=f"'{agent.pk}'",
+        message_id="'msg_mass_' || i",
+        status="'completed'",
+        output="'[]'",
+        fence="1",
+        finished_at=ago("i"),
+    )
+    fill(
+        sessions.InboundEvent,
+        turns,
+        session_id=f"'sess_' || {place}",
+        event_id="'event_' || i",
+        sha256="'0'",
+        outcome="""'{"message_id": null, "response_ids": [], "first_seq": 1}'""",
+    )
+
+
+def _gather_statistics() -> None:
+    """Do what the database does by itself some time after many rows were written."""
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("VACUUM ANALYZE")
+            return
+        cursor.execute("ANALYZE")
+        # Rows that come one by one leave few segments in the index of words.
+        cursor.execute("INSERT INTO chat_app_search(chat_app_search) VALUES('optimize')")
 
 
 if __name__ == "__main__":

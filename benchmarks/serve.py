@@ -1,7 +1,8 @@
-"""`python -m benchmarks.serve server|floor PORT`: uvicorn, one process, as in production.
+"""`serve.py server|floor|broadcast|proxy PORT`: uvicorn, one process, as in production.
 
+Threads get their names in /proc, so that the time of the turn store's writer can be read there.
 With BENCH_PROFILE=FILE the calls of the event loop's thread are counted and written to FILE, those
-of the turn store's writer thread to FILE.turns (for `pstats`).
+of the writer to FILE.turns (for `pstats`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import resource
 import signal
 import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -21,8 +23,18 @@ if TYPE_CHECKING:
 
 APPLICATIONS = {
     "server": "uamp_project.asgi:application",
-    "floor": "benchmarks.floor:application",
+    "floor": "benchmarks.stubs.floor:application",
+    "broadcast": "benchmarks.stubs.broadcast:application",
+    "proxy": "benchmarks.stubs.proxy:application",
 }
+
+
+PROTOCOLS = (
+    "uamp_project.servers.uvicorn_protocols:HttpProtocol",
+    "uamp_project.servers.uvicorn_protocols:WebSocketProtocol",
+)
+# Where they are in commits before 09409bf, which can be measured too.
+EARLIER_PROTOCOLS = ("uamp_project.asgi_protocols:Requests", "uamp_project.asgi_protocols:Sockets")
 
 
 def profiled(run: Callable[[], None], path: str) -> None:
@@ -34,41 +46,48 @@ def profiled(run: Callable[[], None], path: str) -> None:
         profile.dump_stats(path)
 
 
+def name_threads(profile: str | None) -> None:
+    """Have every thread write its name to /proc, and profile the writer's where that is asked."""
+    plain_run = threading.Thread.run
+
+    def run(self: threading.Thread) -> None:
+        Path(f"/proc/self/task/{threading.get_native_id()}/comm").write_text(self.name[:15])
+        if profile and self.name == "turns":
+            profiled(lambda: plain_run(self), f"{profile}.turns")
+        else:
+            plain_run(self)
+
+    threading.Thread.run = run  # type: ignore[method-assign]  # a thread names itself from inside
+
+
 def main() -> None:
     """Serve until SIGTERM."""
     kind, port = sys.argv[1:]
     # 1,000 sockets need as many descriptors.
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    is_ours = kind == "server"
+    is_earlier = Path("uamp_project/asgi_protocols.py").exists()
+    http, websocket = EARLIER_PROTOCOLS if is_earlier else PROTOCOLS
     config = uvicorn.Config(
         APPLICATIONS[kind],
         host="127.0.0.1",
         port=int(port),
-        http="h11" if kind == "floor" else "uamp_project.servers.uvicorn_protocols:HttpProtocol",
-        ws="wsproto"
-        if kind == "floor"
-        else "uamp_project.servers.uvicorn_protocols:WebSocketProtocol",
-        lifespan="off" if kind == "floor" else "on",
+        http=http if is_ours else "h11",
+        ws=websocket if is_ours else "wsproto",
+        lifespan="on" if is_ours else "off",
         log_level="warning",
         backlog=4096,
         timeout_graceful_shutdown=5,
     )
     server = uvicorn.Server(config)
-    path = os.environ.get("BENCH_PROFILE")
-    if not path or kind == "floor":
+    path = os.environ.get("BENCH_PROFILE") if is_ours else None
+    name_threads(path)
+    if not path:
         server.run()
         return
-    plain_run = threading.Thread.run
-
-    def run(self: threading.Thread) -> None:
-        if self.name == "turns":
-            profiled(lambda: plain_run(self), f"{path}.turns")
-        else:
-            plain_run(self)
-
     # uvicorn raises the signal again when it has stopped, which must not end the process yet.
     signal.signal(signal.SIGTERM, lambda *_: None)
-    threading.Thread.run = run  # type: ignore[method-assign]  # a thread is profiled from inside
     profiled(server.run, path)
 
 

@@ -1,9 +1,16 @@
-"""Servers to measure: each a process of its own, on a fresh DATA_DIR and a fresh database."""
+"""Servers to measure: each a process of its own, on a fresh DATA_DIR and a fresh database.
+
+The server may be that of another commit (`earlier.tree`): its code then comes from that folder,
+while the programs that seed and serve it are always those of this one.
+"""
 
 from __future__ import annotations
 
+import atexit
+import itertools
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -11,9 +18,10 @@ import sys
 import tempfile
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
@@ -21,10 +29,10 @@ import psycopg
 from benchmarks.gauges import Backends
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-START_SECONDS: Final = 30
+START_SECONDS: Final = 60
 STOP_SECONDS: Final = 20
 LOCAL_POSTGRES: Final = "postgres://postgres@127.0.0.1:5432/postgres"
 # A benchmark asks more of one person than a person may.
@@ -40,18 +48,40 @@ NO_LIMITS: Final = {
     "UAMP_WRITES_PER_MINUTE": "1000000000",
     "UAMP_RUNS_PER_PROCESS": "1000000",
     "UAMP_RESPONSES_PER_PERSON": "1000000",
+    "UAMP_MODEL_ALLOW_HOSTS": "127.0.0.1:*",
     "LOG_LEVEL": "WARNING",
 }
+_numbers: Final = itertools.count(1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a database holds beside one person with a key, money and the scripted agents.
+
+    `agents` are rows of agents; `chats` the lengths of chats in messages; `rows` how many messages
+    of other people there are, with their events, answers and sessions; `members` how many people
+    share one chat, the room, with the agent `room_agent`.
+    """
+
+    agents: Sequence[Mapping[str, Any]] = ()
+    chats: Sequence[int] = ()
+    rows: int = 0
+    members: int = 0
+    room_agent: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Data:
     """A prepared database, and the environment that names it."""
 
+    database: str
     environment: Mapping[str, str]
     folder: Path
+    tree: Path
     token: str
     chats: Mapping[int, str]
+    room: str
+    members: Sequence[str]
     backends: Backends | None
 
 
@@ -61,6 +91,16 @@ class Server:
 
     pid: int
     port: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """A command that serves on the port which is appended to its arguments."""
+
+    arguments: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    python: str = sys.executable
+    folder: Path = ROOT
 
 
 def postgres_url() -> str | None:
@@ -74,27 +114,35 @@ def postgres_url() -> str | None:
 
 
 @contextmanager
-def data(database: str, long_chat: int, settings: Mapping[str, str]) -> Iterator[Data]:
-    """Prepare a database, `sqlite` or `postgresql`, and take it away afterwards."""
+def prepared(
+    database: str,
+    plan: Plan | None = None,
+    settings: Mapping[str, str] | None = None,
+    tree: Path = ROOT,
+) -> Iterator[Data]:
+    """Prepare a database, `sqlite` or `postgresql`, and delete it afterwards.
+
+    `tree` is the folder of the code that makes it. Raises LookupError without a PostgreSQL.
+    """
     with tempfile.TemporaryDirectory(prefix="uamp-bench-") as name:
-        folder = Path(name)
         environment = {
             **os.environ,
             **NO_LIMITS,
-            **settings,
-            "DJANGO_SETTINGS_MODULE": "uamp_project.settings",
-            "DATA_DIR": name,
             "DATABASE_URL": "",
             "REDIS_URL": "",
+            **(settings or {}),
+            "DJANGO_SETTINGS_MODULE": "uamp_project.settings",
+            "DATA_DIR": name,
+            "PYTHONPATH": str(tree),
         }
         if database == "sqlite":
-            yield _prepared(environment, folder, long_chat, None)
+            yield _seeded(database, environment, tree, plan or Plan(), None)
             return
         with own_database() as url:
             environment["DATABASE_URL"] = url
             backends = Backends(url)
             try:
-                yield _prepared(environment, folder, long_chat, backends)
+                yield _seeded(database, environment, tree, plan or Plan(), backends)
             finally:
                 backends.close()
 
@@ -105,7 +153,7 @@ def own_database() -> Iterator[str]:
     url = postgres_url()
     if url is None:
         raise LookupError("no PostgreSQL: set TEST_DATABASE_URL")
-    name = f"bench_{os.getpid()}"
+    name = f"bench_{os.getpid()}_{next(_numbers)}"
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f'CREATE DATABASE "{name}"'.encode())
         try:
@@ -114,35 +162,83 @@ def own_database() -> Iterator[str]:
             connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)'.encode())
 
 
-def _prepared(
-    environment: dict[str, str], folder: Path, long_chat: int, backends: Backends | None
+def _seeded(
+    database: str, environment: dict[str, str], tree: Path, plan: Plan, backends: Backends | None
 ) -> Data:
-    for command in (
-        ["manage.py", "migrate", "-v0"],
-        ["-m", "benchmarks.seed", str(folder), str(long_chat)],
-    ):
-        subprocess.run([sys.executable, *command], cwd=ROOT, env=environment, check=True)  # noqa: S603 our own interpreter
+    folder = Path(environment["DATA_DIR"])
+    if database == "sqlite":
+        shutil.copytree(_migrated(tree), folder, dirs_exist_ok=True)
+    else:
+        _run(["manage.py", "migrate", "-v0"], environment, tree)
+    seeding = ["-P", str(ROOT / "benchmarks/seed.py"), str(folder), json.dumps(asdict(plan))]
+    _run(seeding, environment, tree)
     seed = json.loads((folder / "seed.json").read_text())
     return Data(
+        database=database,
         environment=environment,
         folder=folder,
+        tree=tree,
         token=seed["token"],
         chats={int(count): chat for count, chat in seed["chats"].items()},
+        room=seed["room"],
+        members=seed["members"],
         backends=backends,
     )
 
 
+@cache
+def _migrated(tree: Path) -> Path:
+    """Return a DATA_DIR with an empty SQLite database; it is there until this process ends."""
+    folder = tempfile.mkdtemp(prefix="uamp-bench-empty-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    environment = {
+        **os.environ,
+        "DATABASE_URL": "",
+        "REDIS_URL": "",
+        "DJANGO_SETTINGS_MODULE": "uamp_project.settings",
+        "DATA_DIR": folder,
+        "PYTHONPATH": str(tree),
+    }
+    _run(["manage.py", "migrate", "-v0"], environment, tree)
+    return Path(folder)
+
+
+def _run(command: Sequence[str], environment: Mapping[str, str], tree: Path) -> None:
+    subprocess.run([sys.executable, *command], cwd=tree, env=dict(environment), check=True)  # noqa: S603 our own interpreter
+
+
+def of_ours(
+    data: Data, kind: str = "uvicorn", settings: Mapping[str, str] | None = None
+) -> Program:
+    """Return the server on prepared data: `uvicorn`, or `daphne` (embedded, without its worker)."""
+    return Program(
+        arguments=(
+            ["-P", str(ROOT / "benchmarks/serve.py"), "server"]
+            if kind == "uvicorn"
+            else ["manage.py", "serve", "--no-worker", "--port"]
+        ),
+        environment={**data.environment, **(settings or {})},
+        folder=data.tree,
+    )
+
+
+def of_stub(name: str, settings: Mapping[str, str] | None = None) -> Program:
+    """Return a program of `benchmarks.stubs`: `floor`, `broadcast`, `proxy` or `model`."""
+    arguments = ["-m", "benchmarks.stubs.model"]
+    if name != "model":
+        arguments = ["-m", "benchmarks.serve", name]
+    return Program(arguments=arguments, environment={**os.environ, **(settings or {})})
+
+
 @contextmanager
-def serving(kind: str, environment: Mapping[str, str]) -> Iterator[Server]:
-    """Run a server: `uvicorn`, `daphne` (the embedded one, without its worker) or `floor`."""
+def serving(program: Program) -> Iterator[Server]:
+    """Run a server until the block ends; raises RuntimeError or TimeoutError if it cannot start."""
     port = _free_port()
-    command = {
-        "uvicorn": ["-m", "benchmarks.serve", "server", str(port)],
-        "floor": ["-m", "benchmarks.serve", "floor", str(port)],
-        "daphne": ["manage.py", "serve", "--no-worker", "--port", str(port)],
-    }[kind]
     process = subprocess.Popen(  # noqa: S603 our own interpreter
-        [sys.executable, *command], cwd=ROOT, env=dict(environment), stdout=subprocess.DEVNULL
+        [program.python, *program.arguments, str(port)],
+        cwd=program.folder,
+        env=dict(program.environment),
+        stdout=subprocess.DEVNULL,
     )
     try:
         _wait_for(port, process)

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.ledger`: operations of the ledger per second, beside a floor.
+"""`python -m benchmarks ledger`: operations of the ledger per second, beside a floor.
 
 The floor is a transaction that updates one row, in the same run and on the same connection: what
 any durable write costs. `x floor` is the ratio of its rate to the operation's. The hot account is
@@ -19,19 +19,19 @@ from typing import TYPE_CHECKING, Final
 from benchmarks import servers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 THREADS: Final = (1, 8)
 HEAD: Final = f"{'':34}{'threads':>8}{'per second':>12}{'x floor':>9}"
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure on each database that is there."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.ledger", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks ledger", description=__doc__)
     parser.add_argument("--database", choices=["sqlite", "postgresql"], help="only this one")
     parser.add_argument("--seconds", type=float, default=3.0, help="of each line")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(arguments)
     if chosen.here:
         measure(chosen.seconds)
         return
@@ -58,7 +58,7 @@ def main() -> None:
 def _run(environment: dict[str, str], seconds: float) -> None:
     for command in (
         ["manage.py", "migrate", "-v0"],
-        ["-m", "benchmarks.ledger", "--here", "--seconds", str(seconds)],
+        ["-m", "benchmarks.commands.ledger", "--here", "--seconds", str(seconds)],
     ):
         subprocess.run([sys.executable, *command], cwd=servers.ROOT, env=environment, check=True)  # noqa: S603 our own interpreter
 

@@ -1,4 +1,4 @@
-"""Many responses that stream at once: `python -m benchmarks.streams --help`.
+"""Many responses that stream at once: `python -m benchmarks streams --help`.
 
 A scripted agent says a word every INTERVAL seconds to each of N sockets. Measured are the gaps
 between two deltas of a response as its client sees them, against the provider's own interval, and
@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from benchmarks import gauges, parts, servers
+from benchmarks import gauges, servers, turn_runs
 from benchmarks.client import Order, Socket, open_sockets, say
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from benchmarks.servers import Data, Server
 
 WARM_SECONDS: Final = 10.0
+SETTLE_SECONDS: Final = 1.0
 HEAD: Final = (
     f"{'responses':>10}{'interval':>10}{'gap p50 ms':>12}{'p95':>8}{'p99':>8}{'max':>8}"
     f"{'deltas/s':>10}{'of due':>8}{'CPU %':>7}{'us/delta':>10}{'db %':>6}"
@@ -96,9 +97,8 @@ def run_streams(
     server: Server, data: Data, *, responses: int, interval: float, seconds: float
 ) -> Row:
     """Run one line; the server must be fresh."""
-    small = parts.order_for(server, data, text=parts.TEXT, sockets=8, warm=0.5, seconds=0.5)
-    parts.run_turns(server, data, small)
-    time.sleep(parts.SETTLE_SECONDS)
+    turn_runs.run_turns(turn_runs.ours(data, server), 8, 0.5)
+    time.sleep(SETTLE_SECONDS)
     before = gauges.pss_bytes(server.pid)
     words = int((WARM_SECONDS + seconds) / interval * 1.2) + 5
     order = Order(
@@ -111,7 +111,7 @@ def run_streams(
         seconds=seconds,
     )
     process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.streams", "--client"],
+        [sys.executable, "-m", "benchmarks.commands.streams", "--client"],
         cwd=servers.ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -121,17 +121,17 @@ def run_streams(
         raise RuntimeError("the client has no input")
     process.stdin.write(json.dumps(asdict(order)) + "\n")
     process.stdin.flush()
-    parts.heard(process)
-    time.sleep(parts.SETTLE_SECONDS)
+    turn_runs.heard(process)
+    time.sleep(SETTLE_SECONDS)
     idle = gauges.pss_bytes(server.pid)
     process.stdin.write("\n")
     process.stdin.flush()
-    parts.heard(process)
+    turn_runs.heard(process)
     cpu, database = _cpu(server, data)
-    parts.heard(process)
+    turn_runs.heard(process)
     cpu_after, database_after = _cpu(server, data)
     peak = gauges.pss_bytes(server.pid)
-    result = json.loads(parts.heard(process))
+    result = json.loads(turn_runs.heard(process))
     process.communicate()
     return Row(
         responses=responses,
@@ -168,7 +168,7 @@ def _print(row: Row) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what was asked for."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.streams", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks streams", description=__doc__)
     parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
     parser.add_argument("--responses", type=int, nargs="+", default=[100, 1000], metavar="N")
     parser.add_argument("--interval", type=float, nargs="+", default=[0.2], metavar="SECONDS")
@@ -186,11 +186,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     settings["BENCH_DRIPS"] = " ".join(str(round(value * 1000)) for value in chosen.interval)
     if chosen.profile:
         settings["BENCH_PROFILE"] = chosen.profile
-    with servers.data(chosen.database, 1, settings) as data:
+    with servers.prepared(chosen.database, settings=settings) as data:
         print(f"{chosen.database}, {chosen.seconds:.0f} s a line, PSS of the server\n{HEAD}")
         for interval in chosen.interval:
             for responses in chosen.responses:
-                with servers.serving("uvicorn", data.environment) as server:
+                with servers.serving(servers.of_ours(data)) as server:
                     _print(
                         run_streams(
                             server,

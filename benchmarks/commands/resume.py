@@ -1,4 +1,4 @@
-"""How long a killed process is missed: `python -m benchmarks.resume`.
+"""How long a killed process is missed: `python -m benchmarks resume`.
 
 Real servers and workers (tests/faults) on PostgreSQL and Redis. A worker is killed (SIGKILL) in
 the middle of a long tool, and the time runs until the tool's new attempt reports progress; a
@@ -105,7 +105,7 @@ def measure(house: House, victim: str, number: int) -> float:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what was asked for."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.resume", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks resume", description=__doc__)
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--victims", nargs="+", choices=["worker", "server"], default=["worker"])
     parser.add_argument("--settings", nargs="+", choices=["short", "product"], default=["short"])

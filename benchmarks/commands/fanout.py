@@ -1,0 +1,112 @@
+"""What a delta costs that goes to 100 members of a chat, in one process and in two.
+
+One member asks a scripted agent that says a word every 30 ms; each word is a frame to each
+member. In two processes half of the members are connected to each, and the deltas cross Redis. CPU
+is that of all server processes and PostgreSQL, divided by the frames that the members received; it
+includes the turn itself and what an idle process does. The floor is a bare ASGI application that
+sends a frame of the same size to as many sockets, as often.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from benchmarks import earlier, results, servers, turn_runs
+from benchmarks.client import Order
+from benchmarks.room_client import RoomOrder
+from benchmarks.rounds import measure, ratio, spread
+from benchmarks.turn_runs import Target
+from tests import services
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from benchmarks.servers import Data
+
+EVERY_MS: Final = 30
+# One answer lasts about six seconds.
+TEXT: Final = " ".join(f"word{number:04}" for number in range(200))
+CLIENT: Final = "benchmarks.room_client"
+
+
+def order_of(data: Data, target: Target, members: int, seconds: float) -> RoomOrder:
+    """Return an order whose members are dealt out to the target's processes."""
+    ports = [server.port for server in target.servers]
+    keys = data.members[:members]
+    return RoomOrder(
+        chat=data.room,
+        members=[(ports[place % len(ports)], key) for place, key in enumerate(keys)],
+        asker=(ports[0], data.token),
+        text=TEXT,
+        seconds=seconds,
+    )
+
+
+def microseconds(target: Target, order: RoomOrder) -> float:
+    """Run once; return the CPU of a frame."""
+    with turn_runs.client(order, CLIENT) as process:
+        turn_runs.heard(process)
+        before = target.cpu()
+        turn_runs.heard(process)
+        after = target.cpu()
+        turn_runs.go_on(process)
+        result = json.loads(turn_runs.heard(process))
+    used = after[0] - before[0] + after[2] - before[2]
+    return float(used * 1e6 / max(1, result["deltas"]))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the cells in shuffled turns and print what a frame costs."""
+    parser = results.parser("fanout", __doc__)
+    parser.add_argument("--members", type=int, default=100, metavar="N")
+    parser.add_argument("--against", metavar="COMMIT", help="an earlier commit, measured too")
+    parser.add_argument("--profile", metavar="FILE", help="write the server's cProfile data")
+    parser.set_defaults(seconds=4.0)
+    chosen = parser.parse_args(arguments)
+    trees = {"": servers.ROOT}
+    if chosen.against:
+        trees["@earlier"] = earlier.tree(chosen.against)
+    settings = {"BENCH_DRIPS": str(EVERY_MS), **results.settings_of(chosen)}
+    if chosen.profile:
+        settings["BENCH_PROFILE"] = chosen.profile
+    plan = servers.Plan(members=chosen.members, room_agent=f"drip-{EVERY_MS}")
+    redis_url = services.running_redis()
+    with results.Results("fanout", chosen.results) as kept, ExitStack() as stack:
+        stub = servers.of_stub("broadcast", {"BENCH_EVERY_MS": str(EVERY_MS)})
+        floor = Target(
+            servers=[stack.enter_context(servers.serving(stub))],
+            order=Order(port=0),
+        )
+        crowd = [(floor.servers[0].port, "")] * chosen.members
+        bare = RoomOrder(chat="", members=crowd, seconds=chosen.seconds)
+        cells = {"bare broadcast": partial(microseconds, floor, bare)}
+        for database in results.databases_of(chosen):
+            crossing: Mapping[str, str] = {}
+            if database == "postgresql" and redis_url:
+                crossing = {"REDIS_URL": redis_url, "REDIS_PREFIX": f"bench{os.getpid()}"}
+            for mark, tree in trees.items():
+                data = stack.enter_context(
+                    servers.prepared(database, plan, {**settings, **crossing}, tree)
+                )
+                for count in (1, 2) if crossing else (1,):
+                    running = [
+                        stack.enter_context(servers.serving(servers.of_ours(data)))
+                        for _ in range(count)
+                    ]
+                    target = turn_runs.ours(data, *running)
+                    order = order_of(data, target, chosen.members, chosen.seconds)
+                    cells[f"{database}{mark}, {count}"] = partial(microseconds, target, order)
+        runs = measure(cells, chosen.rounds)
+        print(f"{'database, processes':22}{'µs a frame':>26}   x bare broadcast")
+        for name, found in runs.items():
+            against = ratio(found, runs["bare broadcast"])
+            print(f"{name:22}{spread(found)!s:>26}   {against}")
+            if "@" in name:
+                continue
+            short = name.replace(", ", ".").replace(" ", "_")
+            kept.add(f"fanout.{short}", spread(found), "µs")
+            kept.add(f"fanout.{short}.broadcast", against)

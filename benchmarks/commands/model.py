@@ -1,0 +1,124 @@
+"""What a turn with a model over HTTP costs, beside a proxy that passes the same stream on.
+
+The model is a stub process that answers each request with 20 words, 2 ms apart (MODEL_PAUSE_MS). N
+streams: for the server, sockets whose agent asks the model; for the proxies, HTTP requests of
+Chat Completions. A proxy is a bare ASGI application with httpx or aiohttp as its client; it stores
+and parses nothing. `scripted` is the same turn of the server without a model. `after model` is the
+time from the model's writing of the first delta to its arrival at the client; `1st delta` runs from
+the question, which the model answers at once.
+"""
+
+from __future__ import annotations
+
+import statistics
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from benchmarks import AGENT, MODEL_AGENT, earlier, results, servers, turn_runs
+from benchmarks.client import Order
+from benchmarks.rounds import measure, ratio, spread
+from benchmarks.turn_runs import TEXT, Target
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from benchmarks.results import Results
+    from benchmarks.servers import Server
+    from benchmarks.turn_runs import Turns
+
+    Runs = Mapping[tuple[str, int], Sequence[Turns]]
+
+PATH: Final = "/v1/chat/completions"
+CLIENTS: Final = ("httpx", "aiohttp")
+HEAD: Final = (
+    f"{'':26}{'streams':>8}{'CPU ms/turn':>12}{'loop':>7}{'store':>7}{'turns/s':>9}"
+    f"{'p50 ms':>8}{'1st delta ms':>14}{'after model ms':>16}"
+)
+
+
+def agent_of(model: Server) -> dict[str, Any]:
+    """Return the row of the agent for which the stub answers."""
+    return {
+        "name": MODEL_AGENT,
+        "provider": "openai_compat",
+        "model": "m",
+        "options": {"base_url": f"http://127.0.0.1:{model.port}/v1"},
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the cells in shuffled turns and print their ratios."""
+    parser = results.parser("model", __doc__)
+    parser.add_argument("--streams", type=int, nargs="+", default=[1, 16], metavar="N")
+    parser.add_argument("--against", metavar="COMMIT", help="an earlier commit, measured too")
+    parser.set_defaults(database=["sqlite"])
+    chosen = parser.parse_args(arguments)
+    settings = results.settings_of(chosen)
+    trees = {"": servers.ROOT}
+    if chosen.against:
+        trees["@earlier"] = earlier.tree(chosen.against)
+    with results.Results("model", chosen.results) as kept, ExitStack() as stack:
+        model = stack.enter_context(servers.serving(servers.of_stub("model")))
+        plan = servers.Plan(agents=[agent_of(model)])
+        targets: dict[str, Target] = {}
+        for client in CLIENTS:
+            url = f"http://127.0.0.1:{model.port}{PATH}"
+            stub = servers.of_stub("proxy", {"BENCH_PROXY": client, "BENCH_MODEL_URL": url})
+            targets[f"proxy, {client}"] = Target(
+                servers=[stack.enter_context(servers.serving(stub))],
+                order=Order(port=0, path=PATH, text=TEXT, http=True),
+            )
+        for database in results.databases_of(chosen):
+            for mark, tree in trees.items():
+                data = stack.enter_context(servers.prepared(database, plan, settings, tree))
+                server = stack.enter_context(servers.serving(servers.of_ours(data)))
+                for kind, agent in (("model", MODEL_AGENT), ("scripted", AGENT)):
+                    target = turn_runs.ours(data, server, agent=agent)
+                    targets[f"{database}{mark}, {kind}"] = target
+        cells = {
+            (name, streams): partial(turn_runs.run_turns, target, streams, chosen.seconds)
+            for name, target in targets.items()
+            for streams in chosen.streams
+        }
+        runs = measure(cells, chosen.rounds)
+        show(runs)
+        show_ratios(runs, kept)
+
+
+def show(runs: Runs) -> None:
+    """Print the medians of each cell."""
+    print(HEAD)
+    fields = ("cpu", "store_cpu", "per_second", "p50", "first_p50", "after_model_p50")
+    for (name, streams), found in sorted(runs.items(), key=lambda cell: cell[0][::-1]):
+        cpu, store, per_second, p50, first, after = (
+            statistics.median(getattr(turns, field) for turns in found) for field in fields
+        )
+        print(
+            f"{name:26}{streams:>8}{cpu:>12.2f}{cpu - store:>7.2f}{store:>7.2f}"
+            f"{per_second:>9.0f}{p50:>8.1f}{first:>14.1f}{after:>16.1f}"
+        )
+
+
+def show_ratios(runs: Runs, kept: Results) -> None:
+    """Print what a turn with a model costs over each other cell of as many streams."""
+    print("\nCPU per turn, median ratio (least to greatest of the rounds)")
+    for (name, streams), found in sorted(runs.items()):
+        database, _, kind = name.partition(", ")
+        if kind != "model" or "@" in database:
+            continue
+        over = [turns.cpu for turns in found]
+        for base, others in runs.items():
+            if base[1] != streams or base[0] == name or base[0].endswith("@earlier, scripted"):
+                continue
+            figure = ratio(over, [turns.cpu for turns in others])
+            print(f"{name}, {streams} streams: {figure} x {base[0]}")
+            short = "earlier" if "@" in base[0] else base[0].rpartition(", ")[2]
+            kept.add(f"model.{database}.{streams}.{short}", figure)
+        for field, what in (
+            ("first_p50", "asked to first delta"),
+            ("after_model_p50", "first delta written by the model to received"),
+        ):
+            time = spread([getattr(turns, field) for turns in found])
+            kept.add(f"model.{database}.{streams}.{field}", time, "ms")
+            print(f"{name}, {streams} streams: {what} {time} ms")

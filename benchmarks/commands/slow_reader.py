@@ -1,0 +1,107 @@
+"""A member of a chat who stops reading, and what the server and the other members notice.
+
+One member asks for long answers until each other member is owed `--megabytes`; ten of them read,
+and in every second run one more reads nothing, with a small buffer in its kernel. Printed are the
+growth of the server's memory (PSS, at the end, the sockets open) with and without the one who does
+not read, and how long after a question its whole answer was with the readers.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from benchmarks import AGENT, gauges, results, servers, turn_runs
+from benchmarks.room_client import RoomOrder
+from benchmarks.rounds import measure, ratio, spread
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.servers import Data
+    from benchmarks.turn_runs import Target
+
+MIB: Final = 2**20
+READERS: Final = 10
+# 200,000 bytes of text: the question, the deltas and the answer are sent to each member.
+TEXT: Final = "x" * 199 + " "
+WORDS: Final = 1000
+CLIENT: Final = "benchmarks.room_client"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What one run saw: memory in bytes, times in milliseconds."""
+
+    growth: int
+    owed: float
+    p50: float
+    p99: float
+
+
+def run_room(data: Data, target: Target, turns: int, stalled: int) -> Run:
+    """Ask so many times, with so many members who do not read."""
+    (server,) = target.servers
+    readers = data.members[: READERS + stalled]
+    order = RoomOrder(
+        chat=data.room,
+        members=[(server.port, key) for key in readers],
+        asker=(server.port, data.token),
+        text=TEXT * WORDS,
+        stalled=stalled,
+        turns=turns,
+    )
+    with turn_runs.client(order, CLIENT) as process:
+        turn_runs.heard(process)
+        before = gauges.pss_bytes(server.pid)
+        turn_runs.heard(process)
+        growth = gauges.pss_bytes(server.pid) - before
+        turn_runs.go_on(process)
+        result = json.loads(turn_runs.heard(process))
+    return Run(
+        growth=growth,
+        owed=result["bytes"] / READERS,
+        p50=result["answered_ms"]["p50"],
+        p99=result["answered_ms"]["p99"],
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run with and without the slow reader in shuffled turns."""
+    parser = results.parser("slow_reader", __doc__)
+    parser.add_argument("--megabytes", type=float, default=20.0, metavar="N", help="owed (20)")
+    parser.set_defaults(database=["sqlite"], rounds=4)
+    chosen = parser.parse_args(arguments)
+    # Each turn owes about three times its text: question, deltas, answer.
+    turns = max(1, round(chosen.megabytes * 1e6 / (3 * len(TEXT) * WORDS)))
+    settings = {"UAMP_STALL_SECONDS": "600", **results.settings_of(chosen)}
+    plan = servers.Plan(members=READERS + 1, room_agent=AGENT)
+    with results.Results("slow_reader", chosen.results) as kept, ExitStack() as stack:
+        for database in results.databases_of(chosen):
+            data = stack.enter_context(servers.prepared(database, plan, settings))
+            server = stack.enter_context(servers.serving(servers.of_ours(data)))
+            target = turn_runs.ours(data, server)
+            # Buffers and caches reach their size first.
+            run_room(data, target, turns, 0)
+            cells = {
+                "all read": partial(run_room, data, target, turns, 0),
+                "one does not": partial(run_room, data, target, turns, 1),
+            }
+            runs = measure(cells, chosen.rounds)
+            print(f"{database:16}{'owed MB':>9}{'growth MiB':>26}{'p50 ms':>9}{'p99 ms':>9}")
+            for name, found in runs.items():
+                growth = spread([run.growth / MIB for run in found])
+                owed, p50, p99 = (
+                    spread([getattr(run, field) for run in found]).median
+                    for field in ("owed", "p50", "p99")
+                )
+                print(f"{name:16}{owed / 1e6:>9.1f}{growth!s:>26}{p50:>9.0f}{p99:>9.0f}")
+            healthy, slow = runs.values()
+            more = spread([(a.growth - b.growth) / MIB for a, b in zip(slow, healthy, strict=True)])
+            later = ratio([run.p99 for run in slow], [run.p99 for run in healthy])
+            print(f"{database}: {more} MiB more; p99 of the readers {later} x")
+            kept.add(f"slow_reader.{database}.growth", more, "MiB")
+            kept.add(f"slow_reader.{database}.p99", later)

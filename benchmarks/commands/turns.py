@@ -1,0 +1,132 @@
+"""What a stored turn costs, beside a bare application, the reference or another commit.
+
+A turn: `input.text` and `response.create` in, 22 frames out (20 deltas) by a scripted agent that
+answers without delay, 2 messages and 4 events stored in 2 commits. N sockets, each with a private
+chat, each asking again when it is answered. The floor is a bare ASGI application that sends the
+same frames. The reference (`webagents` 0.3.9 of PyPI, installed once into a virtual environment
+of its own) gets one frame, sends the same number of deltas and stores nothing.
+
+CPU is that of all threads of the server and of its PostgreSQL backends, in milliseconds per turn:
+`loop` is everything but the store, `store` the writer thread and PostgreSQL. Compare ratios; under
+load the milliseconds mean nothing.
+"""
+
+from __future__ import annotations
+
+import statistics
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from benchmarks import AGENT, earlier, results, servers, turn_runs
+from benchmarks.reference import installation
+from benchmarks.rounds import measure, ratio
+from benchmarks.turn_runs import Target
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping, Sequence
+
+    from benchmarks.results import Results
+    from benchmarks.turn_runs import Turns
+
+    Runs = Mapping[tuple[str, int], Sequence[Turns]]
+
+FLOOR: Final = "floor"
+REFERENCE: Final = "reference"
+HEAD: Final = (
+    f"{'':22}{'sockets':>8}{'CPU ms/turn':>12}{'loop':>7}{'store':>7}{'turns/s':>9}"
+    f"{'p50 ms':>8}{'p95':>8}{'1st delta':>10}"
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the cells in shuffled turns and print their ratios."""
+    parser = results.parser("turns", __doc__)
+    parser.add_argument("--sockets", type=int, nargs="+", default=[1, 32], metavar="N")
+    parser.add_argument(
+        "--against",
+        nargs="+",
+        default=[FLOOR],
+        metavar="WHAT",
+        help="floor, reference, or a commit of this repository",
+    )
+    parser.add_argument("--server", choices=["uvicorn", "daphne"], default="uvicorn")
+    parser.add_argument("--agent", default=AGENT, help="the agent that is asked (echo)")
+    parser.add_argument("--profile", metavar="FILE", help="write the server's cProfile data")
+    chosen = parser.parse_args(arguments)
+    with results.Results("turns", chosen.results) as kept, ExitStack() as stack:
+        targets = start(chosen, stack)
+        cells = {
+            (name, sockets): partial(turn_runs.run_turns, target, sockets, chosen.seconds)
+            for name, target in targets.items()
+            for sockets in chosen.sockets
+        }
+        runs = measure(cells, chosen.rounds)
+        show(runs)
+        show_ratios(runs, kept)
+
+
+def start(chosen: argparse.Namespace, stack: ExitStack) -> dict[str, Target]:
+    """Start every server, until the stack ends; names are `floor`, `sqlite`, `sqlite@abc1234`."""
+    settings = results.settings_of(chosen)
+    if chosen.profile:
+        settings["BENCH_PROFILE"] = chosen.profile
+    targets: dict[str, Target] = {}
+    commits = [name for name in chosen.against if name not in {FLOOR, REFERENCE}]
+    for database in results.databases_of(chosen):
+        for commit in ["", *commits]:
+            tree = earlier.tree(commit) if commit else servers.ROOT
+            data = stack.enter_context(servers.prepared(database, None, settings, tree))
+            server = stack.enter_context(servers.serving(servers.of_ours(data, chosen.server)))
+            name = f"{database}@{commit}" if commit else database
+            targets[name] = turn_runs.ours(data, server, agent=chosen.agent)
+    first = next(iter(targets.values()))
+    frames = "\n".join(turn_runs.record_turn(first))
+    floor = servers.of_stub(FLOOR, {"BENCH_FRAMES": frames})
+    targets[FLOOR] = Target(
+        servers=[stack.enter_context(servers.serving(floor))], order=first.order
+    )
+    if REFERENCE in chosen.against:
+        server = stack.enter_context(servers.serving(installation.program()))
+        targets[REFERENCE] = Target(servers=[server], order=installation.order())
+    return targets
+
+
+def show(runs: Runs) -> None:
+    """Print the medians of each cell."""
+    print(HEAD)
+    for (name, sockets), found in sorted(runs.items(), key=lambda cell: cell[0][::-1]):
+        values = [
+            statistics.median(getattr(turns, field) for turns in found)
+            for field in ("cpu", "store_cpu", "per_second", "p50", "p95", "first_p50")
+        ]
+        cpu, store, per_second, p50, p95, first = values
+        print(
+            f"{name:22}{sockets:>8}{cpu:>12.2f}{cpu - store:>7.2f}{store:>7.2f}{per_second:>9.0f}"
+            f"{p50:>8.1f}{p95:>8.1f}{first:>10.1f}"
+        )
+
+
+def show_ratios(runs: Runs, kept: Results) -> None:
+    """Print what each cell costs over each that it is compared with, and its terms."""
+    bases = sorted({name for name, _ in runs if name in {FLOOR, REFERENCE} or "@" in name})
+    print("\nCPU per turn, median ratio (least to greatest of the rounds)")
+    for (name, sockets), found in sorted(runs.items(), key=lambda cell: cell[0][::-1]):
+        if "@" in name:
+            continue
+        for base in bases:
+            if base == name or ("@" in base and base.partition("@")[0] != name):
+                continue
+            under = [turns.cpu for turns in runs[base, sockets]]
+            total = ratio([turns.cpu for turns in found], under)
+            line = f"{name}, {sockets} sockets: {total} x {base}"
+            against = "earlier" if "@" in base else base
+            kept.add(f"turn.{name}.{sockets}.{against}", total)
+            if name not in {FLOOR, REFERENCE}:
+                loop = ratio([turns.cpu - turns.store_cpu for turns in found], under)
+                store = ratio([turns.store_cpu for turns in found], under)
+                line += f" = {loop} loop + {store} store"
+                kept.add(f"turn.{name}.{sockets}.{against}.loop", loop)
+                kept.add(f"turn.{name}.{sockets}.{against}.store", store)
+            print(line)

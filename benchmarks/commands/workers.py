@@ -1,0 +1,74 @@
+"""Two server processes against one, on PostgreSQL and Redis.
+
+Each process has its own sockets with private chats. `turns/s` is what came out; on a machine whose
+cores are busy with the clients, PostgreSQL and other work it cannot double. `capacity` is what
+would come out where every process has a core: the processes, times what a turn costs the one
+process, divided by what it costs each of several. Rounds are shuffled.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING
+
+from benchmarks import results, servers, turn_runs
+from benchmarks.rounds import measure, ratio
+from benchmarks.turn_runs import Target
+from tests import services
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one process and several in shuffled turns."""
+    parser = results.parser("workers", __doc__)
+    parser.add_argument("--workers", type=int, default=2, metavar="N", help="processes (2)")
+    parser.add_argument("--sockets", type=int, default=32, metavar="N", help="of each process")
+    parser.set_defaults(database=["postgresql"])
+    chosen = parser.parse_args(arguments)
+    redis_url = services.running_redis()
+    if redis_url is None:
+        raise SystemExit("No Redis answers; set TEST_REDIS_URL.")
+    settings = {
+        "REDIS_URL": redis_url,
+        "REDIS_PREFIX": f"bench{os.getpid()}",
+        **results.settings_of(chosen),
+    }
+    with results.Results("workers", chosen.results) as kept, ExitStack() as stack:
+        (database,) = results.databases_of(chosen)
+        data = stack.enter_context(servers.prepared(database, settings=settings))
+        running = [
+            stack.enter_context(servers.serving(servers.of_ours(data)))
+            for _ in range(chosen.workers)
+        ]
+        one = turn_runs.ours(data, running[0])
+        several = Target(servers=running, order=one.order, backends=data.backends)
+        cells = {
+            "1 process": partial(turn_runs.run_turns, one, chosen.sockets, chosen.seconds),
+            f"{chosen.workers} processes": partial(
+                turn_runs.run_turns, several, chosen.sockets * chosen.workers, chosen.seconds
+            ),
+        }
+        runs = measure(cells, chosen.rounds)
+        print(f"{'':14}{'turns/s':>9}{'CPU ms/turn':>13}{'web':>7}{'database':>10}")
+        for name, found in runs.items():
+            values = [
+                statistics.median(getattr(turns, field) for turns in found)
+                for field in ("per_second", "cpu", "web_cpu", "database_cpu")
+            ]
+            print(
+                f"{name:14}{values[0]:>9.0f}{values[1]:>13.2f}{values[2]:>7.2f}{values[3]:>10.2f}"
+            )
+        alone, together = runs.values()
+        out = ratio([turns.per_second for turns in together], [turns.per_second for turns in alone])
+        capacity = ratio(
+            [chosen.workers * turns.web_cpu for turns in alone],
+            [turns.web_cpu for turns in together],
+        )
+        print(f"turns/s: {out} x one process; capacity: {capacity} x one process")
+        kept.add(f"workers.{chosen.workers}.turns", out)
+        kept.add(f"workers.{chosen.workers}.capacity", capacity)
