@@ -1,0 +1,109 @@
+"""Redis dies, or stops for a while, while a response streams: two processes lose no event."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import socket
+import subprocess
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import services
+from tests.client import Story, UampClient, output_text, wait_until
+from tests.journeys.test_two_processes import WORDS, ask, join, running_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.redis
+
+
+class OwnRedis:
+    """A Redis without persistence, on one port for all its lives."""
+
+    def __init__(self, program: str, folder: Path) -> None:
+        self.port = services.free_port()
+        options = ["--port", str(self.port), "--save", "", "--dir", str(folder)]
+        self._command = [program, *options]
+        self.start()
+
+    def start(self) -> None:
+        """Start it, empty, and wait until it answers."""
+        self.process = subprocess.Popen(  # noqa: S603 the program that the PATH names
+            self._command, stdout=subprocess.DEVNULL
+        )
+        wait_until(self._answers)
+
+    def _answers(self) -> bool:
+        with closing(socket.socket()) as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def kill(self) -> None:
+        """Kill it with all its data."""
+        self.process.kill()
+        self.process.wait()
+
+
+@contextmanager
+def own_redis(folder: Path) -> Iterator[OwnRedis]:
+    program = shutil.which("redis-server")
+    if program is None:
+        pytest.skip("no redis-server")
+    redis = OwnRedis(program, folder)
+    try:
+        yield redis
+    finally:
+        redis.process.send_signal(signal.SIGCONT)
+        redis.kill()
+
+
+def read_turn(client: UampClient, story: Story, response_id: str) -> str:
+    """Read up to the end of a response; return the output that its end has."""
+    while True:
+        frame = client.receive()
+        story.take(frame)
+        if frame["type"] == "response.done" and frame["response_id"] == response_id:
+            return output_text(frame)
+
+
+def read_some(client: UampClient, story: Story, response_id: str) -> None:
+    """Read until the response has a few words."""
+    while len(story.texts.get(response_id, "")) < len("word1 word2 word3"):
+        story.take(client.receive())
+
+
+@pytest.mark.timeout(300)
+def test_clients_of_both_processes_receive_everything(tmp_path: Path) -> None:
+    with (
+        own_redis(tmp_path) as redis,
+        running_cluster(f"redis://127.0.0.1:{redis.port}/0", tmp_path / "data") as cluster,
+        cluster.socket(0, "alice") as asker,
+        cluster.socket(1, "bob") as member,
+    ):
+        chat_id = cluster.product.chat_id
+        stories = Story(), Story()
+        for client in (asker, member):
+            join(client, chat_id)
+        for lose in ("pause", "kill", "nothing"):
+            response_id = ask(asker, "@slow count")
+            read_some(member, stories[1], response_id)
+            if lose == "pause":
+                redis.process.send_signal(signal.SIGSTOP)
+            elif lose == "kill":
+                redis.kill()
+            ends = [
+                read_turn(client, story, response_id)
+                for client, story in zip((asker, member), stories, strict=True)
+            ]
+            assert ends == [WORDS, WORDS]
+            assert [story.texts[response_id] for story in stories] == ends
+            if lose == "pause":
+                redis.process.send_signal(signal.SIGCONT)
+            elif lose == "kill":
+                redis.start()
+        seqs = sorted(stories[1].log)
+        assert seqs == list(range(seqs[0], seqs[-1] + 1))
