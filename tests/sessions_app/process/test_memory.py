@@ -12,10 +12,14 @@ import pytest
 from django.utils import timezone
 
 from chat_app.log.entries import NewMessage
-from sessions_app import database
+from sessions_app import database, services
+from sessions_app.access import auth
 from sessions_app.process import history
 from sessions_app.process.history import History
 from tests.sessions_app.response.test_runs import Hearer, ask, open_session, process
+from tests.sessions_app.turn import team_tools
+from tests.sessions_app.turn.test_delegation import doer, to
+from uamp import events as ev
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,6 +72,41 @@ async def test_a_run_that_ended_is_let_go_of_without_the_garbage_collector(
     session = await database.run(open_session, "echo")
     parts = await answered(process, session, 1)
     assert [part() for part in parts] == [None, None, None]
+
+
+def team_session() -> OpenSession:
+    """Open a visitor's session with an agent that delegates; both agents have a price."""
+    prices = {"tools": {"search": "0.1"}}
+    doer("boss", "worker", pricing=prices)
+    doer("worker", pricing=prices)
+    return services.open_session(
+        principal=auth.anonymous(),
+        transport="websocket",
+        create=ev.SessionCreate(),
+        agent_name="boss",
+        chat_id=None,
+    )
+
+
+@pytest.mark.usefixtures("no_collector")
+async def test_paid_and_delegated_runs_are_freed_without_the_garbage_collector(
+    process: Process,
+) -> None:
+    session = await database.run(team_session)
+    hearer = Hearer()
+    await ask(session, to("worker", team_tools.order(words=3)), hearer)
+    async with asyncio.timeout(10):
+        while len(process.runs) < 2:  # noqa: ASYNC110 no event says it
+            await asyncio.sleep(0.01)
+        parts = [
+            weakref.ref(part)
+            for run in process.runs.values()
+            for part in (run, run.answer, run.answer.builder)
+        ]
+        assert all(run.has_price for run in process.runs.values())
+        await hearer.is_over.wait()
+    await until_idle(process)
+    assert [part() for part in parts] == [None] * 6
 
 
 async def test_no_kind_of_object_grows_with_the_turns(process: Process) -> None:
