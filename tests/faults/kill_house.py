@@ -55,7 +55,7 @@ from django.core.management import call_command
 from django.contrib.auth.models import User
 from agents_app.models import Agent
 from payments_app import services as ledger
-from payments_app.spending import limits
+from payments_app.spending import approvals
 from payments_app.money import Money
 from sessions_app.access import auth
 call_command("migrate", verbosity=0)
@@ -65,7 +65,7 @@ ledger.top_up(key="ada", account=ledger.account_of_user(ada.pk).id, amount=Money
 for name, tools in {TOOLS_OF!r}.items():
     agent = Agent.objects.create(name=name, is_public=True, options={{"script": "speak"}},
         tools=list(tools), pricing={PRICES!r})
-    limits.approve(ada.pk, agent.pk, Money.parse("1"))
+    approvals.approve(ada.pk, agent.pk, Money.parse("1"))
 print(auth.create_api_key(ada, name="kill matrix"))
 """
 
