@@ -195,25 +195,6 @@ def going_on(session_id: str) -> set[str]:
     return set(live) - {first_of[response_id] for response_id in (*asked, *unpaid)}
 
 
-def decided_calls(call_pks: Iterable[int]) -> list[int]:
-    """Return which of these calls wait for no person's decision any more."""
-    rows = ToolCall.objects.filter(pk__in=list(call_pks)).exclude(status=ToolCall.Status.ASKING)
-    return list(rows.values_list("pk", flat=True))
-
-
-def waiting_calls(session_id: str) -> list[ToolCall]:
-    """Return the tool calls that wait for this session's client."""
-    return list(
-        ToolCall.objects.filter(
-            response__session_id=session_id,
-            response__finished_at__isnull=True,
-            kind=ToolCall.Kind.CLIENT,
-            status=ToolCall.Status.WAITING,
-            finished_at__isnull=True,
-        ).order_by("id")
-    )
-
-
 def cancel_requests(response_ids: Iterable[str]) -> list[str]:
     """Return which of these responses are to be cancelled."""
     return list(
@@ -235,8 +216,3 @@ def may_cancel(response_id: str, session: OpenSession) -> bool:
     return first.session_id == session.id or (
         session.chat_scoped and first.chat_id == session.chat_id
     )
-
-
-def ended_calls(call_pks: Iterable[int]) -> list[ToolCall]:
-    """Return which of these calls have ended."""
-    return list(ToolCall.objects.filter(pk__in=list(call_pks)).exclude(status__in=ToolCall.OPEN))

@@ -22,7 +22,7 @@ from sessions_app.billing.payers import Source, of_token
 from sessions_app.billing.reservations import REFUSALS, held_for, lock_running, reserve
 from sessions_app.models import PaymentRequest, Response
 from sessions_app.states import PaymentTrigger
-from sessions_app.tools.calls import root_chat
+from sessions_app.tools.delegated_calls import root_chat
 from sessions_app.transitions import move, move_row
 from uamp import PaymentErrorCode, ResponseTrigger
 from uamp import events as ev

@@ -24,7 +24,7 @@ from sessions_app.connection.rate_limit import check_rate, check_text
 from sessions_app.frames import frame
 from sessions_app.handlers.payments import pay_requests, take_payment_token
 from sessions_app.process import registry
-from sessions_app.tools import calls
+from sessions_app.tools import approvals, calls, delegated_calls
 from sessions_app.transitions import TransitionRefused
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
@@ -222,7 +222,7 @@ async def _catch_up(connection: ClientConnection, attached: AttachedSession) -> 
     session, subscription = attached.session, attached.subscription
     connection.outgoing.put(partial(subscription.catch_up, replay=True))
     connection.outgoing.put(subscription.catch_up_running)
-    for shown in await database.run(calls.work_under_way, session.chat_id):
+    for shown in await database.run(delegated_calls.work_under_way, session.chat_id):
         subscription.send_signal(frame(shown))
     for asked in await waiting_frames(session):
         subscription.send_signal(asked)
@@ -230,8 +230,8 @@ async def _catch_up(connection: ClientConnection, attached: AttachedSession) -> 
 
 async def waiting_frames(session: OpenSession) -> list[str]:
     """Return what a session's client is asked for now: tool results, permissions, payments."""
-    waiting = await database.run(selectors.waiting_calls, session.id)
-    asking = await database.run(calls.asking_calls, session.chat_id)
+    waiting = await database.run(calls.waiting_calls, session.id)
+    asking = await database.run(approvals.asking_calls, session.chat_id)
     unpaid = await database.run(requests.waiting_payments, session)
     return [
         *(_call_frame(call) for call in waiting),

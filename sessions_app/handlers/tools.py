@@ -8,7 +8,7 @@ from sessions_app import database
 from sessions_app.connection.rate_limit import check_text
 from sessions_app.process import registry
 from sessions_app.process.signals import send_decision
-from sessions_app.tools import calls
+from sessions_app.tools import approvals, calls
 from sessions_app.tools.tasks import ring
 from uamp import events as ev
 
@@ -29,7 +29,7 @@ async def take_approval(connection: ClientConnection, event: ev.ToolApprove) -> 
     """Take a person's word on a tool call, tell the chat, and let the call go on or end."""
     attached = connection.attached_to(event)
     session = attached.session
-    row = await database.run(calls.decide_call, session, event)
+    row = await database.run(approvals.decide_call, session, event)
     if row is None:
         return
     done = ev.ToolApprovalDone(

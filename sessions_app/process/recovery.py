@@ -35,7 +35,7 @@ from sessions_app.response.port import RunPort
 from sessions_app.response.request import ResponseRequest, run_request
 from sessions_app.selectors import open_session_of, parent_of
 from sessions_app.store import leases
-from sessions_app.tools import calls
+from sessions_app.tools import approvals, calls
 from uamp import ErrorCode, ResponseState
 from uamp import events as ev
 
@@ -62,7 +62,7 @@ async def sweep(process: Process) -> None:
     for late in await database.run(calls.expire_calls):
         await process.signals.call_ended(late.response_id, late.pk)
         if late.status == ToolCall.Status.ASKING:
-            await send_decision(late.asked_in, calls.nobody_decided(late))
+            await send_decision(late.asked_in, approvals.question_withdrawn(late))
     for request in await database.run(requests.expire):
         await process.signals.payment_decided(request.response_id, request.pk)
     if process.draining:

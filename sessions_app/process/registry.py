@@ -22,7 +22,7 @@ from sessions_app.process.history import History
 from sessions_app.process.runs import Runs
 from sessions_app.process.signals import ResponseSignals, send_decision
 from sessions_app.store.group_commit import make_turn_store
-from sessions_app.tools import calls
+from sessions_app.tools import approvals, delegated_calls
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,10 +68,10 @@ class Process:
 
     async def _close_open_work(self, response_id: str) -> None:
         """Cancel the work that was delegated for a response that ended; withdraw its questions."""
-        for child in await database.run(calls.live_children, response_id):
+        for child in await database.run(delegated_calls.live_children, response_id):
             await self.signals.cancel(child)
-        for call in await database.run(calls.undecided_calls, response_id):
-            await send_decision(call.asked_in, calls.nobody_decided(call))
+        for call in await database.run(approvals.undecided_calls, response_id):
+            await send_decision(call.asked_in, approvals.question_withdrawn(call))
 
     def is_heard_by_others(self, session: OpenSession) -> bool:
         """Return whether more than the asker may listen to a turn of a session."""

@@ -13,6 +13,7 @@ from sessions_app import database, selectors
 from sessions_app.billing import requests
 from sessions_app.response.run import Run
 from sessions_app.store import responses
+from sessions_app.tools import approvals, calls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -105,11 +106,11 @@ class Runs(Mapping[str, Run]):
         runs = list(self._runs.values())
         waiting = {pk: run for run in runs for pk in run.waiting_calls}
         if waiting:
-            for call in await database.run(selectors.ended_calls, list(waiting)):
+            for call in await database.run(calls.ended_calls, list(waiting)):
                 waiting[call.pk].settle_calls([call])
         undecided = {pk: run for run in runs for pk in run.undecided_calls}
         if undecided:
-            for pk in await database.run(selectors.decided_calls, list(undecided)):
+            for pk in await database.run(approvals.decided_calls, list(undecided)):
                 undecided[pk].decide_calls([pk])
         unpaid = {pk: run for run in runs for pk in run.waiting_payments}
         if unpaid:

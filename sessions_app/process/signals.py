@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 from channels.layers import get_channel_layer
 
 from chat_app.log import fanout
-from sessions_app import database, selectors
+from sessions_app import database
 from sessions_app.billing import requests
 from sessions_app.frames import frame
 from sessions_app.store import responses
+from sessions_app.tools import calls
 
 if TYPE_CHECKING:
     from sessions_app.process.runs import Runs
@@ -119,7 +120,7 @@ class ResponseSignals:
             case "run.decided":
                 run.decide_calls([message["call"]])
             case "run.settled":
-                run.settle_calls(await database.run(selectors.ended_calls, [message["call"]]))
+                run.settle_calls(await database.run(calls.ended_calls, [message["call"]]))
             case "run.paid":
                 run.settle_payments(await database.run(requests.decided, [message["call"]]))
 

@@ -17,7 +17,7 @@ from sessions_app.response.clock import ResponseClock
 from sessions_app.response.row_state import RowState
 from sessions_app.response.subscribers import Subscribers
 from sessions_app.response.text_frames import TextFrames
-from sessions_app.tools.calls import root_chat
+from sessions_app.tools.delegated_calls import root_chat
 from uamp import events as ev
 
 if TYPE_CHECKING:

@@ -15,13 +15,15 @@ from django.utils import timezone
 
 import uamp
 from agents_app.tools.registry import ServerTool, ToolError, ToolOutcome
-from sessions_app import database, selectors
+from sessions_app import database
 from sessions_app.models import ToolCall
 from sessions_app.records import CallAnswer
 from sessions_app.response.client_time import ClientTime
 from sessions_app.response.row_state import taken_over
-from sessions_app.tools.calls import OpenedCall, answer_call, open_call
+from sessions_app.tools import approvals, calls
+from sessions_app.tools.calls import OpenedCall, open_call
 from sessions_app.tools.contents import presentable
+from sessions_app.tools.delegated_calls import answer_call
 from sessions_app.tools.tasks import ring
 from uamp import RemoteProtocolError
 from uamp import events as ev
@@ -191,7 +193,7 @@ class ResponseToolBroker:
         self.has_asked = True
         try:
             await self._port.ask_person(asked)
-            self.decided(await database.run(selectors.decided_calls, [opened.pk]))
+            self.decided(await database.run(approvals.decided_calls, [opened.pk]))
             with self._port.clock.stopped():
                 await decided.wait()
         finally:
@@ -298,7 +300,7 @@ class ResponseToolBroker:
     async def _settle(self, pk: int, wait: asyncio.Future[ToolOutcome]) -> ToolOutcome:
         try:
             # The answer may have come before this process waited for it.
-            self.settle(await database.run(selectors.ended_calls, [pk]))
+            self.settle(await database.run(calls.ended_calls, [pk]))
             outcome = await wait
         finally:
             self._end_wait(pk)

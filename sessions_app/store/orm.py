@@ -20,7 +20,7 @@ from sessions_app.billing.reservations import reserve_all, settle_all
 from sessions_app.models import InboundEvent, PendingInput, Response, Session, ToolCall
 from sessions_app.states import ToolCallTrigger
 from sessions_app.store.records import Fenced, Finished, Refused, Repeated, Started
-from sessions_app.tools.calls import answer_call
+from sessions_app.tools.delegated_calls import answer_call
 from sessions_app.transitions import BEGUN, end_response, move
 from uamp import ErrorCode, LocalProtocolError
 

@@ -38,8 +38,8 @@ from sessions_app import database
 from sessions_app.frames import frame
 from sessions_app.models import Response, ToolCall
 from sessions_app.states import ToolCallTrigger
-from sessions_app.tools.calls import CallAbove, calls_above, of_call
 from sessions_app.tools.contents import chat_owner, readable
+from sessions_app.tools.delegated_calls import CallAbove, calls_above, progress_of_call
 from sessions_app.transitions import end_call as end
 from sessions_app.transitions import move
 from uamp import events as ev
@@ -324,7 +324,7 @@ def _publish(claim: Claim, event: ev.Progress) -> None:
     _tell(claim.chat_id, event, claim.response_id)
     said = event
     for call in claim.above:
-        said = of_call(said, call, claim.agent)
+        said = progress_of_call(said, call, claim.agent)
         _tell(call.chat_id, said, call.response_id)
 
 

@@ -26,7 +26,7 @@ from sessions_app.access.principal import Principal
 from sessions_app.frames import TERMINAL
 from sessions_app.models import Response, Session
 from sessions_app.selectors import open_session_of
-from sessions_app.tools import calls
+from sessions_app.tools import delegated_calls
 from sessions_app.tools.contents import readable
 from sessions_app.turn.request import TurnRequest
 from sessions_app.turn.start import start_response
@@ -144,7 +144,7 @@ def _target(spec: AgentSpec, order: DelegationOrder, asker: Session) -> AgentSpe
 
 def _check_chain(response_id: str, spec: AgentSpec, target: AgentSpec) -> None:
     """Raise ToolError for an agent that waits for this answer, and for a chain that is too long."""
-    above = calls.calls_above(response_id)
+    above = delegated_calls.calls_above(response_id)
     waiting = Response.objects.filter(pk__in=[call.response_id for call in above])
     chain = {spec.id, *waiting.values_list("agent_id", flat=True)}
     if target.id in chain:
@@ -185,8 +185,8 @@ class Forwarder:
                 self._add(content)
             case ev.Progress() as progress:
                 self._flush()
-                here = calls.CallAbove("", self._port.response_id, self._call_id)
-                self._publish(calls.of_call(progress, here, self._agent))
+                here = delegated_calls.CallAbove("", self._port.response_id, self._call_id)
+                self._publish(delegated_calls.progress_of_call(progress, here, self._agent))
             case ev.ResponseDelta(delta=ev.Delta(tool_call=uamp.ToolCallData(name=name))) if name:
                 self._flush()
                 self._publish(

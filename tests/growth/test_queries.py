@@ -20,7 +20,7 @@ from sessions_app.billing import requests
 from sessions_app.process import retention
 from sessions_app.store import leases, responses, sql
 from sessions_app.store.records import Finished
-from sessions_app.tools import calls, tasks
+from sessions_app.tools import approvals, calls, delegated_calls, tasks
 from tests.growth.costs import counted
 from tests.sessions_app.store import turn_worlds
 
@@ -74,12 +74,12 @@ HOT: dict[str, Callable[[World], Any]] = {
     "expire_payments": lambda _: requests.expire(),
     "forget_old_checkpoints": lambda _: responses.forget_old_checkpoints(),
     "touch_sessions": lambda w: session_states.touch_sessions([w.session.pk], now=timezone.now()),
-    "work_under_way": lambda w: calls.work_under_way(w.chat.pk),
-    "asking_calls": lambda w: calls.asking_calls(w.chat.pk),
-    "waiting_calls": lambda w: selectors.waiting_calls(w.session.pk),
+    "work_under_way": lambda w: delegated_calls.work_under_way(w.chat.pk),
+    "asking_calls": lambda w: approvals.asking_calls(w.chat.pk),
+    "waiting_calls": lambda w: calls.waiting_calls(w.session.pk),
     "waiting_payments": lambda w: requests.waiting_payments(session_of(w)),
-    "live_children": lambda _: calls.live_children("resp_7"),
-    "undecided_calls": lambda _: calls.undecided_calls("resp_7"),
+    "live_children": lambda _: delegated_calls.live_children("resp_7"),
+    "undecided_calls": lambda _: approvals.undecided_calls("resp_7"),
     "live_responses_of_session": lambda w: selectors.response_ids_of(w.session.pk, live_only=True),
     "may_cancel": lambda w: selectors.may_cancel("resp_7", session_of(w)),
     "cancel_requests": lambda _: selectors.cancel_requests(["resp_7"]),

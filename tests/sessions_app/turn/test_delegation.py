@@ -14,7 +14,7 @@ from agents_app.models import Agent
 from chat_app.contents import references
 from sessions_app.models import Response, ToolCall
 from sessions_app.records import CallAnswer
-from sessions_app.tools import calls
+from sessions_app.tools import calls, delegated_calls
 from tests import factories
 from tests.client import TERMINAL, Frame, UampClient, output_text, wait_until
 from tests.house import shared_chat
@@ -350,7 +350,7 @@ def test_an_answer_that_comes_too_late_changes_nothing(alice: Person) -> None:
         for text, items in (("first", ()), ("second", (references.item_of(content),)))
     ]
     for answer in answers:
-        calls.answer_call(call.pk, answer, at=timezone.now())
+        delegated_calls.answer_call(call.pk, answer, at=timezone.now())
     call.refresh_from_db()
     assert (call.status, call.result, call.content_items) == ("done", "first", [])
     assert not content.uses.exists()

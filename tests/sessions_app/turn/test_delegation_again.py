@@ -20,7 +20,7 @@ from sessions_app.access import auth
 from sessions_app.models import Response, Session, ToolCall
 from sessions_app.process.signals import ResponseSignals
 from sessions_app.response.checkpoints import Checkpoints
-from sessions_app.tools import calls
+from sessions_app.tools import delegated_calls
 from sessions_app.turn import delegation
 from tests.sessions_app.response.test_runs import Hearer, ask, process
 from tests.sessions_app.turn import team_tools
@@ -81,7 +81,7 @@ async def test_an_order_that_is_given_again_is_the_same_order(process: Process) 
     # Also when all of it has ended.
     await again()
     assert await database.run(families) == (1, 1, ["completed"])
-    assert await database.run(calls.live_children, run.response_id) == []
+    assert await database.run(delegated_calls.live_children, run.response_id) == []
     assert (await database.run(Response.objects.get, pk=run.response_id)).status == "completed"
 
 

@@ -1,0 +1,140 @@
+"""The approval of tool calls by a person (UAMP `tool.approval_required`). Synchronous.
+
+A question is a row that waits in the chat in which the work was asked for (`ToolCall.asked_in`).
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from chat_app.members import membership
+from sessions_app.models import ToolCall
+from sessions_app.states import ToolCallTrigger
+from sessions_app.transitions import move_row
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sessions_app.records import OpenSession
+
+
+def decide_call(session: OpenSession, answer: ev.ToolApprove) -> ToolCall | None:
+    """Take a person's answer to `tool.approval_required` and return the call's row.
+
+    The asker may decide, and an owner of the chat; for others no such call waits
+    (RemoteProtocolError unknown_call). The same answer again returns None.
+    """
+    now = timezone.now()
+    with transaction.atomic():
+        rows = ToolCall.objects.select_for_update(of=("self",)).filter(
+            call_id=answer.call_id, asked_in=session.chat_id, decided_at__isnull=True
+        )
+        if answer.response_id is not None:
+            rows = rows.filter(response_id=answer.response_id)
+        row = rows.select_related("response__session").order_by("-id").first()
+        if row is None:
+            if _was_decided(session, answer):
+                return None
+            raise unknown_call(answer.call_id)
+        if not _may_decide(session, row) or row.status != ToolCall.Status.ASKING:
+            raise unknown_call(answer.call_id)
+        row.decided_by_id, row.decided_at = session.principal.user_id, now
+        if answer.approved:
+            move_row(row, ToolCallTrigger.ALLOW)
+            row.deadline = now + timedelta(seconds=settings.UAMP_TOOL_WAIT_SECONDS)
+        else:
+            move_row(row, ToolCallTrigger.FAIL)
+            row.is_error, row.finished_at = True, now
+            row.result = _refusal(session.principal.username, answer.reason)
+        row.save()
+    return row
+
+
+def _refusal(username: str, reason: str | None) -> str:
+    given = f" They say: {reason[:1000]}" if reason else ""
+    return f"The call was not allowed by {username or 'the visitor'}.{given}"
+
+
+def _may_decide(session: OpenSession, row: ToolCall) -> bool:
+    asker = row.response.session
+    if asker is not None and asker.principal == session.principal.key:
+        return True
+    return membership.is_owner(session.chat_id, session.principal.user_id)
+
+
+def _was_decided(session: OpenSession, answer: ev.ToolApprove) -> bool:
+    """Return whether this very answer was taken before."""
+    rows = ToolCall.objects.filter(
+        call_id=answer.call_id, asked_in=session.chat_id, decided_at__isnull=False
+    )
+    if answer.response_id is not None:
+        rows = rows.filter(response_id=answer.response_id)
+    row = rows.order_by("-id").first()
+    if row is None or row.decided_by_id != session.principal.user_id:
+        return False
+    refused = row.status == ToolCall.Status.FAILED and row.attempts == 0
+    return answer.approved is not refused
+
+
+def decided_calls(call_pks: Iterable[int]) -> list[int]:
+    """Return which of these calls wait for no person's decision any more."""
+    rows = ToolCall.objects.filter(pk__in=list(call_pks)).exclude(status=ToolCall.Status.ASKING)
+    return list(rows.values_list("pk", flat=True))
+
+
+def asking_calls(chat_id: str) -> list[ev.ToolApprovalRequired]:
+    """Return the questions that are open in a chat, the oldest first."""
+    rows = ToolCall.objects.filter(
+        asked_in=chat_id,
+        status=ToolCall.Status.ASKING,
+        finished_at__isnull=True,
+        response__finished_at__isnull=True,
+    )
+    return [
+        ev.ToolApprovalRequired(
+            call_id=row.call_id,
+            name=row.name,
+            arguments=row.arguments,
+            response_id=row.response_id,
+            agent=row.response.agent.name,
+            user_id=asker_id(row),
+            expires_at=int(row.deadline.timestamp()),
+        )
+        for row in rows.select_related("response__agent", "response__session").order_by("id")
+    ]
+
+
+def undecided_calls(response_id: str) -> list[ToolCall]:
+    """Return the calls of an ended response that a person was asked to allow, and none did."""
+    return list(
+        ToolCall.objects.filter(
+            response_id=response_id, decided_at__isnull=True, status=ToolCall.Status.CANCELLED
+        ).exclude(asked_in="")
+    )
+
+
+def question_withdrawn(row: ToolCall) -> ev.ToolApprovalDone:
+    """Return the event that withdraws the question about a call."""
+    return ev.ToolApprovalDone(call_id=row.call_id, response_id=row.response_id, approved=False)
+
+
+def asker_id(row: ToolCall) -> str | None:
+    """Return the account that asked for the work of a call; None for a visitor."""
+    session = row.response.session
+    return None if session is None or session.user_id is None else str(session.user_id)
+
+
+def unknown_call(call_id: str) -> RemoteProtocolError:
+    """Return the refusal of a result or a decision for a call that does not wait."""
+    return RemoteProtocolError(
+        ErrorCode.UNKNOWN_CALL,
+        "No call of this session waits under this call_id.",
+        details={"call_id": call_id},
+    )

@@ -1,0 +1,136 @@
+"""Calls that another agent answers (UAMP §8.5.4): their chain, their progress, their end.
+
+Synchronous. Work that a worker does is shown with them: `work_under_way`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+import uamp
+from chat_app.contents import reading_rights, references
+from sessions_app.models import Response, ToolCall
+from sessions_app.transitions import end_call
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sessions_app.records import CallAnswer
+
+
+class CallAbove(NamedTuple):
+    """A call by which an agent delegated work: the chat and the response that wait for it."""
+
+    chat_id: str
+    response_id: str
+    call_id: str
+
+
+def calls_above(response_id: str) -> list[CallAbove]:
+    """Return the calls that led to a response, the nearest first."""
+    found: list[CallAbove] = []
+    while True:
+        parent = (
+            ToolCall.objects.filter(child__responses=response_id)
+            .values_list("response__chat_id", "response_id", "call_id")
+            .first()
+        )
+        if parent is None:
+            return found
+        found.append(CallAbove(*parent))
+        response_id = parent[1]
+
+
+def progress_of_call(progress: ev.Progress, call: CallAbove, agent: str) -> ev.Progress:
+    """Return the progress of an agent's work as progress of the call that waits for it."""
+    text = progress.message or progress.stage or ""
+    return msgspec.structs.replace(
+        progress,
+        event_id=None,
+        timestamp=None,
+        session_id=None,
+        target="tool",
+        target_id=call.call_id,
+        message=text if text.startswith(f"{agent}: ") else f"{agent}: {text}".rstrip(": "),
+        response_id=call.response_id,
+    )
+
+
+def root_chat(response_id: str) -> str:
+    """Return the chat in which the work of a response was asked for at first."""
+    above = calls_above(response_id)
+    if above:
+        return above[-1].chat_id
+    return Response.objects.values_list("chat_id", flat=True).get(pk=response_id)
+
+
+def answer_call(pk: int, answer: CallAnswer, *, at: datetime) -> None:
+    """Write the end of a call that waits for another agent; later answers change nothing.
+
+    What the other agent made may then be read, passed on and shown where it was asked for.
+    """
+    answered = end_call(
+        ToolCall.objects.filter(pk=pk, status=ToolCall.Status.WAITING),
+        ToolCall.Status.FAILED if answer.is_error else ToolCall.Status.DONE,
+        result=answer.result,
+        is_error=answer.is_error,
+        content_items=msgspec.to_builtins(answer.content_items),
+        finished_at=at,
+    )
+    if answered and answer.content_items:
+        chat_id = ToolCall.objects.values_list("response__chat_id", flat=True).get(pk=pk)
+        reading_rights.use(chat_id, references.content_ids(answer.content_items))
+
+
+def live_children(response_id: str) -> list[str]:
+    """Return the running responses of other agents that work for a response."""
+    return list(
+        Response.objects.filter(
+            session__parent_call__response_id=response_id, finished_at__isnull=True
+        ).values_list("pk", flat=True)
+    )
+
+
+def work_under_way(chat_id: str) -> list[ev.Event]:
+    """Return events for the open calls of a chat that workers and other agents run.
+
+    Each is a `tool_call` delta with whole arguments, and its last progress if there is one.
+    """
+    rows = ToolCall.objects.filter(
+        response__chat_id=chat_id,
+        response__finished_at__isnull=True,
+        status__in=ToolCall.OPEN,
+        finished_at__isnull=True,
+    ).exclude(kind=ToolCall.Kind.CLIENT)
+    events: list[ev.Event] = []
+    for row in rows.order_by("id"):
+        call = uamp.ToolCallData(id=row.call_id, name=row.name, arguments=row.arguments)
+        shown = ev.Delta(type="tool_call", tool_call=call)
+        events.append(ev.ResponseDelta(response_id=row.response_id, delta=shown))
+        progress = _last_progress(row)
+        if progress is not None:
+            events.append(progress)
+    return events
+
+
+def _last_progress(row: ToolCall) -> ev.Progress | None:
+    """Return the last progress of a call; that of the other agent's tool where it waits for one."""
+    if row.progress is not None:
+        return msgspec.convert(row.progress, ev.Progress)
+    inner = (
+        ToolCall.objects.filter(
+            response__session__parent_call=row,
+            status__in=ToolCall.OPEN,
+            finished_at__isnull=True,
+        )
+        .select_related("response__agent")
+        .last()
+    )
+    progress = None if inner is None else _last_progress(inner)
+    if inner is None or progress is None:
+        return None
+    above = CallAbove("", row.response_id, row.call_id)
+    return progress_of_call(progress, above, inner.response.agent.name)
