@@ -4,19 +4,24 @@ uvicorn waits without end for the headers of a request and for the rest of a Web
 keeps the received part. Here a client that stops for UAMP_STALL_SECONDS is disconnected, and
 messages count against UAMP_BODY_BYTES_PER_ADDRESS until the application takes them. A socket is
 closed whose client sends more pings, pongs and small fragments than `edge.arrivals` allows.
+
+With the version of uvicorn that this was tested with, the frames of one turn of the loop are one
+write, and frames of text are made here; with any other, uvicorn sends them itself.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import h11
+import uvicorn
 from django.conf import settings
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.wsproto_impl import WebsocketBuffer, WSProtocol
 from wsproto import ConnectionType, WSConnection, events
+from wsproto.connection import ConnectionState
 
 import uamp
 
@@ -25,6 +30,7 @@ import uamp_project.servers.django_handler  # noqa: F401  # isort: skip
 from sessions_app.access import rates
 from uamp_project.edge.arrivals import TOO_FAST, Arrival, Frames
 from uamp_project.edge.bodies import in_flight
+from uamp_project.servers.joined_writes import JoinedWrites, text_frame
 
 if TYPE_CHECKING:
     import asyncio
@@ -35,6 +41,9 @@ if TYPE_CHECKING:
     from wsproto.events import Event
 
 logger = logging.getLogger(__name__)
+
+# Of this version it is known which attributes say that a message may be sent.
+TESTED_UVICORN: Final = "0.54.0"
 
 
 class _TooFastError(Exception):
@@ -71,6 +80,8 @@ class _Counted(WSConnection):
 class WebSocketProtocol(WSProtocol):
     """A socket whose messages arrive in time and in a bounded size."""
 
+    joins_frames = uvicorn.__version__ == TESTED_UVICORN
+
     def __init__(self, config: Any, *args: Any, **options: Any) -> None:
         # An unpacked message may be a thousand times as large as what came, before it is counted.
         config.ws_per_message_deflate = False
@@ -87,6 +98,11 @@ class WebSocketProtocol(WSProtocol):
             sender=self._sender,
             cut=self._cut,
         )
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """Send to the transport once in each turn of the loop."""
+        joined: Any = JoinedWrites(transport, self.loop) if self.joins_frames else transport
+        super().connection_made(joined)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Hold nothing of what came."""
@@ -137,9 +153,26 @@ class WebSocketProtocol(WSProtocol):
 
     async def send(self, message: ASGISendEvent) -> None:
         """Do as uvicorn, which reads on after a close frame was sent."""
-        await super().send(message)
+        text = message.get("text") if self.joins_frames else None
+        if not isinstance(text, str):
+            await super().send(message)
+        else:
+            await self.writable.wait()
+            if self._may_send():
+                self.transport.write(text_frame(text))
+            else:
+                await super().send(message)
         if not self.read_paused:
             self._arrival.resumed()
+
+    def _may_send(self) -> bool:
+        """Return whether uvicorn would send a message now; it raises where it would not."""
+        return (
+            self.handshake_complete
+            and not (self.disconnected or self.close_sent or self.response_started)
+            and not self.transport.is_closing()
+            and self.conn.state is ConnectionState.OPEN
+        )
 
     def _sender(self) -> str:
         # The edge has put the client's own address there, when the socket was opened.

@@ -1,0 +1,30 @@
+"""A socket receives the same frames however the server writes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.client import UampClient, output_text
+from uamp_project.servers.uvicorn_protocols import WebSocketProtocol
+
+if TYPE_CHECKING:
+    from tests.conftest import ServerAddress
+
+TEXT = " ".join(f"wörd{number}" for number in range(200))
+
+
+@pytest.mark.parametrize("joins_frames", [True, False])
+def test_an_answer_arrives_whole_and_in_order(
+    demo: ServerAddress,
+    monkeypatch: pytest.MonkeyPatch,
+    joins_frames: bool,  # noqa: FBT001 a case
+) -> None:
+    monkeypatch.setattr(WebSocketProtocol, "joins_frames", joins_frames)
+    with UampClient(f"{demo.ws}/uamp") as client:
+        client.create_session(agent="echo")
+        frames = client.answer(TEXT)
+    deltas = [frame["delta"]["text"] for frame in frames if frame["type"] == "response.delta"]
+    assert len(deltas) > 1
+    assert "".join(deltas) == output_text(frames[-1]) == TEXT
