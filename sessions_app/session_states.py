@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LET_GO_SECONDS: Final = 150.0
 """A session that no process says it holds for this long has lost its connection with its process;
-processes say it every minute (`runner.keeper.TOUCH_SECONDS`)."""
+processes say it every minute (`process.periodic.TOUCH_SECONDS`)."""
 
 
 def close_session(session_id: str, *, reason: str) -> bool:

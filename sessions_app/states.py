@@ -26,7 +26,7 @@ class ToolCallState(StrEnum):
 
 
 class ToolCallTrigger(StrEnum):
-    """What moves a call; `requeue` rings for it again, `lose` ends one of unknown outcome."""
+    """What moves a call; `requeue` queues it again, `lose` ends one of unknown outcome."""
 
     ALLOW = "allow"
     CLAIM = "claim"

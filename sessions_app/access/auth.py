@@ -150,7 +150,7 @@ def of_user(user: User, *, web_session: str = "") -> Principal:
 
 
 def anonymous(*, address: str = "") -> Principal:
-    """Return a visitor of their own: nobody else has this key."""
+    """Return a new visitor, whose key no other visitor has."""
     return Principal(key=f"anonymous:{secrets.token_hex(16)}", address=address)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class KeysEndWithThePassword:
-    """A validator of passwords that refuses none; Django tells it of every change."""
+    """A validator of passwords that refuses none; Django calls it on every change."""
 
     def validate(self, password: str, user: User | None = None) -> None:
         """Take any password."""

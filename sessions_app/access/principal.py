@@ -33,7 +33,7 @@ class Principal:
 
     @property
     def is_anonymous(self) -> bool:
-        """Whether nobody signed in."""
+        """Whether the principal is a visitor."""
         return self.user_id is None
 
     @property

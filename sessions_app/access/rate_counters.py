@@ -1,6 +1,6 @@
-"""Where the counters of the rate limits are: in this process, or in Redis for all of them.
+"""Counters of the rate limits: in this process, or in Redis for all processes.
 
-They are storages of the `limits` library, which has the arithmetic of the sliding window.
+Both are storages of the `limits` library, which has the arithmetic of the sliding window.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 # The counters that one process keeps; the least recently used are dropped. About 15 MB.
 COUNTERS_MAX: Final = 50_000
 Window: TypeAlias = tuple[int, float, int, float]
-"""The count of the window before and the seconds that it weighs, the count and the end of this."""
+"""Count of the previous window and the seconds that it weighs; count and end of this window."""
 
 
 class CounterStorage(Storage, SlidingWindowCounterSupport):
     """Counters in this process, for any thread, at most `size` of them.
 
-    The library's own memory storage has no bound, and starts a thread to forget what is over.
+    The library's own memory storage has no bound, and starts a thread to delete ended windows.
     """
 
     STORAGE_SCHEME = None
@@ -40,12 +40,12 @@ class CounterStorage(Storage, SlidingWindowCounterSupport):
         self._counts: OrderedDict[str, tuple[int, int, int]] = OrderedDict()
 
     def __len__(self) -> int:
-        """Return how many counters are kept."""
+        """Return the number of counters."""
         return len(self._counts)
 
     @property
     def base_exceptions(self) -> type[Exception]:
-        """There is no failure of its own."""
+        """The type of its own failures, of which there are none."""
         return ValueError
 
     def acquire_sliding_window_entry(
@@ -81,43 +81,43 @@ class CounterStorage(Storage, SlidingWindowCounterSupport):
         return window, 0, current if then == window - 1 else 0
 
     def clear_sliding_window(self, key: str, expiry: int) -> None:
-        """Forget a counter."""
+        """Delete a counter."""
         del expiry
         self.clear(key)
 
     def clear(self, key: str) -> None:
-        """Forget a counter."""
+        """Delete a counter."""
         with self._lock:
             self._counts.pop(key, None)
 
     def reset(self) -> int:
-        """Forget all counters; return how many there were."""
+        """Delete all counters; return their number."""
         with self._lock:
             count = len(self._counts)
             self._counts.clear()
         return count
 
     def check(self) -> bool:
-        """Return True: it is there with the process."""
+        """Return True: memory is always reachable."""
         return True
 
     def incr(self, key: str, expiry: int, amount: int = 1) -> int:
-        """Refuse: fixed windows are not kept."""
+        """Raise NotImplementedError: there are no fixed windows."""
         raise NotImplementedError
 
     def get(self, key: str) -> int:
-        """Refuse: fixed windows are not kept."""
+        """Raise NotImplementedError: there are no fixed windows."""
         raise NotImplementedError
 
     def get_expiry(self, key: str) -> float:
-        """Refuse: fixed windows are not kept."""
+        """Raise NotImplementedError: there are no fixed windows."""
         raise NotImplementedError
 
 
 class SharedCounters(RedisStorage):
-    """Counters in Redis, many of them counted and read by one question.
+    """Counters in Redis, many of them counted and read in one round trip.
 
-    The library asks twice for each request: whether it passes, and what is left.
+    The library needs two for each request: one to count it, one to read what is left.
     """
 
     def acquire_all(self, asked: Sequence[tuple[str, int, int, int]]) -> list[tuple[bool, Window]]:
@@ -126,15 +126,15 @@ class SharedCounters(RedisStorage):
         Returns for each whether it passed, and how its window is then.
         """
         try:
-            told = self._ask(asked)
+            replies = self._ask(asked)
         except NoScriptError:
-            # A Redis that began anew has forgotten the scripts, and has counted nothing.
+            # A Redis that restarted has lost the scripts, and has counted nothing.
             for script in (self.lua_acquire_sliding_window, self.lua_sliding_window):
                 self.storage.script_load(script.script)
-            told = self._ask(asked)
+            replies = self._ask(asked)
         return [
             (bool(acquired), _read(*window))
-            for acquired, window in zip(told[::2], told[1::2], strict=True)
+            for acquired, window in zip(replies[::2], replies[1::2], strict=True)
         ]
 
     def _ask(self, asked: Sequence[tuple[str, int, int, int]]) -> list[Any]:
@@ -145,8 +145,8 @@ class SharedCounters(RedisStorage):
             acquire, read = self.lua_acquire_sliding_window.sha, self.lua_sliding_window.sha
             pipeline.evalsha(acquire, len(keys), *keys, limit, seconds, amount)
             pipeline.evalsha(read, len(keys), *keys, seconds)
-        told: list[Any] = pipeline.execute()
-        return told
+        replies: list[Any] = pipeline.execute()
+        return replies
 
 
 def _read(previous: Any, previous_ms: Any, current: Any, current_ms: Any) -> Window:
@@ -159,7 +159,7 @@ def _read(previous: Any, previous_ms: Any, current: Any, current_ms: Any) -> Win
 
 
 class ReadWindow(CounterStorage):
-    """A window that was read, in the place of the counters that it was read from."""
+    """A storage of one window that was read before."""
 
     window: Window
 

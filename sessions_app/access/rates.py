@@ -1,10 +1,10 @@
-"""How often one person, or one address of visitors, may ask for something, on every transport.
+"""Rate limits of a person, and of the visitors of an address, on every transport.
 
 One table of limits (KINDS) and one limiter serve the sockets, the HTTP transports and REST. The
 limiter is the sliding window counter of the `limits` library: in Redis where the server has one, so
 that all processes count together, otherwise in this process.
 
-The pace at which one socket is read is another matter (`pacing`): there nothing is refused.
+The rate at which one socket is read is limited in `pacing`, which refuses nothing.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REDIS_SECONDS: Final = 0.5
-# The requests that are counted by one question to Redis.
+# Requests that one round trip to Redis counts.
 ASKED_AT_ONCE: Final = 64
-# After a failure of Redis this process counts alone for so long.
+# After a failure of Redis this process counts alone for this long.
 ALONE_SECONDS: Final = 5.0
 IPV6_PREFIX: Final = 64
-# Where an ASGI scope carries the quota that its response tells of (`note`).
+# The key of an ASGI scope with the quota that its response headers show (`note`).
 SCOPE_KEY: Final = "uamp.quota"
 
 
@@ -69,7 +69,7 @@ def _same(name: str) -> Kind:
 
 
 KINDS: Final[Mapping[str, Kind]] = {
-    # Every HTTP request and handshake of an address, before it is known who sends it.
+    # Every HTTP request and handshake of an address, before authentication.
     "requests": _same("UAMP_REQUESTS_PER_MINUTE"),
     "reads": _same("UAMP_READS_PER_MINUTE"),
     "writes": _same("UAMP_WRITES_PER_MINUTE"),
@@ -82,14 +82,14 @@ KINDS: Final[Mapping[str, Kind]] = {
     "sessions": Kind("UAMP_SESSIONS_PER_MINUTE", "UAMP_ANONYMOUS_SESSIONS_PER_MINUTE"),
     "payments": Kind("UAMP_PAYMENTS_PER_MINUTE", "UAMP_ANONYMOUS_PAYMENTS_PER_MINUTE"),
     "responses": Kind("UAMP_RESPONSES_PER_MINUTE", "UAMP_ANONYMOUS_RESPONSES_PER_MINUTE"),
-    # What is stored as text, in rows that are kept: each byte is a request.
+    # Text that is stored in rows: each byte counts as a request.
     "bytes of text": Kind("UAMP_TEXT_BYTES_PER_DAY", "UAMP_ANONYMOUS_TEXT_BYTES_PER_DAY", "a day"),
 }
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Quota:
-    """What is left of a limit after one request; times are Unix seconds."""
+    """The rest of a limit after one request; times are Unix seconds."""
 
     kind: str
     limit: int
@@ -103,7 +103,7 @@ class Quota:
         return max(1, math.ceil(self.reset_at - time.time()))
 
     def headers(self) -> list[tuple[str, str]]:
-        """Return the headers that clients know: draft-ietf-httpapi-ratelimit-headers-06 (reset in
+        """Return the headers of clients: draft-ietf-httpapi-ratelimit-headers-06 (reset in
         seconds), and the older X- names, whose reset is a Unix time.
         """  # noqa: D205 one sentence
         left = str(max(0, math.ceil(self.reset_at - time.time())))
@@ -126,7 +126,7 @@ def person(user_id: object) -> str:
 def visitors(address: str) -> str:
     """Return the name under which the visitors of an address are counted.
 
-    A network of IPv6 (a /64) is one address: whoever has it can use any of its 2^64 addresses.
+    A network of IPv6 (a /64) is one address: its owner can use any of its 2^64 addresses.
     """
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
@@ -141,7 +141,7 @@ def visitors(address: str) -> str:
 
 
 def note(scope: MutableMapping[str, Any], quota: Quota) -> None:
-    """Let the response of an ASGI scope tell of a quota; the one with the least left is told."""
+    """Set the quota of the response headers of a scope; the one with the least left wins."""
     known: Quota | None = scope.get(SCOPE_KEY)
     if known is None or not quota.allowed or quota.remaining < known.remaining:
         scope[SCOPE_KEY] = quota
@@ -155,7 +155,7 @@ class _Asked(NamedTuple):
 
 @dataclass(slots=True)
 class _Waiting:
-    """The requests on one event loop that Redis has not counted yet."""
+    """The requests of one event loop that Redis has not counted yet; used on that loop only."""
 
     requests: list[tuple[_Asked, asyncio.Future[Quota]]] = field(default_factory=list)
     counting: asyncio.Task[None] | None = None
@@ -194,17 +194,17 @@ class RateLimiter:
         return self._count([_Asked(kind, name, cost)])[0]
 
     async def take(self, kind: str, name: str, *, cost: int = 1) -> Quota:
-        """Do as `hit`, without holding up the event loop."""
+        """Count like `hit`, without blocking the event loop."""
         if self._shared is None or time.monotonic() < self._alone_until:
             return _hit(self._alone, _Asked(kind, name, cost))
-        # What comes while Redis is asked is counted by the next question, all of it.
+        # Requests that arrive during a round trip are counted together by the next one.
         loop = asyncio.get_running_loop()
         waiting = self._waiting.setdefault(loop, _Waiting())
-        told: asyncio.Future[Quota] = loop.create_future()
-        waiting.requests.append((_Asked(kind, name, cost), told))
+        counted: asyncio.Future[Quota] = loop.create_future()
+        waiting.requests.append((_Asked(kind, name, cost), counted))
         if waiting.counting is None:
             waiting.counting = loop.create_task(self._count_waiting(waiting), name="rates")
-        return await told
+        return await counted
 
     async def _count_waiting(self, waiting: _Waiting) -> None:
         try:
@@ -214,13 +214,13 @@ class RateLimiter:
                 try:
                     quotas = await asyncio.to_thread(self._count, [asked for asked, _ in batch])
                 except Exception as error:  # noqa: BLE001 it is raised where the requests are made
-                    for _, told in batch:
-                        if not told.done():
-                            told.set_exception(error)
+                    for _, counted in batch:
+                        if not counted.done():
+                            counted.set_exception(error)
                     continue
-                for (_, told), quota in zip(batch, quotas, strict=True):
-                    if not told.done():
-                        told.set_result(quota)
+                for (_, counted), quota in zip(batch, quotas, strict=True):
+                    if not counted.done():
+                        counted.set_result(quota)
         finally:
             waiting.counting = None
 
@@ -249,11 +249,11 @@ def _hit_shared(counters: SharedCounters, asked: Sequence[_Asked]) -> list[Quota
             for one, item in zip(asked, items, strict=True)
         ]
     )
-    told = ReadWindow()
-    limiter = SlidingWindowCounterRateLimiter(told)
+    read = ReadWindow()
+    limiter = SlidingWindowCounterRateLimiter(read)
     quotas = []
     for one, item, (allowed, window) in zip(asked, items, answers, strict=True):
-        told.window = window
+        read.window = window
         quotas.append(_quota(limiter, one, item, allowed=allowed))
     return quotas
 
@@ -295,5 +295,5 @@ def limiter() -> RateLimiter:
 
 
 def forget() -> None:
-    """Forget what was counted in this process (between tests)."""
+    """Delete the counters of this process (between tests)."""
     limiter().counters.reset()

@@ -1,4 +1,4 @@
-"""The rate limits of `rates` where Django's views ask for them: REST, and discovery."""
+"""The rate limits of `rates` for Django's views: REST, discovery and forms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def count(request: HttpRequest, kind: str, user_id: int | None) -> rates.Quota:
-    """Count a request of a person, or of a visitor (None); its response tells what is left."""
+    """Count a request of a person, or of a visitor (None); its headers show what is left."""
     address = str(request.META.get("REMOTE_ADDR", ""))
     name = rates.visitors(address) if user_id is None else rates.person(user_id)
     quota = rates.limiter().hit(kind, name)
@@ -29,7 +29,7 @@ class RateThrottle(BaseThrottle):
     """Counts a REST request as the view's `throttle_scope`, a read or a write."""
 
     def allow_request(self, request: Request, view: APIView) -> bool:
-        """Return whether the request may go on; `wait` then says when."""
+        """Return whether the request is within the limit; `wait` returns the pause otherwise."""
         usual = "reads" if request.method in SAFE_METHODS else "writes"
         kind = getattr(view, "throttle_scope", None) or usual
         self._quota = count(request._request, kind, request.user.pk)  # noqa: SLF001 the public request has no scope

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 SEES_MONEY: Final = ("payments_app.view_transfer", "payments_app.view_account")
 SHADES: Final = 6
-"""So many agents have a colour of their own in the plot; the last one is everybody else's."""
+"""Agents with a colour of their own in the plot; the last colour is for all others."""
 TITLES: Final[dict[str, str]] = {"user": "Person", "chat": "Chat", "protocol": "Protocol"}
 PLOT_WIDTH: Final = 560
 PLOT_HEIGHT: Final = 160
@@ -49,13 +49,13 @@ def sees_money(request: HttpRequest) -> bool:
 
 
 def ledger_link(model: str, label: str, row_id: str) -> SafeString:
-    """Return the way to the transfers or holds of a response or chat."""
+    """Return a link to the transfers or holds of a response or chat."""
     url = reverse(f"admin:payments_app_{model}_changelist")
     return format_html('<a href="{}?{}">{}</a>', url, urlencode({"q": row_id}), label)
 
 
 def money_links(response_id: str) -> SafeString:
-    """Return the ways to the transfers and the holds of a response."""
+    """Return links to the transfers and the holds of a response."""
     return format_html(
         "{}, {}",
         ledger_link("transfer", "Transfers", response_id),
@@ -64,7 +64,7 @@ def money_links(response_id: str) -> SafeString:
 
 
 def cost_line(response_id: str) -> SafeString:
-    """Return what a response cost, with the ways to its rows."""
+    """Return the cost of a response, with links to its rows."""
     cost = answer_costs.costs_of([response_id]).get(response_id)
     if cost is None:
         return format_html("Nothing was charged. {}", money_links(response_id))
@@ -122,7 +122,7 @@ class PaymentRequestAdmin(HistoryAdmin):
         return [page, *super().get_urls()]
 
     def dashboard(self, request: HttpRequest) -> HttpResponse:
-        """Show sums of the ledger; PermissionDenied to whoever may not see it."""
+        """Show sums of the ledger; raises PermissionDenied without the right to view it."""
         if not sees_money(request):
             raise PermissionDenied
         found = totals.overview()

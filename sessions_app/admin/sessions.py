@@ -1,7 +1,7 @@
 """Sessions, responses, tool calls and keys in the admin.
 
-What happened is shown and not changed; what an operator may do (end a session, cancel a
-response, make and revoke a key) goes through the same services as everybody's.
+Rows are shown and not changed. What an operator may do (end a session, cancel a response, make and
+revoke a key) goes through the services that people and programs use.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ class SessionAdmin(HistoryAdmin):
     actions = ("end_sessions",)
 
     def get_fields(self, request: HttpRequest, obj: Session | None = None) -> Any:
-        """Show the way to its chat's money to those who may see it."""
+        """Add the link to its chat's money for staff who may see the ledger."""
         fields = super().get_fields(request, obj)
         return (*fields, "money") if sees_money(request) else fields
 
     @admin.display(description="money of its chat")
     def money(self, session: Session) -> SafeString:
-        """Return the way to what was moved for it."""
+        """Return a link to the transfers of its chat."""
         return ledger_link("transfer", "Transfers", session.chat_id)
 
     @admin.display(description="configuration")
@@ -82,7 +82,7 @@ class SessionAdmin(HistoryAdmin):
 
     @admin.display(description="client capabilities")
     def capabilities(self, session: Session) -> SafeString:
-        """Return what the client says that it can do."""
+        """Return the capabilities that the client declared."""
         return pretty(session.client_capabilities)
 
     def has_end_session_permission(self, request: HttpRequest) -> bool:
@@ -91,7 +91,7 @@ class SessionAdmin(HistoryAdmin):
 
     @admin.action(description="End the selected sessions", permissions=["end_session"])
     def end_sessions(self, request: HttpRequest, sessions: QuerySet[Session]) -> None:
-        """End sessions that are open; what they asked for goes on."""
+        """End sessions that are open; their responses go on."""
         ended = [
             session
             for session in sessions.filter(status__in=Session.OPEN)
@@ -132,13 +132,13 @@ class ResponseAdmin(HistoryAdmin):
     actions = ("cancel_responses",)
 
     def get_fields(self, request: HttpRequest, obj: Response | None = None) -> Any:
-        """Show the way to its money to those who may see it."""
+        """Add the link to its money for staff who may see the ledger."""
         fields = super().get_fields(request, obj)
         return (*fields, "money") if sees_money(request) else fields
 
     @admin.display(description="money")
     def money(self, response: Response) -> SafeString:
-        """Return what it cost, with the ways to its transfers and holds."""
+        """Return its cost, with links to its transfers and holds."""
         return cost_line(response.pk)
 
     @admin.display(description="tokens")
@@ -179,7 +179,7 @@ class ResponseAdmin(HistoryAdmin):
 
     @admin.action(description="Cancel the selected responses", permissions=["cancel_response"])
     def cancel_responses(self, request: HttpRequest, responses: QuerySet[Response]) -> None:
-        """Ask whoever runs these responses to stop."""
+        """Request the cancel of running responses."""
         running = list(responses.filter(status__in=Response.LIVE))
         for response in running:
             request_cancel(response.pk)
@@ -274,7 +274,7 @@ class ApiKeyAdmin(HistoryAdmin):
         return request.user.has_perm("sessions_app.add_apikey")
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
-        """Return whether a person may take keys back."""
+        """Return whether a person may revoke keys."""
         return request.user.has_perm("sessions_app.change_apikey")
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
@@ -309,7 +309,7 @@ class ApiKeyAdmin(HistoryAdmin):
 
     @admin.action(description="Revoke the selected keys", permissions=["revoke"])
     def revoke(self, request: HttpRequest, keys: QuerySet[ApiKey]) -> None:
-        """Take keys back; a key that was taken back before keeps its time."""
+        """Revoke keys; a key that was revoked before keeps its time."""
         good = list(keys.filter(revoked_at__isnull=True))
         ApiKey.objects.filter(pk__in=[key.pk for key in good]).update(revoked_at=timezone.now())
         for key in good:

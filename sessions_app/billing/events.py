@@ -1,4 +1,4 @@
-"""What who pays for an answer is told (UAMP §3.3, §7.2)."""
+"""The events that a payer of an answer receives (UAMP §3.3, §7.2)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sessions_app.models import PaymentRequest
 
 LOW_BALANCE: Final = 5
-"""Fewer answers than this that the balance lasts for are worth a warning."""
+"""A balance for fewer answers than this is worth a warning."""
 
 
 def required(row: PaymentRequest, agent: str) -> ev.PaymentRequired:
@@ -42,7 +42,7 @@ def required(row: PaymentRequest, agent: str) -> ev.PaymentRequired:
 
 
 def revoked(response_id: str, agent: str, amount: Money) -> ev.PaymentError:
-    """Return the event that says why somebody is asked who had allowed it (UAMP §7.2)."""
+    """Return the error of a payer whose approval of the agent has ended (UAMP §7.2)."""
     return ev.PaymentError(
         code=PaymentErrorCode.MANDATE_REVOKED,
         message=f"{agent} may no longer take money without asking. Pay, and the answer goes on.",
@@ -53,7 +53,7 @@ def revoked(response_id: str, agent: str, amount: Money) -> ev.PaymentError:
 
 
 def withdrawn(response_id: str) -> ev.PaymentError:
-    """Return the event that says that nothing is due any more (UAMP §7.2)."""
+    """Return the error of a payment request whose work has ended: nothing is due (UAMP §7.2)."""
     return ev.PaymentError(
         code=PaymentErrorCode.PAYMENT_FAILED,
         message="The work has ended. Nothing is due any more.",
@@ -63,7 +63,7 @@ def withdrawn(response_id: str) -> ev.PaymentError:
 
 
 def accepted(response_id: str, payment_id: str, balance: Money | None) -> ev.PaymentAccepted:
-    """Return the event that says that a payment stands (UAMP §7.2)."""
+    """Return the event of a payment that was accepted (UAMP §7.2)."""
     return ev.PaymentAccepted(
         payment_id=payment_id,
         response_id=response_id,

@@ -129,11 +129,11 @@ def who_pays(purchases: Iterable[Purchase]) -> dict[Purchase, Payment]:
     return payments
 
 
-def standing(payment: Payment) -> Payment:
-    """Return what pays for the rest of an answer by the rule that stands now.
+def current_payment(payment: Payment) -> Payment:
+    """Return what pays for the rest of an answer by the rule that holds now.
 
-    A payer whose agreement ended pays for what is held already. What the asker showed or paid for
-    this answer is their own act, whatever the rule of the chat is.
+    A payer whose agreement ended pays for what is held already. A token or payment that the asker
+    submitted for this answer is used under any rule of the chat.
     """
     purchase, source = payment.purchase, payment.source
     if purchase is None:
@@ -143,7 +143,7 @@ def standing(payment: Payment) -> Payment:
         return payment
     now = who_pays([purchase])[purchase]
     if source is not None and source.token_id and now.payer_id == payment.payer_id:
-        # They are asked still, and showed the token when they were.
+        # The same payer is asked, and submitted the token then.
         return payment
     return now
 
@@ -182,7 +182,7 @@ def by_token(token_id: str, agent: str) -> Source | None:
     try:
         token = token_lookup.by_id(token_id, agent=agent)
     except token_lookup.TokenRefused:
-        # It ended since it was given: whoever asks is asked for another one.
+        # It ended since it was submitted: the payer is asked for another one.
         return None
     return of_token(token)
 

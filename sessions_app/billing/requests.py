@@ -170,7 +170,7 @@ def _offered(session: OpenSession, payment: ev.Payment, spec: AgentSpec) -> Sour
 
 
 def error_event(error: Exception, amount: Money, response_id: str) -> ev.PaymentError:
-    """Return what a payer is told of a refusal (UAMP §7.2)."""
+    """Return the `payment.error` of a refusal (UAMP §7.2)."""
     required = str(amount)
     match error:
         case ledger.InsufficientFunds(available=available):

@@ -19,7 +19,7 @@ from payments_app import services as ledger
 from payments_app.money import AssetMismatch, InvalidAmount, Money
 from payments_app.spending import authorizations, budgets
 from payments_app.tokens import lookup as token_lookup
-from sessions_app.billing.payers import Payment, account_ids, standing, who_pays
+from sessions_app.billing.payers import Payment, account_ids, current_payment, who_pays
 from sessions_app.models import Response
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def reserve_more(
     """
     if not lock_running(response_id):
         raise AnswerEnded(response_id)
-    before, now = payment.source, standing(payment)
+    before, now = payment.source, current_payment(payment)
     if now.source is None:
         if before is not None and before.up_to is not None and now.payer_id == payment.payer_id:
             raise MandateRevoked(response_id)

@@ -125,8 +125,8 @@ class TrialPayment:
         try:
             hold = await database.run(self._reserve, cost - self._held)
         except reservations.REFUSALS as error:
-            told = f"This trial costs up to {cost} {cost.asset}, from your own account. {error}"
-            raise AgentError(told, code=ErrorCode.PAYMENT_REQUIRED) from error
+            message = f"This trial costs up to {cost} {cost.asset}, from your own account. {error}"
+            raise AgentError(message, code=ErrorCode.PAYMENT_REQUIRED) from error
         self._held += hold.amount
 
     def _reserve(self, amount: Money) -> ledger.HoldOutcome:

@@ -53,7 +53,7 @@ class Bill:
         nothing = Money.zero(amount.asset)
         return cls(input=nothing, output=amount, tools=nothing, answer=nothing)
 
-    def told(self, total: Money) -> uamp.Cost:
+    def as_cost(self, total: Money) -> uamp.Cost:
         """Return the cost as UAMP §8.7 shows it; `total_cost` has the answer's price and tools.
 
         `total` is what is charged: all of it, or what was held for it.
@@ -100,7 +100,7 @@ def bill(
 
 
 def _count(tokens: int | None) -> int:
-    """Return a number of tokens that somebody else counted: never less than none."""
+    """Return a token count of a provider, at least 0."""
     return max(tokens or 0, 0)
 
 
@@ -203,7 +203,7 @@ def _sum(one: int | None, other: int | None) -> int | None:
 
 @dataclass(slots=True)
 class Meter:
-    """Counts what a running answer uses: told usage, and the step that is under way by estimate."""
+    """Counts what a running answer uses: reported usage, and the current step by estimate."""
 
     spec: AgentSpec
     # The tools that the client runs itself: they have no price, whatever their names.
@@ -239,8 +239,8 @@ class Meter:
     def add(self, event: ev.Event) -> None:
         """Count what an event of the answer says; `wrote` counts its text."""
         match event:
-            case ev.UsageDelta(delta=told):
-                usage = self._counted(told)
+            case ev.UsageDelta(delta=reported):
+                usage = self._counted(reported)
                 self.usage, self.written = added(self.usage, usage), 0
                 self._is_sent = False
                 self.first_input = _count(usage.input_tokens) + _count(usage.output_tokens)
@@ -256,21 +256,21 @@ class Meter:
             case ev.ToolResult(result=found, content_items=items):
                 self._read(found, items)
 
-    def _counted(self, told: uamp.UsageStats) -> uamp.UsageStats:
-        """Return what a step used: what its provider counted, and by estimate what it did not."""
-        read, wrote = _count(told.input_tokens), _count(told.output_tokens)
-        cached = _count(told.cached_tokens)
+    def _counted(self, reported: uamp.UsageStats) -> uamp.UsageStats:
+        """Return the usage of a step: counts of its provider, and estimates of missing ones."""
+        read, wrote = _count(reported.input_tokens), _count(reported.output_tokens)
+        cached = _count(reported.cached_tokens)
         is_read = read or (cached and self.spec.provider == "anthropic")
         # The others count cached tokens as input.
         estimate = 0 if is_read else max(self.first_input, cached)
         unsaid = 0 if wrote else tokens_of(self.written)
         if not estimate and not unsaid:
-            return told
+            return reported
         return msgspec.structs.replace(
-            told,
+            reported,
             input_tokens=read + estimate,
             output_tokens=wrote + unsaid,
-            total_tokens=max(_count(told.total_tokens), read + estimate + wrote + unsaid),
+            total_tokens=max(_count(reported.total_tokens), read + estimate + wrote + unsaid),
         )
 
     def _read(self, result: str, items: Sequence[uamp.ContentItem] | None) -> None:

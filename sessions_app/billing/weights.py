@@ -29,7 +29,7 @@ CHARS_PER_TOKEN: Final = 4
 Texts are weighed in quarters of a token: an ASCII character weighs one, every other character four.
 """
 LABEL_WEIGHT: Final = 200
-"""The name under which a model is told of a medium."""
+"""The label that names a medium in a model's input."""
 DOCUMENT_WEIGHT: Final = DOCUMENT_CHARS * CHARS_PER_TOKEN
 """The most that a text document weighs: each of its characters may be a token."""
 MEDIUM_TOKENS: Final = 1_600
@@ -107,8 +107,8 @@ def _item_weight(item: uamp.ContentItem) -> int:
             return weight(text)
         case uamp.ToolCallContent(tool_call=call):
             return _call_weight(call)
-        case uamp.ToolResultContent(tool_result=told):
-            return weight(told.call_id) + result_weight(told.result, told.content_items)
+        case uamp.ToolResultContent(tool_result=found):
+            return weight(found.call_id) + result_weight(found.result, found.content_items)
         case uamp.FileContent():
             return LABEL_WEIGHT + min(_document_weight(item), DOCUMENT_WEIGHT)
     return LABEL_WEIGHT + MEDIUM_TOKENS * CHARS_PER_TOKEN

@@ -9,7 +9,7 @@ from sessions_app.connection.rate_limit import check_text
 from sessions_app.process import registry
 from sessions_app.process.signals import send_decision
 from sessions_app.tools import approvals, calls
-from sessions_app.tools.tasks import ring
+from sessions_app.tools.tasks import notify_workers
 from uamp import events as ev
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ async def take_approval(connection: ClientConnection, event: ev.ToolApprove) -> 
     )
     await send_decision(session.chat_id, done)
     if event.approved:
-        await database.run(ring, row.pk)
+        await database.run(notify_workers, row.pk)
         await registry.current().signals.call_decided(row.response_id, row.pk)
     else:
         await registry.current().signals.call_ended(row.response_id, row.pk)

@@ -15,7 +15,7 @@ from payments_app import services as ledger_services
 from sessions_app import database
 from sessions_app.process import recovery, retention
 from sessions_app.store import leases, responses
-from sessions_app.tools.tasks import reap
+from sessions_app.tools.tasks import requeue_lost_calls
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -61,7 +61,7 @@ def jobs(process: Process) -> list[PeriodicJob]:
 
     async def sweep() -> None:
         await recovery.sweep(process)
-        await database.run(reap)
+        await database.run(requeue_lost_calls)
 
     async def ledger() -> None:
         # Before the sweep: the holds of responses that run, or wait for a person, stay.

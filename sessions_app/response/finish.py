@@ -237,7 +237,7 @@ def _used(
     # More than what is held is never taken, so that is the cost that is sent.
     amount = bill.total if held is None else min(bill.total, held)
     if usage is not None:
-        usage = msgspec.structs.replace(usage, cost=bill.told(amount))
+        usage = msgspec.structs.replace(usage, cost=bill.as_cost(amount))
     return usage, Charge(
         response_id=context.response_id,
         chat_id=context.asked_in,

@@ -256,7 +256,7 @@ class PaymentGuard:
 
     async def _choose_payer(self) -> None:
         context, before = self._context, self._payment
-        self._payment = await database.run(payers.standing, before)
+        self._payment = await database.run(payers.current_payment, before)
         if before.is_sponsored or self._payment.payer_id != before.payer_id:
             # The balance of the last payer is shown to no other.
             self._is_payers_balance = False

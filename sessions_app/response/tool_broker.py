@@ -24,7 +24,7 @@ from sessions_app.tools import approvals, calls
 from sessions_app.tools.calls import OpenedCall, open_call
 from sessions_app.tools.contents import presentable
 from sessions_app.tools.delegated_calls import answer_call
-from sessions_app.tools.tasks import ring
+from sessions_app.tools.tasks import notify_workers
 from uamp import RemoteProtocolError
 from uamp import events as ev
 
@@ -183,7 +183,7 @@ class ResponseToolBroker:
             if opened.status == ToolCall.Status.ASKING:
                 await self._ask(call, opened)
             else:
-                await database.run(ring, opened.pk)
+                await database.run(notify_workers, opened.pk)
             return await self._settle(opened.pk, wait)
 
     async def _ask(self, call: uamp.ToolCallData, opened: OpenedCall) -> None:

@@ -264,7 +264,7 @@ def _write_finishes(finishes: Sequence[Finish]) -> list[int]:
 
 
 def use_outputs(finish: Finish) -> None:
-    """Write what few ends have: calls that nobody answers any more or that wait for this answer."""
+    """Write what few ends have: calls that get no answer any more, or wait for this answer."""
     if finish.has_tool_calls:
         move(
             ToolCall.objects.filter(response_id=finish.response_id),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NewResponse:
-    """A response that a turn starts, with the event that tells of it."""
+    """A response that a turn starts, with its event of the log."""
 
     id: str
     agent_id: str
@@ -103,7 +103,7 @@ class Finish:
 class Finished:
     """The end is committed; its events have `first_seq` and the number after it.
 
-    `available` is what whoever paid has left, where something was charged.
+    `available` is what the payer has left, where something was charged.
     """
 
     first_seq: int

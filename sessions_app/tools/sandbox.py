@@ -231,7 +231,7 @@ def _main(pipe: Connection) -> None:
 def _begin() -> None:
     """Leave the worker's group, and die with the fork server, who dies with the worker."""
     os.setsid()
-    # The fork server lives while somebody holds this pipe, and would live as long as a hanging
+    # The fork server lives while a process holds this pipe, and would live as long as a hanging
     # tool: its children get the pipe too, for children of their own.
     server = vars(forkserver._forkserver)  # noqa: SLF001 there is no other way to it
     if (alive := server.get("_forkserver_alive_fd")) is not None:

@@ -1,7 +1,7 @@
-"""Long tools on Celery: the row is the queue, the message only the doorbell.
+"""Long tools on Celery: the row is the queue, the message only notifies a worker.
 
-Brokers lose messages and deliver them twice. Both are harmless here: a call that nobody took is
-rung for again, and a call that somebody holds is not to be had.
+Brokers lose messages and deliver them twice. Both are harmless: the sweep sends the message of an
+unclaimed call again, and a call that a worker has claimed cannot be claimed twice.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# A message that led to nothing for this long is taken for lost.
+# A message without a claim after this time counts as lost.
 LOST_SECONDS: Final = 3
-# The same row is rung for at most this often.
-RING_SECONDS: Final = 5
-RINGS_AT_ONCE: Final = 100
-# A call that took its worker down this often is not tried again.
+# The pause between two messages for the same row.
+NOTIFY_SECONDS: Final = 5
+NOTIFIED_AT_ONCE: Final = 100
+# A call that ended its worker this many times is not tried again.
 ATTEMPTS: Final = 5
 WRITE_RETRY_SECONDS: Final = (0.2, 1.0, 3.0)
 BROKE: Final = "The tool failed. Its error is in the server's log."
@@ -48,30 +48,30 @@ BROKE: Final = "The tool failed. Its error is in the server's log."
 End = tuple[ToolCall.Status, ToolOutcome]
 
 
-# --- The doorbell ---
+# --- Messages to workers ---
 
 
-def ring(pk: int) -> None:
-    """Tell the workers that a call is queued; when the broker is away, `reap` rings again."""
-    _ring([pk])
+def notify_workers(pk: int) -> None:
+    """Send the message of a queued call; `requeue_lost_calls` repeats it where the broker fails."""
+    _notify([pk])
 
 
-def _ring(pks: Iterable[int]) -> None:
+def _notify(pks: Iterable[int]) -> None:
     for pk in pks:
         try:
             run_tool_call.apply_async(kwargs={"pk": pk}, retry=False)
         except Exception:
-            # Whatever a broker raises, the rows are committed and are rung for again. The rest of
-            # them would only wait for the same broker.
-            logger.warning("no worker was told of tool call %s", pk, exc_info=True)
+            # After any error of a broker the rows are committed, and their messages are sent again
+            # later. The rest of them would only wait for the same broker.
+            logger.warning("the message of tool call %s was not sent", pk, exc_info=True)
             return
 
 
-def reap() -> list[int]:
-    """Ring again for calls whose message or worker was lost; returns their rows.
+def requeue_lost_calls() -> list[int]:
+    """Send the messages of calls whose message or worker was lost; return their rows.
 
-    A call whose lease has ended is queued again, which fences its worker off. While `lease_until`
-    of a queued call lies ahead, it was just rung for.
+    A call whose lease has ended is queued again, which fences its worker off. A queued call with
+    `lease_until` in the future has had a message within NOTIFY_SECONDS.
     """
     now = timezone.now()
     is_silent = Q(status=ToolCall.Status.RUNNING, lease_until__lt=now) | (
@@ -79,19 +79,19 @@ def reap() -> list[int]:
         & (Q(lease_until__isnull=True) | Q(lease_until__lt=now))
     )
     silent = ToolCall.objects.filter(is_silent, kind=ToolCall.Kind.LONG, finished_at__isnull=True)
-    found = silent.order_by("id").values_list("pk", flat=True)[:RINGS_AT_ONCE]
-    # The condition again: of all processes that found the row one rings.
-    rung = [
+    found = silent.order_by("id").values_list("pk", flat=True)[:NOTIFIED_AT_ONCE]
+    # The condition again: one of the processes that found the row sends the message.
+    requeued = [
         pk
         for pk in list(found)
         if move(
             silent.filter(pk=pk),
             ToolCallTrigger.REQUEUE,
-            lease_until=now + timedelta(seconds=RING_SECONDS),
+            lease_until=now + timedelta(seconds=NOTIFY_SECONDS),
         )
     ]
-    _ring(rung)
-    return rung
+    _notify(requeued)
+    return requeued
 
 
 # --- The task ---
@@ -99,12 +99,12 @@ def reap() -> list[int]:
 
 @shared_task
 def run_tool_call(*, pk: int, **kwargs: Any) -> None:
-    """Run one queued call to its end; what another holds or has ended is left alone."""
+    """Run one queued call to its end; skip one that ended or that another worker holds."""
     if kwargs:
         logger.info("arguments of a newer caller are not used: %s", ", ".join(kwargs))
     claim = database.scoped(claim_call, pk)
     if claim is None:
-        logger.info("tool call %s is not to be had: it ended, or another worker runs it", pk)
+        logger.info("tool call %s was not claimed: it ended, or another worker runs it", pk)
         return
     status, outcome = _run(claim)
     if _write_end(claim, status, outcome):
@@ -133,7 +133,7 @@ def _run(claim: Claim) -> End:
 def _run_tool(tool: ServerTool, work: Work, arguments: dict[str, Any]) -> End:
     try:
         # A response that was cancelled while its call waited never starts its tool.
-        work.beat()
+        work.renew()
         work.check()
         outcome = run_tool(tool, work, arguments, must_stop=work.must_stop)
         work.finish()

@@ -1,7 +1,7 @@
 """The work on one long tool call: only the worker that holds the row's fence number writes.
 
-A claim is one conditional UPDATE that counts `attempts` up; that number is the fence of every later
-write. Losing it is no error: the one who holds it now goes on.
+A claim is one conditional UPDATE that increments `attempts`; that number is the fence of every
+later write. Losing the claim is no error: the worker that holds it now goes on.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Progress is told and stored at most this often; what comes between waits for the keeper.
+# The pause between two progress events; those in between wait for the lease thread.
 PROGRESS_SECONDS: Final = 0.1
-# As much of a stage or a message is told.
+# Characters of a stage or a message that are sent.
 PROGRESS_CHARS: Final = 500
-# A tool that is silent hears of its response's cancel after this time.
+# A tool without progress learns of its response's cancel after this time.
 LOOK_SECONDS: Final = 2.0
 
 
@@ -84,12 +84,12 @@ class Claim:
 
 
 def lease_end() -> datetime:
-    """Return until when a lease that is taken now holds."""
+    """Return the end of a lease that begins now."""
     return timezone.now() + timedelta(seconds=settings.UAMP_LEASE_SECONDS)
 
 
 def claim_call(pk: int) -> Claim | None:
-    """Take a call that is queued, or whose worker fell silent; None when it is not to be had.
+    """Claim a call that is queued, or whose lease ended; None when it cannot be claimed.
 
     The time limit counts from the first start, so that a call that kills its workers ends too.
     """
@@ -103,7 +103,7 @@ def claim_call(pk: int) -> Claim | None:
     now = timezone.now()
     deadline = row.deadline if row.attempts else now + timedelta(seconds=_tool_seconds())
     free = Q(status=ToolCall.Status.QUEUED) | Q(status=ToolCall.Status.RUNNING, lease_until__lt=now)
-    # The attempts that were read are in the condition: of all who read them exactly one wins.
+    # The attempts that were read are in the condition: exactly one worker wins.
     won = move(
         ToolCall.objects.filter(free, pk=pk, attempts=row.attempts),
         ToolCallTrigger.CLAIM,
@@ -144,7 +144,7 @@ def _held(claim: Claim) -> QuerySet[ToolCall]:
 
 
 def renew_claim(claim: Claim, progress: dict[str, Any] | None) -> bool:
-    """Extend the lease and keep the progress; False once another has it or nobody wants it."""
+    """Extend the lease and store the progress; False once the claim or its response has ended."""
     wanted = Response.objects.filter(
         pk=OuterRef("response_id"), status__in=Response.LIVE, cancel_requested_at__isnull=True
     )
@@ -155,7 +155,7 @@ def renew_claim(claim: Claim, progress: dict[str, Any] | None) -> bool:
 
 
 def end_call(claim: Claim, status: str, outcome: ToolOutcome) -> bool:
-    """Write the end of a call; False when it was no longer this worker's to end."""
+    """Write the end of a call; False when this worker has lost the claim."""
     return bool(
         end(
             _held(claim),
@@ -173,7 +173,10 @@ def end_call(claim: Claim, status: str, outcome: ToolOutcome) -> bool:
 
 
 class Work:
-    """The ToolContext of a claimed call. Entered, a keeper thread renews the lease beside it."""
+    """The ToolContext of a claimed call. Entered, a lease thread renews the lease beside it.
+
+    The tool's thread calls all public methods; the lease thread calls `_renew` under `_lock`.
+    """
 
     def __init__(self, claim: Claim) -> None:
         self.call_id = claim.call_id
@@ -183,15 +186,17 @@ class Work:
         self._claim = claim
         self._percent = claim.percent
         self._latest: ev.Progress | None = None
-        self._untold = False
-        self._beat_at = self._renewed_at = time.monotonic()
-        # One beat at a time: what is told must be in order.
+        self._is_unsent = False
+        self._tried_at = self._renewed_at = time.monotonic()
+        # One renewal at a time: progress is sent in order.
         self._lock = threading.Lock()
         self._ended = threading.Event()
-        self._keeper = threading.Thread(target=self._keep, name=f"keep-{claim.pk}", daemon=True)
+        self._lease_thread = threading.Thread(
+            target=self._renew_until_end, name=f"lease-{claim.pk}", daemon=True
+        )
 
     def __enter__(self) -> Self:
-        self._keeper.start()
+        self._lease_thread.start()
         return self
 
     def __exit__(
@@ -201,7 +206,7 @@ class Work:
         trace: TracebackType | None,
     ) -> None:
         self._ended.set()
-        self._keeper.join()
+        self._lease_thread.join()
 
     def progress(
         self,
@@ -214,12 +219,12 @@ class Work:
     ) -> None:
         """See ToolContext. The percentage is rounded and never falls, not even in a new attempt.
 
-        Long words are cut: each of them is kept, and sent to everybody in the chat.
+        Long texts are cut: each is stored, and sent to all members of the chat.
         """
         self.check()
         with self._lock:
             if percent is not None and not math.isfinite(percent):
-                # A tool that divided by something odd works on, and so does what shows it.
+                # Infinite and NaN percentages are dropped; the tool and its readers go on.
                 percent = None
             if percent is not None:
                 self._percent = max(self._percent, min(100, round(percent)))
@@ -234,11 +239,11 @@ class Work:
                 response_id=self._claim.response_id,
             )
             is_new_stage = self._latest is None or event.stage != self._latest.stage
-            if is_new_stage and self._untold:
-                self._beat()
-            self._latest, self._untold = event, True
-            if is_new_stage or time.monotonic() - self._beat_at >= PROGRESS_SECONDS:
-                self._beat()
+            if is_new_stage and self._is_unsent:
+                self._renew()
+            self._latest, self._is_unsent = event, True
+            if is_new_stage or time.monotonic() - self._tried_at >= PROGRESS_SECONDS:
+                self._renew()
         self.check()
 
     def read_content(self, content_id: str) -> ReadContent:
@@ -248,7 +253,7 @@ class Work:
 
     def write_content(self, data: bytes, *, mime_type: str, filename: str) -> uamp.ContentItem:
         """See ToolContext. The same bytes from a later attempt are the same content."""
-        self.beat()
+        self.renew()
         self.check()
         return database.scoped(
             _write_content, self._claim, data, mime_type=mime_type, filename=filename
@@ -269,48 +274,48 @@ class Work:
         self.is_late = self.is_late or timezone.now() >= self._claim.deadline
         return self.is_lost or self.is_late
 
-    def beat(self) -> None:
-        """Renew the lease now, and tell the progress that nobody heard of yet."""
+    def renew(self) -> None:
+        """Renew the lease now, and send the progress that was not sent yet."""
         with self._lock:
-            self._beat()
+            self._renew()
 
     def finish(self) -> None:
-        """Tell the last progress, before the end of the call is told."""
+        """Send the last progress, before the end of the call."""
         with self._lock:
-            if self._untold and not self.is_lost:
-                self._beat()
+            if self._is_unsent and not self.is_lost:
+                self._renew()
 
-    def _beat(self) -> None:
-        self._beat_at = time.monotonic()
-        told = self._latest if self._untold else None
-        payload = None if told is None else uamp.to_dict(told)
+    def _renew(self) -> None:
+        self._tried_at = time.monotonic()
+        progress = self._latest if self._is_unsent else None
+        payload = None if progress is None else uamp.to_dict(progress)
         try:
             held = database.scoped(renew_claim, self._claim, payload)
         except OperationalError:
-            # The database may be away for a moment; without it a lease is ours until its end.
+            # The database may be unreachable for a moment; the lease holds until its end.
             logger.warning("the lease of call %s was not renewed", self.call_id, exc_info=True)
             self.is_lost = time.monotonic() - self._renewed_at >= settings.UAMP_LEASE_SECONDS
             return
         if not held:
             self.is_lost = True
             return
-        self._renewed_at = self._beat_at
-        if told is not None:
-            self._untold = False
-            _publish(self._claim, told)
+        self._renewed_at = self._tried_at
+        if progress is not None:
+            self._is_unsent = False
+            _publish(self._claim, progress)
 
-    def _keep(self) -> None:
-        """Beat for a tool that is silent for long, or whose last words came too fast."""
+    def _renew_until_end(self) -> None:
+        """Renew for a tool without progress, or with unsent progress (the lease thread)."""
         try:
             while not self._ended.wait(PROGRESS_SECONDS) and not self._is_over():
                 with self._lock:
-                    silent = min(settings.UAMP_LEASE_SECONDS / 3, LOOK_SECONDS)
-                    pause = PROGRESS_SECONDS if self._untold else silent
-                    if time.monotonic() - self._beat_at >= pause:
-                        self._beat()
+                    longest = min(settings.UAMP_LEASE_SECONDS / 3, LOOK_SECONDS)
+                    pause = PROGRESS_SECONDS if self._is_unsent else longest
+                    if time.monotonic() - self._tried_at >= pause:
+                        self._renew()
         except Exception:
-            # Without a keeper the lease ends and another worker takes over: say why.
-            logger.exception("the lease of call %s is no longer kept", self.call_id)
+            # Without this thread the lease ends and another worker takes over: log why.
+            logger.exception("the lease of call %s is no longer renewed", self.call_id)
         finally:
             connections.close_all()
 
@@ -320,15 +325,15 @@ class Work:
 
 
 def _publish(claim: Claim, event: ev.Progress) -> None:
-    """Tell the chat, and the chats of those who gave this work to the agent that runs the tool."""
-    _tell(claim.chat_id, event, claim.response_id)
+    """Send progress to the chat, and to the chats that delegated this work."""
+    _send(claim.chat_id, event, claim.response_id)
     said = event
     for call in claim.above:
         said = progress_of_call(said, call, claim.agent)
-        _tell(call.chat_id, said, call.response_id)
+        _send(call.chat_id, said, call.response_id)
 
 
-def _tell(chat_id: str, event: ev.Event, response_id: str) -> None:
+def _send(chat_id: str, event: ev.Event, response_id: str) -> None:
     message = fanout.signal_message(chat_id=chat_id, frame=frame(event), response_id=response_id)
     fanout.send_from_thread(fanout.chat_group(chat_id), message)
 

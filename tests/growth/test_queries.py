@@ -70,7 +70,7 @@ HOT: dict[str, Callable[[World], Any]] = {
     "ends_of_responses": lambda w: chat_history.ends_of_responses(w.chat.pk, ["resp_2", "resp_4"]),
     "claim_orphans": lambda _: leases.claim_orphans("here", running=["resp_x"]),
     "expire_calls": lambda _: calls.expire_calls(),
-    "reap": lambda _: tasks.reap(),
+    "requeue_lost_calls": lambda _: tasks.requeue_lost_calls(),
     "expire_payments": lambda _: requests.expire(),
     "forget_old_checkpoints": lambda _: responses.forget_old_checkpoints(),
     "touch_sessions": lambda w: session_states.touch_sessions([w.session.pk], now=timezone.now()),

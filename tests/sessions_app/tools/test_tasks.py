@@ -34,7 +34,7 @@ from chat_app.models import Chat, ContentUse, Participant
 from sessions_app.models import Response, Session, ToolCall
 from sessions_app.store import responses
 from sessions_app.tools import calls
-from sessions_app.tools.tasks import reap, ring, run_tool_call
+from sessions_app.tools.tasks import notify_workers, requeue_lost_calls, run_tool_call
 from sessions_app.tools.worker import Claim, Work, claim_call, end_call
 from tests import factories
 from tests.agents_app.web_server import web_server
@@ -54,15 +54,15 @@ def _tools(settings: Settings) -> None:
 
 
 @pytest.fixture
-def doorbells() -> Iterator[Callable[[], list[int]]]:
-    """Ring where no worker listens; gives what returns the calls that were rung for since."""
+def notified_calls() -> Iterator[Callable[[], list[int]]]:
+    """Send messages to a queue without workers; give a function that returns the new calls."""
     unheard = Celery("unheard", broker="memory://")
     unheard.conf.task_default_queue = "unheard"
     unheard.set_current()
     with unheard.connection_for_read() as broker, broker.SimpleQueue("unheard") as queue:
         queue.clear()
 
-        def rung() -> list[int]:
+        def notified() -> list[int]:
             found = []
             while queue.qsize():
                 message = queue.get_nowait()
@@ -70,7 +70,7 @@ def doorbells() -> Iterator[Callable[[], list[int]]]:
                 found.append(message.payload[1]["pk"])
             return found
 
-        yield rung
+        yield notified
     app.set_current()
     unheard.close()
 
@@ -187,7 +187,7 @@ def lines(journal: Path) -> list[str]:
 def test_a_queued_call_is_run_and_the_chat_hears_its_progress(tmp_path: Path) -> None:
     call = queued_call("steps", {"steps": 3, "pause": 0.15, "journal": str(tmp_path / "j")})
     with hearing(call) as heard:
-        ring(call.pk)
+        notify_workers(call.pk)
         row = ended(call)
         wait_for(lambda: heard[-1:] and heard[-1]["type"] == "run.settled")
     assert (row.status, row.result, row.is_error) == ("done", "3 steps", False)
@@ -215,7 +215,7 @@ def test_a_queued_call_is_run_and_the_chat_hears_its_progress(tmp_path: Path) ->
 def test_rapid_progress_is_thinned_out_but_each_stage_keeps_its_last() -> None:
     call = queued_call("rapid", {"seconds": 0.5})
     with hearing(call) as heard:
-        ring(call.pk)
+        notify_workers(call.pk)
         row = ended(call)
         wait_for(lambda: heard[-1]["type"] == "run.settled")
     told = progress_of(heard)
@@ -231,7 +231,7 @@ def test_rapid_progress_is_thinned_out_but_each_stage_keeps_its_last() -> None:
 def test_the_last_words_before_a_silence_are_told(tmp_path: Path) -> None:
     call = queued_call("gated", {"journal": str(tmp_path / "j")})
     with hearing(call) as heard:
-        ring(call.pk)
+        notify_workers(call.pk)
         wait_for(lambda: len(progress_of(heard)) == 2)
         assert [e["message"] for e in progress_of(heard)] == ["first", "second"]
         long_tools.open_gate(tmp_path / "j")
@@ -272,10 +272,10 @@ def test_long_words_of_progress_are_cut() -> None:
 def test_ringing_twice_runs_a_call_once(tmp_path: Path) -> None:
     call = queued_call("once", {"journal": str(tmp_path / "j")})
     for _ in range(3):
-        ring(call.pk)
+        notify_workers(call.pk)
     assert ended(call).status == "done"
     later = queued_call("repeat", {"text": "x", "times": 1})
-    ring(later.pk)
+    notify_workers(later.pk)
     ended(later)
     assert lines(tmp_path / "j") == ["sent"]
 
@@ -383,7 +383,7 @@ def test_a_result_with_characters_that_no_database_takes_is_kept() -> None:
 def test_a_cancelled_response_stops_its_running_tool(tmp_path: Path) -> None:
     call = queued_call("gated", {"journal": str(tmp_path / "j")})
     with hearing(call) as heard:
-        ring(call.pk)
+        notify_workers(call.pk)
         wait_for(lambda: lines(tmp_path / "j"))
         responses.request_cancel(call.response_id)
         long_tools.open_gate(tmp_path / "j")
@@ -412,13 +412,13 @@ def test_a_tool_that_takes_too_long_is_stopped(settings: Settings, tmp_path: Pat
     assert len(lines(tmp_path / "j")) < 10
 
 
-@pytest.mark.usefixtures("doorbells")
+@pytest.mark.usefixtures("notified_calls")
 def test_a_tool_that_hangs_past_its_time_loses_its_call(settings: Settings) -> None:
     settings.UAMP_TOOL_SECONDS = settings.UAMP_LEASE_SECONDS = 0.5
     call = queued_call("steps")
     claim = claimed(call)
     with Work(claim):
-        wait_for(lambda: reap() == [call.pk])
+        wait_for(lambda: requeue_lost_calls() == [call.pk])
         wait_for(lambda: [late.pk for late in calls.expire_calls()] == [call.pk])
         assert not end_call(claim, "done", ToolOutcome(result="late"))
     row = ToolCall.objects.get(pk=call.pk)
@@ -468,42 +468,42 @@ def test_of_many_claims_one_wins() -> None:
     assert len([claim for claim in won if claim]) == 1
 
 
-@pytest.mark.usefixtures("doorbells")
+@pytest.mark.usefixtures("notified_calls")
 def test_the_lease_of_a_silent_tool_is_kept(settings: Settings) -> None:
     settings.UAMP_LEASE_SECONDS = 0.6
     call = queued_call("steps")
     claim = claimed(call)
     with Work(claim):
         time.sleep(1.3)
-        assert reap() == []
+        assert requeue_lost_calls() == []
         assert claim_call(call.pk) is None
-    wait_for(lambda: reap() == [call.pk])
+    wait_for(lambda: requeue_lost_calls() == [call.pk])
 
 
 @pytest.mark.usefixtures("celery_worker_thread")
 def test_a_call_whose_lease_ended_is_run_again() -> None:
     call = queued_call("repeat", {"text": "x", "times": 2})
     claimed(call)
-    assert reap() == []
+    assert requeue_lost_calls() == []
     expire_lease(call)
-    assert reap() == [call.pk]
+    assert requeue_lost_calls() == [call.pk]
     row = ended(call)
     assert (row.status, row.result, row.attempts) == ("done", "xx", 2)
 
 
 def test_a_lost_message_is_rung_for_again_but_not_at_once(
-    doorbells: Callable[[], list[int]],
+    notified_calls: Callable[[], list[int]],
 ) -> None:
     call = queued_call("steps")
-    assert reap() == []
+    assert requeue_lost_calls() == []
     early = timezone.now() - timedelta(seconds=4)
     ToolCall.objects.filter(pk=call.pk).update(created_at=early)
-    assert reap() == [call.pk]
-    assert reap() == []
-    assert doorbells() == [call.pk]
+    assert requeue_lost_calls() == [call.pk]
+    assert requeue_lost_calls() == []
+    assert notified_calls() == [call.pk]
     expire_lease(call)
-    assert reap() == [call.pk]
-    assert doorbells() == [call.pk]
+    assert requeue_lost_calls() == [call.pk]
+    assert notified_calls() == [call.pk]
     assert claimed(call).attempt == 1
 
 
@@ -511,10 +511,10 @@ def test_calls_of_clients_and_ended_calls_are_not_rung_for() -> None:
     call = queued_call("steps")
     past = timezone.now() - timedelta(seconds=60)
     ToolCall.objects.filter(pk=call.pk).update(created_at=past, kind="client", status="waiting")
-    assert reap() == []
+    assert requeue_lost_calls() == []
     assert claim_call(call.pk) is None
     ToolCall.objects.filter(pk=call.pk).update(kind="long", status="done", lease_until=past)
-    assert reap() == []
+    assert requeue_lost_calls() == []
     assert claim_call(call.pk) is None
 
 
@@ -524,7 +524,7 @@ def test_a_broker_that_is_away_is_logged(caplog: pytest.LogCaptureFixture) -> No
     away.conf.broker_transport_options = {"max_retries": 0}
     away.set_current()
     try:
-        ring(call.pk)
+        notify_workers(call.pk)
     finally:
         app.set_current()
         away.close()
@@ -657,7 +657,7 @@ def test_the_tool_that_ships_reports_on_a_file_of_the_chat() -> None:
     )
     call = queued_call("csv_report", {"content_id": str(table.pk)}, user=asker)
     with hearing(call) as heard:
-        ring(call.pk)
+        notify_workers(call.pk)
         row = ended(call)
         wait_for(lambda: heard[-1]["type"] == "run.settled")
     assert (row.status, row.is_error) == ("done", False)
@@ -676,7 +676,7 @@ def test_the_tool_that_ships_searches_its_chat() -> None:
     call, elsewhere = (queued_call("search_chat", {"query": "BUDGET"}) for _ in range(2))
     said = factories.message(call.response.chat, asker, "The budget is 5.")
     factories.message(elsewhere.response.chat, asker, "Another budget.")
-    ring(call.pk)
+    notify_workers(call.pk)
     row = ended(call)
     assert (row.status, row.is_error) == ("done", False)
     time_of = said.created_at.isoformat(timespec="seconds")
@@ -715,8 +715,8 @@ def worker_process(
     options = {"data_folder_in": broker, "data_folder_out": broker}
     options["control_folder"] = str(folder / "run" / "control")
     try:
-        with Connection("filesystem://", transport_options=options) as doorbell:
-            yield process, doorbell
+        with Connection("filesystem://", transport_options=options) as broker:
+            yield process, broker
     finally:
         process.kill()
         process.wait()
@@ -728,9 +728,9 @@ def test_the_tool_that_ships_fetches_a_page(tmp_path: Path) -> None:
         call = queued_call("fetch_page", {"url": url})
         inside = queued_call("fetch_page", {"url": web.redirect("/in", "https://169.254.169.254/")})
         environment = {"UAMP_FETCH_ALLOW_HOSTS": web.place}
-        with worker_process(tmp_path, environment) as (_, doorbell):
+        with worker_process(tmp_path, environment) as (_, broker):
             for each in (call, inside):
-                app.send_task(str(run_tool_call.name), kwargs={"pk": each.pk}, connection=doorbell)
+                app.send_task(str(run_tool_call.name), kwargs={"pk": each.pk}, connection=broker)
             wait_for(lambda: ToolCall.objects.get(pk=call.pk).finished_at, 40)
             row, refused = ended(call), ended(inside)
     assert (row.status, row.is_error) == ("done", False)
@@ -747,8 +747,8 @@ def test_a_worker_killed_in_a_tool_is_replaced_once(tmp_path: Path, settings: Se
     settings.UAMP_LEASE_SECONDS = 1
     journal = tmp_path / "j"
     call = queued_call("steps", {"steps": 8, "pause": 0.2, "journal": str(journal)})
-    with worker_process(tmp_path) as (process, doorbell):
-        app.send_task(str(run_tool_call.name), kwargs={"pk": call.pk}, connection=doorbell)
+    with worker_process(tmp_path) as (process, broker):
+        app.send_task(str(run_tool_call.name), kwargs={"pk": call.pk}, connection=broker)
         wait_for(lambda: len(lines(journal)) >= 3, 40)
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -761,7 +761,7 @@ def test_a_worker_killed_in_a_tool_is_replaced_once(tmp_path: Path, settings: Se
     assert kept is not None
 
     with hearing(call) as heard:
-        wait_for(lambda: reap() == [call.pk])
+        wait_for(lambda: requeue_lost_calls() == [call.pk])
         row = ended(call)
         wait_for(lambda: heard[-1]["type"] == "run.settled")
 
@@ -772,4 +772,4 @@ def test_a_worker_killed_in_a_tool_is_replaced_once(tmp_path: Path, settings: Se
     percents = [event["percent"] for event in progress_of(heard)]
     assert percents == sorted(percents)
     assert (percents[0], percents[-1]) == (kept["percent"], 100)
-    assert reap() == []
+    assert requeue_lost_calls() == []

@@ -13,7 +13,7 @@ from django.conf import settings as django_settings
 from chat_app.contents import storage
 from sessions_app.models import ToolCall
 from sessions_app.store import responses
-from sessions_app.tools.tasks import reap, run_tool_call
+from sessions_app.tools.tasks import requeue_lost_calls, run_tool_call
 from tests.sessions_app.tools import long_tools
 from tests.sessions_app.tools.test_tasks import (
     ended,
@@ -46,18 +46,18 @@ def _tools(settings: Settings) -> None:
 class Worker:
     """A Celery worker in a process of its own, with two slots."""
 
-    def __init__(self, process: subprocess.Popen[bytes], doorbell: Connection) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], broker: Connection) -> None:
         self.process = process
-        self._doorbell = doorbell
+        self._broker = broker
 
-    def ring(self, call: ToolCall) -> None:
+    def notify(self, call: ToolCall) -> None:
         """Have a call run."""
-        app.send_task(str(run_tool_call.name), kwargs={"pk": call.pk}, connection=self._doorbell)
+        app.send_task(str(run_tool_call.name), kwargs={"pk": call.pk}, connection=self._broker)
 
     def run(self, tool: str, arguments: dict[str, object]) -> ToolCall:
         """Run a call to its end and return its row."""
         call = queued_call(tool, arguments)
-        self.ring(call)
+        self.notify(call)
         wait_for(lambda: ToolCall.objects.get(pk=call.pk).finished_at, 40)
         return ended(call)
 
@@ -80,21 +80,21 @@ class Worker:
 def worker(tmp_path: Path) -> Iterator[Worker]:
     """Run a worker whose tools have two seconds and 200 MB."""
     limits = {"UAMP_TOOL_SECONDS": "2", "UAMP_TOOL_MEMORY_MB": "200"}
-    with worker_process(tmp_path, limits) as (process, doorbell):
-        yield Worker(process, doorbell)
+    with worker_process(tmp_path, limits) as (process, broker):
+        yield Worker(process, broker)
 
 
 @pytest.fixture
 def patient(tmp_path: Path) -> Iterator[Worker]:
     """Run a worker whose tools have much time."""
-    with worker_process(tmp_path) as (process, doorbell):
-        yield Worker(process, doorbell)
+    with worker_process(tmp_path) as (process, broker):
+        yield Worker(process, broker)
 
 
 def hang(worker: Worker, journal: Path, how: str = "loop", tool: str = "hang") -> ToolCall:
     """Start a tool that hangs, and wait until it does."""
     call = queued_call(tool, {"how": how, "journal": str(journal)})
-    worker.ring(call)
+    worker.notify(call)
     wait_for(lambda: lines(journal), 40)
     return call
 
@@ -196,7 +196,7 @@ def test_no_process_outlives_a_worker_that_is_killed(
     patient.process.wait()
     wait_for(lambda: not any(map(is_alive, started)))
     # The row's lease ends, and the reaper sends its task again.
-    wait_for(lambda: call.pk in reap())
+    wait_for(lambda: call.pk in requeue_lost_calls())
 
 
 def test_no_process_outlives_a_worker_that_ends(worker: Worker, tmp_path: Path) -> None:
