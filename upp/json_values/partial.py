@@ -1,7 +1,7 @@
-"""What an unfinished JSON text says so far (UPP-1.3 §10.5).
+"""The value of an unfinished JSON text (UPP-1.3 §10.5).
 
-A name without its value is left out; a text, a number and what is around them are returned
-as far as they go. One pass over the text.
+A name without its value is left out; strings, numbers and the objects and arrays around them are
+returned as far as they go. One pass over the text.
 """
 
 import re
@@ -14,13 +14,16 @@ _TOKEN = re.compile(
     r'|(?P<scalar>[^\s,:"{}\[\]]+)|[,:]',
     re.DOTALL,
 )
-_CUT_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?\Z")
+# The first half of a surrogate pair is no character without the second.
+_CUT_ESCAPE = re.compile(
+    r"(?<!\\)((?:\\\\)*)\\(?:u(?:[0-9a-fA-F]{0,3}|[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?))?\Z"
+)
 _LITERALS = frozenset({"true", "false", "null"})
 _CLOSERS = {"{": "}", "[": "]"}
 
 
 def parse_partial(text: str) -> Any:
-    """Return the value of a JSON text that may end anywhere; None when it says nothing yet."""
+    """Return the value of a JSON text that may end anywhere; None where there is none yet."""
     try:
         return msgspec.json.decode(_closed(text))
     except (msgspec.DecodeError, RecursionError):

@@ -528,7 +528,7 @@ def test_a_broker_that_is_away_is_logged(caplog: pytest.LogCaptureFixture) -> No
     finally:
         app.set_current()
         away.close()
-    assert f"no worker was told of tool call {call.pk}" in caplog.text
+    assert f"the message of tool call {call.pk}" in caplog.text
     assert ToolCall.objects.get(pk=call.pk).status == "queued"
 
 
