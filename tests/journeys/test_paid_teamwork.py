@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.async_api import expect
 
+from tests.journeys.attachments import WORK_MS, attach, photo
 from tests.journeys.product import Product, browser, no_complaints, running_product, sign_in
-from tests.journeys.test_teamwork import WORK_MS, attach, photo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

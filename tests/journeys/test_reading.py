@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.async_api import expect
 
+from tests.journeys.attachments import attach, photo
 from tests.journeys.product import (
     Product,
     browser,
@@ -18,7 +19,6 @@ from tests.journeys.product import (
     sign_in,
     write,
 )
-from tests.journeys.test_teamwork import attach, photo
 from tests.journeys.till import Till
 
 if TYPE_CHECKING:

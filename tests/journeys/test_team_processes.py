@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from tests.client import TERMINAL, UampClient, output_text
-from tests.journeys.test_two_processes import Cluster, join, running_cluster
+from tests.journeys.cluster import Cluster, join, running_cluster
 from tests.sessions_app.turn.team_tools import order
 
 if TYPE_CHECKING:

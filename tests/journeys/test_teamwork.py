@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 from playwright.async_api import expect
 
+from tests.journeys.attachments import WORK_MS, attach, photo
 from tests.journeys.product import (
     Product,
     browser,
@@ -25,11 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from playwright.async_api import Page
 
 pytestmark = pytest.mark.browser
 
-WORK_MS = 40_000
 SHOWS = "rome.png, turned by 270°, black and white, contrast 1.6"
 # What the bar of the newest card said, each time that it said something else.
 WATCH_BAR = """() => {
@@ -54,22 +53,6 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
                 path = f"/api/v1/chats/{running.chat_id}/participants"
                 client.post(path, json={"agent": agent}).raise_for_status()
         yield running
-
-
-def photo(path: Path, width: int, height: int) -> Path:
-    """Write a colourful picture; a large one takes the darkroom a while."""
-    bands = [Image.linear_gradient("L").rotate(angle) for angle in (0, 90, 180)]
-    Image.merge("RGB", bands).resize((width, height)).save(path)
-    return path
-
-
-async def attach(page: Page, picture: Path, text: str) -> None:
-    """Attach a picture and send it with a text."""
-    await page.get_by_test_id("file-input").set_input_files(picture)
-    attached = page.get_by_test_id("attachment")
-    await expect(attached).to_have_count(1)
-    await expect(attached.get_by_role("progressbar")).to_have_count(0)
-    await write(page, text)
 
 
 def picture_of(product: Product, source: str) -> Image.Image:

@@ -6,24 +6,17 @@ What is asked for on one process is received, stopped, answered and taken over o
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 import time
-import uuid
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import httpx
-import psycopg
 import pytest
 
-from tests import services
 from tests.client import UampClient, new_event, output_text, text_of
-from tests.journeys.product import ROOT, Product
+from tests.journeys.cluster import Cluster, join, running_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.redis
 
@@ -31,99 +24,10 @@ WORDS = " ".join(f"word{number}" for number in range(1, 201))
 SWITCH_SECONDS = 20.0
 
 
-class Cluster:
-    """Two servers and a worker of one product."""
-
-    def __init__(self, product: Product) -> None:
-        self.product = product
-        self.ports = [services.free_port(), services.free_port()]
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
-
-    def start_server(self, number: int) -> None:
-        """Start one of the two servers and wait until it is ready."""
-        port = str(self.ports[number])
-        command = [*services.UVICORN[1:], "--port", port]
-        self._start(f"server{number}", [*command, "--log-level", "warning"])
-        services.wait_until_ready(f"http://127.0.0.1:{port}")
-
-    def start_worker(self) -> None:
-        """Start the worker."""
-        self._start("worker", ["celery", "-A", "uamp_project", "worker", "-P", "threads", "-c2"])
-
-    def _start(self, name: str, command: list[str]) -> None:
-        self.processes[name] = subprocess.Popen(  # noqa: S603 our own command
-            [sys.executable, "-m", *command],
-            cwd=ROOT,
-            env=self.product.all_environment(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-
-    def end(self, name: str, number: int = signal.SIGTERM) -> None:
-        """End one process with a signal."""
-        process = self.processes.pop(name)
-        process.send_signal(number)
-        process.wait(timeout=60)
-
-    @contextmanager
-    def socket(self, number: int, username: str, path: str = "/uamp") -> Iterator[UampClient]:
-        """Open a socket of a person on one of the servers."""
-        key = self.product.people[username]["api_key"]
-        url = f"ws://127.0.0.1:{self.ports[number]}{path}"
-        with UampClient(url, headers={"Authorization": f"Bearer {key}"}) as client:
-            yield client
-
-
-@contextmanager
-def running_cluster(redis_url: str, data_dir: Path, **environment: str) -> Iterator[Cluster]:
-    """Run a cluster on a database of its own until the end of the block."""
-    address = services.postgres()
-    if address is None:
-        pytest.skip("no PostgreSQL: set TEST_DATABASE_URL or install postgresql")
-    name = f"uamp_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(address, autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')
-    product = Product(
-        data_dir,
-        0,
-        {
-            "DATABASE_URL": f"{address.rsplit('/', 1)[0]}/{name}",
-            "REDIS_URL": redis_url,
-            "REDIS_PREFIX": name,
-            "SECRET_KEY": uuid.uuid4().hex * 2,
-            "UAMP_LEASE_SECONDS": "2",
-            "UAMP_SWEEP_SECONDS": "0.5",
-            "UAMP_GRACE_SECONDS": "0.2",
-            **environment,
-        },
-    )
-    running = Cluster(product)
-    try:
-        product.prepare()
-        running.start_server(0)
-        running.start_server(1)
-        running.start_worker()
-        yield running
-    finally:
-        for process in list(running.processes):
-            running.end(process)
-        with psycopg.connect(address, autocommit=True) as connection:
-            connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
-
-
 @pytest.fixture(scope="module")
 def cluster(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with running_cluster(redis_url, tmp_path_factory.mktemp("cluster")) as running:
         yield running
-
-
-def join(client: UampClient, chat_id: str) -> dict[str, Any]:
-    """Open a session in the chat."""
-    session = {"modalities": ["text"]}
-    client.send("session.create", uamp_version="1.0", session=session, chat=chat_id)
-    created = client.until("session.created")[-1]
-    client.until("capabilities")
-    return created
 
 
 def ask(client: UampClient, text: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.upp.tool_scripts import calls_then_answers, tool
 from upp import (
     AfterCallResult,
     AssistantMessage,
@@ -40,24 +41,6 @@ from upp import (
 )
 from upp.conversation.messages import UserContent
 from upp.providers.scripted import Call, Reasoning, ScriptedModel, Step, Text
-
-
-def tool(name: str, run: Any, **more: Any) -> Tool:
-    return Tool(name=name, description="", parameters={"type": "object"}, run=run, **more)
-
-
-def calls_then_answers(*calls: Call) -> Any:
-    """Return a script that makes these calls once and then says what came of them."""
-
-    async def script(request: LLMRequest) -> AsyncIterator[Step]:
-        last = request.messages[-1]
-        if isinstance(last, ToolResultMessage):
-            yield Text(" ".join(f"{r.result}{'!' if r.is_error else ''}" for r in last.results))
-            return
-        for call in calls:
-            yield call
-
-    return script
 
 
 async def keeps_calling(request: LLMRequest) -> AsyncIterator[Step]:

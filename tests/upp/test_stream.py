@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.upp.text_scripts import three_words
 from upp import ErrorCode, LLMRequest, StreamEvent, StreamResult, Tool, Turn, UPPError, llm
 from upp.providers.scripted import Call, Fail, ScriptedModel, Step, StepGate, Text
 from upp.stream import _WINDOW, EventDelta, text_delta
@@ -28,11 +29,6 @@ class Endless:
                 await asyncio.sleep(0)
         finally:
             self.closed.set()
-
-
-async def three_words(_request: LLMRequest) -> AsyncIterator[Step]:
-    for word in ("a", "b", "c"):
-        yield Text(word)
 
 
 def streamed(script: Any, **more: Any) -> StreamResult:

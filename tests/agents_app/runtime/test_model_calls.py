@@ -13,7 +13,7 @@ from agents_app.models import Agent
 from agents_app.runtime import agent_run, model_calls
 from agents_app.tools.registry import ToolOutcome, tool
 from sessions_app.models import ToolCall
-from tests.agents_app.runtime.test_bad_input import (
+from tests.agents_app.runtime.invalid_calls import (
     asking,
     call_tool,
     done,

@@ -13,7 +13,7 @@ from payments_app.spending.limits import Limit
 from payments_app.tokens import issuance, locks
 from payments_app.tokens.locks import Charge, Payee
 from tests import factories
-from tests.payments_app.ledger.test_races import kinds, together
+from tests.payments_app.ledger.concurrency import kinds, together
 from tests.payments_app.purses import hold, new_key, usd
 
 if TYPE_CHECKING:

@@ -5,50 +5,24 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.conf import settings
-from django.db import connection, connections
+from django.db import connection
 
 from payments_app import selectors, services
 from payments_app.ledger import expiry, sql
 from payments_app.money import Money
+from tests.payments_app.ledger.concurrency import kinds, together
 from tests.payments_app.purses import available, fees, held, hold, new_key, purse, to, usd
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 PROCESSES, DEBITS, UNITS = 8, 60, 100
-
-
-def together(*operations: Callable[[], Any]) -> list[Any]:
-    """Start operations at the same moment, each on a connection of its own.
-
-    Returns their outcomes, or the refusals that they raised, in the order of the operations.
-    """
-    barrier = threading.Barrier(len(operations))
-
-    def run(operation: Callable[[], Any]) -> Any:
-        try:
-            connection.ensure_connection()
-            barrier.wait(10)
-            return operation()
-        except services.LedgerError as error:
-            return error
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(len(operations)) as pool:
-        return list(pool.map(run, operations))
-
-
-def kinds(outcomes: Sequence[Any]) -> list[str]:
-    return sorted(type(outcome).__name__ for outcome in outcomes)
 
 
 def test_eight_processes_take_no_more_than_there_is() -> None:

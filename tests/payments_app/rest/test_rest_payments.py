@@ -14,60 +14,17 @@ from payments_app.models import Hold, Idempotency, Transfer
 from payments_app.spending import approvals, limits
 from payments_app.spending.limits import Limit
 from payments_app.tokens import lookup as token_lookup
-from sessions_app.access.auth import create_api_key
 from tests import factories
 from tests.payments_app.purses import authorize, available, new_key, usd
-from tests.payments_app.tokens.test_tokens import delegate, expire, issue, rich, wallet
+from tests.payments_app.rest.rest_caller import JSON, Caller
+from tests.payments_app.tokens.issued_tokens import delegate, expire, issue, rich, wallet
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
     from pytest_django import Settings
 
     from payments_app.tokens.issuance import IssuedToken
 
 pytestmark = pytest.mark.django_db
-
-JSON = "application/json"
-
-
-class Caller:
-    """A program of one person."""
-
-    def __init__(self, person: User) -> None:
-        self.person = person
-        key = create_api_key(person, name="tests")
-        self.client = Client(headers={"Authorization": f"Bearer {key}"})
-
-    def send(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
-        """Return the answer; a body that is a text is sent as it is."""
-        data = body if isinstance(body, str) else json.dumps(body)
-        return self.client.generic(
-            method,
-            f"/api/payments/{path}",
-            "" if body is None else data,
-            content_type=JSON,
-            headers=headers,
-        )
-
-    def get(self, path: str) -> Any:
-        """Return the body of a GET that is answered."""
-        answer = self.send("GET", path)
-        assert answer.status_code == 200, answer.content
-        return answer.json()
-
-    def post(self, path: str, body: Any, **headers: str) -> Any:
-        """Return the body of a POST that is answered."""
-        answer = self.send("POST", path, body, **headers)
-        assert answer.status_code in {200, 201}, answer.content
-        return answer.json()
-
-    def refused(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
-        """Return the problem of a request that is refused."""
-        answer = self.send(method, path, body, **headers)
-        assert answer["Content-Type"] == "application/problem+json", answer.content
-        problem = answer.json()
-        assert problem["status"] == answer.status_code
-        return problem
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from payments_app.spending import approvals, authorizations, limits, periods
 from payments_app.spending.limits import Limit
 from tests import factories
 from tests.payments_app.purses import authorize, available, fees, new_key, usd
-from tests.payments_app.tokens.test_tokens import delegate, issue, race, rich
+from tests.payments_app.tokens.issued_tokens import delegate, issue, race, rich
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User

@@ -6,9 +6,7 @@ import base64
 import hashlib
 import hmac
 import json
-import threading
 import time
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,73 +20,25 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     PublicFormat,
 )
-from django.db import connection
 
 from payments_app import services
 from payments_app.models import PaymentToken
 from payments_app.services import InsufficientFunds
-from payments_app.tokens import endings, issuance, signing_keys, top_ups
+from payments_app.tokens import endings, signing_keys, top_ups
 from payments_app.tokens import lookup as token_lookup
 from payments_app.tokens.lookup import TokenRefused
-from tests import factories
-from tests.payments_app.purses import authorize, available, fees, new_key, usd
+from tests.payments_app.purses import authorize, fees, new_key, usd
+from tests.payments_app.tokens.issued_tokens import delegate, expire, issue, race, rich, wallet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from django.contrib.auth.models import User
     from pytest_django import DjangoDbBlocker, Settings
 
     from payments_app.tokens.issuance import IssuedToken
 
 pytestmark = pytest.mark.django_db
-
-
-def rich(name: str = "ada", amount: str = "10") -> User:
-    """Return a person with money."""
-    person = factories.user(name)
-    account = services.account_of_user(person.pk)
-    services.top_up(
-        key=new_key(),
-        account=account.id,
-        amount=usd(amount),
-        provider="test",
-        external_id=new_key(),
-    )
-    return person
-
-
-def issue(person: User, amount: str = "1", **fields: Any) -> IssuedToken:
-    return issuance.issue(
-        **{
-            "key": new_key(),
-            "user_id": person.pk,
-            "amount": usd(amount),
-            "expires_in": 3600,
-            **fields,
-        }
-    )
-
-
-def delegate(parent: IssuedToken, amount: str = "0.1", to: str = "helper", **more: Any) -> Any:
-    return issuance.delegate(
-        key=new_key(),
-        parent_secret=parent.token,
-        amount=usd(amount),
-        delegate_to=to,
-        **more,
-    )
-
-
-def wallet(person: User) -> str:
-    return available(services.account_of_user(person.pk))
-
-
-def expire(token: IssuedToken) -> None:
-    PaymentToken.objects.filter(pk=token.id).update(
-        expires_at=datetime.now(UTC) - timedelta(seconds=1)
-    )
 
 
 def refusal(secret: str, **more: str) -> str:
@@ -527,29 +477,6 @@ def test_a_token_that_cannot_be_is_not_made(fields: dict[str, Any]) -> None:
 
 
 # --- Races ---
-
-
-def race(unblock: DjangoDbBlocker, *jobs: Callable[[], object]) -> list[object]:
-    """Run jobs at once on threads of their own; return their results or refusals."""
-    results: list[object] = [None] * len(jobs)
-    start = threading.Barrier(len(jobs))
-
-    def run(place: int) -> None:
-        with unblock.unblock():
-            start.wait()
-            try:
-                results[place] = jobs[place]()
-            except Exception as error:  # noqa: BLE001 the test looks at it
-                results[place] = error
-            finally:
-                connection.close()
-
-    threads = [threading.Thread(target=run, args=(place,)) for place in range(len(jobs))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return results
 
 
 @pytest.mark.django_db(transaction=True)

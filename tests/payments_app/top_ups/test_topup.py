@@ -21,8 +21,8 @@ from payments_app.top_ups.manual import ManualProvider
 from payments_app.top_ups.provider import ForeignHook
 from tests import factories
 from tests.payments_app.purses import new_key, usd
-from tests.payments_app.rest.test_rest_payments import Caller
-from tests.payments_app.tokens.test_tokens import race, wallet
+from tests.payments_app.rest.rest_caller import Caller
+from tests.payments_app.tokens.issued_tokens import race, wallet
 from tests.payments_app.top_ups import stripe_stand_in
 from tests.payments_app.top_ups.stripe_stand_in import event, signature
 

@@ -29,7 +29,7 @@ from payments_app.tokens import lookup as token_lookup
 from payments_app.x402 import PaymentNotTaken, offers
 from tests import factories
 from tests.payments_app.purses import authorize, available, new_key, usd
-from tests.payments_app.tokens.test_tokens import issue, race, rich
+from tests.payments_app.tokens.issued_tokens import issue, race, rich
 from tests.payments_app.x402 import facilitator
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from sessions_app.models import Response, Session, ToolCall
 from tests import factories
 from tests.house import Person, person, shared_chat
 from tests.payments_app.purses import authorize, usd
-from tests.payments_app.tokens.test_tokens import issue
+from tests.payments_app.tokens.issued_tokens import issue
 
 if TYPE_CHECKING:
     import httpx

@@ -17,7 +17,7 @@ from websockets.exceptions import InvalidStatus
 from sessions_app.access import rates
 from sessions_app.access.rate_counters import CounterStorage
 from tests.client import new_event
-from tests.sessions_app.transports.test_transports import opened, post, stream_of
+from tests.sessions_app.transports.http_requests import opened, post, stream_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

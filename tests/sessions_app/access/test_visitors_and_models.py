@@ -8,8 +8,8 @@ import pytest
 
 from agents_app.models import Agent
 from tests import factories
+from tests.sessions_app.turn.delegation import asked, doer, said, to
 from tests.sessions_app.turn.team_tools import order
-from tests.sessions_app.turn.test_delegation import asked, doer, said, to
 
 if TYPE_CHECKING:
     import httpx

@@ -13,7 +13,7 @@ from payments_app.tokens import issuance
 from sessions_app.billing import payers
 from tests.client import TERMINAL, Frame, UampClient, new_event, wait_until
 from tests.house import shared_chat
-from tests.sessions_app.billing.test_payments import (
+from tests.sessions_app.billing.paid_agents import (
     WALLET,
     clean,
     earned,
@@ -23,8 +23,8 @@ from tests.sessions_app.billing.test_payments import (
     usd,
     wallet,
 )
+from tests.sessions_app.turn.delegation import doer, said, to
 from tests.sessions_app.turn.team_tools import order
-from tests.sessions_app.turn.test_delegation import doer, said, to
 
 if TYPE_CHECKING:
     import httpx

@@ -12,7 +12,7 @@ from agents_app.selectors import AgentSpec
 from payments_app.models import Transfer
 from sessions_app.models import Response
 from tests.client import TERMINAL
-from tests.sessions_app.billing.test_payments import clean, earned, pay, priced, rich, usd, wallet
+from tests.sessions_app.billing.paid_agents import clean, earned, pay, priced, rich, usd, wallet
 from upp.conversation.turn import TokenUsage
 from upp.providers.scripted import Step, Text, Usage
 

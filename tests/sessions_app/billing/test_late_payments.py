@@ -16,7 +16,7 @@ from sessions_app.access import auth
 from sessions_app.billing import payers, requests, reservations
 from sessions_app.models import Response
 from tests.client import wait_until
-from tests.sessions_app.billing.test_payment_recovery import DOLLAR, asked_for, left_behind, purse
+from tests.sessions_app.billing.interrupted_payments import DOLLAR, asked_for, left_behind, purse
 from uamp import events as ev
 
 if TYPE_CHECKING:

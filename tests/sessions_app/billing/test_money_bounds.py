@@ -25,7 +25,7 @@ from sessions_app.models import PaymentRequest, Response, Session
 from sessions_app.response import payment_guard
 from tests.client import TERMINAL, Frame, UampClient, new_event, wait_until
 from tests.house import Person
-from tests.sessions_app.billing.test_payments import clean, earned, pay, priced, rich, usd, wallet
+from tests.sessions_app.billing.paid_agents import clean, earned, pay, priced, rich, usd, wallet
 from upp.conversation.turn import TokenUsage
 from upp.providers.scripted import Step, Text, Usage
 

@@ -15,7 +15,7 @@ from agents_app.runtime.agent_run import RunRequest
 from agents_app.selectors import AgentSpec
 from sessions_app.billing.weights import step_usage, weight
 from tests.client import TERMINAL
-from tests.sessions_app.billing.test_payments import clean, earned, pay, priced, rich, usd
+from tests.sessions_app.billing.paid_agents import clean, earned, pay, priced, rich, usd
 from upp import ToolResultMessage
 from upp.conversation.turn import TokenUsage
 from upp.providers.scripted import Call, Pause, Reasoning, Step, Text, Usage

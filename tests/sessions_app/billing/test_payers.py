@@ -18,7 +18,7 @@ from payments_app.models import Hold
 from sessions_app.billing import payers
 from tests.client import TERMINAL, text_of, wait_until
 from tests.house import quick_agent, shared_chat
-from tests.sessions_app.billing.test_payments import clean, earned, pay, priced, rich, usd, wallet
+from tests.sessions_app.billing.paid_agents import clean, earned, pay, priced, rich, usd, wallet
 
 if TYPE_CHECKING:
     from agents_app.models import Agent

@@ -10,7 +10,7 @@ import pytest
 
 from payments_app.urls import urlpatterns
 from tests.page_examples import run_shell, shell_examples
-from tests.sessions_app.billing.test_payments import rich, wallet
+from tests.sessions_app.billing.paid_agents import rich, wallet
 
 if TYPE_CHECKING:
     import httpx

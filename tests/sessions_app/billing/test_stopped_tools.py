@@ -18,7 +18,7 @@ from sessions_app.models import PaymentRequest, Response, ToolCall
 from sessions_app.tools.worker import claim_call
 from tests.client import TERMINAL, wait_until
 from tests.house import quick_agent
-from tests.sessions_app.billing.test_payment_recovery import (
+from tests.sessions_app.billing.interrupted_payments import (
     DOLLAR,
     asked_for,
     held,
@@ -29,7 +29,7 @@ from tests.sessions_app.billing.test_payment_recovery import (
     state,
     sweep,
 )
-from tests.sessions_app.billing.test_payments import clean, earned, priced, rich, usd
+from tests.sessions_app.billing.paid_agents import clean, earned, priced, rich, usd
 from upp.providers.scripted import Call, Pause, Step, Text
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from payments_app.tokens import lookup as token_lookup
 from sessions_app.billing import payers, reservations
 from tests.client import TERMINAL, text_of, wait_until
 from tests.payments_app.purses import authorize
-from tests.sessions_app.billing.test_payments import (
+from tests.sessions_app.billing.paid_agents import (
     clean,
     earned,
     pay,

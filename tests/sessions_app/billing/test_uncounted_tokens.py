@@ -9,7 +9,7 @@ import pytest
 from agents_app.providers import scripts
 from payments_app.spending import approvals
 from tests.client import TERMINAL, wait_until
-from tests.sessions_app.billing.test_payments import clean, earned, priced, rich, usd
+from tests.sessions_app.billing.paid_agents import clean, earned, priced, rich, usd
 from upp import ToolResultMessage
 from upp.conversation.turn import TokenUsage
 from upp.providers.scripted import Call, Reasoning, Step, Text, Usage

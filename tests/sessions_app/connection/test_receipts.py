@@ -11,7 +11,7 @@ from payments_app.models import Transfer
 from sessions_app.models import Response
 from tests.client import text_of, wait_until
 from tests.house import Dial, Person, shared_chat
-from tests.sessions_app.billing.test_payments import earned, pay, priced, rich, usd, wallet
+from tests.sessions_app.billing.paid_agents import earned, pay, priced, rich, usd, wallet
 
 if TYPE_CHECKING:
     import httpx

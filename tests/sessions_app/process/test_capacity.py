@@ -10,7 +10,7 @@ from chat_app.models import Message
 from sessions_app.models import Response
 from tests.client import TERMINAL, wait_until
 from tests.house import quick_agent, shared_chat
-from tests.sessions_app.billing.test_payments import pay, priced, rich
+from tests.sessions_app.billing.paid_agents import pay, priced, rich
 
 if TYPE_CHECKING:
     from pytest_django import Settings

@@ -16,9 +16,9 @@ from sessions_app import database, services
 from sessions_app.access import auth
 from sessions_app.process import history
 from sessions_app.process.history import History
-from tests.sessions_app.response.test_runs import Hearer, ask, open_session, process
+from tests.sessions_app.response.running import Hearer, ask, open_session, process
 from tests.sessions_app.turn import team_tools
-from tests.sessions_app.turn.test_delegation import doer, to
+from tests.sessions_app.turn.delegation import doer, to
 from uamp import events as ev
 
 if TYPE_CHECKING:

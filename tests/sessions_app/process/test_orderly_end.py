@@ -15,7 +15,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from tests.client import Frame, UampClient, open_stream, output_text, wait_until
-from tests.sessions_app.process.test_process_death import Server, prepared, read_to_the_end
+from tests.sessions_app.process.server_processes import Server, prepared, read_to_the_end
 from tests.sessions_app.turn.team_tools import order
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from sessions_app.process import recovery
 from sessions_app.tools import calls
 from tests import factories
 from tests.client import wait_until
-from tests.sessions_app.response.test_runs import get_response, left_behind, log_of, process
+from tests.sessions_app.response.running import get_response, left_behind, log_of, process
 from uap import AgentState
 from upp import AssistantMessage, TextBlock
 

@@ -14,7 +14,7 @@ from agents_app.models import Agent
 from sessions_app.models import Response, ToolCall
 from tests.client import TERMINAL, Frame, UampClient, new_event, output_text
 from tests.house import person, shared_chat
-from tests.sessions_app.process.test_process_death import Server, prepared, resumed
+from tests.sessions_app.process.server_processes import Server, prepared, resumed
 from tests.sessions_app.turn.team_tools import order
 
 if TYPE_CHECKING:

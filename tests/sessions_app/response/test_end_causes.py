@@ -13,7 +13,7 @@ from agents_app.tools.registry import ToolContext, ToolError, tool
 from payments_app.spending import approvals
 from sessions_app.billing.usage import CAUSES, Cause
 from tests.client import TERMINAL, Frame, wait_until
-from tests.sessions_app.billing.test_payments import clean, earned, priced, rich, usd
+from tests.sessions_app.billing.paid_agents import clean, earned, priced, rich, usd
 from uamp import ERROR_CODES, ErrorCode
 from upp import AssistantMessage, ToolResultMessage, UPPError
 from upp import ErrorCode as ProviderErrorCode

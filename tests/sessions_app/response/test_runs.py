@@ -7,7 +7,7 @@ import json
 import threading
 import time
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +20,8 @@ from django.utils import timezone
 import uamp
 from agents_app.providers import scripts
 from chat_app.log import fanout
-from chat_app.models import Chat, ChatEvent, Presence
-from sessions_app import database, lifespan, services
+from chat_app.models import Chat, Presence
+from sessions_app import database, lifespan
 from sessions_app.access import auth
 from sessions_app.models import Response, ToolCall
 from sessions_app.process import periodic, recovery, signals
@@ -30,105 +30,28 @@ from sessions_app.response import text_frames
 from sessions_app.response.broadcast import Broadcaster
 from sessions_app.store import leases
 from sessions_app.tools import calls
-from sessions_app.turn.request import TurnRequest
-from sessions_app.turn.start import start_response
 from tests import factories
 from tests import services as services_of_tests
 from tests.client import wait_until
-from tests.house import quick_agent
-from uamp import events as ev
+from tests.sessions_app.response.running import (
+    WAIT_SECONDS,
+    Hearer,
+    ask,
+    get_response,
+    left_behind,
+    log_of,
+    open_session,
+)
 from uamp_project.asgi import application
 from uamp_project.embedded.layer import EmbeddedChannelLayer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
     from pytest_django import Settings
 
     from sessions_app.process.registry import Process
-    from sessions_app.records import OpenSession
     from sessions_app.response.run import Run
-
-WAIT_SECONDS = 30.0
-
-
-@dataclass
-class Hearer:
-    """A Listener that remembers."""
-
-    texts: list[str] = field(default_factory=list)
-    events: list[str] = field(default_factory=list)
-    frames: list[str] = field(default_factory=list)
-    is_over: asyncio.Event = field(default_factory=asyncio.Event)
-    news: asyncio.Event = field(default_factory=asyncio.Event)
-    # The kinds of frames before the end.
-    order: list[str] = field(default_factory=list)
-
-    async def until(self, holds: Callable[[], object]) -> None:
-        """Wait until the received frames make something true."""
-        async with asyncio.timeout(WAIT_SECONDS):
-            while not holds():
-                self.news.clear()
-                await self.news.wait()
-
-    def text(self, response_id: str, offset: int, text: str, frame: str) -> None:
-        """See Listener."""
-        del response_id, offset, frame
-        self.texts.append(text)
-        self.order.append("text")
-        self.news.set()
-
-    def frame(self, response_id: str, frame: str) -> None:
-        """See Listener."""
-        del response_id
-        self.frames.append(frame)
-        self.order.append("frame")
-        self.news.set()
-
-    def event(self, seq: int, event_type: str, response_id: str, frame: str) -> None:
-        """See Listener."""
-        del seq, response_id, frame
-        self.events.append(event_type)
-
-    def ended(self, response_id: str) -> None:
-        """See Listener."""
-        del response_id
-        self.is_over.set()
-
-
-@pytest.fixture
-async def process(database_threads: None, settings: Settings) -> AsyncIterator[Process]:
-    """Give the runner's process of this loop."""
-    settings.UAMP_GRACE_SECONDS = 0
-    channel_layers.set("default", None)
-    channel_layers.backends.clear()
-    yield lifespan.start()
-    await lifespan.shutdown()
-
-
-def open_session(script: str, **options: object) -> OpenSession:
-    """Open a visitor's session with an agent of its own."""
-    agent = quick_agent("quick", script, **options)
-    return services.open_session(
-        principal=auth.anonymous(),
-        transport="websocket",
-        create=ev.SessionCreate(),
-        agent_name=agent.name,
-        chat_id=None,
-    )
-
-
-async def ask(session: OpenSession, text: str, hearer: Hearer, event_id: str = "evt_1") -> Run:
-    """Start a turn and return its run."""
-    request = TurnRequest(
-        session=session,
-        event_id=event_id,
-        sha256="0",
-        inputs=[ev.InputText(text=text)],
-        create=ev.ResponseCreate(event_id=event_id),
-    )
-    started = await start_response(request, hearer)
-    return started.runs[0]
 
 
 @asynccontextmanager
@@ -151,11 +74,6 @@ async def locked(chat_id: str) -> AsyncIterator[None]:
     finally:
         released.set()
         await asyncio.to_thread(thread.join)
-
-
-def get_response(response_id: str) -> Response:
-    """Return a response as its row has it."""
-    return Response.objects.get(pk=response_id)
 
 
 async def test_a_cancel_that_comes_while_the_end_is_written_takes_nothing_back(
@@ -376,32 +294,6 @@ async def test_a_process_does_not_take_its_own_running_responses_from_itself(
         await hearer.is_over.wait()
     response = await database.run(get_response, run.response_id)
     assert (response.status, response.fence) == ("completed", 1)
-
-
-@transaction.atomic
-def left_behind(**fields: object) -> Response:
-    """Return a response whose process died while it waited for its client."""
-    agent = quick_agent("quick", "tool-user")
-    person = factories.user()
-    chat = factories.chat(person, agent)
-    response = factories.response(
-        agent,
-        chat,
-        session=factories.session(person, chat),
-        status=Response.Status.WAITING,
-        process="gone",
-        lease_until=timezone.now() - timedelta(seconds=1),
-        **fields,
-    )
-    factories.tool_call(response, kind=ToolCall.Kind.CLIENT, status=ToolCall.Status.WAITING)
-    return response
-
-
-def log_of(chat_id: str) -> list[str]:
-    """Return the types of a chat's log."""
-    return list(
-        ChatEvent.objects.filter(chat_id=chat_id).order_by("seq").values_list("type", flat=True)
-    )
 
 
 async def test_a_response_that_waits_without_a_process_can_be_cancelled(process: Process) -> None:

@@ -14,7 +14,7 @@ from sessions_app.models import Response, Session
 from sessions_app.process.history import History
 from tests.client import TERMINAL, Frame, new_event, text_of, wait_until
 from tests.faults.commit_proxy import CommitProxy
-from tests.sessions_app.billing.test_payments import clean, earned, priced, rich, usd, wallet
+from tests.sessions_app.billing.paid_agents import clean, earned, priced, rich, usd, wallet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,8 +4,6 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 import uuid
@@ -22,16 +20,14 @@ from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
-from kombu import Connection
 from pytest_django.fixtures import Settings
 
 import uamp
-from agents_app.models import Agent
 from agents_app.tools.registry import FoundMessage, ToolCancelled, ToolError, ToolOutcome
 from chat_app.contents import quota, reading_rights, references, storage
 from chat_app.log import fanout
-from chat_app.models import Chat, ContentUse, Participant
-from sessions_app.models import Response, Session, ToolCall
+from chat_app.models import ContentUse, Participant
+from sessions_app.models import Response, ToolCall
 from sessions_app.store import responses
 from sessions_app.tools import calls
 from sessions_app.tools.tasks import notify_workers, requeue_lost_calls, run_tool_call
@@ -39,6 +35,14 @@ from sessions_app.tools.worker import Claim, Work, claim_call, end_call
 from tests import factories
 from tests.agents_app.web_server import web_server
 from tests.sessions_app.tools import long_tools
+from tests.sessions_app.tools.tool_workers import (
+    ended,
+    is_alive,
+    lines,
+    queued_call,
+    wait_for,
+    worker_process,
+)
 from uamp_project.celery import app
 
 pytestmark = pytest.mark.usefixtures("database_threads")
@@ -73,46 +77,6 @@ def notified_calls() -> Iterator[Callable[[], list[int]]]:
         yield notified
     app.set_current()
     unheard.close()
-
-
-def queued_call(tool: str, arguments: object = None, *, user: User | None = None) -> ToolCall:
-    """Write a chat, a session, a response and its queued call of a tool."""
-    agent = Agent.objects.create(name=f"agent-{uuid.uuid4().hex[:8]}")
-    chat = Chat.objects.create()
-    session = Session.objects.create(
-        user=user,
-        principal=f"user:{user.pk}" if user else "anonymous:abc",
-        agent=agent,
-        chat=chat,
-        transport="websocket",
-        uamp_version="1.0",
-    )
-    response = Response.objects.create(chat=chat, session=session, agent=agent)
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
-    opened = calls.open_call(
-        response_id=response.pk,
-        fence=1,
-        kind=ToolCall.Kind.LONG,
-        call=uamp.ToolCallData(id="call_1", name=tool, arguments=text),
-        text="",
-        output=(),
-    )
-    assert opened is not None
-    return ToolCall.objects.select_related("response").get(pk=opened.pk)
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 30) -> None:
-    """Wait until something is true."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.02)
-
-
-def ended(call: ToolCall) -> ToolCall:
-    """Wait for the end of a call and return its row."""
-    wait_for(lambda: ToolCall.objects.get(pk=call.pk).finished_at)
-    return ToolCall.objects.get(pk=call.pk)
 
 
 def expire_lease(call: ToolCall) -> None:
@@ -164,20 +128,6 @@ def hearing(call: ToolCall) -> Iterator[list[dict[str, Any]]]:
 def progress_of(heard: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the progress events among the layer messages."""
     return [json.loads(m["frame"]) for m in heard if m["type"] == "chat.signal"]
-
-
-def is_alive(pid: int) -> bool:
-    """Return whether there is such a process."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-def lines(journal: Path) -> list[str]:
-    """Return what a tool wrote down, also before it has begun."""
-    return journal.read_text().splitlines() if journal.exists() else []
 
 
 # --- Progress and the end ---
@@ -686,40 +636,6 @@ def test_the_tool_that_ships_searches_its_chat() -> None:
 
 
 # --- A worker that dies ---
-
-
-@contextmanager
-def worker_process(
-    folder: Path, more: dict[str, str] | None = None
-) -> Iterator[tuple[subprocess.Popen[bytes], Connection]]:
-    """Run `celery worker` as a process of its own, on a broker of files."""
-    for name in ("broker", "control"):
-        (folder / "run" / name).mkdir(parents=True)
-    environment = os.environ | {
-        "DJANGO_SETTINGS_MODULE": "tests.sessions_app.tools.worker_settings",
-        "DATA_DIR": str(folder),
-        "WORKER_DATABASE": str(connection.settings_dict["NAME"]),
-        "UAMP_LEASE_SECONDS": "1",
-        **(more or {}),
-    }
-    command = [sys.executable, "-m", "celery", "-A", "uamp_project", "worker"]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(  # noqa: S603 our own interpreter
-            [*command, "-c", "2", "--without-heartbeat", "--without-mingle", "--without-gossip"],
-            env=environment,
-            cwd=django_settings.BASE_DIR,
-            stdout=log,
-            stderr=log,
-        )
-    broker = str(folder / "run" / "broker")
-    options = {"data_folder_in": broker, "data_folder_out": broker}
-    options["control_folder"] = str(folder / "run" / "control")
-    try:
-        with Connection("filesystem://", transport_options=options) as broker:
-            yield process, broker
-    finally:
-        process.kill()
-        process.wait()
 
 
 def test_the_tool_that_ships_fetches_a_page(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from sessions_app.models import ToolCall
 from sessions_app.store import responses
 from sessions_app.tools.tasks import requeue_lost_calls, run_tool_call
 from tests.sessions_app.tools import long_tools
-from tests.sessions_app.tools.test_tasks import (
+from tests.sessions_app.tools.tool_workers import (
     ended,
     is_alive,
     lines,

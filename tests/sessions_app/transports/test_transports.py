@@ -2,8 +2,6 @@
 
 import json
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -18,7 +16,6 @@ from websockets.exceptions import InvalidStatus
 from sessions_app.models import ApiKey, Response, Session
 from sessions_app.transports import http_exchange as lines
 from tests.client import (
-    EventStream,
     Frame,
     SseEvent,
     new_event,
@@ -28,33 +25,10 @@ from tests.client import (
 )
 from tests.conftest import ServerAddress
 from tests.house import Dial, Person, counted_rows, quick_agent
+from tests.sessions_app.transports.http_requests import opened, post, stream_of
 
 WORDS = "one two three four five"
 SEARCH = {"type": "function", "function": {"name": "search"}}
-
-
-def post(
-    web: httpx.Client, type_: str, session_id: str = "", path: str = "/events", **fields: Any
-) -> httpx.Response:
-    """Send one event by HTTP, without credentials."""
-    headers = {"X-Session-ID": session_id} if session_id else {}
-    return web.post(path, json=new_event(type_, **fields), headers=headers)
-
-
-def opened(web: httpx.Client, **fields: Any) -> str:
-    """Open a session by HTTP and return its id."""
-    answer = post(web, "session.create", session={}, **fields)
-    assert answer.status_code == 202
-    session_id: str = answer.headers["X-Session-ID"]
-    return session_id
-
-
-@contextmanager
-def stream_of(web: httpx.Client, session_id: str, **headers: str) -> Iterator[EventStream]:
-    """Open the stream of a session."""
-    shown = {"X-Session-ID": session_id, **headers}
-    with open_stream(web, "GET", "/events/stream", headers=shown) as stream:
-        yield stream
 
 
 # --- HTTP + SSE ---

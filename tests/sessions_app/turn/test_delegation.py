@@ -16,10 +16,11 @@ from sessions_app.models import Response, ToolCall
 from sessions_app.records import CallAnswer
 from sessions_app.tools import calls, delegated_calls
 from tests import factories
-from tests.client import TERMINAL, Frame, UampClient, output_text, wait_until
+from tests.client import TERMINAL, Frame, UampClient, wait_until
 from tests.house import shared_chat
 from tests.sessions_app.tools.long_tools import open_gate
 from tests.sessions_app.turn import team_tools
+from tests.sessions_app.turn.delegation import asked, doer, said, to
 from tests.sessions_app.turn.team_tools import order
 
 if TYPE_CHECKING:
@@ -37,32 +38,6 @@ def _tools(settings: Settings) -> None:
     settings.UAMP_SERVER_TOOLS = [*settings.UAMP_SERVER_TOOLS, *TOOLS]
     settings.UAMP_LEASE_SECONDS = 5
     team_tools.read.clear()
-
-
-def doer(name: str, *delegates: str, tools: tuple[str, ...] = (), **fields: Any) -> Agent:
-    """Make an agent that follows orders in JSON."""
-    defaults: dict[str, Any] = {"is_public": True, "options": {"script": "doer"}}
-    return Agent.objects.create(
-        name=name, delegates=list(delegates), tools=list(tools), **{**defaults, **fields}
-    )
-
-
-def to(agent: str, task: str, *attachments: str) -> str:
-    """Return the order to give a task to another agent."""
-    arguments = {"agent": agent, "task": task, "attachments": list(attachments)}
-    return order(call="delegate", arguments=arguments)
-
-
-def asked(client: UampClient, agent: str, text: str) -> list[Frame]:
-    """Ask an agent in a session of its own and return the frames to the end."""
-    created = client.create_session(agent=agent)
-    return client.answer(text, session_id=created["session_id"])
-
-
-def said(frames: list[Frame]) -> str:
-    """Return the text of the answer that ended."""
-    assert frames[-1]["type"] == "response.done", frames[-1]
-    return output_text(frames[-1])
 
 
 def progress_text(frames: list[Frame]) -> str:

@@ -22,9 +22,9 @@ from sessions_app.process.signals import ResponseSignals
 from sessions_app.response.checkpoints import Checkpoints
 from sessions_app.tools import delegated_calls
 from sessions_app.turn import delegation
-from tests.sessions_app.response.test_runs import Hearer, ask, process
+from tests.sessions_app.response.running import Hearer, ask, process
 from tests.sessions_app.turn import team_tools
-from tests.sessions_app.turn.test_delegation import doer, to
+from tests.sessions_app.turn.delegation import doer, to
 from uamp import events as ev
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.upp.test_stream import three_words
+from tests.upp.text_scripts import three_words
 from upp import (
     AssistantMessage,
     BytesSource,

@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.upp.test_llm import calls_then_answers, tool
-from tests.upp.test_stream import three_words
+from tests.upp.middleware.streams import endless, failing
+from tests.upp.text_scripts import three_words
+from tests.upp.tool_scripts import calls_then_answers, tool
 from upp import (
     AudioBlock,
     ErrorCode,
@@ -26,7 +27,7 @@ from upp import (
     UserMessage,
     llm,
 )
-from upp.providers.scripted import Call, Fail, Script, ScriptedModel, Step, Text
+from upp.providers.scripted import Call, Script, ScriptedModel, Step, Text
 
 
 class Noting(Middleware):
@@ -225,10 +226,6 @@ class Breaking(Middleware):
         setattr(self, hook, broken)
 
 
-async def failing(_request: LLMRequest) -> AsyncIterator[Step]:
-    yield Fail(UPPError("no", code=ErrorCode.RATE_LIMITED))
-
-
 async def test_an_error_is_told_to_all_even_when_one_breaks(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -258,11 +255,6 @@ async def test_a_hook_can_refuse_a_call_in_words_for_the_model() -> None:
     model = model_of(script, Breaking("on_tool_call"), tools=[tool("t", ran.append)])
     assert (await model.generate([], "go")).response.text == "broken on_tool_call!"
     assert ran == []
-
-
-async def endless(_request: LLMRequest) -> AsyncIterator[Step]:
-    yield Text("a")
-    await asyncio.sleep(60)
 
 
 async def test_an_abort_is_told_once_and_is_no_error(caplog: pytest.LogCaptureFixture) -> None:

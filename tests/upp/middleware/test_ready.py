@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.upp.middleware.test_chain import endless, failing
-from tests.upp.test_llm import calls_then_answers, tool
-from tests.upp.test_stream import three_words
+from tests.upp.middleware.streams import endless, failing
+from tests.upp.text_scripts import three_words
+from tests.upp.tool_scripts import calls_then_answers, tool
 from upp import (
     LLMRequest,
     LoggingMiddleware,
