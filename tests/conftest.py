@@ -24,8 +24,8 @@ from sessions_app.access import rates
 from sessions_app.billing import payers
 from sessions_app.database import close_connections
 from tests import databases, services
+from tests.distribution import in_shares
 from tests.settings import WORKER
-from tests.shares import in_shares
 
 START_TIMEOUT_SECONDS = 20
 # What it is before anything else is imported.

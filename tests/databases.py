@@ -13,7 +13,7 @@ from django.db.backends.utils import CursorWrapper
 from django.test import TransactionTestCase
 
 from sessions_app.database import close_connections
-from tests.once import locked
+from tests.run_folder import locked
 from tests.settings import RUN_FOLDER, WORKER
 
 # Made by the migrations, the same for every test.

@@ -16,13 +16,13 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from tests.faults.kill_clients import Asker, new_tag
-from tests.faults.kill_house import LIMITS, running_house
+from tests.faults.kill_servers import LIMITS, running_servers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tests.client import Frame
-    from tests.faults.kill_house import House
+    from tests.faults.kill_servers import ServerGroup
 
 PRODUCT: Final = {"UAMP_LEASE_SECONDS": "15", "UAMP_SWEEP_SECONDS": "3", "UAMP_FLUSH_MS": "250"}
 WAIT_SECONDS: Final = 90.0
@@ -73,13 +73,13 @@ def _is_new_text(frame: Frame) -> bool:
     return _is_text(frame) and frame["offset"] > 0 and "word" in frame["delta"]["text"]
 
 
-def measure(house: House, victim: str, number: int) -> float:
+def measure(group: ServerGroup, victim: str, number: int) -> float:
     """Kill once; return the seconds until it goes on."""
     before, after = (
         (_is_late_progress, _is_progress) if victim == "worker" else (_is_late_text, _is_new_text)
     )
     watch = Watch(before, after)
-    asker = Asker(house, number % 2, agent="stepper", tag=new_tag(number), watch=watch)
+    asker = Asker(group, number % 2, agent="stepper", tag=new_tag(number), watch=watch)
     asker.start()
     asker.ask()
     if not watch.reached.wait(WAIT_SECONDS):
@@ -87,16 +87,16 @@ def measure(house: House, victim: str, number: int) -> float:
     server = asker.server
     killed_at = time.monotonic()
     if victim == "server":
-        house.kill_server(server)
+        group.kill_server(server)
     else:
-        busy = (house.worker_of(int(line[3])) for line in house.journal(asker.tag))
-        house.kill_worker(next(pid for pid in busy if pid is not None))
+        busy = (group.worker_of(int(line[3])) for line in group.journal(asker.tag))
+        group.kill_worker(next(pid for pid in busy if pid is not None))
     # What it had said comes to its end.
     time.sleep(UNDER_WAY_SECONDS)
     watch.killed = True
     resumed = watch.resumed.wait(WAIT_SECONDS)
     if victim == "server":
-        house.restart_server(server)
+        group.restart_server(server)
     asker.join(WAIT_SECONDS)
     if not resumed:
         raise TimeoutError(f"{asker.name} did not go on: {asker.failure!r}")
@@ -115,9 +115,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     for name in chosen.settings:
         changes = PRODUCT if name == "product" else {}
-        with running_house("postgres", changes) as house:
+        with running_servers("postgres", changes) as group:
             for victim in chosen.victims:
-                times = [measure(house, victim, number) for number in range(chosen.kills)]
+                times = [measure(group, victim, number) for number in range(chosen.kills)]
                 used = {**LIMITS, **changes}
                 print(
                     f"{name:10}{used['UAMP_LEASE_SECONDS']:>7}{used['UAMP_SWEEP_SECONDS']:>7}"

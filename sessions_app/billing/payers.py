@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from payments_app.services import HoldOutcome
     from sessions_app.records import OpenSession
 
-Purse: TypeAlias = tuple[str, str, str]
-"""Whose account it is: "user", "agent" or "pool", the owner's id, the asset."""
+AccountOwner: TypeAlias = tuple[str, str, str]
+"""The owner of an account: "user", "agent" or "pool", the owner's id, the asset."""
 
 _KEPT: Final = 20_000
-_ids: Final[dict[Purse, int]] = {}
+_ids: Final[dict[AccountOwner, int]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,18 +104,18 @@ def who_pays(purchases: Iterable[Purchase]) -> dict[Purchase, Payment]:
     said = approvals.standing(
         {(user, one.agent_id) for one, (_, user) in payers.items() if user is not None}
     )
-    purses: dict[Purchase, Purse] = {}
+    owners: dict[Purchase, AccountOwner] = {}
     for one, (rule, user) in payers.items():
         if rule == "pool":
-            purses[one] = ("pool", one.chat_id, one.asset)
+            owners[one] = ("pool", one.chat_id, one.asset)
         elif user is not None and (rule != "asker" or _allows(said[user, one.agent_id], one)):
-            purses[one] = ("user", str(user), one.asset)
-    ids = account_ids(purses.values())
+            owners[one] = ("user", str(user), one.asset)
+    ids = account_ids(owners.values())
     payments = {}
     for one, (rule, user) in payers.items():
         source = by_token(one.token_id, one.agent) if rule == "asker" and one.token_id else None
-        if source is None and one in purses:
-            source = Source(account_id=ids[purses[one]], user_id=user)
+        if source is None and one in owners:
+            source = Source(account_id=ids[owners[one]], user_id=user)
             if user is not None:
                 known = said[user, one.agent_id]
                 up_to = known.up_to if rule == "asker" else None
@@ -201,40 +201,40 @@ def of_token(token: token_lookup.ResolvedToken) -> Source:
 # --- Accounts ---
 
 
-def account_ids(purses: Iterable[Purse]) -> dict[Purse, int]:
-    """Return the accounts of purses, made on first use in one order; they keep their ids."""
-    # In one order: two groups that make the same ones do not wait for each other in a circle.
-    wanted = sorted(set(purses))
-    found = {purse: _ids.get(purse) or _account(purse) for purse in wanted}
-    new = {purse: pk for purse, pk in found.items() if purse not in _ids}
+def account_ids(owners: Iterable[AccountOwner]) -> dict[AccountOwner, int]:
+    """Return the account ids of owners; new accounts are made in the order of their owners."""
+    # One order: two transactions that make the same accounts do not deadlock.
+    wanted = sorted(set(owners))
+    found = {owner: _ids.get(owner) or _account(owner) for owner in wanted}
+    new = {owner: pk for owner, pk in found.items() if owner not in _ids}
     if new:
-        # Not before it is certain: an account that was rolled back has no id.
+        # After the commit: an account that was rolled back has no id.
         transaction.on_commit(partial(_remember, new))
     return found
 
 
-def _account(purse: Purse) -> int:
-    kind, owner, asset = purse
+def _account(owner: AccountOwner) -> int:
+    kind, owner_id, asset = owner
     match kind:
         case "user":
-            return ledger.account_of_user(int(owner), asset).id
+            return ledger.account_of_user(int(owner_id), asset).id
         case "agent":
-            return ledger.account_of_agent(owner, asset).id
-    return ledger.ensure_account(code=f"pool:{owner}:{asset}", kind="pool", asset=asset).id
+            return ledger.account_of_agent(owner_id, asset).id
+    return ledger.ensure_account(code=f"pool:{owner_id}:{asset}", kind="pool", asset=asset).id
 
 
-def _remember(new: dict[Purse, int]) -> None:
+def _remember(new: dict[AccountOwner, int]) -> None:
     if len(_ids) + len(new) > _KEPT:
         _ids.clear()
     _ids.update(new)
 
 
 def forget_accounts() -> None:
-    """Forget the ids of accounts: the ledger was taken away, as tests do."""
+    """Delete the ids of accounts: tests empty the ledger."""
     _ids.clear()
 
 
 def pool_of(chat_id: str, asset: str) -> int:
     """Return the account of a chat's pool, made on first use."""
-    purse = ("pool", chat_id, asset)
-    return account_ids([purse])[purse]
+    owner = ("pool", chat_id, asset)
+    return account_ids([owner])[owner]

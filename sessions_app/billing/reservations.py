@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from payments_app.services import HoldOutcome
-    from sessions_app.billing.payers import Purchase, Purse, Source
+    from sessions_app.billing.payers import AccountOwner, Purchase, Source
 
 logger = logging.getLogger(__name__)
 
@@ -275,7 +275,7 @@ def settle_all(charges: Sequence[Charge]) -> dict[str, Money]:
     return left
 
 
-def _capture(charge: Charge, amount: Money, earners: Mapping[Purse, int]) -> ledger.Capture:
+def _capture(charge: Charge, amount: Money, earners: Mapping[AccountOwner, int]) -> ledger.Capture:
     fee = amount.share(settings.UAMP_FEE_BASIS_POINTS, 10_000)
     earned = amount - fee
     splits = []

@@ -15,10 +15,10 @@ from chat_app import markdown
 from chat_app.rest import history
 from tests import factories
 from tests.client import wait_until
-from tests.house import alice, demo, impatience, web
+from tests.live_server import alice, demo, impatience, web
 
 if TYPE_CHECKING:
-    from tests.house import Person
+    from tests.live_server import Person
 
 __all__ = ["alice", "demo", "impatience", "web"]
 

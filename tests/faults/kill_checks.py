@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tests.faults.kill_clients import Asker, Listener
-    from tests.faults.kill_house import House
+    from tests.faults.kill_servers import ServerGroup
 
 LIVE: Final = {"queued", "in_progress", "waiting"}
 OPEN: Final = {"waiting", "queued", "running"}
@@ -25,20 +25,20 @@ Row = dict[str, Any]
 class State:
     """The tables, read at one moment after everything has settled."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, group: ServerGroup) -> None:
         self.responses = {
             row["id"]: row
-            for row in house.rows(
+            for row in group.rows(
                 "sessions_app_response", "id, chat_id, status, text, fence, usage"
             )
         }
-        self.calls = house.rows(
+        self.calls = group.rows(
             "sessions_app_toolcall",
             "id, response_id, call_id, kind, name, status, result, is_error, attempts",
         )
-        self.chats = house.rows("chat_app_chat", "id, last_seq")
-        self.events = house.rows("chat_app_chatevent", "chat_id, seq, type, response_id, payload")
-        self.messages = house.rows(
+        self.chats = group.rows("chat_app_chat", "id, last_seq")
+        self.events = group.rows("chat_app_chatevent", "chat_id, seq, type, response_id, payload")
+        self.messages = group.rows(
             "chat_app_message", "id, chat_id, role, content, content_items, response_id, status"
         )
 
@@ -48,10 +48,10 @@ class State:
         return sorted(rows, key=lambda row: int(row["id"]))
 
 
-def is_settled(house: House) -> bool:
+def is_settled(group: ServerGroup) -> bool:
     """Return whether nothing runs and nothing waits any more."""
-    live = house.rows("sessions_app_response", "status")
-    calls = house.rows("sessions_app_toolcall", "status")
+    live = group.rows("sessions_app_response", "status")
+    calls = group.rows("sessions_app_toolcall", "status")
     return not any(row["status"] in LIVE for row in live) and not any(
         row["status"] in OPEN for row in calls
     )
@@ -85,20 +85,20 @@ def _is_open(call: Row) -> bool:
     return call["status"] in OPEN
 
 
-def check_turn(house: House, state: State, asker: Asker, listener: Listener) -> list[str]:
+def check_turn(group: ServerGroup, state: State, asker: Asker, listener: Listener) -> list[str]:
     """Return what is wrong with one turn: its tools, its text, and what its clients received."""
     response = state.responses.get(asker.response_id)
     if response is None:
         return [f"{asker.name}: no response {asker.response_id}"]
     calls = state.calls_of(asker.response_id)
     message = next((row for row in state.messages if row["response_id"] == asker.response_id), None)
-    wrong = check_effects(house.journal(asker.tag), calls)
+    wrong = check_effects(group.journal(asker.tag), calls)
     wrong += _check_output(message, calls, completed=response["status"] == "completed")
     if response["status"] == "completed":
         wrong += _check_text(asker.agent, response, message, calls)
     elif response["status"] != "failed":
         wrong.append(f"no client asked for the end {response['status']}")
-    wrong += _check_clients(house, asker, listener)
+    wrong += _check_clients(group, asker, listener)
     return [f"{asker.name}: {line}" for line in wrong]
 
 
@@ -177,14 +177,14 @@ def _check_text(agent: str, response: Row, message: Row | None, calls: Sequence[
     return wrong
 
 
-def _check_clients(house: House, asker: Asker, listener: Listener) -> list[str]:
+def _check_clients(group: ServerGroup, asker: Asker, listener: Listener) -> list[str]:
     """Live is replay: what arrived over all connections is what REST returns now."""
     wrong = [f"{c.name}: {c.failure!r}" for c in (asker, listener) if c.failure is not None]
     if wrong:
         return wrong
     chat_id = asker.created["chat"]
-    log = {event["seq"]: event for event in house.get(f"/api/v1/chats/{chat_id}/events")["data"]}
-    messages = house.get(f"/api/v1/chats/{chat_id}/messages")["data"]
+    log = {event["seq"]: event for event in group.get(f"/api/v1/chats/{chat_id}/events")["data"]}
+    messages = group.get(f"/api/v1/chats/{chat_id}/messages")["data"]
     first = listener.created["seq"]
     if sorted(listener.story.log) != [seq for seq in sorted(log) if seq > first]:
         wrong.append(f"the listener heard {sorted(listener.story.log)} of {sorted(log)}")

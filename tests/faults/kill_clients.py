@@ -20,7 +20,7 @@ from tests.faults.kill_script import CLIENT_TOOL
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tests.faults.kill_house import House
+    from tests.faults.kill_servers import ServerGroup
 
 GIVE_UP_SECONDS: Final = 60.0
 AGAIN_SECONDS: Final = 0.1
@@ -34,7 +34,7 @@ LOST: Final = (OSError, WebSocketException, EOFError)
 class Client(threading.Thread):
     """A session that is resumed on the next server whenever its socket is lost."""
 
-    def __init__(self, house: House, first: int, *, name: str) -> None:
+    def __init__(self, group: ServerGroup, first: int, *, name: str) -> None:
         super().__init__(name=name, daemon=True)
         self.story = Story()
         self.created: Frame = {}
@@ -42,7 +42,7 @@ class Client(threading.Thread):
         self.connections = 0
         self.server = first
         self.ready = threading.Event()
-        self._house = house
+        self._group = group
         self._give_up = time.monotonic() + GIVE_UP_SECONDS
 
     def run(self) -> None:
@@ -52,7 +52,7 @@ class Client(threading.Thread):
                 try:
                     self._connection()
                 except LOST:
-                    self.server = (self.server + 1) % len(self._house.ports)
+                    self.server = (self.server + 1) % len(self._group.ports)
                     time.sleep(AGAIN_SECONDS)
             self._check_over()
         except BaseException as failure:  # noqa: BLE001 the thread that joins it raises it
@@ -77,8 +77,8 @@ class Client(threading.Thread):
         """Do what a new socket is for."""
 
     def _connection(self) -> None:
-        url = f"ws://127.0.0.1:{self._house.ports[self.server]}/uamp"
-        headers = {"Authorization": f"Bearer {self._house.token}"}
+        url = f"ws://127.0.0.1:{self._group.ports[self.server]}/uamp"
+        headers = {"Authorization": f"Bearer {self._group.token}"}
         with UampClient(url, headers=headers) as socket:
             self.connections += 1
             resume = {}
@@ -110,14 +110,14 @@ class Asker(Client):
 
     def __init__(
         self,
-        house: House,
+        group: ServerGroup,
         first: int,
         *,
         agent: str,
         tag: str,
         watch: Callable[[Asker, Frame], None],
     ) -> None:
-        super().__init__(house, first, name=f"asker {tag} of {agent}")
+        super().__init__(group, first, name=f"asker {tag} of {agent}")
         self.agent, self.tag = agent, tag
         self.response_id = ""
         self.end: Frame = {}
@@ -171,8 +171,8 @@ class Asker(Client):
 class Listener(Client):
     """It reads the whole chat, until the asker has the end and the log has been sent."""
 
-    def __init__(self, house: House, first: int, asker: Asker) -> None:
-        super().__init__(house, first, name=f"listener of {asker.tag}")
+    def __init__(self, group: ServerGroup, first: int, asker: Asker) -> None:
+        super().__init__(group, first, name=f"listener of {asker.tag}")
         self._asker = asker
 
     def session(self) -> dict[str, Any]:
@@ -189,7 +189,7 @@ class Listener(Client):
         ends = (frame for frame in list(self.story.log.values()) if frame["type"] in TERMINAL)
         if all(frame["response_id"] != self._asker.response_id for frame in ends):
             return False
-        chats = self._house.rows("chat_app_chat", "id, last_seq")
+        chats = self._group.rows("chat_app_chat", "id, last_seq")
         heads = {chat["id"]: chat["last_seq"] for chat in chats}
         return bool(self.story.after >= heads[self._asker.created["chat"]])
 

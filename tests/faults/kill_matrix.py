@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Final
 
 from tests.faults.kill_checks import State, check_logs, check_turn, is_settled
 from tests.faults.kill_clients import Asker, Listener, new_tag
-from tests.faults.kill_house import running_house
 from tests.faults.kill_money import check_money
 from tests.faults.kill_script import IDEMPOTENT, TOOLS_OF
+from tests.faults.kill_servers import running_servers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tests.client import Frame
-    from tests.faults.kill_house import House
+    from tests.faults.kill_servers import ServerGroup
 
 TURNS: Final = 3
 SETTLE_SECONDS: Final = 45.0
@@ -112,8 +112,8 @@ def _is_at(trigger: str, frame: Frame) -> bool:
 class Killer:
     """Kills at one point, and starts again what it killed."""
 
-    def __init__(self, house: House, point: Point, outcome: Outcome) -> None:
-        self._house = house
+    def __init__(self, group: ServerGroup, point: Point, outcome: Outcome) -> None:
+        self._group = group
         self._point = point
         self._outcome = outcome
         self._begun = threading.Event()
@@ -153,7 +153,7 @@ class Killer:
         if point.second is not None:
             time.sleep(point.second)
             other = "worker" if point.victim == "server" else "server"
-            if other == "server" or self._house.worker_pids():
+            if other == "server" or self._group.worker_pids():
                 self._restart(self._kill(other))
         time.sleep(point.pause)
         self._restart(again)
@@ -164,36 +164,36 @@ class Killer:
             raise RuntimeError("no client asked")
         if victim == "server":
             number = self._first.server
-            self._house.kill_server(number)
+            self._group.kill_server(number)
             self._outcome.killed.append(f"server{number}")
             return number
-        lines = self._house.journal(self._first.tag)
-        busy = [self._house.worker_of(int(line[3])) for line in lines]
-        pid = next(filter(None, reversed(busy)), None) or self._house.worker_pids()[0]
-        self._house.kill_worker(pid)
+        lines = self._group.journal(self._first.tag)
+        busy = [self._group.worker_of(int(line[3])) for line in lines]
+        pid = next(filter(None, reversed(busy)), None) or self._group.worker_pids()[0]
+        self._group.kill_worker(pid)
         self._outcome.killed.append("worker")
         return None
 
     def _restart(self, server: int | None) -> None:
         if server is not None:
-            self._house.restart_server(server)
+            self._group.restart_server(server)
 
 
-def run_point(house: House, point: Point) -> Outcome:
+def run_point(group: ServerGroup, point: Point) -> Outcome:
     """Run the turns of one point, kill, let it settle, and check everything."""
     began = time.monotonic()
     outcome = Outcome(point)
-    killer = Killer(house, point, outcome)
-    servers = len(house.ports)
+    killer = Killer(group, point, outcome)
+    servers = len(group.ports)
     askers = [
-        Asker(house, point.number // 2 % servers, agent=agent, tag=new_tag(n), watch=killer.watch)
+        Asker(group, point.number // 2 % servers, agent=agent, tag=new_tag(n), watch=killer.watch)
         for n, agent in enumerate(point.agents)
     ]
     listeners = []
     for asker in askers:
         asker.start()
         asker.ready.wait(SETTLE_SECONDS)
-        listener = Listener(house, (asker.server + 1) % servers, asker)
+        listener = Listener(group, (asker.server + 1) % servers, asker)
         listener.start()
         listener.ready.wait(SETTLE_SECONDS)
         listeners.append(listener)
@@ -203,12 +203,12 @@ def run_point(house: House, point: Point) -> Outcome:
     killer.join()
     for client in (*askers, *listeners):
         client.join(JOIN_SECONDS)
-    _settle(house, outcome)
-    state = State(house)
+    _settle(group, outcome)
+    state = State(group)
     outcome.wrong += check_logs(state)
-    outcome.wrong += check_money(house, state)
+    outcome.wrong += check_money(group, state)
     for asker, listener in zip(askers, listeners, strict=True):
-        outcome.wrong += check_turn(house, state, asker, listener)
+        outcome.wrong += check_turn(group, state, asker, listener)
         response = state.responses.get(asker.response_id, {})
         calls = state.calls_of(asker.response_id)
         unknown = any(call["status"] == "unknown" for call in calls)
@@ -220,9 +220,9 @@ def run_point(house: House, point: Point) -> Outcome:
     return outcome
 
 
-def _settle(house: House, outcome: Outcome) -> None:
+def _settle(group: ServerGroup, outcome: Outcome) -> None:
     deadline = time.monotonic() + SETTLE_SECONDS
-    while not is_settled(house):
+    while not is_settled(group):
         if time.monotonic() > deadline:
             outcome.wrong.append("it did not settle")
             return
@@ -230,12 +230,12 @@ def _settle(house: House, outcome: Outcome) -> None:
 
 
 def run_matrix(database: str, *, points: int, seed: int, only: Sequence[int] = ()) -> list[Outcome]:
-    """Run a plan on a house of its own; returns what became of each point."""
+    """Run a plan on servers of its own; returns what became of each point."""
     plan = [point for point in make_plan(points, seed) if not only or point.number in only]
     outcomes = []
-    with running_house(database) as house:
+    with running_servers(database) as group:
         for point in plan:
-            outcomes.append(run_point(house, point))
+            outcomes.append(run_point(group, point))
             _print(outcomes[-1])
     return outcomes
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from tests.faults.kill_checks import Row, State
-    from tests.faults.kill_house import House
+    from tests.faults.kill_servers import ServerGroup
 
 PRICES: Final[dict[str, Any]] = {
     "per_answer": "0.01",
@@ -26,19 +26,19 @@ _UNIT: Final = Decimal(10) ** -9
 class Ledger:
     """The rows of the ledger, read at one moment after everything has settled."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, group: ServerGroup) -> None:
         columns = "id, code, kind, posted, held"
-        self.accounts = {row["id"]: row for row in house.rows("payments_app_account", columns)}
-        self.holds = house.rows(
+        self.accounts = {row["id"]: row for row in group.rows("payments_app_account", columns)}
+        self.holds = group.rows(
             "payments_app_hold", "id, account_id, response_id, amount, captured, state"
         )
-        self.transfers = house.rows("payments_app_transfer", "id, hold_id, response_id, amount")
-        self.entries = house.rows("payments_app_entry", "transfer_id, account_id, amount")
+        self.transfers = group.rows("payments_app_transfer", "id, hold_id, response_id, amount")
+        self.entries = group.rows("payments_app_entry", "transfer_id, account_id, amount")
 
 
-def check_money(house: House, state: State) -> list[str]:
+def check_money(group: ServerGroup, state: State) -> list[str]:
     """Return what is wrong with the ledger, and between it and what the answers say they cost."""
-    ledger = Ledger(house)
+    ledger = Ledger(group)
     return _check_books(ledger) + [
         line for row in state.responses.values() for line in _check_answer(ledger, state, row)
     ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.faults.kill_house import NoServices
 from tests.faults.kill_matrix import make_plan, run_matrix
+from tests.faults.kill_servers import NoServices
 
 POINTS = 6
 SEED = 19

@@ -30,7 +30,7 @@ from sessions_app.models import PaymentRequest, Response
 from tests.client import TERMINAL, Frame, UampClient, new_event, wait_until
 from tests.faults.odd_bodies import RestPlace, rest_places
 from tests.faults.odd_fields import Place, client_places, encode, odd_numbers, odd_values
-from tests.house import Dial, Person, quick_agent, shared_chat
+from tests.live_server import Dial, Person, quick_agent, shared_chat
 
 if TYPE_CHECKING:
     from pytest_django import Settings

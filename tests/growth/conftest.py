@@ -8,7 +8,7 @@ import pytest
 from django.db import connection, transaction
 
 from tests.databases import vacuum
-from tests.growth.rows import World, make_world
+from tests.growth.rows import FilledTables, fill_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="package")
-def mass(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
+def mass(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[FilledTables]:
     """Write 100,000 rows of everything, and let the database be used until they are gone."""
     with django_db_blocker.unblock():
         with transaction.atomic():
-            yield make_world()
+            yield fill_tables()
             transaction.set_rollback(True)
         vacuum()
         connection.close()
 
 
 @pytest.fixture
-def _django_db_helper(mass: World) -> Iterator[None]:
+def _django_db_helper(mass: FilledTables) -> Iterator[None]:
     """Take back what one test wrote.
 
     In the place of pytest-django's own, which would check every foreign key of all the rows after
@@ -40,6 +40,6 @@ def _django_db_helper(mass: World) -> Iterator[None]:
 
 
 @pytest.fixture
-def world(mass: World, _django_db_helper: None) -> World:
+def filled(mass: FilledTables, _django_db_helper: None) -> FilledTables:
     """Return the rows that are asked for by name."""
     return mass

@@ -34,7 +34,7 @@ ROWS: Final = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class World:
+class FilledTables:
     """The rows that the tests ask for by name; everything else is the mass around them.
 
     `chat` has 100,000 messages and answers. `reader` has read them all, `newcomer` none; `author`
@@ -105,20 +105,22 @@ def hexadecimal(expression: str) -> str:
     return f"printf('%032x', {expression})"
 
 
-def make_world() -> World:
+def fill_tables() -> FilledTables:
     """Write everything; the caller holds the transaction that is rolled back."""
     people = {name: factories.user(name) for name in ("author", "reader", "newcomer")}
     agent = factories.agent("echo")
     chat = factories.chat(*people.values(), agent, title="Long")
     session = factories.session(people["author"], chat, agent=agent, chat_scoped=True)
-    world = World(chat=chat, agent=agent, session=session, root=factories.superuser(), **people)
+    filled = FilledTables(
+        chat=chat, agent=agent, session=session, root=factories.superuser(), **people
+    )
     _without_triggers()
-    _fill_chats(world)
-    _fill_sessions(world)
-    _fill_ledger(world)
+    _fill_chats(filled)
+    _fill_sessions(filled)
+    _fill_ledger(filled)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
-    return world
+    return filled
 
 
 def _without_triggers() -> None:
@@ -135,8 +137,8 @@ def _without_triggers() -> None:
                 cursor.execute(f"DROP TRIGGER {name}")
 
 
-def _fill_chats(world: World) -> None:
-    chat, agent, author = world.chat, world.agent, world.author
+def _fill_chats(filled: FilledTables) -> None:
+    chat, agent, author = filled.chat, filled.agent, filled.author
     fill(User, id="1000 + i", username="'person' || i", is_active="true")
     fill(Chat, id="'chat_' || i", kind="'session'", payer="'asker'", created_by_id="1000 + i")
     fill(
@@ -167,7 +169,7 @@ def _fill_chats(world: World) -> None:
     )
     Chat.objects.filter(pk=chat.pk).update(last_seq=ROWS)
     fill(ReadReceipt, chat_id="'chat_' || i", user_id="1000 + i", message_id="'msg_' || i", seq="i")
-    ReadReceipt.objects.create(chat=chat, user=world.reader, message_id=f"msg_{ROWS}", seq=ROWS)
+    ReadReceipt.objects.create(chat=chat, user=filled.reader, message_id=f"msg_{ROWS}", seq=ROWS)
     fill(Content, id=hexadecimal("i"), sha256="'sha' || i", mime_type="'image/png'")
     fill(ContentUse, content_id=hexadecimal("i"), chat_id="'chat_' || i")
     fill(Presence, id="'presence_' || i", user_id="1000 + i", seen_at=ago("0"))
@@ -180,8 +182,8 @@ def _fill_chats(world: World) -> None:
     )
 
 
-def _fill_sessions(world: World) -> None:
-    chat, agent, session = f"'{world.chat.pk}'", f"'{world.agent.pk}'", f"'{world.session.pk}'"
+def _fill_sessions(filled: FilledTables) -> None:
+    chat, agent, session = f"'{filled.chat.pk}'", f"'{filled.agent.pk}'", f"'{filled.session.pk}'"
     fill(
         sessions.Session,
         id="'sess_' || i",
@@ -240,7 +242,7 @@ def _fill_sessions(world: World) -> None:
     fill(sessions.ApiKey, user_id="1000 + i", prefix="'k' || i", scopes="'[]'")
 
 
-def _fill_ledger(world: World) -> None:
+def _fill_ledger(filled: FilledTables) -> None:
     fill(
         ledger.Account,
         id="1000 + i",
@@ -257,7 +259,7 @@ def _fill_ledger(world: World) -> None:
         captured="1",
         state="'settled'",
         response_id="'resp_' || i",
-        agent_id=f"'{world.agent.pk}'",
+        agent_id=f"'{filled.agent.pk}'",
     )
     fill(
         ledger.Transfer,
@@ -267,8 +269,8 @@ def _fill_ledger(world: World) -> None:
         amount="1",
         hold_id="'hold_' || i",
         response_id="'resp_' || i",
-        chat_id=f"'{world.chat.pk}'",
-        agent_id=f"'{world.agent.pk}'",
+        chat_id=f"'{filled.chat.pk}'",
+        agent_id=f"'{filled.agent.pk}'",
         protocol="'websocket'",
     )
     fill(ledger.Entry, transfer_id="'tr_' || i", account_id="1000 + i", amount="1")

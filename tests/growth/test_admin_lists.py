@@ -12,7 +12,7 @@ from django.urls import reverse
 from tests.growth.costs import counted
 
 if TYPE_CHECKING:
-    from tests.growth.rows import World
+    from tests.growth.rows import FilledTables
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(600)]
 
@@ -31,9 +31,9 @@ RARE = {
 LISTS = {model._meta.label_lower: model for model in admin.site._registry}
 
 
-def test_every_list_reads_few_rows(world: World) -> None:
+def test_every_list_reads_few_rows(filled: FilledTables) -> None:
     client = Client()
-    client.force_login(world.root)
+    client.force_login(filled.root)
     found = {}
     for label, model in LISTS.items():
         if model._default_manager.count() < FEW:

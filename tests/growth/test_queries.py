@@ -22,13 +22,13 @@ from sessions_app.store import leases, responses, sql
 from sessions_app.store.records import Finished
 from sessions_app.tools import approvals, calls, delegated_calls, tasks
 from tests.growth.costs import counted
-from tests.sessions_app.store import turn_worlds
+from tests.sessions_app.store import turn_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sessions_app.store.records import Start
-    from tests.growth.rows import World
+    from tests.growth.rows import FilledTables
 
 # Writing the rows takes seconds, and more on a machine that has other work.
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(600)]
@@ -37,35 +37,35 @@ pytestmark = [pytest.mark.django_db, pytest.mark.timeout(600)]
 FEW = 5_000
 
 
-def session_of(world: World) -> Any:
-    found = selectors.find_session(world.session.pk, _principal(world))
+def session_of(filled: FilledTables) -> Any:
+    found = selectors.find_session(filled.session.pk, _principal(filled))
     assert found is not None
     return found
 
 
-def _principal(world: World) -> Principal:
-    return Principal(key=f"user:{world.author.pk}", user_id=world.author.pk, username="author")
+def _principal(filled: FilledTables) -> Principal:
+    return Principal(key=f"user:{filled.author.pk}", user_id=filled.author.pk, username="author")
 
 
-def _start(world: World) -> Start:
-    return turn_worlds.start(
-        world.chat.pk,
-        session_id=world.session.pk,
-        user_id=world.author.pk,
+def _start(filled: FilledTables) -> Start:
+    return turn_rows.start(
+        filled.chat.pk,
+        session_id=filled.session.pk,
+        user_id=filled.author.pk,
         message=None,
         message_event=None,
-        responses=[turn_worlds.new_response(f"resp_{uuid.uuid4().hex}", agent_id=world.agent.pk)],
+        responses=[turn_rows.new_response(f"resp_{uuid.uuid4().hex}", agent_id=filled.agent.pk)],
     )
 
 
-def _finished(world: World) -> None:
-    start = _start(world)
+def _finished(filled: FilledTables) -> None:
+    start = _start(filled)
     sql.start_turns([start])
-    finish = turn_worlds.finish(start, message=None, message_event=None)
+    finish = turn_rows.finish(start, message=None, message_event=None)
     assert isinstance(sql.finish_turns([finish])[0], Finished)
 
 
-HOT: dict[str, Callable[[World], Any]] = {
+HOT: dict[str, Callable[[FilledTables], Any]] = {
     "running_responses": lambda w: selectors.running_responses(w.chat.pk),
     "ends_of_responses": lambda w: chat_history.ends_of_responses(w.chat.pk, ["resp_2", "resp_4"]),
     "claim_orphans": lambda _: leases.claim_orphans("here", running=["resp_x"]),
@@ -98,29 +98,31 @@ HOT: dict[str, Callable[[World], Any]] = {
 }
 
 
-def test_hot_statements_read_few_rows(world: World) -> None:
+def test_hot_statements_read_few_rows(filled: FilledTables) -> None:
     found = {}
     for name, call in HOT.items():
         with transaction.atomic():
-            call(world)
+            call(filled)
             with counted() as cost:
-                call(world)
+                call(filled)
             transaction.set_rollback(True)
         if cost.amount >= FEW:
             found[name] = str(cost)
     assert not found, "\n\n".join(f"{name}: {cost}" for name, cost in found.items())
 
 
-def test_a_word_that_is_too_short_for_the_index_is_looked_for_in_a_window(world: World) -> None:
+def test_a_word_that_is_too_short_for_the_index_is_looked_for_in_a_window(
+    filled: FilledTables,
+) -> None:
     with counted() as cost:
-        assert search_messages(world.chat.pk, ["%"], limit=10) == []
+        assert search_messages(filled.chat.pk, ["%"], limit=10) == []
     assert cost.amount < WINDOW * 8, str(cost)
 
 
 @pytest.mark.parametrize("who", ["reader", "newcomer", "author"])
-def test_a_list_of_chats_reads_few_rows_for_every_caller(world: World, who: str) -> None:
+def test_a_list_of_chats_reads_few_rows_for_every_caller(filled: FilledTables, who: str) -> None:
     client = Client()
-    client.force_login(getattr(world, who))
+    client.force_login(getattr(filled, who))
     with counted() as cost:
         answer = client.get("/api/v1/chats")
     assert answer.status_code == 200

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+WORDS = " ".join(f"word{number}" for number in range(1, 201))
+
 
 class Cluster:
     """Two servers and a worker of one product."""
@@ -108,3 +110,11 @@ def join(client: UampClient, chat_id: str) -> dict[str, Any]:
     created = client.until("session.created")[-1]
     client.until("capabilities")
     return created
+
+
+def ask(client: UampClient, text: str) -> str:
+    """Write a message that an agent answers, and return the response's id."""
+    client.send("input.text", text=text)
+    client.send("response.create")
+    response_id: str = client.until("response.created")[-1]["response_id"]
+    return response_id

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 from playwright.async_api import async_playwright
 
-from tests import once, services
+from tests import run_folder, services
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -93,7 +93,9 @@ class Product:
         if "DATABASE_URL" in self.environment:
             make_demo(self)
         else:
-            once.copy_of("product", lambda folder: make_demo(Product(folder, 0)), self.data_dir)
+            run_folder.copy_of(
+                "product", lambda folder: make_demo(Product(folder, 0)), self.data_dir
+            )
         demo = json.loads((self.data_dir / "demo.json").read_text())
         self.people = {person["username"]: person for person in demo["users"]}
         self.chat_id = demo["chats"][0]["id"]

@@ -15,6 +15,7 @@ import pytest
 from django.contrib.admin.utils import quote
 from playwright.async_api import expect
 
+from tests.journeys.paying_person import PayingPerson
 from tests.journeys.product import (
     Product,
     browser,
@@ -23,7 +24,6 @@ from tests.journeys.product import (
     sign_in,
     write,
 )
-from tests.journeys.till import Till
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,31 +40,31 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
         yield running
 
 
-async def charged_once(till: Till, page: Page, *, left: str) -> None:
+async def charged_once(payer: PayingPerson, page: Page, *, left: str) -> None:
     """Wait for one answer with its receipt, and assert that it was paid once."""
     await expect(page.get_by_test_id("receipt")).to_have_count(1)
     await expect(page.get_by_test_id("payment")).to_have_count(0)
-    assert len(till.answers) == 1
-    assert (till.has["available"], till.has["held"]) == (left, "0")
+    assert len(payer.answers) == 1
+    assert (payer.has["available"], payer.has["held"]) == (left, "0")
 
 
 async def test_a_price_is_shown_and_paid_once_and_the_receipt_stays(
     product: Product, chromium: str
 ) -> None:
-    till = Till(product, money="10")
+    payer = PayingPerson(product, money="10")
     async with browser(chromium) as running:
-        page = await till.open(running)
-        other = await till.open(running)
+        page = await payer.open(running)
+        other = await payer.open(running)
         await expect(page.get_by_test_id("balance")).to_have_text("$10.00")
         await page.get_by_test_id("composer").fill("Hello")
         line = page.get_by_test_id("price-line")
         await expect(line).to_have_text(
-            f"{till.agent}: $1.00 an answer, in full even if stopped — you pay."
+            f"{payer.agent}: $1.00 an answer, in full even if stopped — you pay."
         )
         await page.keyboard.press("Enter")
         for tab in (page, other):
             card = tab.get_by_test_id("payment")
-            await expect(card).to_contain_text(f"{till.agent} asks for $1.00")
+            await expect(card).to_contain_text(f"{payer.agent} asks for $1.00")
             await expect(card).to_contain_text("You have $10.00; $9.00 are left after it.")
             await expect(tab.locator("#announcer")).to_contain_text("asks for $1.00")
         # A person who writes is not interrupted, and the card is there again after a reload.
@@ -72,7 +72,7 @@ async def test_a_price_is_shown_and_paid_once_and_the_receipt_stays(
         await page.reload()
         await page.get_by_test_id("pay").dblclick()
         await expect(page.get_by_test_id("receipt")).to_contain_text("$1.00")
-        await charged_once(till, page, left="9")
+        await charged_once(payer, page, left="9")
         for tab in (page, other):
             await expect(tab.get_by_test_id("payment")).to_have_count(0)
             await expect(tab.get_by_test_id("balance")).to_have_text("$9.00")
@@ -86,12 +86,12 @@ async def test_a_price_is_shown_and_paid_once_and_the_receipt_stays(
 
 
 async def test_a_refund_in_the_admin_shows_in_the_chat(product: Product, chromium: str) -> None:
-    till = Till(product, money="10")
+    payer = PayingPerson(product, money="10")
     async with browser(chromium) as running:
-        page = await till.open(running)
+        page = await payer.open(running)
         await write(page, "Hello")
         await page.get_by_test_id("pay").click()
-        await charged_once(till, page, left="9")
+        await charged_once(payer, page, left="9")
         await page.get_by_test_id("receipt").locator("summary").click()
         shown = page.get_by_test_id("receipt").locator("dd").last
         # The admin writes `_` in its paths in a way of its own.
@@ -112,9 +112,9 @@ async def test_a_refund_in_the_admin_shows_in_the_chat(product: Product, chromiu
 
 
 async def test_two_tabs_send_at_once_on_money_for_one(product: Product, chromium: str) -> None:
-    till = Till(product, money="1")
+    payer = PayingPerson(product, money="1")
     async with browser(chromium) as running:
-        tabs = [await till.open(running) for _ in range(2)]
+        tabs = [await payer.open(running) for _ in range(2)]
         await asyncio.gather(*(write(tab, f"Number {i}") for i, tab in enumerate(tabs)))
         for tab in tabs:
             await expect(tab.get_by_test_id("payment")).to_have_count(2)
@@ -138,8 +138,8 @@ async def test_two_tabs_send_at_once_on_money_for_one(product: Product, chromium
         loser = tabs[said.index(True)]
         link = loser.get_by_test_id("top-up-link")
         assert await link.get_attribute("href") == "/money#top-up"
-        assert len(till.answers) == 1
-        assert (till.has["available"], till.has["held"]) == ("0", "0")
+        assert len(payer.answers) == 1
+        assert (payer.has["available"], payer.has["held"]) == ("0", "0")
         await loser.get_by_test_id("pay-cancel").click()
         for tab in tabs:
             await expect(tab.get_by_test_id("payment")).to_have_count(0)
@@ -150,7 +150,7 @@ async def test_two_tabs_send_at_once_on_money_for_one(product: Product, chromium
 async def test_a_payment_that_met_a_lost_connection_is_taken_once(
     product: Product, chromium: str, lost: str
 ) -> None:
-    till = Till(product, money="10")
+    payer = PayingPerson(product, money="10")
     sent: list[str] = []
     cuts: list[asyncio.Future[None]] = []
 
@@ -173,10 +173,10 @@ async def test_a_payment_that_met_a_lost_connection_is_taken_once(
     async with browser(chromium) as running:
         context = await running.new_context()
         await context.route_web_socket("**/uamp", through)
-        page = await sign_in(context, product, till.name, chat_id=till.chat_id)
+        page = await sign_in(context, product, payer.name, chat_id=payer.chat_id)
         await write(page, "Hello")
         await page.get_by_test_id("pay").click()
-        await charged_once(till, page, left="9")
+        await charged_once(payer, page, left="9")
         assert len(set(sent)) == 1
         assert len(cuts) == 1
         assert len(sent) == 2
@@ -186,9 +186,9 @@ async def test_a_payment_that_met_a_lost_connection_is_taken_once(
 async def test_a_low_balance_warns_and_an_empty_one_says_what_to_do(
     product: Product, chromium: str
 ) -> None:
-    till = Till(product, money="1.5")
+    payer = PayingPerson(product, money="1.5")
     async with browser(chromium) as running:
-        page = await till.open(running)
+        page = await payer.open(running)
         await write(page, "Hello")
         await page.get_by_test_id("pay").click()
         await expect(page.get_by_test_id("receipt")).to_have_count(1)
@@ -209,16 +209,16 @@ async def test_a_low_balance_warns_and_an_empty_one_says_what_to_do(
         await page.get_by_role("link", name="Chats").click()
         await expect(card).to_be_visible()
         await page.goto(f"{product.url}/money")
-        assert len(till.answers) == 1
+        assert len(payer.answers) == 1
         no_complaints(page)
 
 
 async def test_an_answer_that_outgrows_its_reservation_is_topped_up_and_loses_no_word(
     product: Product, chromium: str
 ) -> None:
-    till = Till(product, money="10", script="slow", output_per_1k="1")
+    payer = PayingPerson(product, money="10", script="slow", output_per_1k="1")
     async with browser(chromium) as running:
-        page = await till.open(running)
+        page = await payer.open(running)
         await write(page, "Count")
         await page.get_by_test_id("pay").click()
         card = page.get_by_test_id("payment")
@@ -231,7 +231,7 @@ async def test_an_answer_that_outgrows_its_reservation_is_topped_up_and_loses_no
             await expect(card).to_contain_text("It pauses here and goes on")
             # To be allowed for good it would take what is reserved already, too.
             asked = Decimal((await page.get_by_test_id("pay").inner_text()).removeprefix("Pay $"))
-            enough = asked + Decimal(till.has["held"])
+            enough = asked + Decimal(payer.has["held"])
             await expect(page.get_by_test_id("pay-up-to")).to_have_value(str(enough))
             before = await page.get_by_test_id("live-response").locator(".parts").text_content()
             topped_up += 1
@@ -239,18 +239,18 @@ async def test_an_answer_that_outgrows_its_reservation_is_topped_up_and_loses_no
             await expect(card).to_have_count(0)
             assert before
         assert topped_up >= 1
-        (answer,) = till.answers
+        (answer,) = payer.answers
         assert answer.split() == [f"word{n}" for n in range(1, 201)]
-        assert (till.has["available"], till.has["held"]) == ("9.8", "0")
+        assert (payer.has["available"], payer.has["held"]) == ("9.8", "0")
         no_complaints(page)
 
 
 async def test_an_agent_may_be_allowed_for_good_and_asked_again_later(
     product: Product, chromium: str
 ) -> None:
-    till = Till(product, money="10")
+    payer = PayingPerson(product, money="10")
     async with browser(chromium) as running:
-        page = await till.open(running)
+        page = await payer.open(running)
         await write(page, "Hello")
         await page.get_by_test_id("pay-always").focus()
         await page.keyboard.press("Enter")
@@ -261,29 +261,29 @@ async def test_an_agent_may_be_allowed_for_good_and_asked_again_later(
         await page.keyboard.press("Enter")
         await page.get_by_test_id("withdraw").click()
         await expect(page.get_by_test_id("withdraw")).to_have_count(0)
-        await till.come_back(page)
+        await payer.come_back(page)
         await write(page, "Once more")
         await expect(page.get_by_test_id("payment")).to_have_count(1)
         await page.get_by_test_id("pay-cancel").click()
         await expect(page.get_by_test_id("payment")).to_have_count(0)
-        assert till.has["available"] == "8"
+        assert payer.has["available"] == "8"
         no_complaints(page)
 
 
 async def test_the_money_page_shows_what_there_is_and_sets_limits_and_makes_tokens(
     product: Product, chromium: str
 ) -> None:
-    till = Till(product, money="10")
+    payer = PayingPerson(product, money="10")
     phone: dict[str, Any] = {"viewport": {"width": 360, "height": 740}, "color_scheme": "dark"}
     async with browser(chromium) as running:
-        page = await till.open(running, **phone)
+        page = await payer.open(running, **phone)
         await write(page, "Hello")
         await page.get_by_test_id("pay").click()
         await expect(page.get_by_test_id("receipt")).to_have_count(1)
         await page.goto(f"{product.url}/money")
         await expect(page.get_by_test_id("available")).to_have_text("$9.00")
         await expect(page.get_by_test_id("spent")).to_have_text("$1.00")
-        await expect(page.locator(".agent-bars")).to_contain_text(str(till.agent))
+        await expect(page.locator(".agent-bars")).to_contain_text(str(payer.agent))
         await expect(page.get_by_test_id("statement").locator("tbody tr")).to_have_count(2)
         await page.get_by_test_id("token-amount").fill("2")
         await page.get_by_test_id("token-day").fill("0.75")
@@ -310,24 +310,24 @@ async def test_the_money_page_shows_what_there_is_and_sets_limits_and_makes_toke
         await expect(page.locator("money-limits")).not_to_contain_text("$0.75")
         sideways = "document.documentElement.scrollWidth > innerWidth"
         assert not await page.evaluate(sideways)
-        await till.come_back(page)
+        await payer.come_back(page)
         await write(page, "Again")
         await page.get_by_test_id("pay").click()
         await expect(page.get_by_test_id("payment-error")).to_contain_text("limit per day")
         link = page.get_by_test_id("limits-link")
         assert await link.get_attribute("href") == "/money#limits"
         assert not await page.evaluate(sideways)
-        assert till.has["available"] == "9"
+        assert payer.has["available"] == "9"
         no_complaints(page)
 
 
 async def test_no_token_makes_the_money_page_wider_than_a_phone(
     product: Product, chromium: str
 ) -> None:
-    till = Till(product, money="10")
+    payer = PayingPerson(product, money="10")
     phone: dict[str, Any] = {"viewport": {"width": 360, "height": 740}}
     async with browser(chromium) as running:
-        page = await till.open(running, **phone)
+        page = await payer.open(running, **phone)
         await page.goto(f"{product.url}/money")
         rows = page.locator("money-tokens tbody tr")
         for number, name in enumerate(("", "n" * 100), start=1):
@@ -353,16 +353,16 @@ async def test_no_token_makes_the_money_page_wider_than_a_phone(
 async def test_what_is_refused_is_said_in_words_and_the_focus_stays(
     product: Product, chromium: str
 ) -> None:
-    till = Till(product, money="10")
+    payer = PayingPerson(product, money="10")
     async with browser(chromium) as running:
-        page = await till.open(running)
+        page = await payer.open(running)
         await write(page, "Hello")
         # A payer who allows less than what is asked for does not pay it.
         for up_to, said in (("0.5", "allow at least that"), ("abc", "digits with a point")):
             await page.get_by_test_id("pay-up-to").fill(up_to)
             await page.keyboard.press("Enter")
             await expect(page.get_by_test_id("payment-error")).to_contain_text(said)
-        assert till.has["available"] == "10"
+        assert payer.has["available"] == "10"
         await page.get_by_test_id("pay-cancel").click()
         await page.goto(f"{product.url}/money")
         await page.get_by_test_id("token-amount").fill("100")
@@ -383,9 +383,9 @@ async def test_what_is_refused_is_said_in_words_and_the_focus_stays(
 
 
 async def test_an_owner_fills_the_pool_and_lets_it_pay(product: Product, chromium: str) -> None:
-    till = Till(product, money="10")
+    payer = PayingPerson(product, money="10")
     async with browser(chromium) as running:
-        page = await till.open(running)
+        page = await payer.open(running)
         if not await page.get_by_test_id("payer").is_visible():
             await page.get_by_test_id("members").click()
         await page.get_by_test_id("payer").get_by_role("button").click()
@@ -403,5 +403,5 @@ async def test_an_owner_fills_the_pool_and_lets_it_pay(product: Product, chromiu
         await expect(receipt).to_have_count(1)
         await receipt.locator("summary").click()
         await expect(receipt).to_contain_text("s pool")
-        assert till.has["available"] == "8"
+        assert payer.has["available"] == "8"
         no_complaints(page)

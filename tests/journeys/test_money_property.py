@@ -30,7 +30,7 @@ from sessions_app.response import finish, payment_guard
 from sessions_app.response.payment_guard import PaymentGuard
 from sessions_app.store import orm
 from sessions_app.turn import assembly, holds
-from tests.journeys.money_world import (
+from tests.journeys.paid_turns import (
     SCRIPT,
     UNIT,
     WORK,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from pytest_django import Settings
 
-    from tests.house import Dial
+    from tests.live_server import Dial
 
 # Fewer on PostgreSQL: the rules of money are the same there.
 IN_THE_SUITE = "100" if os.environ.get("TEST_DATABASE_URL") else "200"

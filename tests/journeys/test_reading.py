@@ -11,6 +11,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.journeys.attachments import attach, photo
+from tests.journeys.paying_person import PayingPerson
 from tests.journeys.product import (
     Product,
     browser,
@@ -19,7 +20,6 @@ from tests.journeys.product import (
     sign_in,
     write,
 )
-from tests.journeys.till import Till
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,9 +121,9 @@ async def test_each_block_is_written_in_its_own_direction(product: Product, chro
 async def test_an_answer_that_was_not_paid_stays_where_it_was_asked_for(
     product: Product, chromium: str
 ) -> None:
-    till = Till(product, money="10")
+    payer = PayingPerson(product, money="10")
     async with browser(chromium) as running:
-        page = await till.open(running)
+        page = await payer.open(running)
         ended = page.locator(".message-ending")
         for count, text in enumerate(("First", "Second"), start=1):
             await write(page, text)

@@ -13,7 +13,7 @@ import pytest
 
 from tests import services
 from tests.client import Story, UampClient, output_text, wait_until
-from tests.journeys.test_two_processes import WORDS, ask, join, running_cluster
+from tests.journeys.cluster import WORDS, ask, join, running_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

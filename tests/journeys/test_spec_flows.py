@@ -10,7 +10,7 @@ from pytest_django import Settings
 from sessions_app.access.auth import create_api_key
 from sessions_app.models import Response, Session
 from tests.client import TERMINAL, UampClient, output_text, text_of
-from tests.house import Dial, Person, counted_rows, person, quick_agent
+from tests.live_server import Dial, Person, counted_rows, person, quick_agent
 
 SEARCH_TOOL = {
     "type": "function",

@@ -9,13 +9,13 @@ import httpx
 import pytest
 
 from tests.client import TERMINAL
-from tests.journeys.test_two_processes import ask, join, running_cluster
+from tests.journeys.cluster import ask, join, running_cluster
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.client import Frame
-    from tests.journeys.test_two_processes import Cluster
+    from tests.journeys.cluster import Cluster
 
 pytestmark = [pytest.mark.redis, pytest.mark.timeout(300)]
 

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from tests.client import UampClient, new_event, output_text, text_of
-from tests.journeys.cluster import Cluster, join, running_cluster
+from tests.client import new_event, output_text, text_of
+from tests.journeys.cluster import WORDS, Cluster, ask, join, running_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytestmark = pytest.mark.redis
 
-WORDS = " ".join(f"word{number}" for number in range(1, 201))
 SWITCH_SECONDS = 20.0
 
 
@@ -28,14 +27,6 @@ SWITCH_SECONDS = 20.0
 def cluster(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with running_cluster(redis_url, tmp_path_factory.mktemp("cluster")) as running:
         yield running
-
-
-def ask(client: UampClient, text: str) -> str:
-    """Write a message that an agent answers, and return the response's id."""
-    client.send("input.text", text=text)
-    client.send("response.create")
-    response_id: str = client.until("response.created")[-1]["response_id"]
-    return response_id
 
 
 def test_a_member_on_the_other_process_sees_the_answer_grow_and_stops_it(cluster: Cluster) -> None:

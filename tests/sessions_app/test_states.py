@@ -37,7 +37,7 @@ from sessions_app.store.group_commit import ORM, SQL, Bodies
 from sessions_app.store.records import Fenced, Finished
 from tests import factories
 from tests.client import wait_until
-from tests.sessions_app.store import turn_worlds as worlds
+from tests.sessions_app.store import turn_rows as worlds
 from uamp import (
     RESPONSE_TRANSITIONS,
     SESSION_TRANSITIONS,
@@ -52,7 +52,7 @@ from uamp import (
 if TYPE_CHECKING:
     from enum import StrEnum
 
-    from tests.house import Dial, Person
+    from tests.live_server import Dial, Person
 
 ROOT = Path(__file__).parents[2]
 TABLES: dict[type[Any], dict[Any, dict[Any, Any]]] = {

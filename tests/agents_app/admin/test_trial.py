@@ -18,7 +18,7 @@ from django.urls import reverse
 from agents_app.models import Agent
 from tests import factories
 from tests.agents_app.runtime.invalid_calls import call_tool, provider, say
-from tests.house import counted_rows, quick_agent
+from tests.live_server import counted_rows, quick_agent
 from tests.upp.wire_server import STREAM_HEAD, Exchange
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from agents_app.conversation.history import (
     output_messages,
     to_conversation,
 )
-from tests.agents_app.doors import Media
+from tests.agents_app.run_context import Media
 from uamp.types.content import (
     AudioContent,
     ContentItem,

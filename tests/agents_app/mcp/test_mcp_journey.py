@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pytest_django.fixtures import Settings
 
     from tests.client import UampClient
-    from tests.house import Dial
+    from tests.live_server import Dial
 
 pytestmark = pytest.mark.usefixtures("demo", "celery_worker_thread")
 

@@ -15,9 +15,9 @@ from pytest_django.fixtures import Settings
 from agents_app.mcp.tools import find_tool, refresh
 from agents_app.models import ToolSource
 from agents_app.tools.registry import ToolCancelled, ToolError, ToolOutcome
-from tests.agents_app.doors import Context
 from tests.agents_app.mcp import mcp_sources
 from tests.agents_app.mcp.mcp_sources import SECRET, lines
+from tests.agents_app.run_context import Context
 from tests.agents_app.web_server import web_server
 
 pytestmark = pytest.mark.usefixtures("database_threads")

@@ -17,7 +17,7 @@ from tests.upp.wire_server import STREAM_HEAD, Answer, Exchange, WireServer, ser
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.house import Dial
+    from tests.live_server import Dial
 
 
 @contextmanager

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from pytest_django import Settings
 
-    from tests.house import Dial
+    from tests.live_server import Dial
 
 HANG = threading.Event()
 

@@ -29,7 +29,7 @@ from tests.upp.wire_server import STREAM_HEAD, Exchange
 if TYPE_CHECKING:
     from pytest_django import Settings
 
-    from tests.house import Dial
+    from tests.live_server import Dial
     from tests.upp.wire_server import Answer
 
 FOUR = json.dumps({"text": "four"})

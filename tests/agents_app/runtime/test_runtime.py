@@ -18,7 +18,7 @@ from agents_app.runtime import short_tools
 from agents_app.runtime.agent_run import AgentError, RunFinished, RunRequest, run_agent
 from agents_app.selectors import AgentSpec
 from agents_app.tools.registry import ServerTool, ToolContext, ToolError, ToolOutcome, tool
-from tests.agents_app.doors import CSV_ID, Broker, Context, Media
+from tests.agents_app.run_context import CSV_ID, Broker, Context, Media
 from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
 from uamp.events import Event, ResponseDelta, Thinking, ToolCallDone, UsageDelta
 from uamp.output import OutputBuilder

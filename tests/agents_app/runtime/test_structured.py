@@ -12,7 +12,7 @@ from agents_app.providers.clients import close_providers
 from agents_app.runtime.agent_run import AgentError, RunFinished, RunRequest, run_agent
 from agents_app.selectors import AgentSpec
 from agents_app.tools.registry import ToolOutcome
-from tests.agents_app.doors import Broker, Media
+from tests.agents_app.run_context import Broker, Media
 from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
 from uamp.events import Event, Thinking, UsageDelta
 from uamp.output import OutputBuilder

@@ -7,7 +7,7 @@ import pytest
 
 from agents_app.tools.chat_search import excerpt, search_chat
 from agents_app.tools.registry import FoundMessage, ToolError
-from tests.agents_app.doors import Context
+from tests.agents_app.run_context import Context
 
 AT = datetime(2026, 3, 1, 12, 30, 5, 999, tzinfo=UTC)
 

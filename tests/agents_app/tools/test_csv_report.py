@@ -12,7 +12,7 @@ from agents_app.tools import csv_table
 from agents_app.tools.csv_report import csv_report
 from agents_app.tools.csv_table import decode, describe, parse
 from agents_app.tools.registry import ToolCancelled, ToolError, ToolOutcome
-from tests.agents_app.doors import CSV_ID, Context
+from tests.agents_app.run_context import CSV_ID, Context
 from uamp.types.content import ImageContent
 
 SALES = b"""day,region,units,price

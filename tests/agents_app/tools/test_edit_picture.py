@@ -10,7 +10,7 @@ from PIL import Image
 from agents_app.tools import edit_picture as module
 from agents_app.tools.edit_picture import edit_picture
 from agents_app.tools.registry import ToolCancelled, ToolError, ToolOutcome
-from tests.agents_app.doors import CSV_ID, Context
+from tests.agents_app.run_context import CSV_ID, Context
 from uamp.types.content import ImageContent
 
 RED, BLUE = (200, 30, 30), (30, 30, 200)

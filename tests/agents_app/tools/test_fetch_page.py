@@ -8,7 +8,7 @@ from pytest_django import Settings
 
 from agents_app.tools.fetch_page import TEXT_CHARS, fetch_page
 from agents_app.tools.registry import ToolCancelled, ToolError
-from tests.agents_app.doors import Context
+from tests.agents_app.run_context import Context
 from tests.agents_app.web_server import WebServer, web_server
 
 UNREACHABLE = "The page was not fetched. The address cannot be reached."

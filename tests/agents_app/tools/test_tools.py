@@ -12,7 +12,7 @@ from agents_app.tools.csv_report import csv_report
 from agents_app.tools.edit_picture import edit_picture
 from agents_app.tools.fetch_page import fetch_page
 from agents_app.tools.registry import ServerTool, ToolContext, ToolOutcome, server_tools, tool
-from tests.agents_app.doors import Context
+from tests.agents_app.run_context import Context
 
 # --- Tools made of functions ---
 

@@ -13,8 +13,8 @@ from agents_app.mcp.tools import find_tool, refresh
 from agents_app.tools.registry import ToolError, ToolOutcome
 from agents_app.workers import child_processes, schema_checks
 from agents_app.workers.schema_checks import NoSchemaError, TooMuchWorkError, misfit, slow_misfit
-from tests.agents_app.doors import Context
 from tests.agents_app.mcp import mcp_sources
+from tests.agents_app.run_context import Context
 
 SLOW = {"properties": {"a": {"pattern": "^(a+)+$"}}}
 KEPT_BUSY = {"a": "a" * 60 + "!"}

@@ -15,7 +15,7 @@ from django.db import connection
 from chat_app.contents import quota, storage
 from chat_app.models import Content
 from tests.client import new_event
-from tests.house import alice, bob, demo, impatience, web
+from tests.live_server import alice, bob, demo, impatience, web
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import httpx
     from pytest_django import Settings
 
-    from tests.house import Person
+    from tests.live_server import Person
 
 __all__ = ["alice", "bob", "demo", "impatience", "web"]
 

@@ -22,7 +22,15 @@ from payments_app import selectors, services
 from payments_app.models import Account, Hold, Idempotency, LedgerState, Transfer
 from payments_app.reporting.statement_csv import statement_pages
 from tests import factories
-from tests.payments_app.purses import authorize, available, fees, hold, purse, to, usd
+from tests.payments_app.funded_accounts import (
+    authorize,
+    available,
+    fees,
+    funded_account,
+    hold,
+    to,
+    usd,
+)
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -64,7 +72,7 @@ def address(model: str, view: str = "changelist", *args: Any) -> str:
 @pytest.fixture
 def rows() -> dict[str, Any]:
     """Return a row of each kind, by the name of its model."""
-    payer, agent = purse("payer", "10"), purse("agent")
+    payer, agent = funded_account("payer", "10"), funded_account("agent")
     paid = services.capture(
         key="c",
         hold_id=hold(payer, "3", response_id="resp_1"),
@@ -103,7 +111,7 @@ def test_a_list_is_seen_only_with_the_right_to_view(label: str) -> None:
 
 def test_a_list_of_20_takes_as_many_queries_as_a_list_of_2() -> None:
     client = signed_in(factories.superuser())
-    payer, agent = purse("payer", "100"), purse("agent")
+    payer, agent = funded_account("payer", "100"), funded_account("agent")
 
     def count(name: str) -> int:
         with CaptureQueriesContext(connection) as queries:
@@ -115,7 +123,7 @@ def test_a_list_of_20_takes_as_many_queries_as_a_list_of_2() -> None:
             key=f"t{Transfer.objects.count()}", debit=payer.id, credit=agent.id, amount=usd("1")
         )
         hold(payer, "1")
-        purse(f"person{Account.objects.count()}", "1")
+        funded_account(f"person{Account.objects.count()}", "1")
 
     names = ("account", "transfer", "hold", "receipt")
     for _ in range(2):
@@ -130,7 +138,7 @@ def test_a_list_of_20_takes_as_many_queries_as_a_list_of_2() -> None:
 def test_a_long_list_is_counted_up_to_a_cap(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agents_app.admin.records.COUNTED_ROWS", 2)
     for number in range(3):
-        purse(f"person{number}")
+        funded_account(f"person{number}")
 
     assert CappedPaginator(Account.objects.order_by("pk"), 50).count == 2
 
@@ -228,7 +236,7 @@ def test_an_order_on_nothing_is_not_found() -> None:
 
 def test_the_list_says_whether_the_ledger_adds_up() -> None:
     client = signed_in(factories.superuser())
-    payer = purse("payer", "5")
+    payer = funded_account("payer", "5")
 
     assert "not audited yet" in client.get(address("account")).content.decode()
     services.audit()
@@ -270,9 +278,14 @@ def test_a_statement_is_a_file_without_formulas(rows: dict[str, Any]) -> None:
     "memo", ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1", "\uff1d1", "\uff0d1"]
 )
 def test_no_text_of_a_statement_is_a_formula(memo: str) -> None:
-    payer = purse("payer", "1")
+    payer = funded_account("payer", "1")
     services.transfer(
-        key="t", debit=payer.id, credit=purse("shop").id, amount=usd("1"), memo=memo, chat_id="a=b"
+        key="t",
+        debit=payer.id,
+        credit=funded_account("shop").id,
+        amount=usd("1"),
+        memo=memo,
+        chat_id="a=b",
     )
 
     written = "".join(statement_pages(payer.id))
@@ -284,9 +297,9 @@ def test_no_text_of_a_statement_is_a_formula(memo: str) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_a_long_statement_is_sent_while_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Under ASGI too, which is how the server runs."""
-    account = purse("payer", "10")
+    account = funded_account("payer", "10")
     for number in range(5):
-        purse(f"shop{number}")
+        funded_account(f"shop{number}")
         services.adjust(key=f"a{number}", account=account.id, amount=usd("1"), by=1, reason="x")
     monkeypatch.setattr(selectors, "PAGE_MAX", 2)
     read: list[int | None] = []

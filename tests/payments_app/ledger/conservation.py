@@ -34,7 +34,7 @@ from payments_app.ledger.outcomes import (
 )
 from payments_app.money import Money
 from payments_app.spending import authorizations
-from tests.payments_app.purses import fees_balance, purse
+from tests.payments_app.funded_accounts import fees_balance, funded_account
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -95,7 +95,7 @@ class Conservation(RuleBasedStateMachine):
         self.model = Model()
         self.number = 0
         self.done: list[tuple[Callable[[], Any], Any]] = []
-        self.accounts = [purse(f"person{number}").id for number in range(3)]
+        self.accounts = [funded_account(f"person{number}").id for number in range(3)]
         self.top_up(payment=0)
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ from payments_app.audit.sentences import Findings, read
 from payments_app.audit.whole import CHECKS
 from payments_app.ledger.accounts import find_account
 from payments_app.models import Account, Entry, LedgerState, VerifiedAccount
-from tests.payments_app.purses import hold, purse, to, usd
+from tests.payments_app.funded_accounts import funded_account, hold, to, usd
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def unsound() -> services.AccountRef:
     """Return an account whose balance was changed by hand."""
-    account = purse("payer", "5")
+    account = funded_account("payer", "5")
     Account.objects.filter(pk=account.id).update(posted=usd("6").amount)
     return account
 
@@ -45,7 +45,7 @@ def unsound() -> services.AccountRef:
 def test_a_mismatch_is_found_and_freezes_payouts(
     unsound: services.AccountRef, caplog: pytest.LogCaptureFixture
 ) -> None:
-    other = purse("other", "5")
+    other = funded_account("other", "5")
     paid = services.transfer(
         key="t", debit=other.id, credit=unsound.id, amount=usd("1")
     ).transfer_id
@@ -140,8 +140,8 @@ BALANCES: Final = {
 
 def some_rows() -> services.AccountRef:
     """Return an account of whose money there is a row of each kind."""
-    one, agent = purse("one", "5"), purse("agent")
-    purse("other", "5")
+    one, agent = funded_account("one", "5"), funded_account("agent")
+    funded_account("other", "5")
     hold(one, "1")
     paid = services.capture(
         key="c", hold_id=hold(one, "3"), amount=usd("3"), splits=[to(agent, "3")], release=True
@@ -313,7 +313,11 @@ def test_nobody_who_writes_waits_for_an_audit(
 def test_what_is_committed_after_later_entries_is_verified_too(
     django_db_blocker: DjangoDbBlocker,
 ) -> None:
-    slow, quick, agent = purse("slow", "5"), purse("quick", "5"), purse("agent")
+    slow, quick, agent = (
+        funded_account("slow", "5"),
+        funded_account("quick", "5"),
+        funded_account("agent"),
+    )
     begun, may_commit = threading.Event(), threading.Event()
 
     def pay_slowly() -> None:
@@ -327,7 +331,7 @@ def test_what_is_committed_after_later_entries_is_verified_too(
     payer = threading.Thread(target=pay_slowly)
     payer.start()
     begun.wait(10)
-    services.transfer(key="q", debit=quick.id, credit=purse("other").id, amount=usd("1"))
+    services.transfer(key="q", debit=quick.id, credit=funded_account("other").id, amount=usd("1"))
     assert audit_recent().clean
     may_commit.set()
     payer.join(10)

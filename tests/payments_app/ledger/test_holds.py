@@ -15,16 +15,16 @@ from payments_app.models import Entry, Hold, Idempotency, Transfer
 from payments_app.money import AssetMismatch, InvalidAmount, Money
 from payments_app.services import Authorization, Capture, CaptureOutcome, HoldOutcome, Split
 from payments_app.spending import authorizations
-from tests.payments_app.purses import (
+from tests.payments_app.funded_accounts import (
     authorize,
     available,
     capture_response,
     fees,
     fees_balance,
+    funded_account,
     held,
     hold,
     new_key,
-    purse,
     to,
     usd,
     void_response,
@@ -53,7 +53,7 @@ def state(hold_id: str) -> str:
 
 
 def test_a_hold_reserves_and_says_what_is_left() -> None:
-    payer = purse("payer", "10")
+    payer = funded_account("payer", "10")
 
     done = authorize(key="k", account_id=payer.id, amount=usd("4"), response_id="resp_1")
 
@@ -63,7 +63,7 @@ def test_a_hold_reserves_and_says_what_is_left() -> None:
 
 
 def test_more_than_is_available_is_refused_and_says_how_much_is() -> None:
-    payer = purse("payer", "10")
+    payer = funded_account("payer", "10")
     hold(payer, "4")
 
     with pytest.raises(services.InsufficientFunds, match="available: 6,") as refused:
@@ -74,7 +74,7 @@ def test_more_than_is_available_is_refused_and_says_how_much_is() -> None:
 
 
 def test_a_refused_key_may_be_tried_again() -> None:
-    payer = purse("payer")
+    payer = funded_account("payer")
     with pytest.raises(services.InsufficientFunds):
         hold(payer, "1", key="k")
     services.top_up(
@@ -87,7 +87,7 @@ def test_a_refused_key_may_be_tried_again() -> None:
 
 
 def test_the_same_key_gives_the_same_hold() -> None:
-    payer = purse("payer", "10")
+    payer = funded_account("payer", "10")
     first = authorize(key="k", account_id=payer.id, amount=usd("4"), expires_in=60)
 
     again = authorize(key="k", account_id=payer.id, amount=usd("4"), expires_in=50)
@@ -98,7 +98,7 @@ def test_the_same_key_gives_the_same_hold() -> None:
 
 
 def test_the_same_key_for_something_else_is_a_conflict() -> None:
-    payer = purse("payer", "10")
+    payer = funded_account("payer", "10")
     hold_id = hold(payer, "4", key="k")
 
     for other in (
@@ -113,7 +113,7 @@ def test_the_same_key_for_something_else_is_a_conflict() -> None:
 
 
 def test_keys_of_two_scopes_are_two() -> None:
-    payer = purse("payer", "10")
+    payer = funded_account("payer", "10")
 
     for scope in ("user:1", "user:2"):
         authorize(key="k", scope=scope, account_id=payer.id, amount=usd("4"))
@@ -124,17 +124,17 @@ def test_keys_of_two_scopes_are_two() -> None:
 @pytest.mark.parametrize("key", ["", "k" * 256])
 def test_a_key_has_a_length(key: str) -> None:
     with pytest.raises(ValueError, match="1 to 255"):
-        authorize(key=key, account_id=purse("payer", "1").id, amount=usd("1"))
+        authorize(key=key, account_id=funded_account("payer", "1").id, amount=usd("1"))
 
 
 @pytest.mark.parametrize("amount", ["0", "-1"])
 def test_a_hold_is_of_something(amount: str) -> None:
     with pytest.raises(InvalidAmount):
-        hold(purse("payer", "1"), amount)
+        hold(funded_account("payer", "1"), amount)
 
 
 def test_a_hold_needs_an_account_of_its_asset_and_a_time() -> None:
-    payer = purse("payer", "1")
+    payer = funded_account("payer", "1")
 
     with pytest.raises(services.UnknownAccount):
         authorize(key="a", account_id=10**9, amount=usd("1"))
@@ -147,7 +147,7 @@ def test_a_hold_needs_an_account_of_its_asset_and_a_time() -> None:
 
 
 def test_a_refusal_leaves_the_callers_transaction_usable() -> None:
-    payer = purse("payer", "1")
+    payer = funded_account("payer", "1")
     with transaction.atomic():
         with pytest.raises(services.InsufficientFunds):
             hold(payer, "2")
@@ -157,7 +157,7 @@ def test_a_refusal_leaves_the_callers_transaction_usable() -> None:
 
 
 def test_many_are_answered_place_by_place() -> None:
-    rich, poor = purse("rich", "10"), purse("poor", "1")
+    rich, poor = funded_account("rich", "10"), funded_account("poor", "1")
     known = hold(rich, "1", key="known")
 
     def ask(key: str, account_id: int, amount: str) -> Authorization:
@@ -193,7 +193,7 @@ def test_many_are_answered_place_by_place() -> None:
 
 
 def test_what_was_used_is_split_and_the_rest_goes_back() -> None:
-    payer, agent = purse("payer", "10"), purse("agent")
+    payer, agent = funded_account("payer", "10"), funded_account("agent")
     hold_id = hold(payer, "4", response_id="resp_1")
 
     done = services.capture(
@@ -223,7 +223,11 @@ def test_what_was_used_is_split_and_the_rest_goes_back() -> None:
 
 
 def test_many_captures_are_answered_place_by_place() -> None:
-    rich, other, agent = purse("rich", "10"), purse("other", "5"), purse("agent")
+    rich, other, agent = (
+        funded_account("rich", "10"),
+        funded_account("other", "5"),
+        funded_account("agent"),
+    )
     for response_id, payer in (("a", rich), ("b", rich), ("c", other), ("d", other)):
         hold(payer, "2", response_id=response_id)
     void_response(key="d", response_id="d")
@@ -264,7 +268,7 @@ def test_many_captures_are_answered_place_by_place() -> None:
 
 
 def test_a_hold_is_in_a_list_of_captures_once() -> None:
-    payer, agent = purse("payer", "10"), purse("agent")
+    payer, agent = funded_account("payer", "10"), funded_account("agent")
     hold_id = hold(payer, "2", response_id="a")
     one = Capture(key="1", hold_id=hold_id, amount=usd("1"), splits=[to(agent, "1")])
     other = Capture(key="2", response_id="a", amount=usd("1"), splits=[to(agent, "1")])
@@ -280,8 +284,8 @@ def test_a_hold_is_in_a_list_of_captures_once() -> None:
 def test_many_take_as_many_statements_as_one(
     django_assert_max_num_queries: DjangoAssertNumQueries,
 ) -> None:
-    payers = [purse(f"payer{number}", "10") for number in range(12)]
-    agent = purse("agent")
+    payers = [funded_account(f"payer{number}", "10") for number in range(12)]
+    agent = funded_account("agent")
     wanted = [
         Authorization(key=f"h{payer.id}", account_id=payer.id, amount=usd("2"), response_id=str(i))
         for i, payer in enumerate(payers)
@@ -304,7 +308,7 @@ def test_many_take_as_many_statements_as_one(
 
 
 def test_a_hold_is_captured_several_times() -> None:
-    payer, agent = purse("payer", "10"), purse("agent")
+    payer, agent = funded_account("payer", "10"), funded_account("agent")
     hold_id = hold(payer, "4")
 
     for number in range(4):
@@ -322,7 +326,7 @@ def test_a_hold_is_captured_several_times() -> None:
 
 
 def test_capturing_with_the_same_key_takes_once() -> None:
-    payer, agent = purse("payer", "10"), purse("agent")
+    payer, agent = funded_account("payer", "10"), funded_account("agent")
     hold_id = hold(payer, "4")
 
     def capture(amount: str) -> services.CaptureOutcome:
@@ -340,7 +344,7 @@ def test_capturing_with_the_same_key_takes_once() -> None:
 
 
 def test_no_more_is_captured_than_is_held() -> None:
-    payer, agent = purse("payer", "10"), purse("agent")
+    payer, agent = funded_account("payer", "10"), funded_account("agent")
     hold_id = hold(payer, "4")
 
     with pytest.raises(services.OverCapture) as refused:
@@ -352,7 +356,7 @@ def test_no_more_is_captured_than_is_held() -> None:
 
 @pytest.mark.parametrize("parts", [["1"], ["1", "1.000000001"], [], ["3", "-1"], ["2", "0"]])
 def test_splits_add_up(parts: list[str]) -> None:
-    payer, agent = purse("payer", "10"), purse("agent")
+    payer, agent = funded_account("payer", "10"), funded_account("agent")
     hold_id = hold(payer, "4")
 
     with pytest.raises(services.SplitMismatch):
@@ -367,7 +371,7 @@ def test_splits_add_up(parts: list[str]) -> None:
 
 
 def test_an_account_that_stands_in_two_splits_gets_both() -> None:
-    payer, agent = purse("payer", "10"), purse("agent")
+    payer, agent = funded_account("payer", "10"), funded_account("agent")
 
     services.capture(
         key="c",
@@ -380,7 +384,7 @@ def test_an_account_that_stands_in_two_splits_gets_both() -> None:
 
 
 def test_who_pays_gets_no_part() -> None:
-    payer = purse("payer", "10")
+    payer = funded_account("payer", "10")
 
     with pytest.raises(services.SameAccount):
         services.capture(
@@ -389,7 +393,7 @@ def test_who_pays_gets_no_part() -> None:
 
 
 def test_assets_do_not_mix_in_a_capture() -> None:
-    payer = purse("payer", "10")
+    payer = funded_account("payer", "10")
     coins = services.account_of_agent("agent_1", "USDC")
     hold_id = hold(payer, "4")
 
@@ -403,7 +407,7 @@ def test_assets_do_not_mix_in_a_capture() -> None:
 
 
 def test_nothing_is_captured_only_to_end_a_hold() -> None:
-    hold_id = hold(purse("payer", "10"), "4")
+    hold_id = hold(funded_account("payer", "10"), "4")
 
     with pytest.raises(InvalidAmount):
         services.capture(key="a", hold_id=hold_id, amount=usd("0"), splits=[])
@@ -413,7 +417,7 @@ def test_nothing_is_captured_only_to_end_a_hold() -> None:
 
 
 def test_an_unknown_hold_and_one_that_ended_are_refused_by_name() -> None:
-    payer = purse("payer", "10")
+    payer = funded_account("payer", "10")
     hold_id = hold(payer, "4")
     services.void(key="v", hold_id=hold_id)
 
@@ -431,7 +435,11 @@ def test_an_unknown_hold_and_one_that_ended_are_refused_by_name() -> None:
 
 
 def test_the_holds_of_a_response_give_the_oldest_first() -> None:
-    payer, sponsor, agent = purse("payer", "10"), purse("sponsor", "10"), purse("agent")
+    payer, sponsor, agent = (
+        funded_account("payer", "10"),
+        funded_account("sponsor", "10"),
+        funded_account("agent"),
+    )
     first = hold(payer, "2", response_id="resp_1")
     second = hold(sponsor, "3", response_id="resp_1")
 
@@ -455,7 +463,7 @@ def test_the_holds_of_a_response_give_the_oldest_first() -> None:
 
 
 def test_a_hold_that_is_extended_gives_as_one() -> None:
-    payer, agent = purse("payer", "10"), purse("agent")
+    payer, agent = funded_account("payer", "10"), funded_account("agent")
     hold_id = hold(payer, "2")
     more = authorizations.extend(limits_of=None, key="e", hold_id=hold_id, amount=usd("1"))
     again = authorizations.extend(limits_of=None, key="e", hold_id=hold_id, amount=usd("1"))
@@ -474,7 +482,7 @@ def test_a_hold_that_is_extended_gives_as_one() -> None:
 
 
 def test_holds_of_two_assets_do_not_act_as_one() -> None:
-    hold(purse("payer", "10"), "1", response_id="resp_1")
+    hold(funded_account("payer", "10"), "1", response_id="resp_1")
     coins = services.ensure_account(code="user:coins:USDC", kind="user", asset="USDC")
     five = Money(5, "USDC")
     services.top_up(key="t", account=coins.id, amount=five, provider="p", external_id="1")
@@ -488,7 +496,7 @@ def test_holds_of_two_assets_do_not_act_as_one() -> None:
 
 
 def test_what_is_voided_goes_back_once() -> None:
-    payer = purse("payer", "10")
+    payer = funded_account("payer", "10")
     hold_id = hold(payer, "4")
 
     assert services.void(key="v", hold_id=hold_id).released == usd("4")
@@ -500,7 +508,7 @@ def test_what_is_voided_goes_back_once() -> None:
 
 
 def test_a_void_after_a_capture_gives_back_the_rest() -> None:
-    payer, agent = purse("payer", "10"), purse("agent")
+    payer, agent = funded_account("payer", "10"), funded_account("agent")
     hold_id = hold(payer, "4")
     services.capture(key="c", hold_id=hold_id, amount=usd("3"), splits=[to(agent, "3")])
 
@@ -519,7 +527,7 @@ def brief(payer: services.AccountRef, amount: str) -> str:
 
 
 def test_holds_past_their_time_expire_and_no_others() -> None:
-    payer, agent = purse("payer", "10"), purse("agent")
+    payer, agent = funded_account("payer", "10"), funded_account("agent")
     lasting = hold(payer, "1")
     untouched, part, whole = brief(payer, "1"), brief(payer, "2"), brief(payer, "3")
     services.capture(key="p", hold_id=part, amount=usd("0.5"), splits=[to(agent, "0.5")])
@@ -535,7 +543,7 @@ def test_holds_past_their_time_expire_and_no_others() -> None:
 
 
 def test_a_renewed_hold_does_not_expire() -> None:
-    payer = purse("payer", "10")
+    payer = funded_account("payer", "10")
     held_for = {
         name: authorize(
             key=name, account_id=payer.id, amount=usd("1"), response_id=name, expires_in=seconds
@@ -555,7 +563,7 @@ def test_a_renewed_hold_does_not_expire() -> None:
 
 
 def test_expiry_takes_a_batch_at_a_time() -> None:
-    payer = purse("payer", "10")
+    payer = funded_account("payer", "10")
     for _ in range(3):
         brief(payer, "1")
 
@@ -563,7 +571,7 @@ def test_expiry_takes_a_batch_at_a_time() -> None:
 
 
 def test_what_is_over_but_not_swept_is_still_captured() -> None:
-    payer, agent = purse("payer", "10"), purse("agent")
+    payer, agent = funded_account("payer", "10"), funded_account("agent")
     hold_id = brief(payer, "1")
 
     services.capture(
@@ -575,7 +583,7 @@ def test_what_is_over_but_not_swept_is_still_captured() -> None:
 
 
 def test_an_expired_hold_gives_nothing() -> None:
-    hold_id = brief(purse("payer", "10"), "1")
+    hold_id = brief(funded_account("payer", "10"), "1")
     expiry.expire_holds()
 
     with pytest.raises(services.HoldNotActive) as refused:

@@ -13,8 +13,8 @@ from payments_app.spending.limits import Limit
 from payments_app.tokens import issuance, locks
 from payments_app.tokens.locks import Charge, Payee
 from tests import factories
+from tests.payments_app.funded_accounts import hold, new_key, usd
 from tests.payments_app.ledger.concurrency import kinds, together
-from tests.payments_app.purses import hold, new_key, usd
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User

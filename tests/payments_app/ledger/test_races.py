@@ -14,8 +14,17 @@ from django.db import connection
 from payments_app import selectors, services
 from payments_app.ledger import expiry, sql
 from payments_app.money import Money
+from tests.payments_app.funded_accounts import (
+    available,
+    fees,
+    funded_account,
+    held,
+    hold,
+    new_key,
+    to,
+    usd,
+)
 from tests.payments_app.ledger.concurrency import kinds, together
-from tests.payments_app.purses import available, fees, held, hold, new_key, purse, to, usd
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +35,7 @@ PROCESSES, DEBITS, UNITS = 8, 60, 100
 
 
 def test_eight_processes_take_no_more_than_there_is() -> None:
-    payer, shop = purse("payer"), purse("shop")
+    payer, shop = funded_account("payer"), funded_account("shop")
     services.top_up(
         key="t", account=payer.id, amount=Money(UNITS), provider="test", external_id="t"
     )
@@ -57,7 +66,7 @@ def test_eight_processes_take_no_more_than_there_is() -> None:
 @pytest.mark.postgres
 def test_two_sends_on_a_balance_for_one() -> None:
     for number in range(10):
-        payer = purse(f"payer{number}", "1")
+        payer = funded_account(f"payer{number}", "1")
 
         outcomes = together(*[lambda payer=payer: hold(payer, "1")] * 2)
 
@@ -67,7 +76,7 @@ def test_two_sends_on_a_balance_for_one() -> None:
 
 @pytest.mark.postgres
 def test_a_double_click_is_one_hold() -> None:
-    payer = purse("payer", "10")
+    payer = funded_account("payer", "10")
     for number in range(10):
         outcomes = together(*[lambda number=number: hold(payer, "1", key=f"k{number}")] * 3)
 
@@ -77,7 +86,7 @@ def test_a_double_click_is_one_hold() -> None:
 
 @pytest.mark.postgres
 def test_a_settle_and_the_expiry_end_a_hold_once() -> None:
-    payer, agent = purse("payer", "100"), purse("agent")
+    payer, agent = funded_account("payer", "100"), funded_account("agent")
     captured = 0
     for number in range(30):
         hold_id = hold(payer, "1")
@@ -103,7 +112,7 @@ def test_a_settle_and_the_expiry_end_a_hold_once() -> None:
 
 @pytest.mark.postgres
 def test_two_settles_take_no_more_than_is_held() -> None:
-    payer, agent = purse("payer", "10"), purse("agent")
+    payer, agent = funded_account("payer", "10"), funded_account("agent")
     hold_id = hold(payer, "3")
 
     outcomes = together(
@@ -121,7 +130,7 @@ def test_two_settles_take_no_more_than_is_held() -> None:
 
 @pytest.mark.postgres
 def test_a_payment_that_is_told_twice_at_once_is_credited_once() -> None:
-    account = purse("payer")
+    account = funded_account("payer")
     for number in range(5):
         outcomes = together(
             *(
@@ -142,7 +151,7 @@ def test_a_payment_that_is_told_twice_at_once_is_credited_once() -> None:
 
 @pytest.mark.postgres
 def test_refunds_at_once_never_exceed_what_was_paid() -> None:
-    payer, agent = purse("payer", "3"), purse("agent")
+    payer, agent = funded_account("payer", "3"), funded_account("agent")
     paid = services.capture(
         key="c", hold_id=hold(payer, "3"), amount=usd("3"), splits=[to(agent, "2"), fees("1")]
     ).transfer_ids[0]
@@ -162,7 +171,7 @@ def test_refunds_at_once_never_exceed_what_was_paid() -> None:
 
 @pytest.mark.postgres
 def test_crossing_transfers_wait_for_each_other_in_one_order() -> None:
-    accounts = [purse(f"person{number}", "100") for number in range(3)]
+    accounts = [funded_account(f"person{number}", "100") for number in range(3)]
 
     def mover(step: int) -> Callable[[], None]:
         def move() -> None:
@@ -182,7 +191,7 @@ def test_crossing_transfers_wait_for_each_other_in_one_order() -> None:
 
 @pytest.mark.postgres
 def test_lists_of_holds_wait_for_each_other_in_one_order() -> None:
-    accounts = [purse(f"person{number}", "100") for number in range(4)]
+    accounts = [funded_account(f"person{number}", "100") for number in range(4)]
 
     def lister(step: int) -> Callable[[], list[Any]]:
         def many() -> list[Any]:

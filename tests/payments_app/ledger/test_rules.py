@@ -12,7 +12,15 @@ from payments_app import services
 from payments_app.models import Account, Entry, Hold, Idempotency, LedgerState, Receipt, Transfer
 from tests import factories
 from tests.databases import empty_database
-from tests.payments_app.purses import available, fees, hold, new_key, purse, to, usd
+from tests.payments_app.funded_accounts import (
+    available,
+    fees,
+    funded_account,
+    hold,
+    new_key,
+    to,
+    usd,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -27,7 +35,7 @@ def execute(*statements: str) -> None:
 @pytest.fixture
 def paid() -> Transfer:
     """Return the transfer of a charge that was split, and leave an active hold beside it."""
-    payer, agent = purse("payer", "10"), purse("agent")
+    payer, agent = funded_account("payer", "10"), funded_account("agent")
     done = services.capture(
         key="charge",
         hold_id=hold(payer, "4"),
@@ -86,7 +94,7 @@ def row(transfer_id: str, amount: int, asset: str = "USD") -> str:
 
 
 def test_entries_that_add_up_to_zero_are_taken() -> None:
-    one, two = purse("one", "1"), purse("two")
+    one, two = funded_account("one", "1"), funded_account("two")
 
     execute(entry("tr_1", one, -5), entry("tr_1", two, 5), row("tr_1", 5))
 
@@ -106,7 +114,7 @@ def test_entries_that_add_up_to_zero_are_taken() -> None:
 def test_entries_that_do_not_add_up_are_refused(
     amounts: tuple[int, ...], amount: int, asset: str
 ) -> None:
-    accounts = [purse("one", "1"), purse("two")]
+    accounts = [funded_account("one", "1"), funded_account("two")]
     entries = [entry("tr_1", a, value) for a, value in zip(accounts, amounts, strict=False)]
 
     with pytest.raises(IntegrityError):
@@ -116,7 +124,7 @@ def test_entries_that_do_not_add_up_are_refused(
 
 
 def test_an_entry_without_a_transfer_is_refused() -> None:
-    account = purse("one", "1")
+    account = funded_account("one", "1")
 
     with pytest.raises(IntegrityError):
         execute(entry("tr_1", account, 5))
@@ -124,12 +132,12 @@ def test_an_entry_without_a_transfer_is_refused() -> None:
 
 def test_a_transfer_gets_no_more_entries(paid: Transfer) -> None:
     with pytest.raises(IntegrityError):
-        execute(entry(paid.pk, purse("late"), 5))
+        execute(entry(paid.pk, funded_account("late"), 5))
 
 
 @pytest.mark.parametrize("amount", [0, -1])
 def test_a_transfer_is_of_something(amount: int) -> None:
-    one, two = purse("one", "1"), purse("two")
+    one, two = funded_account("one", "1"), funded_account("two")
 
     with pytest.raises(IntegrityError):
         execute(entry("tr_1", one, -amount), entry("tr_1", two, amount), row("tr_1", amount))
@@ -157,7 +165,7 @@ def test_tables_are_not_emptied(paid: Transfer) -> None:
 
 def test_the_rules_are_there_after_the_tests_emptied_the_tables(paid: Transfer) -> None:
     empty_database()
-    purse("payer", "10")
+    funded_account("payer", "10")
 
     with pytest.raises(IntegrityError):
         execute("DELETE FROM payments_app_entry")
@@ -190,7 +198,7 @@ def test_a_person_who_is_deleted_leaves_the_ledger_as_it_was() -> None:
 
 
 def test_keys_receipts_and_the_state_are_there_once() -> None:
-    account = purse("one", "1")
+    account = funded_account("one", "1")
     for make in (
         lambda: Idempotency.objects.create(scope="", key="fund:one", sha256=""),
         lambda: Receipt.objects.create(

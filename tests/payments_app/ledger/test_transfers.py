@@ -13,7 +13,16 @@ from payments_app.ledger.accounts import FEE_SHARDS, find_account
 from payments_app.models import Account, Receipt, Transfer
 from payments_app.money import AssetMismatch, InvalidAmount, Money
 from tests import factories
-from tests.payments_app.purses import available, fees, fees_balance, hold, new_key, purse, to, usd
+from tests.payments_app.funded_accounts import (
+    available,
+    fees,
+    fees_balance,
+    funded_account,
+    hold,
+    new_key,
+    to,
+    usd,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +70,7 @@ def test_accounts_are_made_once_and_found_by_code() -> None:
 
 
 def test_fees_are_spread_over_shards_and_shown_as_one() -> None:
-    payer, agent = purse("payer", "100"), purse("agent")
+    payer, agent = funded_account("payer", "100"), funded_account("agent")
     for _ in range(20):
         charge(payer, agent)
 
@@ -89,7 +98,7 @@ def top_up(purse: services.AccountRef, **other: object) -> services.TransferOutc
 
 
 def test_a_payment_is_credited_once_under_any_key() -> None:
-    account = purse("payer")
+    account = funded_account("payer")
 
     first, again, third = (
         top_up(account, key="a"),
@@ -105,7 +114,7 @@ def test_a_payment_is_credited_once_under_any_key() -> None:
 
 
 def test_a_payment_that_is_told_with_other_values_is_refused() -> None:
-    account, other = purse("payer"), purse("other")
+    account, other = funded_account("payer"), funded_account("other")
     top_up(account)
 
     for changed in ({"amount": usd("6")}, {"account": other.id}):
@@ -116,7 +125,7 @@ def test_a_payment_that_is_told_with_other_values_is_refused() -> None:
 
 
 def test_a_receipt_goes_its_way_and_a_late_success_counts() -> None:
-    account = purse("payer")
+    account = funded_account("payer")
 
     def tell(state: str) -> str:
         return services.record_receipt(
@@ -142,21 +151,21 @@ def test_a_receipt_goes_its_way_and_a_late_success_counts() -> None:
 
 
 def test_money_from_outside_goes_inside() -> None:
-    top_up(purse("payer"))
+    top_up(funded_account("payer"))
     outside = find_account("external:stripe:USD")
     assert outside is not None
 
     with pytest.raises(services.SameAccount):
         top_up(outside, external_id="pi_2")
     with pytest.raises(InvalidAmount):
-        top_up(purse("payer"), amount=usd("0"), external_id="pi_3")
+        top_up(funded_account("payer"), amount=usd("0"), external_id="pi_3")
 
 
 # --- Transfers ---
 
 
 def test_a_transfer_moves_money_once() -> None:
-    one, two = purse("one", "5"), purse("two")
+    one, two = funded_account("one", "5"), funded_account("two")
 
     for _ in range(2):
         done = services.transfer(
@@ -169,7 +178,7 @@ def test_a_transfer_moves_money_once() -> None:
 
 
 def test_a_transfer_that_cannot_be_is_refused_by_name() -> None:
-    one, two = purse("one", "5"), purse("two")
+    one, two = funded_account("one", "5"), funded_account("two")
     coins = services.account_of_agent("agent_1", "USDC")
     hold(one, "4")
 
@@ -192,7 +201,7 @@ def test_a_transfer_that_cannot_be_is_refused_by_name() -> None:
 
 
 def test_an_adjustment_has_a_reason_and_another_side() -> None:
-    operator, account = factories.user(), purse("payer", "5")
+    operator, account = factories.user(), funded_account("payer", "5")
 
     for key, amount in (("a", "2"), ("b", "-3"), ("b", "-3")):
         done = services.adjust(
@@ -232,7 +241,7 @@ def refund(transfer_id: str, amount: str | None = None, key: str = "") -> servic
 
 
 def test_a_refund_takes_back_from_those_who_got() -> None:
-    payer, agent = purse("payer", "5"), purse("agent")
+    payer, agent = funded_account("payer", "5"), funded_account("agent")
     paid = charge(payer, agent, response_id="resp_1", agent_id="agent_1")
 
     done = refund(paid)
@@ -246,7 +255,7 @@ def test_a_refund_takes_back_from_those_who_got() -> None:
 
 
 def test_refunds_in_parts_never_exceed_what_was_paid() -> None:
-    payer, agent = purse("payer", "5"), purse("agent")
+    payer, agent = funded_account("payer", "5"), funded_account("agent")
     paid = charge(payer, agent)
 
     refund(paid, "1", key="a")
@@ -264,7 +273,11 @@ def test_refunds_in_parts_never_exceed_what_was_paid() -> None:
 
 
 def test_what_cannot_be_refunded_is_refused_by_name() -> None:
-    payer, agent, other = purse("payer", "5"), purse("agent"), purse("other")
+    payer, agent, other = (
+        funded_account("payer", "5"),
+        funded_account("agent"),
+        funded_account("other"),
+    )
     paid = charge(payer, agent)
 
     with pytest.raises(services.UnknownTransfer):
@@ -283,7 +296,7 @@ def test_what_cannot_be_refunded_is_refused_by_name() -> None:
 
 
 def test_a_top_up_is_paid_back_to_the_outside() -> None:
-    account = purse("payer")
+    account = funded_account("payer")
 
     refund(top_up(account).transfer_id)
 
@@ -295,7 +308,7 @@ def test_a_top_up_is_paid_back_to_the_outside() -> None:
 
 def test_spending_is_read_from_the_ledgers_rows() -> None:
     person = factories.user()
-    payer, agent = services.account_of_user(person.pk), purse("agent")
+    payer, agent = services.account_of_user(person.pk), funded_account("agent")
     top_up(payer, amount=usd("50"))
     charge(payer, agent, response_id="r1", agent_id="a1", chat_id="c1", protocol="uamp")
     paid = charge(payer, agent, response_id="r2", agent_id="a1", chat_id="c2", protocol="a2a")
@@ -328,7 +341,7 @@ def test_spending_is_read_from_the_ledgers_rows() -> None:
 
 
 def test_a_statement_is_read_page_by_page() -> None:
-    payer, agent = purse("payer", "50"), purse("agent")
+    payer, agent = funded_account("payer", "50"), funded_account("agent")
     for _ in range(5):
         charge(payer, agent)
 

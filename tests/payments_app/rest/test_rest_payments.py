@@ -15,7 +15,7 @@ from payments_app.spending import approvals, limits
 from payments_app.spending.limits import Limit
 from payments_app.tokens import lookup as token_lookup
 from tests import factories
-from tests.payments_app.purses import authorize, available, new_key, usd
+from tests.payments_app.funded_accounts import authorize, available, new_key, usd
 from tests.payments_app.rest.rest_caller import JSON, Caller
 from tests.payments_app.tokens.issued_tokens import delegate, expire, issue, rich, wallet
 

@@ -14,7 +14,7 @@ from payments_app.money import Money
 from payments_app.spending import approvals, authorizations, limits, periods
 from payments_app.spending.limits import Limit
 from tests import factories
-from tests.payments_app.purses import authorize, available, fees, new_key, usd
+from tests.payments_app.funded_accounts import authorize, available, fees, new_key, usd
 from tests.payments_app.tokens.issued_tokens import delegate, issue, race, rich
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from payments_app import services
 from payments_app.models import PaymentToken
 from payments_app.tokens import issuance
 from tests import factories
-from tests.payments_app.purses import available, new_key, usd
+from tests.payments_app.funded_accounts import available, new_key, usd
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -27,7 +27,7 @@ from payments_app.services import InsufficientFunds
 from payments_app.tokens import endings, signing_keys, top_ups
 from payments_app.tokens import lookup as token_lookup
 from payments_app.tokens.lookup import TokenRefused
-from tests.payments_app.purses import authorize, fees, new_key, usd
+from tests.payments_app.funded_accounts import authorize, fees, new_key, usd
 from tests.payments_app.tokens.issued_tokens import delegate, expire, issue, race, rich, wallet
 
 if TYPE_CHECKING:

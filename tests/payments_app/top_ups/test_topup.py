@@ -20,7 +20,7 @@ from payments_app.top_ups import requests as top_ups
 from payments_app.top_ups.manual import ManualProvider
 from payments_app.top_ups.provider import ForeignHook
 from tests import factories
-from tests.payments_app.purses import new_key, usd
+from tests.payments_app.funded_accounts import new_key, usd
 from tests.payments_app.rest.rest_caller import Caller
 from tests.payments_app.tokens.issued_tokens import race, wallet
 from tests.payments_app.top_ups import stripe_stand_in

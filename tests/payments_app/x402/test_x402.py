@@ -28,7 +28,7 @@ from payments_app.services import Split
 from payments_app.tokens import lookup as token_lookup
 from payments_app.x402 import PaymentNotTaken, offers
 from tests import factories
-from tests.payments_app.purses import authorize, available, new_key, usd
+from tests.payments_app.funded_accounts import authorize, available, new_key, usd
 from tests.payments_app.tokens.issued_tokens import issue, race, rich
 from tests.payments_app.x402 import facilitator
 
@@ -609,7 +609,7 @@ def test_the_same_payment_four_times_at_once_is_credited_once(
 # --- The official client at a door of ours ---
 
 
-class Till(BaseHTTPRequestHandler):
+class PaidRoute(BaseHTTPRequestHandler):
     """A paid route as a transport makes one: demand, take, charge, answer."""
 
     def log_message(self, *_arguments: Any) -> None:
@@ -641,8 +641,8 @@ class Till(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def till(django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Till)
+def route(django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), PaidRoute)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -653,11 +653,11 @@ def till(django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_official_client_pays_with_its_key(chain: Facilitator, till: str) -> None:
+def test_the_official_client_pays_with_its_key(chain: Facilitator, route: str) -> None:
     client = x402ClientSync()
     client.register("eip155:*", ExactEvmScheme(Account.create()))
     with x402_requests(client) as session:
-        answers = [session.get(till, timeout=10) for _ in range(2)]
+        answers = [session.get(route, timeout=10) for _ in range(2)]
     assert [answer.json() for answer in answers] == [{"answer": "paid"}] * 2
     receipt = decode_payment_response_header(answers[0].headers["PAYMENT-RESPONSE"])
     assert receipt.success
@@ -681,12 +681,12 @@ class TokenScheme:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_official_client_pays_with_a_token(till: str) -> None:
+def test_the_official_client_pays_with_a_token(route: str) -> None:
     token = issue(rich(), "0.02", form="jwt")
     client = x402ClientSync()
     client.register("uamp:*", TokenScheme(token.token))
     client.set_spend_controls(controls=False)
     with x402_requests(client) as session:
-        answers = [session.get(till, timeout=10) for _ in range(3)]
+        answers = [session.get(route, timeout=10) for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 402]
     assert "available: 0.006" in answers[-1].json()["error"]

@@ -24,14 +24,14 @@ from payments_app import services as ledger
 from sessions_app.access.auth import create_api_key
 from sessions_app.models import Response, Session, ToolCall
 from tests import factories
-from tests.house import Person, person, shared_chat
-from tests.payments_app.purses import authorize, usd
+from tests.live_server import Person, person, shared_chat
+from tests.payments_app.funded_accounts import authorize, usd
 from tests.payments_app.tokens.issued_tokens import issue
 
 if TYPE_CHECKING:
     import httpx
 
-    from tests.house import Dial
+    from tests.live_server import Dial
 
 HANDLE = "0f9619ff-8b86-4011-b42d-00c04fc964ff"
 NEW = re.compile(
@@ -41,7 +41,7 @@ NEW = re.compile(
 
 
 @dataclass(frozen=True)
-class World:
+class KnownIds:
     """Ids that exist for alice, and the stranger who does not know them."""
 
     foreign: dict[str, str]
@@ -51,7 +51,7 @@ class World:
 
 
 @pytest.fixture
-def world(dial: Dial, alice: Person, mallory: Person) -> World:
+def known(dial: Dial, alice: Person, mallory: Person) -> KnownIds:
     """Make something of every kind for alice, and a chat of mallory's own."""
     hidden = factories.agent("hidden", is_public=False, owner=alice.user)
     chat = shared_chat(alice, agents=("echo", "hidden"))
@@ -84,7 +84,7 @@ def world(dial: Dial, alice: Person, mallory: Person) -> World:
         "token": issue(alice.user).id,
         "lock": lock,
     }
-    return World(foreign, own.pk, own_session.pk, mallory)
+    return KnownIds(foreign, own.pk, own_session.pk, mallory)
 
 
 def absent(kind: str, foreign: str) -> str:
@@ -158,22 +158,22 @@ REST = [
 ]  # fmt: skip
 
 
-def filled(template: Any, one: str, world: World) -> Any:
-    text = json.dumps(template).replace("ONE", one).replace("OWN", world.own_chat)
+def filled(template: Any, one: str, known: KnownIds) -> Any:
+    text = json.dumps(template).replace("ONE", one).replace("OWN", known.own_chat)
     return json.loads(text)
 
 
-def test_rest_has_one_answer_for_foreign_and_absent(world: World, web: httpx.Client) -> None:
+def test_rest_has_one_answer_for_foreign_and_absent(known: KnownIds, web: httpx.Client) -> None:
     different = []
     for kind, method, path, body in REST:
         answers = []
-        for number, one in enumerate((world.foreign[kind], absent(kind, world.foreign[kind]))):
+        for number, one in enumerate((known.foreign[kind], absent(kind, known.foreign[kind]))):
             answer = web.request(
                 method,
-                path.replace("ONE", one).replace("OWN", world.own_chat),
-                json=None if body is None else filled(body, one, world),
+                path.replace("ONE", one).replace("OWN", known.own_chat),
+                json=None if body is None else filled(body, one, known),
                 headers={
-                    **world.mallory.headers,
+                    **known.mallory.headers,
                     "X-Request-ID": "one",
                     "Idempotency-Key": f"{path}-{number}",
                 },
@@ -238,18 +238,18 @@ EVENTS: list[tuple[str, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-def test_events_have_one_answer_for_foreign_and_absent(world: World, dial: Dial) -> None:
+def test_events_have_one_answer_for_foreign_and_absent(known: KnownIds, dial: Dial) -> None:
     different = []
     for kind, event in EVENTS:
         answers = []
-        for one in (world.foreign[kind], absent(kind, world.foreign[kind])):
-            client = dial(world.mallory)
-            resume = {"session_id": world.own_session, "after": 0}
+        for one in (known.foreign[kind], absent(kind, known.foreign[kind])):
+            client = dial(known.mallory)
+            resume = {"session_id": known.own_session, "after": 0}
             client.send("session.create", session={}, resume=resume)
             client.until("session.created")
             client.settle()
             text = json.dumps({"session": {}, **event, "event_id": "same"})
-            client.send_raw(text.replace("ONE", one).replace("OWN", world.own_session))
+            client.send_raw(text.replace("ONE", one).replace("OWN", known.own_session))
             answers.append([normal(json.dumps(frame), one) for frame in client.settle()])
             client.close()
         if answers[0] != answers[1]:
@@ -269,13 +269,13 @@ MEDIA: list[tuple[str, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-def test_media_have_one_answer_for_foreign_and_absent(world: World, dial: Dial) -> None:
+def test_media_have_one_answer_for_foreign_and_absent(known: KnownIds, dial: Dial) -> None:
     picture = base64.b64encode(factories.png(3, 3)).decode()
     different = []
     for kind, event in MEDIA:
         answers = []
-        for one in (world.foreign[kind], absent(kind, world.foreign[kind])):
-            client = dial(world.mallory)
+        for one in (known.foreign[kind], absent(kind, known.foreign[kind])):
+            client = dial(known.mallory)
             client.create_session(agent="echo")
             client.send_raw(
                 json.dumps({**event, "event_id": "1"}).replace("ONE", one).replace("PNG", picture)
@@ -300,15 +300,15 @@ SOCKETS = [
 
 @pytest.mark.parametrize("visitor", [False, True])
 def test_sockets_have_one_answer_for_foreign_and_absent(
-    world: World, dial: Dial, *, visitor: bool
+    known: KnownIds, dial: Dial, *, visitor: bool
 ) -> None:
     for kind, path, headers in SOCKETS:
         answers: list[Any] = []
-        for one in (world.foreign[kind], absent(kind, world.foreign[kind])):
+        for one in (known.foreign[kind], absent(kind, known.foreign[kind])):
             shown = {name: value.replace("ONE", one) for name, value in headers.items()}
             try:
                 client = dial(
-                    None if visitor else world.mallory, path.replace("ONE", one), headers=shown
+                    None if visitor else known.mallory, path.replace("ONE", one), headers=shown
                 )
                 client.send_raw('{"type": "session.create", "event_id": "1", "session": {}}')
                 answers.append([normal(json.dumps(f), one) for f in client.settle()])

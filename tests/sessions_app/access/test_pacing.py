@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sessions_app.access.pacing import Pace
-from tests.house import alice, bob, demo, dial, impatience
+from tests.live_server import alice, bob, demo, dial, impatience
 
 if TYPE_CHECKING:
     from pytest_django import Settings
 
-    from tests.house import Dial, Person
+    from tests.live_server import Dial, Person
 
 __all__ = ["alice", "bob", "demo", "dial", "impatience"]
 

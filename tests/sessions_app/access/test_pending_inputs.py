@@ -13,14 +13,14 @@ from chat_app.models import Message
 from sessions_app.access import pending_inputs
 from sessions_app.models import PendingInput
 from tests.client import new_event
-from tests.house import counted_rows
+from tests.live_server import counted_rows
 
 if TYPE_CHECKING:
     import httpx
     from pytest_django import Settings
 
     from tests.client import UampClient
-    from tests.house import Dial, Person
+    from tests.live_server import Dial, Person
 
 KIB = 1024
 LIMIT = 1000 * KIB

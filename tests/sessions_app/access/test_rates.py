@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pytest_django import Settings
 
     from tests.client import UampClient
-    from tests.house import Dial, Person
+    from tests.live_server import Dial, Person
 
 WINDOW_SECONDS = 60
 DAY_SECONDS = 24 * 3600

@@ -23,7 +23,7 @@ from sessions_app.handlers import table
 from sessions_app.models import ApiKey
 from sessions_app.process import registry as runner_process
 from tests.client import EventStream, new_event, open_stream, output_text
-from tests.house import alice, bob, dial, web
+from tests.live_server import alice, bob, dial, web
 from tests.sessions_app.access.web_sign_in import WebSignIn
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pytest_django import Settings
 
     from tests.conftest import ServerAddress
-    from tests.house import Dial, Person
+    from tests.live_server import Dial, Person
 
 __all__ = ["alice", "bob", "dial", "web"]
 

@@ -17,7 +17,7 @@ from tests.client import open_stream, output_text
 
 if TYPE_CHECKING:
     from tests.client import UampClient
-    from tests.house import Dial, Person
+    from tests.live_server import Dial, Person
 
 
 def ticket_of(web: httpx.Client, who: Person) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import httpx
     from pytest_django import Settings
 
-    from tests.house import Dial, Person
+    from tests.live_server import Dial, Person
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

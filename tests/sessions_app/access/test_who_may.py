@@ -16,13 +16,13 @@ from chat_app.models import Participant
 from sessions_app.access.auth import create_api_key
 from sessions_app.models import ApiKey
 from tests.client import output_text
-from tests.house import quick_agent, shared_chat
+from tests.live_server import quick_agent, shared_chat
 
 if TYPE_CHECKING:
     from pytest_django import Settings
 
     from tests.client import UampClient
-    from tests.house import Dial, Person
+    from tests.live_server import Dial, Person
 
 
 def code_of_the_next_error(client: UampClient) -> str:

@@ -25,7 +25,7 @@ from payments_app.money import Money
 from payments_app.reporting import totals
 from sessions_app.models import PaymentRequest, Response
 from tests import factories
-from tests.payments_app.purses import authorize, capture_response
+from tests.payments_app.funded_accounts import authorize, capture_response
 from uamp_project import demo
 
 if TYPE_CHECKING:

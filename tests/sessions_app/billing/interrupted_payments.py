@@ -18,8 +18,8 @@ from sessions_app.billing import requests
 from sessions_app.models import PaymentRequest, Response
 from sessions_app.process import recovery
 from tests import factories
-from tests.house import quick_agent
-from tests.payments_app.purses import authorize
+from tests.live_server import quick_agent
+from tests.payments_app.funded_accounts import authorize
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -90,7 +90,7 @@ def _payer(response: Response) -> int:
     return response.session.user_id
 
 
-def purse(response: Response) -> str:
+def asker_balance(response: Response) -> str:
     """Return what the asker has left."""
     account = ledger.account_of_user(_payer(response))
     return str(ledger_rows.balance(account.id).available)

@@ -8,7 +8,7 @@ from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.models import Hold
 from payments_app.money import Money
-from tests.house import Person, quick_agent
+from tests.live_server import Person, quick_agent
 
 if TYPE_CHECKING:
     from agents_app.models import Agent

@@ -23,7 +23,7 @@ from payments_app.tokens import issuance
 from payments_app.tokens import lookup as token_lookup
 from sessions_app.models import Response
 from tests.client import new_event, wait_until
-from tests.house import Person, quick_agent
+from tests.live_server import Person, quick_agent
 from tests.payments_app.x402 import facilitator
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from payments_app.models import Transfer
 from payments_app.tokens import issuance
 from sessions_app.billing import payers
 from tests.client import TERMINAL, Frame, UampClient, new_event, wait_until
-from tests.house import shared_chat
+from tests.live_server import shared_chat
 from tests.sessions_app.billing.paid_agents import (
     WALLET,
     clean,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from agents_app.models import Agent
     from chat_app.models import Chat
-    from tests.house import Dial, Person
+    from tests.live_server import Dial, Person
 
 TASK = to("paid", order(say="done"))
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pytest_django import Settings
 
     from agents_app.models import Agent
-    from tests.house import Dial, Person
+    from tests.live_server import Dial, Person
     from upp import LLMRequest
 
 PRICES = {"per_answer": "0.25", "output_per_1k": "1"}

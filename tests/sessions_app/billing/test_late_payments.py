@@ -16,7 +16,12 @@ from sessions_app.access import auth
 from sessions_app.billing import payers, requests, reservations
 from sessions_app.models import Response
 from tests.client import wait_until
-from tests.sessions_app.billing.interrupted_payments import DOLLAR, asked_for, left_behind, purse
+from tests.sessions_app.billing.interrupted_payments import (
+    DOLLAR,
+    asked_for,
+    asker_balance,
+    left_behind,
+)
 from uamp import events as ev
 
 if TYPE_CHECKING:
@@ -97,7 +102,7 @@ def test_nothing_is_held_for_an_answer_that_ends_at_the_same_time(
     payer.join()
     assert isinstance(refused[0], LookupError | reservations.AnswerEnded)
     assert not Hold.objects.exists()
-    assert purse(response) == "5"
+    assert asker_balance(response) == "5"
 
 
 @pytest.mark.django_db(transaction=True)

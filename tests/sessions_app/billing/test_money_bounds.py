@@ -24,7 +24,7 @@ from sessions_app.billing.reservations import Charge, Reservation
 from sessions_app.models import PaymentRequest, Response, Session
 from sessions_app.response import payment_guard
 from tests.client import TERMINAL, Frame, UampClient, new_event, wait_until
-from tests.house import Person
+from tests.live_server import Person
 from tests.sessions_app.billing.paid_agents import clean, earned, pay, priced, rich, usd, wallet
 from upp.conversation.turn import TokenUsage
 from upp.providers.scripted import Step, Text, Usage
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from agents_app.models import Agent
     from agents_app.selectors import AgentSpec
-    from tests.house import Dial
+    from tests.live_server import Dial
     from upp import LLMRequest
 
 PRICES = {"per_answer": "0.25", "output_per_1k": "1"}

@@ -23,7 +23,7 @@ from upp.providers.scripted import Call, Pause, Reasoning, Step, Text, Usage
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from tests.house import Dial, Person
+    from tests.live_server import Dial, Person
     from upp import LLMRequest
 
 LONG = 36_000

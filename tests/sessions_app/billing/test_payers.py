@@ -17,14 +17,14 @@ from payments_app import services as ledger
 from payments_app.models import Hold
 from sessions_app.billing import payers
 from tests.client import TERMINAL, text_of, wait_until
-from tests.house import quick_agent, shared_chat
+from tests.live_server import quick_agent, shared_chat
 from tests.sessions_app.billing.paid_agents import clean, earned, pay, priced, rich, usd, wallet
 
 if TYPE_CHECKING:
     from agents_app.models import Agent
     from chat_app.models import Chat
     from tests.client import Frame, UampClient
-    from tests.house import Dial, Person
+    from tests.live_server import Dial, Person
 
 
 @pytest.fixture

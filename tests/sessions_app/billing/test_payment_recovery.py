@@ -18,10 +18,10 @@ from sessions_app.store import responses
 from tests.client import WAIT_SECONDS, wait_until
 from tests.sessions_app.billing.interrupted_payments import (
     asked_for,
+    asker_balance,
     held,
     left_behind,
     pay,
-    purse,
     state,
     sweep,
 )
@@ -48,7 +48,7 @@ async def test_what_was_paid_while_nobody_ran_it_goes_on_without_asking_again(
     await database.run(wait_until, lambda: state(response) == ("completed", ""))
     assert await database.run(Response.objects.values_list("text", flat=True).get) == "Hello"
     assert await database.run(PaymentRequest.objects.count) == 1
-    assert (await database.run(purse, response), await database.run(held)) == ("4", 0)
+    assert (await database.run(asker_balance, response), await database.run(held)) == ("4", 0)
 
 
 async def test_what_nobody_paid_in_time_ends_and_is_not_asked_for_again(process: Process) -> None:
@@ -57,7 +57,7 @@ async def test_what_nobody_paid_in_time_ends_and_is_not_asked_for_again(process:
     await sweep(process)
     await database.run(wait_until, lambda: state(response) == ("failed", "payment_timeout"))
     assert await database.run(PaymentRequest.objects.count) == 1
-    assert await database.run(purse, response) == "5"
+    assert await database.run(asker_balance, response) == "5"
 
 
 async def test_what_was_held_for_an_answer_that_is_lost_comes_back(process: Process) -> None:
@@ -68,7 +68,7 @@ async def test_what_was_held_for_an_answer_that_is_lost_comes_back(process: Proc
     assert await database.run(held) == 1
     await sweep(process)
     await database.run(wait_until, lambda: state(response) == ("failed", "interrupted"))
-    assert (await database.run(purse, response), await database.run(held)) == ("5", 0)
+    assert (await database.run(asker_balance, response), await database.run(held)) == ("5", 0)
     assert (await database.run(ledger.audit)).clean
 
 

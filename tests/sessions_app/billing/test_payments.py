@@ -14,7 +14,7 @@ from payments_app.models import Hold, Transfer
 from payments_app.spending import approvals
 from sessions_app.models import PaymentRequest, Response
 from tests.client import TERMINAL, text_of, wait_until
-from tests.house import Dial, Person, shared_chat
+from tests.live_server import Dial, Person, shared_chat
 from tests.sessions_app.billing.paid_agents import (
     WALLET,
     clean,

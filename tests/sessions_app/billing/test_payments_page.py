@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import httpx
 
     from tests.conftest import ServerAddress
-    from tests.house import Person
+    from tests.live_server import Person
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -17,15 +17,15 @@ from sessions_app import database
 from sessions_app.models import PaymentRequest, Response, ToolCall
 from sessions_app.tools.worker import claim_call
 from tests.client import TERMINAL, wait_until
-from tests.house import quick_agent
+from tests.live_server import quick_agent
 from tests.sessions_app.billing.interrupted_payments import (
     DOLLAR,
     asked_for,
+    asker_balance,
     held,
     left_behind,
     pay,
     process,
-    purse,
     state,
     sweep,
 )
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from agents_app.selectors import AgentSpec
     from sessions_app.process.registry import Process
     from tests.client import UampClient
-    from tests.house import Dial, Person
+    from tests.live_server import Dial, Person
     from upp import LLMRequest
 
 __all__ = ["process"]
@@ -158,7 +158,7 @@ async def test_a_process_that_ends_an_answer_of_another_charges_its_tool(
     await database.run(stopped_in_its_tool, response, attempts)
     await sweep(process)
     await database.run(wait_until, lambda: state(response) == ("cancelled", ""))
-    assert (await database.run(purse, response), await database.run(held)) == (left, 0)
+    assert (await database.run(asker_balance, response), await database.run(held)) == (left, 0)
 
 
 def stopped_in_its_tool(response: Response, attempts: int) -> None:

@@ -18,7 +18,7 @@ from payments_app.tokens import endings, issuance
 from payments_app.tokens import lookup as token_lookup
 from sessions_app.billing import payers, reservations
 from tests.client import TERMINAL, text_of, wait_until
-from tests.payments_app.purses import authorize
+from tests.payments_app.funded_accounts import authorize
 from tests.sessions_app.billing.paid_agents import (
     clean,
     earned,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pytest_django import Settings
 
     from tests.client import UampClient
-    from tests.house import Dial, Person
+    from tests.live_server import Dial, Person
 
 
 @tool(long_running=False)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from agents_app.models import Agent
     from agents_app.selectors import AgentSpec
-    from tests.house import Dial, Person
+    from tests.live_server import Dial, Person
 
 WEIGH = "tests.sessions_app.billing.test_token_payments.weigh"
 DECLARED: dict[str, Any] = {"type": "function", "function": {"name": "weigh"}}

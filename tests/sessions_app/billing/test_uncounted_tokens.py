@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from agents_app.selectors import AgentSpec
-    from tests.house import Dial, Person
+    from tests.live_server import Dial, Person
     from upp import LLMRequest
 
 SEARCH = {

@@ -1,6 +1,6 @@
 """Live = replay: a subscription sends the log, whatever the layer loses, doubles or reorders.
 
-A world writes a log and texts; its messages reach subscriptions in any order, often or never.
+A chat writes a log and texts; its messages reach subscriptions in any order, often or never.
 Every subscription must send each durable event once and in order, and text without gaps.
 """
 
@@ -36,7 +36,7 @@ Told = tuple[str, tuple[Any, ...]]
 
 
 @dataclass
-class World:
+class LocalChat:
     """A chat with its log and its running responses; `told` is what the layer was given."""
 
     log: list[LoggedEvent] = field(default_factory=list)
@@ -145,19 +145,19 @@ def layer_message(kind: str, fields: tuple[Any, ...]) -> dict[str, Any]:
 class Reader:
     """A client behind a subscription; it checks each frame as it comes."""
 
-    def __init__(self, world: World, *, cursor: int, chat_scoped: bool = True) -> None:
+    def __init__(self, local: LocalChat, *, cursor: int, chat_scoped: bool = True) -> None:
         self.story = Story(after=cursor)
         self.first = cursor
         self.replays = False
         self.frames: list[Frame] = []
-        self.world = world
+        self.local = local
         self.outgoing = OutgoingQueue(lambda: ())
         # `batch` returns None, instead of waiting for more.
         self.outgoing.end_when(lambda: True)
         self.subscription = ChatSubscription(
             open_session(chat_id=CHAT, names_chat=chat_scoped),
             cursor=cursor,
-            reader=world,
+            reader=local,
             outgoing=self.outgoing,
             origin="here",
             on_left=lambda: None,
@@ -169,7 +169,7 @@ class Reader:
         self.drain()
 
     def drain(self) -> None:
-        """Take all that the subscription sends; reading the world never really waits."""
+        """Take all that the subscription sends; reading the rows never really waits."""
         while True:
             try:
                 self.outgoing.batch().send(None)
@@ -215,9 +215,9 @@ class Reader:
         self.do(self.subscription.catch_up_running)
 
 
-def replayed(world: World, *, cursor: int) -> Reader:
+def replayed(local: LocalChat, *, cursor: int) -> Reader:
     """Return a reader that receives nothing live but reads everything."""
-    reader = Reader(world, cursor=cursor)
+    reader = Reader(local, cursor=cursor)
     reader.join()
     return reader
 
@@ -244,44 +244,44 @@ class Play:
     """Lets things happen: readers come, receive pieces in any order, and are checked at the end."""
 
     def __init__(self) -> None:
-        self.world = World()
-        self.readers = [Reader(self.world, cursor=0)]
+        self.local = LocalChat()
+        self.readers = [Reader(self.local, cursor=0)]
         self.heard = [0]
 
     def step(self, name: str, *fields: Any) -> None:
         """Let one thing happen."""
-        world = self.world
+        local = self.local
         if name == "join":
             # As a session of a chat does: its cursor is the head of the log.
-            self.readers.append(Reader(world, cursor=len(world.log)))
-            self.heard.append(len(world.told))
+            self.readers.append(Reader(local, cursor=len(local.log)))
+            self.heard.append(len(local.told))
             self.readers[-1].join()
-        elif name == "hear" and world.told:
+        elif name == "hear" and local.told:
             which, back, direct = fields
-            told = world.told[-1 - back % len(world.told)]
+            told = local.told[-1 - back % len(local.told)]
             self.readers[which % len(self.readers)].hear(told, from_the_group=not direct)
         elif name == "hear next":
             which = fields[0] % len(self.readers)
-            if self.heard[which] < len(world.told):
-                self.readers[which].hear(world.told[self.heard[which]])
+            if self.heard[which] < len(local.told):
+                self.readers[which].hear(local.told[self.heard[which]])
                 self.heard[which] += 1
         elif name == "nudge":
             reader = self.readers[fields[0] % len(self.readers)]
             reader.do(reader.subscription.catch_up)
         elif name != "hear":
-            happen: Callable[..., None] = getattr(world, name)
+            happen: Callable[..., None] = getattr(local, name)
             happen(*fields)
 
 
 def test_nothing_of_a_response_is_sent_after_its_end_was_read_from_the_log() -> None:
-    world = World()
-    reader = Reader(world, cursor=0)
-    world.begin()
-    (response_id,) = world.texts
-    reader.hear(world.told[-1], from_the_group=False)
+    local = LocalChat()
+    reader = Reader(local, cursor=0)
+    local.begin()
+    (response_id,) = local.texts
+    reader.hear(local.told[-1], from_the_group=False)
     usage = frame(ev.UsageDelta(response_id=response_id, delta=uamp.UsageStats(input_tokens=3)))
     reader.subscription.frame(response_id, usage)
-    world.end(0, 0)
+    local.end(0, 0)
     # What is queued is sent after a reading that was queued before it, and the log has the end.
     reader.do(reader.subscription.catch_up)
     reader.subscription.frame(response_id, usage)
@@ -289,7 +289,7 @@ def test_nothing_of_a_response_is_sent_after_its_end_was_read_from_the_log() -> 
         **fanout.signal_message(chat_id=CHAT, frame=usage, response_id=response_id, before_end=True)
     )
     # The run sends its end, which the log had, and then the balance.
-    reader.hear(world.told[-1], from_the_group=False)
+    reader.hear(local.told[-1], from_the_group=False)
     balance = frame(ev.PaymentBalance(balance="1", currency="USD"))
     reader.subscription.frame(response_id, balance)
     reader.drain()
@@ -307,13 +307,13 @@ def test_what_is_heard_live_is_what_is_replayed(steps: list[tuple[Any, ...]]) ->
     play = Play()
     for step in steps:
         play.step(*step)
-    play.world.flush()
+    play.local.flush()
     for reader in play.readers:
         reader.join()
-        replay = replayed(play.world, cursor=reader.first)
+        replay = replayed(play.local, cursor=reader.first)
         assert reader.story.log == replay.story.log
-        assert list(reader.story.log) == list(range(reader.first + 1, len(play.world.log) + 1))
-        for response_id, text in play.world.texts.items():
+        assert list(reader.story.log) == list(range(reader.first + 1, len(play.local.log) + 1))
+        for response_id, text in play.local.texts.items():
             assert reader.story.texts[response_id] == text
 
 
@@ -321,33 +321,33 @@ def test_what_is_heard_live_is_what_is_replayed(steps: list[tuple[Any, ...]]) ->
 @given(st.lists(happenings, max_size=40))
 def test_a_session_without_a_chat_hears_the_turns_only(steps: list[tuple[Any, ...]]) -> None:
     play = Play()
-    reader = play.readers[0] = Reader(play.world, cursor=0, chat_scoped=False)
+    reader = play.readers[0] = Reader(play.local, cursor=0, chat_scoped=False)
     for step in steps:
         play.step(*step)
-    play.world.flush()
+    play.local.flush()
     reader.join()
-    turns = [entry.seq for entry in play.world.log if entry.type != "message.created"]
+    turns = [entry.seq for entry in play.local.log if entry.type != "message.created"]
     assert list(reader.story.log) == turns
-    for response_id, text in play.world.texts.items():
+    for response_id, text in play.local.texts.items():
         assert reader.story.texts[response_id] == text
 
 
 # --- The cases that readers of this code will want to see ---
 
 
-def begun(*texts: str) -> tuple[World, Reader]:
-    """Return a world with one running response that said these texts, and a reader of it."""
-    world = World()
-    world.begin()
+def begun(*texts: str) -> tuple[LocalChat, Reader]:
+    """Return a local with one running response that said these texts, and a reader of it."""
+    local = LocalChat()
+    local.begin()
     for text in texts:
-        world.say(0, text)
-    return world, Reader(world, cursor=0)
+        local.say(0, text)
+    return local, Reader(local, cursor=0)
 
 
 def test_a_lost_delta_is_repaired_when_the_next_one_comes() -> None:
-    world, reader = begun("one ", "two ", "three")
-    world.flush()
-    created, first, _lost, third = world.told
+    local, reader = begun("one ", "two ", "three")
+    local.flush()
+    created, first, _lost, third = local.told
     for told in (created, first, third):
         reader.hear(told)
     assert reader.story.texts == {"resp_1": "one two three"}
@@ -355,24 +355,24 @@ def test_a_lost_delta_is_repaired_when_the_next_one_comes() -> None:
 
 @pytest.mark.parametrize("from_the_group", [True, False])
 def test_a_delta_that_comes_twice_is_said_once(from_the_group: bool) -> None:  # noqa: FBT001 a case
-    world, reader = begun("one ", "two")
-    for told in [*world.told, *world.told[1:]]:
+    local, reader = begun("one ", "two")
+    for told in [*local.told, *local.told[1:]]:
         reader.hear(told, from_the_group=from_the_group)
     assert reader.story.texts == {"resp_1": "one two"}
 
 
 def test_a_lost_durable_event_is_read_before_the_next_is_said() -> None:
-    world, reader = begun()
-    world.message()
-    world.message()
-    reader.hear(world.told[-1])
+    local, reader = begun()
+    local.message()
+    local.message()
+    reader.hear(local.told[-1])
     assert list(reader.story.log) == [1, 2, 3]
 
 
 def test_the_end_brings_the_text_that_was_lost() -> None:
-    world, reader = begun("one ", "two")
-    world.end(0, 0)
-    created, first, _lost, done = world.told
+    local, reader = begun("one ", "two")
+    local.end(0, 0)
+    created, first, _lost, done = local.told
     frames: list[dict[str, Any]] = []
     for told in (created, first, done):
         reader.hear(told)
@@ -381,38 +381,38 @@ def test_the_end_brings_the_text_that_was_lost() -> None:
 
 
 def test_text_that_comes_after_the_end_is_not_said() -> None:
-    world, reader = begun("one ")
-    late = world.told[-1]
-    world.end(0, 0)
-    reader.hear(world.told[0])
-    reader.hear(world.told[-1])
+    local, reader = begun("one ")
+    late = local.told[-1]
+    local.end(0, 0)
+    reader.hear(local.told[0])
+    reader.hear(local.told[-1])
     said = dict(reader.story.texts)
     reader.hear(late)
     assert reader.story.texts == said
 
 
 def test_a_reader_that_joins_in_mid_answer_gets_the_text_so_far_at_offset_0() -> None:
-    world, _ = begun("one ", "two ")
-    world.flush()
-    late = Reader(world, cursor=len(world.log))
+    local, _ = begun("one ", "two ")
+    local.flush()
+    late = Reader(local, cursor=len(local.log))
     late.join()
     assert late.story.texts == {"resp_1": "one two "}
-    world.say(0, "three")
-    late.hear(world.told[-1])
+    local.say(0, "three")
+    late.hear(local.told[-1])
     assert late.story.texts == {"resp_1": "one two three"}
 
 
 def test_a_long_log_is_read_page_by_page() -> None:
-    world = World()
+    local = LocalChat()
     for _ in range(2 * PAGE + 1):
-        world.message()
-    reader = replayed(world, cursor=0)
+        local.message()
+    reader = replayed(local, cursor=0)
     assert list(reader.story.log) == list(range(1, 2 * PAGE + 2))
 
 
 def test_a_response_that_goes_on_from_a_checkpoint_replaces_its_text() -> None:
-    world, reader = begun("kept ", "lost")
-    for told in world.told:
+    local, reader = begun("kept ", "lost")
+    for told in local.told:
         reader.hear(told)
     assert reader.story.texts == {"resp_1": "kept lost"}
     reader.hear_group(**fanout.text_message(chat_id=CHAT, response_id="resp_1", text="kept "))

@@ -10,7 +10,7 @@ from chat_app.members.participants import add_participant, remove_participant
 from chat_app.models import Chat, ChatEvent, Message, Participant
 from sessions_app.models import Response
 from tests.client import Frame, Story, UampClient, output_text, text_of, wait_until
-from tests.house import Dial, Person, quick_agent, shared_chat
+from tests.live_server import Dial, Person, quick_agent, shared_chat
 from uamp_project.embedded.layer import EmbeddedChannelLayer
 
 WORDS = " ".join(f"w{number}é\U0001f600" for number in range(30))

@@ -10,7 +10,7 @@ from payments_app import services as ledger
 from payments_app.models import Transfer
 from sessions_app.models import Response
 from tests.client import text_of, wait_until
-from tests.house import Dial, Person, shared_chat
+from tests.live_server import Dial, Person, shared_chat
 from tests.sessions_app.billing.paid_agents import earned, pay, priced, rich, usd, wallet
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from tests.client import (
     text_of,
     wait_until,
 )
-from tests.house import Dial, Person, quick_agent, shared_chat
+from tests.live_server import Dial, Person, quick_agent, shared_chat
 
 WORDS = " ".join(f"w{number}é" for number in range(40))
 

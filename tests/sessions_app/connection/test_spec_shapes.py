@@ -11,13 +11,13 @@ from agents_app.models import Agent
 from chat_app.models import Message
 from sessions_app.models import Session
 from tests.client import TERMINAL, new_event, text_of
-from tests.house import counted_rows, shared_chat
+from tests.live_server import counted_rows, shared_chat
 from tests.sessions_app.model_server import model_server
 
 if TYPE_CHECKING:
     import httpx
 
-    from tests.house import Dial, Person
+    from tests.live_server import Dial, Person
 
 FALSY = {"temperature": 0, "instructions": ""}
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from tests import once, services
+from tests import run_folder, services
 from tests.client import Frame, UampClient
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class Server:
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give a data directory with a migrated database and agents."""
     folder = tmp_path_factory.mktemp("prepared")
-    once.copy_of("killable", make_agents, folder)
+    run_folder.copy_of("killable", make_agents, folder)
     return folder
 
 

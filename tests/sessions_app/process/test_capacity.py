@@ -9,14 +9,14 @@ import pytest
 from chat_app.models import Message
 from sessions_app.models import Response
 from tests.client import TERMINAL, wait_until
-from tests.house import quick_agent, shared_chat
+from tests.live_server import quick_agent, shared_chat
 from tests.sessions_app.billing.paid_agents import pay, priced, rich
 
 if TYPE_CHECKING:
     from pytest_django import Settings
 
     from tests.client import UampClient
-    from tests.house import Dial, Person
+    from tests.live_server import Dial, Person
 
 AGENTS = ("one", "two", "three")
 ALL = "@one @two @three Hello"

@@ -19,7 +19,7 @@ from sessions_app.models import Response, ToolCall
 from sessions_app.turn.request import TurnRequest
 from sessions_app.turn.start import start_response
 from tests import factories
-from tests.house import quick_agent
+from tests.live_server import quick_agent
 from uamp import events as ev
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import pytest
 from agents_app.models import Agent
 from sessions_app.models import Response, ToolCall
 from tests.client import TERMINAL, Frame, UampClient, new_event, output_text
-from tests.house import person, shared_chat
+from tests.live_server import person, shared_chat
 from tests.sessions_app.process.server_processes import Server, prepared, resumed
 from tests.sessions_app.turn.team_tools import order
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import httpx
     from pytest_django import Settings
 
-    from tests.house import Dial, Person
+    from tests.live_server import Dial, Person
 
 __all__ = ["prepared"]
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pytest_django import Settings
 
     from tests.client import UampClient
-    from tests.house import Dial, Person
+    from tests.live_server import Dial, Person
 
 SEARCH = {
     "type": "function",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from agents_app.models import Agent
     from agents_app.selectors import AgentSpec
     from tests.client import UampClient
-    from tests.house import Dial, Person
+    from tests.live_server import Dial, Person
     from upp import LLMRequest
 
 SEARCH = {

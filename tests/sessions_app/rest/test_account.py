@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pytest_django import Settings
 
     from tests.conftest import ServerAddress
-    from tests.house import Dial
+    from tests.live_server import Dial
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from agents_app.models import Agent
     from chat_app.models import Chat
     from tests.client import UampClient
-    from tests.house import Dial, Person
+    from tests.live_server import Dial, Person
 
 from payments_app.spending import approvals
-from tests.house import shared_chat
+from tests.live_server import shared_chat
 
 TURNS = 12
 CUT_CHANCE = 0.4

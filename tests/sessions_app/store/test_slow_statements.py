@@ -9,12 +9,12 @@ from django.db import transaction
 
 from chat_app.models import Chat
 from tests.client import text_of
-from tests.house import alice, bob, demo, dial, impatience, web
+from tests.live_server import alice, bob, demo, dial, impatience, web
 
 if TYPE_CHECKING:
     import httpx
 
-    from tests.house import Dial, Person
+    from tests.live_server import Dial, Person
 
 __all__ = ["alice", "bob", "demo", "dial", "impatience", "web"]
 

@@ -26,8 +26,8 @@ from sessions_app.store.group_commit import (
 )
 from sessions_app.store.records import Failed, Fenced, Finished, Refused, Repeated, Start, Started
 from tests import factories
-from tests.sessions_app.store import turn_worlds as worlds
-from tests.sessions_app.store.turn_worlds import finish, start
+from tests.sessions_app.store import turn_rows as worlds
+from tests.sessions_app.store.turn_rows import finish, start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -26,7 +26,7 @@ from sessions_app.access.auth import create_api_key
 from sessions_app.models import ApiKey, Response, Session
 from tests import factories
 from tests.client import TERMINAL, Frame, UampClient, new_event, text_of
-from tests.house import Dial, Person, counted_rows, quick_agent, shared_chat
+from tests.live_server import Dial, Person, counted_rows, quick_agent, shared_chat
 from tests.sessions_app.model_server import model_server, said
 from uamp import ERROR_CODES, ErrorCode
 from uamp.documents.examples import EXAMPLES

@@ -24,7 +24,7 @@ from tests.client import (
     text_of,
 )
 from tests.conftest import ServerAddress
-from tests.house import Dial, Person, counted_rows, quick_agent
+from tests.live_server import Dial, Person, counted_rows, quick_agent
 from tests.sessions_app.transports.http_requests import opened, post, stream_of
 
 WORDS = "one two three four five"

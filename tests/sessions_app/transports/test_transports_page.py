@@ -20,7 +20,7 @@ from tests.page_examples import run_shell, shell_examples
 
 if TYPE_CHECKING:
     from tests.conftest import ServerAddress
-    from tests.house import Person
+    from tests.live_server import Person
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

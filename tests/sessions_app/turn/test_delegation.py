@@ -17,7 +17,7 @@ from sessions_app.records import CallAnswer
 from sessions_app.tools import calls, delegated_calls
 from tests import factories
 from tests.client import TERMINAL, Frame, UampClient, wait_until
-from tests.house import shared_chat
+from tests.live_server import shared_chat
 from tests.sessions_app.tools.long_tools import open_gate
 from tests.sessions_app.turn import team_tools
 from tests.sessions_app.turn.delegation import asked, doer, said, to
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from pytest_django import Settings
 
-    from tests.house import Dial, Person
+    from tests.live_server import Dial, Person
 
 TOOLS = ["tests.sessions_app.turn.team_tools.STEPS", "tests.sessions_app.turn.team_tools.GATED"]
 

@@ -17,7 +17,7 @@ from payments_app.money import Money
 from payments_app.tokens import issuance
 from sessions_app.models import Response, Session
 from tests.client import Frame, new_event, output_text, wait_until
-from tests.house import person, quick_agent
+from tests.live_server import person, quick_agent
 from upp import LLMRequest, ToolResultMessage
 from upp.providers.scripted import Call, Step, Text
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     from agents_app.selectors import AgentSpec
-    from tests.house import Dial, Person
+    from tests.live_server import Dial, Person
 
 TOOLS = [{"type": "function", "function": {"name": name}} for name in ("left", "right")]
 

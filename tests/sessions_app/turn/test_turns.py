@@ -15,7 +15,7 @@ from chat_app.models import Content, Message
 from sessions_app.models import Response, ToolCall
 from tests import factories
 from tests.client import TERMINAL, Frame, output_text, text_of, wait_until
-from tests.house import Dial, Person, counted_rows, quick_agent, shared_chat
+from tests.live_server import Dial, Person, counted_rows, quick_agent, shared_chat
 
 SEARCH = {"type": "function", "function": {"name": "search"}}
 

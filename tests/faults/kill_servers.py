@@ -1,4 +1,4 @@
-"""The houses of the kill matrix: real processes that are killed without a word and started again.
+"""The servers of the kill matrix: real processes that are killed without notice and restarted.
 
 `sqlite` is the embedded form: one server with its supervised worker. `postgres` is two servers and
 two workers on PostgreSQL and Redis. Both have leases that end within two seconds.
@@ -71,10 +71,10 @@ print(auth.create_api_key(ada, name="kill matrix"))
 
 
 class NoServices(LookupError):
-    """A service that the house needs is missing."""
+    """A service that the servers need is missing."""
 
 
-class House:
+class ServerGroup:
     """A running product of several processes, on a database of its own."""
 
     def __init__(self, folder: Path, environment: dict[str, str], *, servers: int) -> None:
@@ -247,8 +247,10 @@ def _plain(value: Any) -> Any:
 
 
 @contextmanager
-def running_house(database: str, settings: Mapping[str, str] | None = None) -> Iterator[House]:
-    """Run a house, `sqlite` or `postgres`; raises NoServices."""
+def running_servers(
+    database: str, settings: Mapping[str, str] | None = None
+) -> Iterator[ServerGroup]:
+    """Run a group, `sqlite` or `postgres`; raises NoServices."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="uamp-kill-")))
         environment = {
@@ -261,11 +263,11 @@ def running_house(database: str, settings: Mapping[str, str] | None = None) -> I
         }
         if database == "postgres":
             environment.update(stack.enter_context(_services()))
-        house = House(folder, environment, servers=1 if database == "sqlite" else 2)
-        house.prepare()
-        stack.callback(house.stop)
-        house.start()
-        yield house
+        group = ServerGroup(folder, environment, servers=1 if database == "sqlite" else 2)
+        group.prepare()
+        stack.callback(group.stop)
+        group.start()
+        yield group
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from payments_app.spending import approvals
 from payments_app.tokens import issuance
 from sessions_app.models import PaymentRequest, Response
 from tests.client import TERMINAL, WAIT_SECONDS, Frame, wait_until
-from tests.house import person, shared_chat
+from tests.live_server import person, shared_chat
 from upp.conversation.turn import TokenUsage
 from upp.providers.scripted import Call, Pause, Step, Text, Usage
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from agents_app.selectors import AgentSpec
     from chat_app.models import Chat
     from tests.client import UampClient
-    from tests.house import Dial, Person
+    from tests.live_server import Dial, Person
     from upp import LLMRequest
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ QUARTERS: Final = 4
 """What a character weighs that is not ASCII, in quarters of a token; another one weighs one."""
 OWNER_SECONDS: Final = 1.0
 TOOL_SECONDS: Final = 0.1
-WORK: Final = "tests.journeys.money_world.work"
+WORK: Final = "tests.journeys.paid_turns.work"
 _numbers = itertools.count(1)
 CALL_TOKENS: Final = 50
 """More than the name and the arguments of a call of the tool have."""

@@ -1,4 +1,4 @@
-"""The two doors of a run and a tool's context, as the tests open them."""
+"""A tool broker and a tool context for tests of the runtime."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

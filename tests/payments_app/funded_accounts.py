@@ -30,7 +30,7 @@ def new_key() -> str:
     return uuid.uuid4().hex
 
 
-def purse(name: str, amount: str = "0") -> AccountRef:
+def funded_account(name: str, amount: str = "0") -> AccountRef:
     """Return a new account of a person without a row, with an amount from outside in it."""
     account = services.ensure_account(code=f"user:{name}:USD", kind="user")
     if usd(amount):

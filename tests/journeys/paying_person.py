@@ -32,7 +32,7 @@ print("PREPARED", json.dumps({{"chat": chat.pk, "key": create_api_key(user, name
 """
 
 
-class Till:
+class PayingPerson:
     """A person with some money in a chat of their own with an agent that has a price."""
 
     def __init__(
