@@ -8,7 +8,6 @@ a provider said; a key is never shown. What needs a chat, a worker or a client i
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -29,7 +28,7 @@ from django.views.decorators.cache import never_cache
 
 from agents_app.conversation.delegation_orders import DelegationOrder
 from agents_app.models import Agent
-from agents_app.runtime.agent_run import AgentError, RunFinished, RunRequest, run_agent
+from agents_app.runtime.agent_run import AgentError, RunRequest, run_agent
 from agents_app.selectors import AgentSpec, get_spec
 from agents_app.tools.registry import ServerTool, ToolError, ToolOutcome
 from uamp.errors import ErrorCode
@@ -146,21 +145,19 @@ async def try_agent(spec: AgentSpec, prompt: str, *, user_id: int | None = None)
     )
     payment = _payment_of(spec, request, user_id)
     broker = TrialBroker(payment)
+
+    async def receive(event: Event) -> None:
+        await payment.saw(event)
+        if isinstance(event, UsageDelta):
+            trial.usage = _added(trial.usage, event.delta)
+        else:
+            builder.add(event)
+
     try:
         await payment.open()
-        async with (
-            asyncio.timeout(settings.UAMP_TRIAL_SECONDS),
-            aclosing(run_agent(spec, request, broker=broker, media=broker)) as events,
-        ):
-            async for event in events:
-                if isinstance(event, RunFinished):
-                    trial.usage, trial.model, trial.steps = event.usage, event.model, event.steps
-                    continue
-                await payment.saw(event)
-                if isinstance(event, UsageDelta):
-                    trial.usage = _added(trial.usage, event.delta)
-                else:
-                    builder.add(event)
+        async with asyncio.timeout(settings.UAMP_TRIAL_SECONDS):
+            end = await run_agent(spec, request, receive, broker=broker, media=broker)
+        trial.usage, trial.model, trial.steps = end.usage, end.model, end.steps
     except TimeoutError:
         trial.code, trial.error = "timeout", "The trial took too long and was stopped."
     except AgentError as error:

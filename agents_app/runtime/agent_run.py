@@ -1,11 +1,12 @@
 """One run of an agent: a request in, UAMP events out.
 
 A run knows the agent, the conversation and three ports: the broker, the media loader and the
-checkpoint keeper. Limits are set here, around a library that has none. Leaving the generator
+checkpoint keeper. Limits are set here, around a library that has none. Cancelling the task of a run
 cancels everything that the run started, down to the provider's request.
 """
 
-from collections.abc import AsyncGenerator, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 
 from agents_app.conversation.history import open_ended, output_messages, to_conversation
 from agents_app.conversation.media import MediaLoader
@@ -24,7 +25,7 @@ from uamp.errors import ErrorCode
 from uamp.events import Event, UsageDelta
 from uamp.types.content import TextContent, ToolCallContent
 from uamp.types.session import UsageStats
-from uap import Agent, AgentState, AgentStrategy, agent
+from uap import Agent, AgentState, AgentStrategy, AgentStreamEvent, agent
 from uap.execution import ExecutionStrategy
 from upp import ErrorCode as ProviderErrorCode
 from upp import Message as ModelMessage
@@ -34,6 +35,7 @@ __all__ = [
     "AgentError",
     "CheckpointKeeper",
     "MediaLoader",
+    "Receive",
     "RunFinished",
     "RunRequest",
     "ToolBroker",
@@ -45,27 +47,33 @@ ANSWER_CHARS = 1_000_000
 _FINISH_REASONS = {"end_turn": "stop", "max_tokens": "length", "tool_use": "tool_calls"}
 
 
+Receive = Callable[[Event], Awaitable[None]]
+EVENTS_AT_ONCE = 64
+"""After so many events of an agent other tasks have a turn, however fast its model is."""
+
+
 async def run_agent(
     spec: AgentSpec,
     request: RunRequest,
+    receive: Receive,
     *,
     broker: ToolBroker,
     media: MediaLoader,
     checkpoints: CheckpointKeeper | None = None,
-) -> AsyncGenerator[Event | RunFinished, None]:
-    """Answer a request: yield the response's events, and last a RunFinished.
+) -> RunFinished:
+    """Answer a request: await `receive` with each event of the response, and return the end.
 
-    Text deltas carry no offset: the caller knows what was sent before. After each step but the last
-    one the state goes to `checkpoints`, before the next step begins. Raises AgentError. Close the
-    generator (`contextlib.aclosing`) or cancel its task to stop the run.
+    `receive` gets one event at a time; the model and the tools continue when it returns. Text
+    deltas carry no offset: the caller knows what was sent before. After each step but the last one
+    the state goes to `checkpoints`, before the next step begins. Raises AgentError, and what
+    `receive` raises. Cancel the task to stop the run.
     """
     if spec.kind != "hosted":
         raise AgentError(f"{spec.name} does not run on this server.", code=ErrorCode.AGENT_OFFLINE)
     tokens = Tokens(most=spec.max_output_tokens, written=request.written)
     form = form_of(spec, request.response_format, asker=request.asker)
     tools = RunTools(spec, request, broker, schema=None if form is None else form.schema)
-    translator = _translator(request, tools)
-    used, steps = UsageStats(), 0
+    events = _AgentEvents(spec, tools, _translator(request, tools), receive)
     kept = request.checkpoint
     try:
         conversation = await to_conversation(
@@ -95,27 +103,18 @@ async def run_agent(
         )
         if form is not None:
             await form.check()
-        async with bot.stream(None, state) as stream:
-            async for event in stream:
-                for translated in translator.follow(event):
-                    if isinstance(translated, UsageDelta):
-                        used, steps = added_usage(used, translated.delta), steps + 1
-                    yield translated
-                if translator.written > ANSWER_CHARS:
-                    raise AgentError(
-                        f"{spec.name} wrote more than {ANSWER_CHARS} characters and was stopped.",
-                        code=ErrorCode.ANSWER_TOO_LONG,
-                    )
-                await tools.saw(event)
-                hooks.saw(event)
-            result = await stream.result()
+        result = await bot.stream(None, state).relay(events.emit)
     except HandedOver:
-        yield RunFinished(
-            usage=used, finish_reason="tool_calls", steps=steps, model=bot.model.model_id
+        return RunFinished(
+            usage=events.used,
+            finish_reason="tool_calls",
+            steps=events.inferences,
+            model=bot.model.model_id,
         )
-        return
     except UPPError as error:
         fail(spec, error, parts=tools.parts.refused(), declined=tools.declined)
+    finally:
+        events.end()
     turn = result.turn
     if turn.stop_reason == "content_filter":
         raise AgentError(
@@ -124,12 +123,57 @@ async def run_agent(
         )
     traces = result.state.subagent_traces[len(state.subagent_traces) :]
     usage = sum((trace.usage for trace in traces if trace.usage is not None), turn.usage)
-    yield RunFinished(
+    return RunFinished(
         usage=usage_stats(usage),
         finish_reason=_FINISH_REASONS.get(turn.stop_reason, turn.stop_reason),
         steps=turn.cycles,
         model=bot.model.model_id,
     )
+
+
+class _AgentEvents:
+    """Translates the events of an agent and gives them to the receiver, in order.
+
+    The task of the run and the tasks of its tools call `emit`; a lock lets one at a time.
+    """
+
+    def __init__(
+        self, spec: AgentSpec, tools: RunTools, translator: Translator, receive: Receive
+    ) -> None:
+        self.used = UsageStats()
+        self.inferences = 0
+        self._spec = spec
+        self._tools = tools
+        self._translator = translator
+        self._receive: Receive | None = receive
+        self._lock = asyncio.Lock()
+        self._count = 0
+
+    async def emit(self, event: AgentStreamEvent) -> None:
+        """Return when an event was received, counted and paid."""
+        async with self._lock:
+            await self._pass_on(event)
+        self._count += 1
+        if self._count % EVENTS_AT_ONCE == 0:
+            await asyncio.sleep(0)
+
+    def end(self) -> None:
+        """Release the receiver, which holds the answer: an agent's objects form circles."""
+        self._receive = None
+
+    async def _pass_on(self, event: AgentStreamEvent) -> None:
+        for translated in self._translator.follow(event):
+            if isinstance(translated, UsageDelta):
+                self.used = added_usage(self.used, translated.delta)
+                self.inferences += 1
+            if self._receive is not None:
+                await self._receive(translated)
+        if self._translator.written > ANSWER_CHARS:
+            raise AgentError(
+                f"{self._spec.name} wrote more than {ANSWER_CHARS} characters and was stopped.",
+                code=ErrorCode.ANSWER_TOO_LONG,
+            )
+        await self._tools.count(event)
 
 
 def build_agent(

@@ -3,9 +3,7 @@
 A call runs once it is paid. Its outcome is kept for the translator, and its text goes to the model.
 """
 
-import asyncio
 import logging
-from collections import defaultdict
 from collections.abc import Awaitable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -74,8 +72,6 @@ class RunTools:
         # Whether the client was given calls whose results come in another turn.
         self._handed_over = False
         self._is_free = spec.pricing.is_free
-        # By call, whether all that came before it was read, counted and paid.
-        self._read: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self._named: set[str] = set()
         self._server_tools = tools_of_agent(spec)
         self.client_tools = tools_of_client(request.tools, self._server_tools)
@@ -100,20 +96,16 @@ class RunTools:
             raise HandedOver
         await self._broker.admit_step()
 
-    async def saw(self, event: AgentStreamEvent) -> None:
-        """Take note that an event was read: a call that has a payer waits for those before it."""
-        if event.upp is None or self._is_free:
+    async def count(self, event: AgentStreamEvent) -> None:
+        """Count the text of a call that has a payer."""
+        if event.upp is None or self._is_free or event.upp.type != "tool_call_delta":
             return
-        kind, delta = event.upp.type, event.upp.delta
-        call_id = delta.tool_call_id or ""
-        if kind == "tool_execution_start":
-            self._read[call_id].set()
-        elif kind == "tool_call_delta":
-            text = delta.arguments_json or ""
-            if call_id not in self._named:
-                self._named.add(call_id)
-                text += delta.tool_name or ""
-            await self._broker.wrote(text)
+        delta = event.upp.delta
+        call_id, text = delta.tool_call_id or "", delta.arguments_json or ""
+        if call_id not in self._named:
+            self._named.add(call_id)
+            text += delta.tool_name or ""
+        await self._broker.wrote(text)
 
     def sent(self, request: LLMRequest) -> None:
         """Take note that an inference is sent."""
@@ -177,10 +169,12 @@ class RunTools:
         return ToolCallData(id=call.tool_call_id, name=call.tool_name, arguments=arguments)
 
     async def _admit(self, call: ToolCallData) -> None:
-        """Let a call run once it is paid, and the tokens that it was written with."""
+        """Let a call run once it is paid, and the tokens that it was written with.
+
+        All events before it were received, counted and paid when a tool begins.
+        """
         if self._is_free:
             return
-        await self._read[call.id].wait()
         try:
             await self._broker.admit_tool(call)
         except AgentError as error:

@@ -1,10 +1,9 @@
 """Hooks between two steps of a run: checkpoints and limits.
 
-A checkpoint states what has been shown, so it is saved after the events of its step were read. The
-next step begins after the checkpoint is saved.
+A checkpoint states what has been shown. It is saved when the next step begins, after the events of
+its own step were received; the next step waits for it.
 """
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
@@ -15,7 +14,7 @@ from agents_app.runtime.model_calls import Tokens
 from agents_app.selectors import AgentSpec
 from uamp.errors import ErrorCode
 from uamp.types.content import Message
-from uap import AgentState, AgentStrategy, AgentStreamEvent, GenerateResult
+from uap import AgentState, AgentStrategy, GenerateResult
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +23,7 @@ class CheckpointKeeper(Protocol):
     """Saves the progress of the response."""
 
     async def save(self, state: AgentState, *, step: int) -> None:
-        """Save a state with the output so far; all events of its steps were read.
+        """Save a state with the output so far; all events of its steps were received.
 
         The messages of the state are those of the response, `step` is the number of its steps.
         """
@@ -65,20 +64,13 @@ class StepHooks:
         self._messages_before = before
         self._tokens = tokens
         self._ended: AgentState | None = None
-        self._shown = asyncio.Event()
 
     def strategy(self) -> AgentStrategy:
         """Return the hooks that the agent calls before and after each step."""
         return AgentStrategy(on_step_start=self._begin, on_step_end=self._end)
 
-    def saw(self, event: AgentStreamEvent) -> None:
-        """Take note that an event was read, and all before it."""
-        if event.uap is not None and event.uap.type == "step_end":
-            self._shown.set()
-
     def _end(self, _number: int, result: GenerateResult) -> None:
         self._ended = result.state
-        self._shown.clear()
 
     async def _begin(self, _number: int, _state: AgentState) -> None:
         steps, self._steps = self._steps, self._steps + 1
@@ -98,7 +90,6 @@ class StepHooks:
         ended, self._ended = self._ended, None
         if ended is None:
             return
-        await self._shown.wait()
         await self._admit()
         if self._keeper is None:
             return

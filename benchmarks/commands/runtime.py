@@ -25,7 +25,7 @@ django.setup()
 from django.test.utils import override_settings  # noqa: E402
 
 from agents_app.providers.scripts import SCRIPTS  # noqa: E402
-from agents_app.runtime.agent_run import RunFinished, RunRequest, run_agent  # noqa: E402
+from agents_app.runtime.agent_run import RunRequest, run_agent  # noqa: E402
 from agents_app.selectors import AgentSpec  # noqa: E402
 from agents_app.tools.registry import ServerTool, ToolOutcome  # noqa: E402
 from sessions_app.response.context import RunContext  # noqa: E402
@@ -37,6 +37,8 @@ from upp.providers.scripted import Call, ScriptedModel, Step, Text  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+
+    from uamp.events import Event
 
     Layer = Callable[[int, int], Awaitable[None]]
 
@@ -125,8 +127,11 @@ async def events(deltas: int, steps: int) -> None:
     """Read `run_agent`: UAMP events."""
     spec, request = _request(deltas, steps)
     nobody: Any = _Nobody()
-    async for _ in run_agent(spec, request, broker=nobody, media=nobody):
-        pass
+    await run_agent(spec, request, _drop, broker=nobody, media=nobody)
+
+
+async def _drop(_event: Event) -> None:
+    """Receive an event and drop it."""
 
 
 class _Listener:
@@ -160,9 +165,11 @@ async def published(deltas: int, steps: int) -> None:
     )
     port = RunPort(context, nobody)
     port.subscribers.listen(_Listener())
-    async for event in run_agent(spec, request, broker=nobody, media=nobody):
-        if not isinstance(event, RunFinished):
-            port.publish(event)
+
+    async def receive(event: Event) -> None:
+        port.publish(event)
+
+    await run_agent(spec, request, receive, broker=nobody, media=nobody)
 
 
 LAYERS: Final[dict[str, Layer]] = {

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from django.db import DataError
 
-from agents_app.runtime.agent_run import AgentError, RunFinished, run_agent
+from agents_app.runtime.agent_run import AgentError, run_agent
 from chat_app.contents import storage
 from sessions_app import database
 from sessions_app.billing.usage import Cause
@@ -218,7 +218,6 @@ class Run:
 
     async def _stream(self) -> Ending:
         port, guard, request = self._port, self._guard, self.context.request
-        finish_reason: str | None = None
         if request.checkpoint is not None:
             # What its last process sent after the checkpoint is sent anew.
             port.answer.keep_for_next_flush()
@@ -228,30 +227,27 @@ class Run:
                 await guard.open()
             await port.row.resume()
             # The agent's own objects refer to each other in circles: they must not hold the answer.
-            agent = run_agent(
+            end = await run_agent(
                 self.context.spec,
                 request,
+                self._receive,
                 broker=weakref.proxy(self._tools),
                 media=self,
                 checkpoints=weakref.proxy(self._checkpoints),
             )
-            try:
-                async for event in agent:
-                    if isinstance(event, RunFinished):
-                        finish_reason = event.finish_reason
-                        continue
-                    if guard is not None:
-                        await guard.watch(event)
-                    port.publish(event)
-                    if guard is not None and isinstance(event, ev.UsageDelta):
-                        await guard.counted()
-            finally:
-                await agent.aclose()
             if guard is not None:
                 await guard.complete()
             port.row.end_waits()
             await port.row.resume()
-        return Ending("completed", finish_reason)
+        return Ending("completed", end.finish_reason)
+
+    async def _receive(self, event: ev.Event) -> None:
+        guard = self._guard
+        if guard is not None:
+            await guard.watch(event)
+        self._port.publish(event)
+        if guard is not None and isinstance(event, ev.UsageDelta):
+            await guard.counted()
 
     async def load(self, content_id: str) -> tuple[bytes, str]:
         """Return a content of this chat for the provider call (runtime.agent_run.MediaLoader)."""

@@ -5,7 +5,7 @@ import dataclasses
 import logging
 import threading
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -15,7 +15,7 @@ import uamp
 from agents_app.providers import scripts
 from agents_app.providers.clients import close_providers
 from agents_app.runtime import short_tools
-from agents_app.runtime.agent_run import AgentError, RunFinished, RunRequest, run_agent
+from agents_app.runtime.agent_run import AgentError, Receive, RunFinished, RunRequest, run_agent
 from agents_app.selectors import AgentSpec
 from agents_app.tools.registry import ServerTool, ToolContext, ToolError, ToolOutcome, tool
 from tests.agents_app.run_context import CSV_ID, Broker, Context, Media
@@ -133,10 +133,18 @@ async def run(
 ) -> tuple[list[Event], RunFinished]:
     """Return a run's events and its end."""
     door, loader = broker or Broker(), media or Media()
-    *events, end = [item async for item in run_agent(spec, request, broker=door, media=loader)]
-    assert isinstance(end, RunFinished)
-    assert not any(isinstance(event, RunFinished) for event in events)
-    return [event for event in events if isinstance(event, Event)], end
+    events: list[Event] = []
+    end = await run_agent(spec, request, keep_in(events), broker=door, media=loader)
+    return events, end
+
+
+def keep_in(events: list[Event]) -> Receive:
+    """Return a receiver that appends each event."""
+
+    async def receive(event: Event) -> None:
+        events.append(event)
+
+    return receive
 
 
 async def failure(spec: AgentSpec, request: RunRequest, broker: Broker | None = None) -> AgentError:
@@ -488,15 +496,10 @@ async def test_a_failure_is_told_in_safe_words(
 
 
 async def test_the_fail_agent_says_half_and_fails() -> None:
-    events: list[object] = []
-
-    async def follow() -> None:
-        spec = AgentSpec(id="a", name="fail")
-        async for item in run_agent(spec, asked(), broker=Broker(), media=Media()):
-            events.append(item)  # noqa: PERF401 what came before the error counts
-
+    events: list[Event] = []
+    spec = AgentSpec(id="a", name="fail")
     with pytest.raises(AgentError) as caught:
-        await follow()
+        await run_agent(spec, asked(), keep_in(events), broker=Broker(), media=Media())
     assert len(events) > 3
     assert caught.value.code == "provider_error"
 
@@ -520,7 +523,9 @@ async def test_the_finish_reason_is_told(
     assert end.finish_reason == told
 
 
-async def test_leaving_a_run_ends_its_script(play: Callable[[Play], AgentSpec]) -> None:
+async def test_what_the_receiver_raises_ends_the_run_and_its_script(
+    play: Callable[[Play], AgentSpec],
+) -> None:
     closed = asyncio.Event()
 
     async def script(_request: LLMRequest) -> AsyncIterator[Step]:
@@ -531,10 +536,58 @@ async def test_leaving_a_run_ends_its_script(play: Callable[[Play], AgentSpec]) 
         finally:
             closed.set()
 
-    async with aclosing(run_agent(play(script), asked(), broker=Broker(), media=Media())) as items:
-        async for _ in items:
-            break
+    async def receive(_event: Event) -> None:
+        raise AgentError("No more.", code=uamp.ErrorCode.PAYMENT_REQUIRED)
+
+    with pytest.raises(AgentError, match="No more"):
+        await run_agent(play(script), asked(), receive, broker=Broker(), media=Media())
     assert closed.is_set()
+
+
+async def test_events_are_received_one_at_a_time_however_many_tools_run(
+    play: Callable[[Play], AgentSpec],
+) -> None:
+    kinds: list[str] = []
+    receiving = 0
+
+    async def script(request: LLMRequest) -> AsyncIterator[Step]:
+        if len(request.messages) > 1:
+            yield Text("done")
+            return
+        for number in range(4):
+            yield Call(name="short", arguments={}, call_id=f"c{number}")
+
+    async def receive(event: Event) -> None:
+        nonlocal receiving
+        receiving += 1
+        await asyncio.sleep(0.005)
+        assert receiving == 1
+        receiving -= 1
+        if isinstance(event, ResponseDelta):
+            kinds.append(event.delta.type)
+
+    spec = with_tools(play(script), "short")
+    await run_agent(spec, asked(), receive, broker=Broker(), media=Media())
+    assert sorted(kinds) == ["text", *["tool_call"] * 4, *["tool_result"] * 4]
+
+
+async def test_a_fast_model_lets_other_tasks_run(play: Callable[[Play], AgentSpec]) -> None:
+    turns = 0
+
+    async def script(_request: LLMRequest) -> AsyncIterator[Step]:
+        for _ in range(1000):
+            yield Text("x")
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(other())
+    await run(play(script), asked())
+    task.cancel()
+    assert turns > 10
 
 
 async def test_cancelling_a_run_closes_the_providers_request() -> None:
@@ -547,11 +600,12 @@ async def test_cancelling_a_run_closes_the_providers_request() -> None:
         spec = model_agent(wire.url)
         began = asyncio.Event()
 
-        async def follow() -> None:
-            async for _ in run_agent(spec, asked(), broker=Broker(), media=Media()):
-                began.set()
+        async def receive(_event: Event) -> None:
+            began.set()
 
-        task = asyncio.create_task(follow())
+        task = asyncio.create_task(
+            run_agent(spec, asked(), receive, broker=Broker(), media=Media())
+        )
         await began.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -89,12 +89,17 @@ async def run(
     broker = Broker(answer=lambda _: ToolOutcome(result="seen"))
     keeper = keeper or Keeper()
     events: list[Event] = []
-    async for item in run_agent(spec, given, broker=broker, media=Media(), checkpoints=keeper):
-        if isinstance(item, RunFinished):
-            return events, item, broker
-        keeper.builder.add(item)
-        events.append(item)
-    raise AssertionError
+
+    async def receive(event: Event) -> None:
+        keeper.builder.add(event)
+        events.append(event)
+
+    end = await run_agent(spec, given, receive, broker=broker, media=Media(), checkpoints=keeper)
+    return events, end, broker
+
+
+async def drop(_event: Event) -> None:
+    """Receive an event and drop it."""
 
 
 def shown(events: list[Event]) -> list[ContentItem]:
@@ -189,7 +194,7 @@ async def test_rounds_before_the_checkpoint_count(play: Callable[..., AgentSpec]
     broker = Broker(answer=lambda _: ToolOutcome(result="seen"))
     given = request(resume=kept.output, checkpoint=kept)
     with pytest.raises(AgentError) as caught:
-        [item async for item in run_agent(spec, given, broker=broker, media=Media())]
+        await run_agent(spec, given, drop, broker=broker, media=Media())
     assert caught.value.code == "too_many_steps"
     assert len(broker.calls) == 2
 

@@ -101,15 +101,14 @@ async def played(
     run = Run()
     values.setdefault("history", [Message(role="user", content="Where?")])
     request = RunRequest(response_id="r1", response_format=wanted, **values)
+
+    async def receive(event: Event) -> None:
+        run.events.append(event)
+
     try:
-        items = run_agent(
-            spec, request, broker=broker or Broker(), media=Media(), checkpoints=run.keeper
+        run.end = await run_agent(
+            spec, request, receive, broker=broker or Broker(), media=Media(), checkpoints=run.keeper
         )
-        async for item in items:
-            if isinstance(item, RunFinished):
-                run.end = item
-            else:
-                run.events.append(item)
     except AgentError as error:
         run.error = error
     return run
