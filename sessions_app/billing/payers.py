@@ -66,7 +66,7 @@ class Purchase:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Payment:
+class AnswerPayment:
     """What is known of a response's payment when it begins.
 
     `first` is the reservation that was made together with the turn, `source` what may be taken from
@@ -93,7 +93,7 @@ def purchase_of(session: OpenSession, spec: AgentSpec) -> Purchase:
     )
 
 
-def who_pays(purchases: Iterable[Purchase]) -> dict[Purchase, Payment]:
+def who_pays(purchases: Iterable[Purchase]) -> dict[Purchase, AnswerPayment]:
     """Return what pays for answers without asking, and who is asked otherwise."""
     wanted = set(purchases)
     # Read anew: an owner may have changed it while a session is open.
@@ -122,14 +122,14 @@ def who_pays(purchases: Iterable[Purchase]) -> dict[Purchase, Payment]:
                 source = replace(source, up_to=up_to, has_limits=known.has_limits)
         if rule == "sponsor" and source is not None:
             source = replace(source, purpose=budgets.SPONSOR)
-            payment = Payment(source=source, payer_id=one.asker_id, is_sponsored=True)
+            payment = AnswerPayment(source=source, payer_id=one.asker_id, is_sponsored=True)
         else:
-            payment = Payment(source=source, payer_id=user)
+            payment = AnswerPayment(source=source, payer_id=user)
         payments[one] = replace(payment, purchase=one)
     return payments
 
 
-def current_payment(payment: Payment) -> Payment:
+def current_payment(payment: AnswerPayment) -> AnswerPayment:
     """Return what pays for the rest of an answer by the rule that holds now.
 
     A payer whose agreement ended pays for what is held already. A token or payment that the asker

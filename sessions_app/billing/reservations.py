@@ -19,7 +19,7 @@ from payments_app import services as ledger
 from payments_app.money import AssetMismatch, InvalidAmount, Money
 from payments_app.spending import authorizations, budgets
 from payments_app.tokens import lookup as token_lookup
-from sessions_app.billing.payers import Payment, account_ids, current_payment, who_pays
+from sessions_app.billing.payers import AnswerPayment, account_ids, current_payment, who_pays
 from sessions_app.models import Response
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Reservation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Charge:
+class AnswerCharge:
     """What a response that ends has to pay; nothing gives all of its reservation back."""
 
     response_id: str
@@ -119,8 +119,8 @@ def lock_running(response_id: str) -> bool:
 
 @transaction.atomic
 def reserve_more(
-    payment: Payment, *, key: str, amount: Money, response_id: str, agent_id: str, held: Money
-) -> tuple[Payment, HoldOutcome]:
+    payment: AnswerPayment, *, key: str, amount: Money, response_id: str, agent_id: str, held: Money
+) -> tuple[AnswerPayment, HoldOutcome]:
     """Reserve more for a running answer, and return what pays for it now.
 
     Who pays, and what they allowed for an answer, is read anew: the payer may have left the chat or
@@ -149,7 +149,7 @@ def held_for(response_id: str, asset: str) -> Money:
     return total
 
 
-def payment_now(wanted: Reservation) -> Payment:
+def payment_now(wanted: Reservation) -> AnswerPayment:
     """Return who pays for an answer as things are now; no source where it has or allows too little.
 
     Nothing is reserved: it is for transports that cannot ask later.
@@ -180,7 +180,7 @@ def _could_pay(source: Source, wanted: Reservation) -> bool:
     return ledger_rows.balance(source.account_id).available >= wanted.amount
 
 
-def reserve_all(wanted: Sequence[Reservation]) -> dict[str, Payment]:
+def reserve_all(wanted: Sequence[Reservation]) -> dict[str, AnswerPayment]:
     """Reserve for the responses of many turns; returns by response what is known of its payment.
 
     Who is refused has nothing reserved, and is asked later. Called with every chat of the
@@ -190,7 +190,7 @@ def reserve_all(wanted: Sequence[Reservation]) -> dict[str, Payment]:
     payments = {
         one.response_id: found[one.purchase]
         if one.source is None
-        else Payment(source=one.source, payer_id=one.purchase.asker_id, purchase=one.purchase)
+        else AnswerPayment(source=one.source, payer_id=one.purchase.asker_id, purchase=one.purchase)
         for one in wanted
     }
     asked = [
@@ -252,7 +252,7 @@ def _refused(response_id: str, error: Exception) -> None:
 # --- Settle ---
 
 
-def settle_all(charges: Sequence[Charge]) -> dict[str, Money]:
+def settle_all(charges: Sequence[AnswerCharge]) -> dict[str, Money]:
     """Take what responses used of what is reserved for them, and give the rest back.
 
     Returns what the payer of each has left, by response. What goes beyond a reservation is not
@@ -275,7 +275,9 @@ def settle_all(charges: Sequence[Charge]) -> dict[str, Money]:
     return left
 
 
-def _capture(charge: Charge, amount: Money, earners: Mapping[AccountOwner, int]) -> ledger.Capture:
+def _capture(
+    charge: AnswerCharge, amount: Money, earners: Mapping[AccountOwner, int]
+) -> ledger.Capture:
     fee = amount.share(settings.UAMP_FEE_BASIS_POINTS, 10_000)
     earned = amount - fee
     splits = []

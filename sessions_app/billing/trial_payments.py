@@ -88,7 +88,7 @@ class TrialPayment:
             amount = bill.total
         except InvalidAmount:
             amount = self._held
-        charge = reservations.Charge(
+        charge = reservations.AnswerCharge(
             response_id=self._id,
             chat_id="",
             agent_id=self._spec.id,

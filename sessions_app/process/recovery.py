@@ -42,7 +42,7 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from agents_app.checkpoints import Checkpoint
     from agents_app.selectors import AgentSpec
-    from sessions_app.billing.payers import Payment
+    from sessions_app.billing.payers import AnswerPayment
     from sessions_app.process.registry import Process
 
 logger = logging.getLogger(__name__)
@@ -172,7 +172,7 @@ def _counted_as(session: Session) -> str:
     return session.principal if session.user_id is None else rates.person(session.user_id)
 
 
-def _payment(session: Session | None, spec: AgentSpec) -> Payment | None:
+def _payment(session: Session | None, spec: AgentSpec) -> AnswerPayment | None:
     if spec.pricing.is_free or session is None:
         return None
     user = session.user

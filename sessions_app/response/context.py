@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import uamp
     from agents_app.runtime.agent_run import RunRequest
     from agents_app.selectors import AgentSpec
-    from sessions_app.billing.payers import Payment
+    from sessions_app.billing.payers import AnswerPayment
     from sessions_app.records import ParentCall
     from uamp import events as ev
 
@@ -54,7 +54,7 @@ class RunContext:
     # The name under which limits count the asker (Principal.counted_as).
     counted_as: str = ""
     protocol: str = "uamp"
-    payment: Payment | None = None
+    payment: AnswerPayment | None = None
     # Why the token that its session presented does not pay.
     payment_refused: ev.PaymentError | None = None
     # What was used before this process took the response over.

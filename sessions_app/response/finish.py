@@ -19,7 +19,7 @@ from chat_app.contents import references
 from chat_app.log.entries import NewEvent, NewMessage, message_event
 from payments_app.money import MAX_DIGITS, InvalidAmount, Money
 from sessions_app import database
-from sessions_app.billing.reservations import Charge
+from sessions_app.billing.reservations import AnswerCharge
 from sessions_app.billing.usage import CAUSES, Bill, Cause, of_failed, of_stopped
 from sessions_app.frames import new_event_id, now_ms
 from sessions_app.records import CallAnswer
@@ -212,7 +212,7 @@ def _used(
     ending: Ending,
     answer: RunningAnswer,
     held: Money | None,
-) -> tuple[uamp.UsageStats | None, Charge | None]:
+) -> tuple[uamp.UsageStats | None, AnswerCharge | None]:
     """Return what the answer used, with its cost, and what is to be paid for it."""
     meter, pricing, status = answer.meter, context.spec.pricing, ending.status
     if status != "completed" and not ending.is_stopped:
@@ -238,7 +238,7 @@ def _used(
     amount = bill.total if held is None else min(bill.total, held)
     if usage is not None:
         usage = msgspec.structs.replace(usage, cost=bill.as_cost(amount))
-    return usage, Charge(
+    return usage, AnswerCharge(
         response_id=context.response_id,
         chat_id=context.asked_in,
         agent_id=context.spec.id,

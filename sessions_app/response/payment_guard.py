@@ -22,7 +22,7 @@ from payments_app.money import InvalidAmount, Money
 from sessions_app import database
 from sessions_app.billing import payers, requests, reservations
 from sessions_app.billing.events import accepted, balance_event, required, revoked, withdrawn
-from sessions_app.billing.payers import Payment
+from sessions_app.billing.payers import AnswerPayment
 from sessions_app.billing.weights import step_usage, weight
 from sessions_app.models import PaymentRequest
 from sessions_app.response.row_state import taken_over
@@ -345,9 +345,9 @@ class PaymentGuard:
             await self._port.send_to_payer(event, self._payment.payer_id)
 
 
-def _payment_of(context: RunContext) -> Payment:
+def _payment_of(context: RunContext) -> AnswerPayment:
     """Return how the answer is paid: by asking, where its price is newer than its beginning."""
-    return context.payment or Payment(source=None, payer_id=context.user_id)
+    return context.payment or AnswerPayment(source=None, payer_id=context.user_id)
 
 
 def _written_by(event: ev.Event) -> str:

@@ -19,7 +19,7 @@ from chat_app.members import membership
 from sessions_app.billing.reservations import reserve_all, settle_all
 from sessions_app.models import InboundEvent, PendingInput, Response, Session, ToolCall
 from sessions_app.states import ToolCallTrigger
-from sessions_app.store.records import Fenced, Finished, Refused, Repeated, Started
+from sessions_app.store.records import Fenced, Finished, StartCommitted, StartRefused, StartRepeated
 from sessions_app.tools.delegated_calls import answer_call
 from sessions_app.transitions import BEGUN, end_response, move
 from uamp import ErrorCode, LocalProtocolError
@@ -57,7 +57,7 @@ def start_turns(starts: Sequence[Start]) -> list[StartOutcome]:
         if outcome is None:
             accepted.append(start)
     first_seqs = iter(_write_starts(accepted))
-    begun = [outcome or Started(next(first_seqs)) for outcome in outcomes]
+    begun = [outcome or StartCommitted(next(first_seqs)) for outcome in outcomes]
     return with_holds(starts, begun)
 
 
@@ -69,7 +69,7 @@ def with_holds(starts: Sequence[Start], outcomes: list[StartOutcome]) -> list[St
     begun = [
         start
         for start, outcome in zip(starts, outcomes, strict=True)
-        if start.reservations and isinstance(outcome, Started)
+        if start.reservations and isinstance(outcome, StartCommitted)
     ]
     if not begun:
         return outcomes
@@ -79,7 +79,7 @@ def with_holds(starts: Sequence[Start], outcomes: list[StartOutcome]) -> list[St
             outcome,
             payments={one.response_id: payments[one.response_id] for one in start.reservations},
         )
-        if isinstance(outcome, Started)
+        if isinstance(outcome, StartCommitted)
         else outcome
         for start, outcome in zip(starts, outcomes, strict=True)
     ]
@@ -92,10 +92,10 @@ def known_outcome(row: InboundEvent, start: Start) -> StartOutcome:
         row.outcome["message_id"] == (start.message.id if start.message else None)
     ):
         # Our own ids: an earlier try of this very write whose answer to COMMIT was lost.
-        return Started(row.outcome["first_seq"])
+        return StartCommitted(row.outcome["first_seq"])
     if row.sha256 != start.sha256:
-        return Refused(ErrorCode.EVENT_ID_CONFLICT)
-    return Repeated(response_ids)
+        return StartRefused(ErrorCode.EVENT_ID_CONFLICT)
+    return StartRepeated(response_ids)
 
 
 def _outcome(start: Start, first_seq: int = 0) -> dict[str, Any]:
@@ -106,11 +106,11 @@ def _outcome(start: Start, first_seq: int = 0) -> dict[str, Any]:
     }
 
 
-def _refusal(start: Start, open_sessions: set[str]) -> Refused | None:
+def _refusal(start: Start, open_sessions: set[str]) -> StartRefused | None:
     if start.session_id not in open_sessions:
-        return Refused(ErrorCode.UNKNOWN_SESSION)
+        return StartRefused(ErrorCode.UNKNOWN_SESSION)
     if start.user_id is not None and not membership.is_member(start.chat_id, start.user_id):
-        return Refused(ErrorCode.CHAT_NOT_FOUND)
+        return StartRefused(ErrorCode.CHAT_NOT_FOUND)
     return None
 
 

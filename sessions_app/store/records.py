@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from chat_app.log.entries import NewEvent, NewMessage
     from payments_app.money import Money
-    from sessions_app.billing.payers import Payment
-    from sessions_app.billing.reservations import Charge, Reservation
+    from sessions_app.billing.payers import AnswerPayment
+    from sessions_app.billing.reservations import AnswerCharge, Reservation
     from sessions_app.records import CallAnswer, ParentCall
 
 
@@ -52,25 +52,25 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class StartCommitted:
     """The turn is committed; its events have `first_seq` and the numbers after it.
 
     `payments` are what is known of the payments of its responses, by response.
     """
 
     first_seq: int
-    payments: Mapping[str, Payment] = field(default_factory=dict)
+    payments: Mapping[str, AnswerPayment] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated:
+class StartRepeated:
     """The event had its effect before: these are the responses that it started then."""
 
     response_ids: list[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class StartRefused:
     """Nothing was written; `code` is a UAMP error code."""
 
     code: str
@@ -95,7 +95,7 @@ class Finish:
     has_tool_calls: bool = False
     parent: ParentCall | None = None
     answer: CallAnswer | None = None
-    charge: Charge | None = None
+    charge: AnswerCharge | None = None
     at: datetime
 
 
@@ -115,7 +115,7 @@ class Fenced:
     """Another process took the response over, or it may not end so: nothing was written."""
 
 
-StartOutcome = Started | Repeated | Refused
+StartOutcome = StartCommitted | StartRepeated | StartRefused
 FinishOutcome = Finished | Fenced
 
 

@@ -23,7 +23,7 @@ from sessions_app.store.orm import (
     with_charges,
     with_holds,
 )
-from sessions_app.store.records import Fenced, Finished, Refused, Started
+from sessions_app.store.records import Fenced, Finished, StartCommitted, StartRefused
 from uamp import ErrorCode
 
 if TYPE_CHECKING:
@@ -84,10 +84,10 @@ def _start_outcome(start: Start, verdict: Verdict) -> StartOutcome:
         led_to = msgspec.json.decode(verdict.known_outcome)
         return known_outcome(InboundEvent(sha256=verdict.known_sha256, outcome=led_to), start)
     if not verdict.is_open:
-        return Refused(ErrorCode.UNKNOWN_SESSION)
+        return StartRefused(ErrorCode.UNKNOWN_SESSION)
     if not verdict.is_member:
-        return Refused(ErrorCode.CHAT_NOT_FOUND)
+        return StartRefused(ErrorCode.CHAT_NOT_FOUND)
     if verdict.first_seq is None:
         raise KeyError(start.chat_id)
     use_inputs(start)
-    return Started(verdict.first_seq)
+    return StartCommitted(verdict.first_seq)

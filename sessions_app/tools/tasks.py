@@ -25,7 +25,7 @@ from sessions_app import database
 from sessions_app.models import ToolCall
 from sessions_app.states import ToolCallTrigger
 from sessions_app.tools.sandbox import ToolBroke, ToolDied, ToolKilled, ToolTooLarge, run_tool
-from sessions_app.tools.worker import Claim, Work, claim_call, end_call
+from sessions_app.tools.worker import CallClaim, Work, claim_call, end_call
 from sessions_app.transitions import move
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def run_tool_call(*, pk: int, **kwargs: Any) -> None:
         logger.info("tool call %s is no longer this worker's; its end is not written", pk)
 
 
-def _run(claim: Claim) -> End:
+def _run(claim: CallClaim) -> End:
     tool = database.scoped(find_tool, claim.name)
     if tool is None:
         return _failed(f"This server has no tool named {claim.name!r}.")
@@ -193,7 +193,7 @@ def _stopped(work: Work, *, is_unknown: bool = False) -> End:
     return ToolCall.Status.CANCELLED, ToolOutcome(result="The tool was cancelled.", is_error=True)
 
 
-def _write_end(claim: Claim, status: str, outcome: ToolOutcome) -> bool:
+def _write_end(claim: CallClaim, status: str, outcome: ToolOutcome) -> bool:
     for pause in WRITE_RETRY_SECONDS:
         try:
             return database.scoped(end_call, claim, status, outcome)

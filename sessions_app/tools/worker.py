@@ -62,7 +62,7 @@ LOOK_SECONDS: Final = 2.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Claim:
+class CallClaim:
     """A running call and the fence number (`attempt`) under which this worker may write to it."""
 
     pk: int
@@ -88,8 +88,8 @@ def lease_end() -> datetime:
     return timezone.now() + timedelta(seconds=settings.UAMP_LEASE_SECONDS)
 
 
-def claim_call(pk: int) -> Claim | None:
-    """Claim a call that is queued, or whose lease ended; None when it cannot be claimed.
+def claim_call(pk: int) -> CallClaim | None:
+    """CallClaim a call that is queued, or whose lease ended; None when it cannot be claimed.
 
     The time limit counts from the first start, so that a call that kills its workers ends too.
     """
@@ -114,7 +114,7 @@ def claim_call(pk: int) -> Claim | None:
     if not won:
         return None
     session = row.response.session
-    return Claim(
+    return CallClaim(
         pk=pk,
         attempt=row.attempts + 1,
         call_id=row.call_id,
@@ -137,13 +137,13 @@ def _tool_seconds() -> float:
     return float(settings.UAMP_TOOL_SECONDS)
 
 
-def _held(claim: Claim) -> QuerySet[ToolCall]:
+def _held(claim: CallClaim) -> QuerySet[ToolCall]:
     return ToolCall.objects.filter(
         pk=claim.pk, status=ToolCall.Status.RUNNING, attempts=claim.attempt
     )
 
 
-def renew_claim(claim: Claim, progress: dict[str, Any] | None) -> bool:
+def renew_claim(claim: CallClaim, progress: dict[str, Any] | None) -> bool:
     """Extend the lease and store the progress; False once the claim or its response has ended."""
     wanted = Response.objects.filter(
         pk=OuterRef("response_id"), status__in=Response.LIVE, cancel_requested_at__isnull=True
@@ -154,7 +154,7 @@ def renew_claim(claim: Claim, progress: dict[str, Any] | None) -> bool:
     return bool(_held(claim).filter(Exists(wanted)).update(**fields))
 
 
-def end_call(claim: Claim, status: str, outcome: ToolOutcome) -> bool:
+def end_call(claim: CallClaim, status: str, outcome: ToolOutcome) -> bool:
     """Write the end of a call; False when this worker has lost the claim."""
     return bool(
         end(
@@ -178,7 +178,7 @@ class Work:
     The tool's thread calls all public methods; the lease thread calls `_renew` under `_lock`.
     """
 
-    def __init__(self, claim: Claim) -> None:
+    def __init__(self, claim: CallClaim) -> None:
         self.call_id = claim.call_id
         # Why the tool has to stop, once it has to.
         self.is_lost = False
@@ -324,7 +324,7 @@ class Work:
         return self.is_lost or timezone.now() >= self._claim.deadline
 
 
-def _publish(claim: Claim, event: ev.Progress) -> None:
+def _publish(claim: CallClaim, event: ev.Progress) -> None:
     """Send progress to the chat, and to the chats that delegated this work."""
     _send(claim.chat_id, event, claim.response_id)
     said = event
@@ -338,14 +338,14 @@ def _send(chat_id: str, event: ev.Event, response_id: str) -> None:
     fanout.send_from_thread(fanout.chat_group(chat_id), message)
 
 
-def _read_content(claim: Claim, content_id: str) -> ReadContent:
+def _read_content(claim: CallClaim, content_id: str) -> ReadContent:
     content = readable(content_id, chat_id=claim.chat_id, asker=claim.asker)
     return ReadContent(
         data=storage.read(content), mime_type=content.mime_type, filename=content.filename
     )
 
 
-def _search_messages(claim: Claim, words: Sequence[str], *, limit: int) -> list[FoundMessage]:
+def _search_messages(claim: CallClaim, words: Sequence[str], *, limit: int) -> list[FoundMessage]:
     found = search_messages(claim.chat_id, words, limit=limit, without=claim.message_id)
     return [
         FoundMessage(at=row.created_at, role=row.role, name=row.name, text=row.content)
@@ -354,7 +354,9 @@ def _search_messages(claim: Claim, words: Sequence[str], *, limit: int) -> list[
 
 
 @transaction.atomic
-def _write_content(claim: Claim, data: bytes, *, mime_type: str, filename: str) -> uamp.ContentItem:
+def _write_content(
+    claim: CallClaim, data: bytes, *, mime_type: str, filename: str
+) -> uamp.ContentItem:
     name = f"tool call {claim.pk} {filename} {hashlib.sha256(data).hexdigest()}"
     content_id = uuid.uuid5(uuid.NAMESPACE_OID, name)
     try:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from chat_app.log.history import HistoryMessage
     from sessions_app.process.registry import Process
     from sessions_app.response.context import Listener
-    from sessions_app.store.records import NewResponse, Start, Started
+    from sessions_app.store.records import NewResponse, Start, StartCommitted
     from sessions_app.turn.assembly import AssembledTurn
     from sessions_app.turn.request import TurnRequest
 
@@ -31,7 +31,7 @@ async def launch(
     request: TurnRequest,
     turn: AssembledTurn,
     start: Start,
-    outcome: Started,
+    outcome: StartCommitted,
     listener: Listener | None,
 ) -> StartedTurn:
     """Send the events of a committed turn, and run its agents."""
@@ -83,7 +83,7 @@ async def _context_of(
     new: NewResponse,
     request: TurnRequest,
     turn: AssembledTurn,
-    outcome: Started,
+    outcome: StartCommitted,
     history: Sequence[uamp.Message],
     *,
     fan_out: bool,

@@ -25,7 +25,13 @@ from sessions_app.models import new_response_id
 from sessions_app.process import registry
 from sessions_app.process.capacity import busy
 from sessions_app.store.group_commit import StoreBusy
-from sessions_app.store.records import NewResponse, Refused, Repeated, Start, Started
+from sessions_app.store.records import (
+    NewResponse,
+    Start,
+    StartCommitted,
+    StartRefused,
+    StartRepeated,
+)
 from sessions_app.turn.assembly import assemble
 from sessions_app.turn.holds import reservations_of
 from sessions_app.turn.launch import launch
@@ -110,12 +116,12 @@ async def _write(
         # A lost answer to COMMIT hides what was written: the same write again finds it.
         outcome = await database.insist(partial(process.store.start, start))
     except StoreBusy:
-        outcome = Refused(ErrorCode.BUSY)
-    if isinstance(outcome, Started):
+        outcome = StartRefused(ErrorCode.BUSY)
+    if isinstance(outcome, StartCommitted):
         return await launch(process, request, turn, start, outcome, listener)
     if start.content_ids:
         await database.run(storage.discard, start.content_ids, since=began)
-    if isinstance(outcome, Repeated):
+    if isinstance(outcome, StartRepeated):
         return StartedTurn(response_ids=outcome.response_ids, repeated=True)
     if outcome.code == ErrorCode.BUSY:
         raise busy()

@@ -213,7 +213,7 @@ def test_a_turn_begins_in_every_session_that_is_not_closed(bodies: Bodies) -> No
     for status in Session.Status.values:
         (outcome,) = bodies.start([worlds.start(session_id=f"chat_a_{status}")])
         found[status] = type(outcome).__name__
-    assert found == {"idle": "Started", "active": "Started", "closed": "Refused"}
+    assert found == {"idle": "StartCommitted", "active": "StartCommitted", "closed": "StartRefused"}
 
 
 # --- Responses that change hands ---

@@ -49,7 +49,7 @@ def _take(response: Response) -> object:
     purses = payers.account_ids([("user", str(response.session.user_id), "USD")])
     try:
         return reservations.reserve_more(
-            payers.Payment(
+            payers.AnswerPayment(
                 source=payers.Source(account_id=next(iter(purses.values()))), payer_id=None
             ),
             key="more",

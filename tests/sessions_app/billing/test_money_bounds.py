@@ -20,7 +20,7 @@ from payments_app.money import InvalidAmount, Money
 from payments_app.spending import approvals
 from sessions_app.billing import requests, usage
 from sessions_app.billing.payers import Purchase
-from sessions_app.billing.reservations import Charge, Reservation
+from sessions_app.billing.reservations import AnswerCharge, Reservation
 from sessions_app.models import PaymentRequest, Response, Session
 from sessions_app.response import payment_guard
 from tests.client import TERMINAL, Frame, UampClient, new_event, wait_until
@@ -168,7 +168,9 @@ def test_less_than_nothing_is_neither_reserved_nor_charged_nor_demanded() -> Non
     less, nothing = Money(-1), Money(0)
     for refused in (
         lambda: _reservation(less),
-        lambda: Charge(response_id="r", chat_id="c", agent_id="a", amount=less, protocol="uamp"),
+        lambda: AnswerCharge(
+            response_id="r", chat_id="c", agent_id="a", amount=less, protocol="uamp"
+        ),
         lambda: x402.requirements(nothing, resource_url="/", description="", agent="paid"),
         lambda: x402.requirements(less, resource_url="/", description="", agent="paid"),
         lambda: requests.ask("r", fence=1, number=1, amount=nothing, payer_id=None, action=""),

@@ -263,7 +263,7 @@ def test_no_more_than_what_was_reserved_is_taken(alice: Person) -> None:
     agent = priced("paid", per_answer="0.25")
     account = ledger.account_of_user(rich(alice).user.pk).id
     authorize(key="h", account_id=account, amount=usd("0.25"), response_id="resp_1")
-    charge = reservations.Charge(
+    charge = reservations.AnswerCharge(
         response_id="resp_1", chat_id="", agent_id=agent.pk, amount=usd("3"), protocol="uamp"
     )
     with transaction.atomic():

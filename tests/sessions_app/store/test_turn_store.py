@@ -24,7 +24,15 @@ from sessions_app.store.group_commit import (
     StoreBusy,
     write_each,
 )
-from sessions_app.store.records import Failed, Fenced, Finished, Refused, Repeated, Start, Started
+from sessions_app.store.records import (
+    Failed,
+    Fenced,
+    Finished,
+    Start,
+    StartCommitted,
+    StartRefused,
+    StartRepeated,
+)
 from tests import factories
 from tests.sessions_app.store import turn_rows as worlds
 from tests.sessions_app.store.turn_rows import finish, start
@@ -78,7 +86,7 @@ def test_sql_writes_the_rows_that_the_orm_writes(seed: int) -> None:
 
 def test_turns_of_one_batch_follow_each_other_in_their_chat(bodies: Bodies) -> None:
     turns = [start("chat_b"), start("chat_a"), start("chat_b")]
-    assert bodies.start(turns) == [Started(1), Started(1), Started(3)]
+    assert bodies.start(turns) == [StartCommitted(1), StartCommitted(1), StartCommitted(3)]
     assert Chat.objects.get(pk="chat_b").last_seq == 4
     assert list(
         ChatEvent.objects.filter(chat_id="chat_b").order_by("seq").values_list("seq", "type")
@@ -92,9 +100,9 @@ def test_turns_of_one_batch_follow_each_other_in_their_chat(bodies: Bodies) -> N
 
 def test_a_repeated_event_has_its_first_outcome(bodies: Bodies) -> None:
     first = start()
-    assert bodies.start([first]) == [Started(1)]
+    assert bodies.start([first]) == [StartCommitted(1)]
     again = start(event_id=first.event_id)
-    assert bodies.start([again]) == [Repeated([first.responses[0].id])]
+    assert bodies.start([again]) == [StartRepeated([first.responses[0].id])]
     assert Message.objects.count() == 1
 
 
@@ -102,8 +110,8 @@ def test_the_same_event_twice_in_a_batch_has_one_effect(bodies: Bodies) -> None:
     first = start()
     second = start(event_id=first.event_id)
     assert write_each(bodies.start, [first, second]) == [
-        Started(1),
-        Repeated([first.responses[0].id]),
+        StartCommitted(1),
+        StartRepeated([first.responses[0].id]),
     ]
     assert Message.objects.count() == 1
 
@@ -112,7 +120,7 @@ def test_another_body_under_a_used_id_is_refused(bodies: Bodies) -> None:
     first = start()
     bodies.start([first])
     other = start(event_id=first.event_id, sha256="1" * 64)
-    assert bodies.start([other]) == [Refused("event_id_conflict")]
+    assert bodies.start([other]) == [StartRefused("event_id_conflict")]
 
 
 def test_strangers_and_ended_sessions_are_refused_and_the_rest_is_written(bodies: Bodies) -> None:
@@ -123,10 +131,10 @@ def test_strangers_and_ended_sessions_are_refused_and_the_rest_is_written(bodies
         start(session_id="nobody"),
     ]
     assert bodies.start(turns) == [
-        Refused("chat_not_found"),
-        Started(1),
-        Refused("unknown_session"),
-        Refused("unknown_session"),
+        StartRefused("chat_not_found"),
+        StartCommitted(1),
+        StartRefused("unknown_session"),
+        StartRefused("unknown_session"),
     ]
     assert (Message.objects.count(), InboundEvent.objects.count()) == (1, 1)
 
@@ -166,7 +174,7 @@ def test_an_end_closes_its_open_tool_calls(bodies: Bodies) -> None:
 def test_a_turn_that_breaks_a_key_fails_alone(bodies: Bodies) -> None:
     broken = start(responses=[worlds.new_response("resp_x", agent_id="nobody")])
     first, failed, last = write_each(bodies.start, [start(), broken, start()])
-    assert (first, last) == (Started(1), Started(3))
+    assert (first, last) == (StartCommitted(1), StartCommitted(3))
     assert isinstance(failed, Failed)
     assert isinstance(failed.error, IntegrityError)
     assert Chat.objects.get(pk="chat_a").last_seq == 4
@@ -185,7 +193,7 @@ def test_a_turn_that_meets_a_defect_fails_alone(
     for module in (sql, orm):
         monkeypatch.setattr(module, "use_inputs", defect)
     began, failed, also_began = write_each(bodies.start, [first, broken, last])
-    assert (began, also_began) == (Started(1), Started(3))
+    assert (began, also_began) == (StartCommitted(1), StartCommitted(3))
     assert isinstance(failed, Failed)
     assert isinstance(failed.error, RuntimeError)
     assert "a turn could not be written" in caplog.text
@@ -197,7 +205,7 @@ def test_a_turn_with_nul_fails_alone(bodies: Bodies) -> None:
     message = worlds.new_message("msg_nul", content="a\x00b")
     broken = start(message=message, message_event=message_event("chat_a", message))
     first, failed, last = write_each(bodies.start, [start(), broken, start()])
-    assert (first, last) == (Started(1), Started(3))
+    assert (first, last) == (StartCommitted(1), StartCommitted(3))
     assert isinstance(failed, Failed)
     assert isinstance(failed.error, DataError | ValueError)
     assert not Message.objects.filter(pk="msg_nul").exists()
@@ -219,7 +227,10 @@ def losing_one_answer(write: Callable[[Sequence[Any]], list[Any]]) -> Callable[[
 
 def test_a_lost_answer_to_commit_is_found_out(bodies: Bodies) -> None:
     turns = [start(), start()]
-    assert write_each(losing_one_answer(bodies.start), turns) == [Started(1), Started(3)]
+    assert write_each(losing_one_answer(bodies.start), turns) == [
+        StartCommitted(1),
+        StartCommitted(3),
+    ]
     ends = [finish(turn) for turn in turns]
     assert write_each(losing_one_answer(bodies.finish), ends) == [Finished(5), Finished(7)]
     assert ChatEvent.objects.count() == 8
@@ -236,7 +247,7 @@ async def test_three_stores_number_one_chat_without_gaps(
 
     async def turn(store: GroupTurnStore | DirectTurnStore) -> None:
         new = start()
-        assert isinstance(await store.start(new), Started)
+        assert isinstance(await store.start(new), StartCommitted)
         assert isinstance(await store.finish(finish(new)), Finished)
 
     await asyncio.gather(*(turn(store) for store in stores for _ in range(10)))
@@ -257,7 +268,7 @@ async def test_a_broken_turn_raises_for_its_own_caller_only(bodies: Bodies) -> N
         store.start(start()), store.start(broken), return_exceptions=True
     )
     await asyncio.to_thread(store.close)
-    assert good == Started(1)
+    assert good == StartCommitted(1)
     assert isinstance(failed, IntegrityError)
 
 
@@ -269,7 +280,7 @@ async def test_closing_writes_what_was_taken_and_takes_no_more() -> None:
     assert sorted(
         outcome.first_seq
         for outcome in await asyncio.gather(*waiting)
-        if isinstance(outcome, Started)
+        if isinstance(outcome, StartCommitted)
     ) == [1, 3, 5, 7, 9]
     with pytest.raises(StoreBusy):
         await store.start(start())
@@ -281,7 +292,7 @@ async def test_a_full_store_refuses_before_anything_is_written() -> None:
     def wait(turns: Sequence[Any]) -> list[Any]:
         busy.set()
         free.wait()
-        return [Started(1) for _ in turns]
+        return [StartCommitted(1) for _ in turns]
 
     store = GroupTurnStore(Bodies(wait, SQL.finish))
     turn = start()
@@ -311,9 +322,9 @@ async def test_the_writer_keeps_its_connection_until_it_breaks() -> None:
 
     store = GroupTurnStore(Bodies(begin, SQL.finish))
     for _ in range(3):
-        assert isinstance(await store.start(start()), Started)
+        assert isinstance(await store.start(start()), StartCommitted)
     await asyncio.to_thread(database.scoped, end_backend)
-    assert isinstance(await store.start(start()), Started)
+    assert isinstance(await store.start(start()), StartCommitted)
     await asyncio.to_thread(store.close)
     assert len(set(used[:3])) == 1
     assert used[3] != used[2]

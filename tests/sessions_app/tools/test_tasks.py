@@ -31,7 +31,7 @@ from sessions_app.models import Response, ToolCall
 from sessions_app.store import responses
 from sessions_app.tools import calls
 from sessions_app.tools.tasks import notify_workers, requeue_lost_calls, run_tool_call
-from sessions_app.tools.worker import Claim, Work, claim_call, end_call
+from sessions_app.tools.worker import CallClaim, Work, claim_call, end_call
 from tests import factories
 from tests.agents_app.web_server import web_server
 from tests.sessions_app.tools import long_tools
@@ -84,7 +84,7 @@ def expire_lease(call: ToolCall) -> None:
     ToolCall.objects.filter(pk=call.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
 
 
-def claimed(call: ToolCall) -> Claim:
+def claimed(call: ToolCall) -> CallClaim:
     """Take a call as a worker does."""
     claim = claim_call(call.pk)
     assert claim is not None
@@ -402,7 +402,7 @@ def test_the_second_claim_wins_and_the_first_writes_nothing() -> None:
 
 def test_of_many_claims_one_wins() -> None:
     call = queued_call("steps")
-    won: list[Claim | None] = []
+    won: list[CallClaim | None] = []
     start = threading.Barrier(4)
 
     def claim() -> None:
