@@ -8,17 +8,15 @@ import logging as standard_logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from uap.result import GenerateResult
+from uap.running_agent import RunningAgent
 from uap.state import AgentState
 from uap.strategy import call_hook
 from upp import Message
-
-if TYPE_CHECKING:
-    from uap.agent import Agent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +27,7 @@ class MiddlewareContext:
     middleware shares it and may change it.
     """
 
-    agent: "Agent"
+    agent: RunningAgent
     input: Message | None
     state: AgentState
     metadata: dict[str, Any] = field(default_factory=dict)

@@ -1,7 +1,4 @@
-"""What a strategy gets and what it must be (UAP §5.1).
-
-An agent says what, a strategy says how; any object with these three members is one.
-"""
+"""The context that a strategy is given, and the protocol that it fulfils (UAP §5.1)."""
 
 from __future__ import annotations
 
@@ -11,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from uap.agent import Agent
     from uap.result import ExecutionResult
+    from uap.running_agent import RunningAgent
     from uap.state import AgentState
     from uap.strategy import AgentStrategy
     from uap.stream import StreamedRun
@@ -30,7 +27,7 @@ class ExecutionContext:
     do all that through `uap.execution.Steps`, and so may others.
     """
 
-    agent: Agent
+    agent: RunningAgent
     llm: LLMInstance
     input: Message | None
     state: AgentState
@@ -40,7 +37,10 @@ class ExecutionContext:
 
 
 class ExecutionStrategy(Protocol):
-    """How an agent comes to its answer (UAP §5.1)."""
+    """The way in which an agent works out its answer (UAP §5.1).
+
+    Any object with these three members is a strategy.
+    """
 
     @property
     def name(self) -> str:
