@@ -15,7 +15,8 @@ from uamp.conversation import (
     text_of,
 )
 from uamp.errors import LocalProtocolError, ProtocolError, RemoteProtocolError
-from uamp.errors.codes import ERROR_CODES, ErrorCode, PaymentErrorCode
+from uamp.errors.codes import ErrorCode, PaymentErrorCode
+from uamp.errors.table import ERROR_CODES
 from uamp.events import (
     AudioDelta,
     AudioDone,

@@ -4,8 +4,9 @@
 The events that report an error to the peer are in `uamp.events`.
 """
 
-from uamp.errors.codes import ERROR_CODES, ErrorCode, ErrorRow, PaymentErrorCode
+from uamp.errors.codes import ErrorCode, PaymentErrorCode
 from uamp.errors.exceptions import LocalProtocolError, ProtocolError, RemoteProtocolError
+from uamp.errors.table import ERROR_CODES, ErrorRow
 
 __all__ = [
     "ERROR_CODES",

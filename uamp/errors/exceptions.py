@@ -5,7 +5,8 @@ A peer's mistake becomes one event under a code of ``uamp.errors.codes``.
 
 from typing import Any
 
-from uamp.errors.codes import ERROR_CODES, ErrorCode
+from uamp.errors.codes import ErrorCode
+from uamp.errors.table import ERROR_CODES
 from uamp.events.server import ErrorDetail, ResponseError, SessionError
 
 

@@ -15,8 +15,6 @@ from uamp.events.client import (
     InputTyping,
     InputVideo,
     MessageRead,
-    Payment,
-    PaymentSubmit,
     Ping,
     ResponseCancel,
     ResponseConfig,
@@ -32,6 +30,16 @@ from uamp.events.client import (
     VoiceEnd,
     VoiceInvite,
 )
+from uamp.events.payments import (
+    Payment,
+    PaymentAccepted,
+    PaymentBalance,
+    PaymentError,
+    PaymentRequired,
+    PaymentRequirements,
+    PaymentScheme,
+    PaymentSubmit,
+)
 from uamp.events.server import (
     AudioDelta,
     AudioDone,
@@ -40,12 +48,6 @@ from uamp.events.server import (
     Delta,
     ErrorDetail,
     MessageCreated,
-    PaymentAccepted,
-    PaymentBalance,
-    PaymentError,
-    PaymentRequired,
-    PaymentRequirements,
-    PaymentScheme,
     Pong,
     PresenceOffline,
     PresenceOnline,

@@ -1,4 +1,4 @@
-"""Events that a client sends (UAMP §5, §7).
+"""Events that a client sends, except payments (UAMP §5, §7).
 
 One class per wire type; a field without a default is required on the wire.
 """
@@ -178,24 +178,6 @@ class ToolApprove(Event, frozen=True, kw_only=True, tag="tool.approve"):
     response_id: str | None = None
     approved: bool = True
     reason: str | None = None
-
-
-class Payment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A payment token or proof; ``amount`` is a decimal string (UAMP §5.15)."""
-
-    scheme: str
-    network: str | None = None
-    token: str | None = None
-    amount: str | None = None
-    proof: Any = None
-    ap2_credential: Any = None
-
-
-class PaymentSubmit(Event, frozen=True, kw_only=True, tag="payment.submit"):
-    """The answer to ``payment.required`` (UAMP §5.15)."""
-
-    payment: Payment
-    response_id: str | None = None
 
 
 class SessionDescription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

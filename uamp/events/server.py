@@ -1,4 +1,4 @@
-"""Events that a server sends (UAMP §6, §7, §11).
+"""Events that a server sends, except payments (UAMP §6, §7, §11).
 
 One class per wire type; a field without a default is required on the wire.
 """
@@ -335,78 +335,6 @@ class MessageCreated(Event, frozen=True, kw_only=True, tag="message.created"):
 
     chat_id: str
     message: ChatMessage
-
-
-class PaymentScheme(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A way to pay (UAMP §7.2)."""
-
-    scheme: str
-    network: str | None = None
-    address: str | None = None
-    min_amount: str | None = None
-    max_amount: str | None = None
-    extra: dict[str, Any] | None = None
-
-
-class PaymentRequirements(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is to be paid: a decimal string; ``expires_at`` is Unix seconds (UAMP §7.2)."""
-
-    amount: str
-    currency: str
-    schemes: tuple[PaymentScheme, ...]
-    expires_at: Time | None = None
-    reason: str | None = None
-    ap2: dict[str, Any] | None = None
-    extra: dict[str, Any] | None = None
-
-
-class PaymentRequired(Event, frozen=True, kw_only=True, tag="payment.required"):
-    """Pay before the response goes on (UAMP §7.2).
-
-    ``extra`` with the action ``topup`` says that the response pauses and goes on when it is paid;
-    it is sent here and in ``requirements``.
-    """
-
-    response_id: str | None = None
-    requirements: PaymentRequirements
-    extra: dict[str, Any] | None = None
-
-
-class PaymentAccepted(Event, frozen=True, kw_only=True, tag="payment.accepted"):
-    """The payment stands; sent once, before the first delta (UAMP §3.3)."""
-
-    payment_id: str | None = None
-    response_id: str | None = None
-    balance_remaining: str | None = None
-    expires_at: Time | None = None
-
-
-class PaymentBalance(Event, frozen=True, kw_only=True, tag="payment.balance"):
-    """What is left, a decimal string (UAMP §7.2).
-
-    ``balance_remaining`` and ``threshold`` are what the transports' specification calls the balance
-    and the amount below which ``low_balance_warning`` is true.
-    """
-
-    balance: str
-    currency: str
-    low_balance_warning: bool | None = None
-    estimated_remaining: Time | None = None
-    expires_at: Time | None = None
-    balance_remaining: str | None = None
-    threshold: str | None = None
-    response_id: str | None = None
-
-
-class PaymentError(Event, frozen=True, kw_only=True, tag="payment.error"):
-    """The payment failed, with a code of §7.2 (UAMP §7.2)."""
-
-    code: str
-    message: str
-    balance_required: str | None = None
-    balance_current: str | None = None
-    can_retry: bool | None = None
-    response_id: str | None = None
 
 
 class Pong(Event, frozen=True, kw_only=True, tag="pong"):

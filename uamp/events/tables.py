@@ -15,7 +15,6 @@ from uamp.events.client import (
     InputTyping,
     InputVideo,
     MessageRead,
-    PaymentSubmit,
     Ping,
     ResponseCancel,
     ResponseCreate,
@@ -29,15 +28,18 @@ from uamp.events.client import (
     VoiceEnd,
     VoiceInvite,
 )
+from uamp.events.payments import (
+    PaymentAccepted,
+    PaymentBalance,
+    PaymentError,
+    PaymentRequired,
+    PaymentSubmit,
+)
 from uamp.events.server import (
     AudioDelta,
     AudioDone,
     CapabilitiesAnnounced,
     MessageCreated,
-    PaymentAccepted,
-    PaymentBalance,
-    PaymentError,
-    PaymentRequired,
     Pong,
     PresenceOffline,
     PresenceOnline,

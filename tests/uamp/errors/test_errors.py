@@ -4,7 +4,7 @@ import pytest
 
 import uamp
 from uamp import ERROR_CODES, ErrorCode, RemoteProtocolError
-from uamp.errors.codes import ErrorRow
+from uamp.errors.table import ErrorRow
 
 
 def test_every_code_has_one_row_in_order() -> None:
