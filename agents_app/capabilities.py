@@ -1,4 +1,4 @@
-"""What this server and its agents say that they can do (UAMP §9)."""
+"""The capabilities that this server and its agents announce (UAMP §9)."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -67,9 +67,9 @@ def server_capabilities(agents: Iterable[AgentSpec] = ()) -> Capabilities:
 
     Without them it is what every agent with a model takes.
     """
-    told = [agent_capabilities(spec) for spec in agents]
-    found = {kind for one in told for kind in one.modalities} or {"text", "image", "file"}
-    heard = {name for one in told if one.audio for name in one.audio.input_formats or ()}
+    announced = [agent_capabilities(spec) for spec in agents]
+    found = {kind for one in announced for kind in one.modalities} or {"text", "image", "file"}
+    heard = {name for one in announced if one.audio for name in one.audio.input_formats or ()}
     return Capabilities(
         id=SERVER_ID,
         model_id=SERVER_ID,

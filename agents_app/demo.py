@@ -104,7 +104,7 @@ def prepare_agents(*, is_starting: bool = False) -> list[str]:
 
 
 def _assistant(made: Agent | None, *, is_starting: bool) -> dict[str, Any]:
-    """Return the assistant's fields; while a server cannot say its models, its last one stays."""
+    """Return the assistant's fields; while a server cannot list its models, its last one stays."""
     if made is not None and made.model and configured_provider() is None and not is_starting:
         return _with_model(made.provider, made.model)
     try:
@@ -140,7 +140,7 @@ def _with_model(provider: str, model: str) -> dict[str, Any]:
 
 
 def _is_as_made(agent: Agent) -> bool:
-    """Return whether nobody has changed the assistant since it was made here."""
+    """Return whether the assistant is unchanged since it was created here."""
     scripted = _WITHOUT_MODEL
     if agent.description.startswith(_UNCHOSEN):
         scripted = {**scripted, "description": agent.description}

@@ -77,7 +77,7 @@ def get_agent(name: str, *, viewer: Any) -> AgentSpec | None:
     """Return the enabled agent of that id, or of that name, whatever the case of its letters.
 
     `viewer` is a user, a user's pk, an AnonymousUser or None. None when there is no agent that the
-    viewer may use: whether it exists is not told.
+    viewer may use: an agent that exists is reported as missing.
     """
     if AGENT_ID.fullmatch(name) and (agent := _visible(viewer).filter(pk=name).first()):
         return _spec(agent)

@@ -1,4 +1,4 @@
-"""How an agent's row says which way its model works: loop, react or plan (UAP §5).
+"""The execution strategy that an agent's row names: loop, react or plan (UAP §5).
 
 A strategy's options are checked where they are written and where they are used, by the
 same types; an option that no strategy has is refused.

@@ -43,7 +43,7 @@ class Chat(models.Model):
     class Payer(models.TextChoices):
         """Who pays for the answers of agents that have a price."""
 
-        ASKER = "asker", "whoever asks"
+        ASKER = "asker", "the person who asks"
         OWNER = "owner", "the chat's owner"
         POOL = "pool", "the chat's pool"
         SPONSOR = "sponsor", "the agent's owner"

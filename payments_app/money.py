@@ -21,7 +21,7 @@ _DECIMAL: Final = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?", re.ASCII)
 
 
 class InvalidAmount(ValueError):
-    """What was given is not an amount of its asset; the message says why, for a person."""
+    """The value is not an amount of its asset; the message gives the reason, for a person."""
 
 
 class AssetMismatch(ValueError):

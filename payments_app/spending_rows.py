@@ -1,7 +1,7 @@
 """Rows of permissions to spend: payment tokens, limits, approvals, requests for a top-up.
 
 None of these rows is money. A token's money is in its account, where the ledger guards it;
-a limit and an approval say what may be taken of an account that has more.
+a limit and an approval bound what is taken of an account that has more.
 """
 
 from __future__ import annotations

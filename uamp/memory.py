@@ -67,6 +67,6 @@ class EventMemory:
 
 
 def digest_of(event: Event) -> bytes:
-    """Digest what an event says; a repeat may carry another timestamp."""
+    """Digest the content of an event; a repeat may carry another timestamp."""
     body = msgspec.json.encode(msgspec.structs.replace(event, timestamp=None))
     return blake2b(body, digest_size=16).digest()

@@ -1,7 +1,7 @@
 """Unified Agent Protocol 1.1: agents over the Unified Provider Protocol (UAP §1).
 
-UAP says when a model is asked and what is kept; what is said, called and streamed are the
-types of `upp`, used as they are and imported from there.
+UAP defines when a model is asked and what is kept. Messages, calls and streams are the types of
+`upp`, used as they are and imported from there.
 
     bot = agent(model=provider("a-model"), tools=[search], execution=react(max_steps=20))
     result = await bot.ask("Where is the key?", AgentState.initial())

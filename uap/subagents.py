@@ -72,7 +72,7 @@ async def run_as_subagent(
     # A sync tool may run an agent on a loop of its own, and streams are not for other threads.
     emit_to_parent = parent.emit if parent.loop is asyncio.get_running_loop() else None
 
-    async def tell(
+    async def report(
         kind: Literal["subagent_start", "subagent_event", "subagent_end"], **data: Any
     ) -> None:
         if emit_to_parent is None:
@@ -90,7 +90,7 @@ async def run_as_subagent(
     async def forward(event: AgentStreamEvent) -> None:
         if emit is not None:
             await emit(event)
-        await tell("subagent_event", innerEvent=event)
+        await report("subagent_event", innerEvent=event)
 
     async def finish(*, success: bool, **outcome: Any) -> None:
         trace = SubagentExecutionTrace(
@@ -104,10 +104,10 @@ async def run_as_subagent(
             **outcome,
         )
         parent.traces.append(trace)
-        told = {_CAMEL.get(name, name): value for name, value in outcome.items()}
-        await tell("subagent_end", timestamp=trace.end_time, success=success, **told)
+        reported = {_CAMEL.get(name, name): value for name, value in outcome.items()}
+        await report("subagent_end", timestamp=trace.end_time, success=success, **reported)
 
-    await tell("subagent_start", prompt=prompt, timestamp=start)
+    await report("subagent_start", prompt=prompt, timestamp=start)
     # Only tools start sub-agents, so an agent that a hook of the inner one runs has no parent.
     token = current_round.set(None)
     try:

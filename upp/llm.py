@@ -40,7 +40,7 @@ History = Sequence[Message] | Thread
 
 
 _ROUNDS = 10
-"""Tool rounds of a tool strategy that does not say how many (UPP-1.3 §5.6)."""
+"""Tool rounds of a tool strategy that sets no limit (UPP-1.3 §5.6)."""
 
 
 class LLMOptions(TypedDict, total=False):

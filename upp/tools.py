@@ -68,12 +68,12 @@ class ToolExecution(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class Tool:
     """A tool: its JSON Schema for the model, and the function that runs it.
 
-    `run` takes the arguments, is sync (it gets a thread) or async, and returns what JSON has a word
-    for. What it raises becomes an error result for the model (of a UPPError, only its code), except
-    UPPError CANCELLED, which ends the generation. `approval` says whether a call may run; what it
-    raises ends the generation (UPP-1.2 §10.4). `sequential` (finish before
-    other tools begin) and `depends_on` (names of tools that finish first) order the calls of one
-    answer for agents (UAP §8.3); `llm()` alone runs all calls of an answer together.
+    `run` takes the arguments, is sync (it gets a thread) or async, and returns what JSON has a
+    word for. What it raises becomes an error result for the model (of a UPPError, only its code),
+    except UPPError CANCELLED, which ends the generation. `approval` decides whether a call may
+    run; what it raises ends the generation (UPP-1.2 §10.4). `sequential` (finish before other
+    tools begin) and `depends_on` (names of tools that finish first) order the calls of one answer
+    for agents (UAP §8.3); `llm()` alone runs all calls of an answer together.
     """
 
     name: str

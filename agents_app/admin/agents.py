@@ -30,7 +30,7 @@ __all__ = ["AgentAdmin", "AgentForm", "ToolSourceAdmin"]
 
 
 class AgentForm(_AgentForm):
-    """Checks what would only fail when somebody asks the agent."""
+    """Checks what would only fail when the agent is asked."""
 
     def clean_tools(self) -> Any:
         """Refuse names that no tool of this server has."""
@@ -112,7 +112,7 @@ class AgentForm(_AgentForm):
 
 
 def _is_names(value: Any) -> bool:
-    """Return whether a field holds a list of names; the model says so where it does not."""
+    """Return whether a field holds a list of names; the model reports it where it does not."""
     return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
@@ -168,8 +168,8 @@ class AgentAdmin(_AgentAdmin):
     def sponsoring(self, agent: Agent) -> str:
         """Return the owner's budgets; only they can set them, over REST."""
         budgets = budgets_of(agent.pk)
-        told = (f"{amount} USD by {period}" for period, amount in budgets.items())
-        return ", ".join(told) or "nothing: the owner has not agreed to"
+        agreed = (f"{amount} USD by {period}" for period, amount in budgets.items())
+        return ", ".join(agreed) or "nothing: the owner has not agreed to"
 
     def get_urls(self) -> list[URLPattern]:
         """Add the trial, which asks for itself who comes: the admin's own check is synchronous."""

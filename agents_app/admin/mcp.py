@@ -1,7 +1,7 @@
 """Tool sources in the admin: add an MCP server, see what it offers, ask it again.
 
 Who may write here decides what programs run on this server, so that those of stdio are for
-superusers alone. What is kept in `env` and `headers` is not shown again to anybody, and does not
+superusers alone. What is kept in `env` and `headers` is not shown again, and does not
 follow to another address.
 """
 
@@ -90,8 +90,10 @@ class SourceForm(_SourceForm):
                 self.add_error(field, f"Write the value of {name!r}.")
                 return
             if has_moved:
-                told = f"Write the value of {name!r} again: it is not sent to another place unseen."
-                self.add_error(field, told)
+                message = (
+                    f"Write the value of {name!r} again: it is not sent to another place unseen."
+                )
+                self.add_error(field, message)
                 return
             values[field][name] = kept[name]
 
@@ -162,16 +164,16 @@ class ToolSourceAdmin(_SourceAdmin):
         """Write the row, and once it is written ask the source for its tools."""
         super().save_model(request, obj, *args)
         if obj.is_enabled:
-            # Afterwards: nobody else could write to SQLite while a server is asked.
+            # Afterwards: no other writer could use SQLite while a server is asked.
             transaction.on_commit(partial(self._refresh, request, obj))
 
     def _refresh(self, request: HttpRequest, source: ToolSource) -> None:
         if refresh(source):
-            told = f"{source.name} has {len(source.tools)} tools. {source.error}".strip()
-            self.message_user(request, told, messages.SUCCESS)
+            message = f"{source.name} has {len(source.tools)} tools. {source.error}".strip()
+            self.message_user(request, message, messages.SUCCESS)
         else:
-            told = f"{source.name} did not list its tools: {source.error}"
-            self.message_user(request, told, messages.WARNING)
+            message = f"{source.name} did not list its tools: {source.error}"
+            self.message_user(request, message, messages.WARNING)
 
     @admin.action(description="Refresh the tools of the selected sources", permissions=["change"])
     def refresh_tools(self, request: HttpRequest, queryset: QuerySet[ToolSource]) -> None:
@@ -179,8 +181,8 @@ class ToolSourceAdmin(_SourceAdmin):
         began = time.monotonic()
         for source in queryset:
             if not _may(request, source):
-                told = f"{source.name} starts a program: only superusers may ask it."
-                self.message_user(request, told, messages.ERROR)
+                message = f"{source.name} starts a program: only superusers may ask it."
+                self.message_user(request, message, messages.ERROR)
             elif time.monotonic() - began > REFRESH_SECONDS:
                 self.message_user(request, f"{source.name} was not asked.", messages.WARNING)
             else:

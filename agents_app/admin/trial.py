@@ -47,7 +47,7 @@ _MINUTE = 60
 class Trial:
     """What came of a trial: plain content items, what was used, and what went wrong.
 
-    `error` is what a user is told, `detail` what the provider said, for operators.
+    `error` is the message for users, `detail` the provider's own, for operators.
     """
 
     output: list[dict[str, Any]] = field(default_factory=list)
@@ -80,7 +80,7 @@ class TrialPayment(Protocol):
         """Count the input of an inference that is sent now."""
 
     async def saw(self, event: Event) -> None:
-        """Reserve what an event says and costs."""
+        """Reserve the cost of an event."""
 
     async def close(self, code: str | None) -> object:
         """Take what was used, give the rest back and return what was taken.
@@ -123,7 +123,7 @@ _payment: Callable[[int, AgentSpec, RunRequest], TrialPayment] | None = None
 
 
 def paid_by(payment: Callable[[int, AgentSpec, RunRequest], TrialPayment]) -> None:
-    """Say what pays for trials: called with the operator's id, the agent and what it is asked."""
+    """Set what pays for trials: called with the operator's id, the agent and the request."""
     global _payment  # noqa: PLW0603 one for the process
     _payment = payment
 
@@ -180,7 +180,7 @@ def _added(usage: UsageStats | None, more: UsageStats) -> UsageStats:
 
 
 class TrialBroker:
-    """What a run needs of a chat, where there is none: the operator pays, no other agent works."""
+    """The broker of a run without a chat: the operator pays, no other agent works."""
 
     def __init__(self, payment: TrialPayment) -> None:
         self._payment = payment
@@ -206,7 +206,7 @@ class TrialBroker:
         raise LookupError(content_id)
 
     async def present(self, content_ids: Sequence[str]) -> tuple[ContentItem, ...]:
-        """Refuse: nobody looks."""
+        """Refuse: a trial has no chat."""
         raise ToolError(f"A trial has no chat that could be shown {len(content_ids)} contents.")
 
     async def delegate(self, call: ToolCallData, order: DelegationOrder) -> ToolOutcome:

@@ -66,5 +66,5 @@ async def delegate(
     try:
         order = msgspec.convert(arguments, DelegationOrder)
     except msgspec.ValidationError as error:
-        return ToolOutcome(result=f"The task was not given to anybody. {error}.", is_error=True)
+        return ToolOutcome(result=f"The task was not given to an agent. {error}.", is_error=True)
     return await delegator.delegate(call, msgspec.structs.replace(order, task=storable(order.task)))

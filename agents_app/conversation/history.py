@@ -108,8 +108,8 @@ def open_ended(
     """Return a conversation after which the agent speaks.
 
     Vendors refuse one that ends in the agent's own words, so these are followed by a prompt:
-    `resumes` says that they were cut off. A script is told nothing, and its words are marked as no
-    whole answer.
+    `resumes` means that they were cut off. A script is sent no such message, and its words are
+    marked as an unfinished answer.
     """
     last = messages[-1] if messages else None
     if not isinstance(last, AssistantMessage) or last.tool_calls:

@@ -37,7 +37,7 @@ START_SECONDS = 30.0
 END_SECONDS = 10.0
 """A session that ends has this long to do so."""
 TICK_SECONDS = 1.0
-"""How often whoever waits for a call hears that it goes on."""
+"""How often the progress of a waiting call is reported."""
 MAX_PAGES = 50
 _QUOTED_CHARS = 500
 _FORBIDDEN = frozenset({401, 403})
@@ -58,7 +58,7 @@ class Listing:
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """What a running call told; `percent` is known when the server knows the end."""
+    """The progress of a running call; `percent` is set when the server knows the end."""
 
     percent: float | None
     message: str | None
@@ -173,7 +173,7 @@ def _leave_results_to_us(client: Client) -> None:
 
 
 def _is_as_listed(place: Place, listing: Listing, name: str, result: CallToolResult) -> bool:
-    """Return whether a result is what the tool's output schema says, as far as that can be told."""
+    """Return whether a result fits the tool's output schema, as far as that can be decided."""
     schema = next((tool.output_schema for tool in listing.tools if tool.name == name), None)
     if schema is None or result.is_error:
         return True
@@ -237,7 +237,7 @@ def _in_words(errand: _Errand, results: list[T]) -> Iterator[None]:
     """Raise what went wrong as SourceFailed, unless the result is there."""
     try:
         yield
-    except Exception as error:  # noqa: BLE001 whatever it is, a person is told that it failed
+    except Exception as error:  # noqa: BLE001 whatever it is, a person reads that it failed
         cause = _first(error)
         if results:
             logger.info("%s: its session did not end well: %r", errand.place.source, cause)
@@ -299,18 +299,18 @@ def _too_slow(errand: _Errand) -> SourceFailed:
     place = errand.place
     noise = " It wrote what is no JSON-RPC." if errand.life.noise else ""
     if errand.is_calling:
-        told = f"{place.source} took longer than {place.seconds:g} seconds and was stopped.{noise}"
-        return SourceFailed(told, is_unsure=True)
+        text = f"{place.source} took longer than {place.seconds:g} seconds and was stopped.{noise}"
+        return SourceFailed(text, is_unsure=True)
     what = "list its tools" if errand.is_connected else "start"
     return SourceFailed(f"{place.source} did not {what} in {START_SECONDS:g} seconds.{noise}")
 
 
 def _for_the_log(errand: _Errand, failed: SourceFailed, cause: BaseException) -> str:
-    told = [str(failed), f"({type(cause).__name__})"]
+    text = [str(failed), f"({type(cause).__name__})"]
     if errand.talk.unreachable:
-        told.append(errand.talk.unreachable)
+        text.append(errand.talk.unreachable)
     if isinstance(cause, (httpx2.HTTPError, OSError, RuntimeError)):
-        told.append(str(cause)[:_QUOTED_CHARS])
+        text.append(str(cause)[:_QUOTED_CHARS])
     if words := errand.life.last_words:
-        told.append(f"Its last words: {words}")
-    return errand.place.hide(" ".join(told))
+        text.append(f"Its last words: {words}")
+    return errand.place.hide(" ".join(text))

@@ -84,7 +84,7 @@ class _GuardedTransport(httpx2.AsyncBaseTransport):
             extensions=response.extensions,
         )
         if answer.headers.get("content-encoding", "identity").lower() != "identity":
-            # It was told not to: a few bytes may unpack to anything.
+            # The request asked for no compression: a few bytes may unpack to anything.
             await answer.aclose()
             raise httpx2.DecodingError("the answer is compressed")
         return answer

@@ -1,7 +1,7 @@
 """How an MCP server is reached, read from its row once: program or address, secrets, limits.
 
 A program is started only when UAMP_MCP_COMMANDS lists it, an address is asked only when
-the rules of outbound requests let it through, and no secret is in anything that is told or logged.
+the rules of outbound requests let it through, and no secret is in any message or log.
 """
 
 import os
@@ -23,7 +23,7 @@ _SECRET_CHARS = 6
 
 
 class SourceFailed(Exception):
-    """The source cannot be used now; the message says why, for a person, without secrets.
+    """The source cannot be used now; the message gives the reason, for a person, without secrets.
 
     `is_unsure`: the call was on its way, and may have been carried out.
     """

@@ -76,7 +76,7 @@ async def stdio_streams(
                     await flushed.wait()
                 await _end(process)
                 life.exit_status = process.returncode
-                # Its last words; whoever left its group may hold the pipes for ever.
+                # Its last words; a process that left its group may hold the pipes without end.
                 with anyio.move_on_after(_FLUSH_SECONDS):
                     await drained.wait()
             for stream in (from_it, to_it, to_us, from_us):
@@ -141,7 +141,7 @@ async def _write(
                 if process.stdin is not None:
                     await process.stdin.send(line.encode() + b"\n")
     except _GONE:
-        # Nobody reads any more: whoever waits for an answer has to hear of it.
+        # No task reads any more: every call that waits for an answer has to fail.
         to_us.close()
     finally:
         flushed.set()
@@ -179,7 +179,7 @@ def _kill(process: Process, number: signal.Signals) -> None:
 
 
 async def _has_ended(process: Process) -> bool:
-    # It may wait longer, for whoever holds the pipes; then the status is known all the same.
+    # It may wait longer, for a process that holds the pipes; the status is known all the same.
     with anyio.move_on_after(_EXIT_SECONDS):
         await process.wait()
     return process.returncode is not None

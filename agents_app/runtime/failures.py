@@ -1,4 +1,4 @@
-"""What users are told when a run fails.
+"""The errors that users read when a run fails.
 
 A provider's own texts may hold keys, prompts and addresses. They go to the log; users get
 the words that are written here.
@@ -103,8 +103,8 @@ def fail(
 
 def _step_error(error: PlanStepError, declined: Collection[str]) -> AgentError:
     if error.calls.isdisjoint(declined):
-        told = "A step of the agent's plan failed, because its tool did."
-        return AgentError(told, code=ErrorCode.PROVIDER_ERROR)
+        text = "A step of the agent's plan failed, because its tool did."
+        return AgentError(text, code=ErrorCode.PROVIDER_ERROR)
     return AgentError(
         "A step of the agent's plan failed: its call was not allowed, or the client's tool failed.",
         code=ErrorCode.STEP_REFUSED,

@@ -1,8 +1,8 @@
 """What a model is asked and calls, within what its answer may have and what others can take.
 
 A model may write anything, and any number of it. An id stays as it is where it fits a row
-and means one call of the conversation; any other call gets an id of ours before anybody hears of
-it. Each call costs a row, a worker or another agent, so that only some of one answer are run. No
+and means one call of the conversation; any other call gets an id of this server before an event
+names it. Each call costs a row, a worker or another agent, so that only some of one answer run. No
 inference is asked for more tokens than the answer has left.
 """
 
@@ -73,7 +73,7 @@ class OrderlyModel(EmittingModel):
         return self.model.capabilities
 
     async def infer(self, request: LLMRequest, emit: Emit) -> LLMResponse:
-        """See Model. The events are the model's own; what is executed is what it says last."""
+        """See Model. The events are the model's own; the calls of its last message are executed."""
         if self.tokens.most is not None and self.tokens.written:
             left = max(self.tokens.most - self.tokens.written, 1)
             request = replace(request, params=at_most(request.params, left))

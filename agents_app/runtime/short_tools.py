@@ -1,7 +1,7 @@
 """Server tools that run where their agent runs: a thread, a time limit, no progress.
 
-A short tool has neither a chat nor contents; one that needs them is a long one. Each
-call has a thread of its own: one that hangs takes nobody's place, and no process waits for it.
+A short tool has neither a chat nor contents; one that needs them is a long one. Each call has a
+thread of its own: one that hangs takes no other call's place, and no process waits for it.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ _places = threading.BoundedSemaphore(THREADS)
 
 
 async def run_here(tool: ServerTool, call_id: str, arguments: dict[str, Any]) -> ToolOutcome:
-    """Run a tool in a thread; what goes wrong, but for a defect, is told to the model."""
+    """Run a tool in a thread; errors, except defects, are returned to the model."""
     limit = asyncio.timeout(SHORT_TOOL_SECONDS)
     try:
         async with limit:
@@ -50,7 +50,7 @@ async def run_here(tool: ServerTool, call_id: str, arguments: dict[str, Any]) ->
     except TimeoutError:
         if not limit.expired():
             raise
-        # A thread cannot be ended; what it may still return is nobody's result.
+        # A thread cannot be ended; what it may still return is discarded.
         logger.warning("the tool %s is left behind after %s s", tool.name, SHORT_TOOL_SECONDS)
         outcome = ToolOutcome(result="The tool took too long.", is_error=True)
     return _fit(outcome)
@@ -67,7 +67,7 @@ async def _in_thread(tool: ServerTool, context: "_Context", arguments: dict[str,
 
     def settle(result: Any, error: Exception | None) -> None:
         if future.done():
-            return  # nobody waits any more
+            return  # the caller stopped waiting
         if error is None:
             future.set_result(result)
         else:
@@ -120,7 +120,7 @@ class _Context:
         stage: str | None = None,
         message: str | None = None,
     ) -> None:
-        """Do nothing: a short tool is done before anybody looks."""
+        """Do nothing: a short tool ends before its progress could be shown."""
 
     def read_content(self, content_id: str) -> ReadContent:
         """Refuse."""
@@ -128,10 +128,10 @@ class _Context:
 
     def write_content(self, data: bytes, *, mime_type: str, filename: str) -> ContentItem:
         """Refuse."""
-        told = f"{filename}, {mime_type}, {len(data)} bytes"
-        raise ToolError(f"A short tool cannot write content ({told}).")
+        described = f"{filename}, {mime_type}, {len(data)} bytes"
+        raise ToolError(f"A short tool cannot write content ({described}).")
 
     def search_messages(self, words: Sequence[str], *, limit: int) -> Sequence[FoundMessage]:
         """Refuse."""
-        told = f"{len(words)} words, {limit} messages"
-        raise ToolError(f"A short tool cannot search the chat ({told}).")
+        described = f"{len(words)} words, {limit} messages"
+        raise ToolError(f"A short tool cannot search the chat ({described}).")

@@ -142,13 +142,13 @@ class Translator:
         )
 
     def _inner(self, call_id: str, event: AgentStreamEvent) -> tuple[Event, ...]:
-        """Return what a sub-agent says, however deep, as progress of the call that began it."""
+        """Return the text of a sub-agent, however deep, as progress of the call that began it."""
         while event.uap is not None and event.uap.type == "subagent_event":
             event = event.uap.data["innerEvent"]
         if event.upp is None or event.upp.type != "text_delta" or not event.upp.delta.text:
             return ()
-        told = ToolProgress(call_id=call_id, text=storable(event.upp.delta.text))
-        return (self._delta(Delta(type="tool_progress", tool_progress=told)),)
+        progress = ToolProgress(call_id=call_id, text=storable(event.upp.delta.text))
+        return (self._delta(Delta(type="tool_progress", tool_progress=progress)),)
 
     def _call(self, delta: EventDelta) -> tuple[Event, ...]:
         call_id = delta.tool_call_id or ""
@@ -164,10 +164,10 @@ class Translator:
         items = outcome.content_items if outcome else ()
         presented = items if outcome and outcome.is_presented else ()
         # People read the tool's own words, without the labels that the model is given.
-        told = pure(outcome.result) if outcome else delta.result
+        result = pure(outcome.result) if outcome else delta.result
         data = ToolResultData(
             call_id=call_id,
-            result=msgspec.json.encode(told).decode(),
+            result=msgspec.json.encode(result).decode(),
             is_error=bool(delta.is_error),
             status="error" if delta.is_error else "success",
             content_items=None if presented else (items or None),
@@ -196,7 +196,7 @@ def _listed(plan: Sequence[PlanStep]) -> str:
 
 
 def usage_stats(usage: TokenUsage) -> UsageStats:
-    """Return tokens as UAMP tells them, none below 0 (UAMP §8.7).
+    """Return tokens as UAMP counts them, none below 0 (UAMP §8.7).
 
     Cached ones are reads and writes together.
     """

@@ -1,7 +1,7 @@
 """Answers in the form that a client asked for with `response_format` (UAMP §5.1, §8.3).
 
 A vendor that can hold its model to a schema does; whatever the model, its answer is checked here
-before anybody sees it. A misfit is asked for again once, as a step that is admitted and paid like
+before it is shown. A misfit is asked for again once, as a step that is admitted and paid like
 any other. What does not fit then either is shown, and the run fails with `invalid_output`.
 """
 
@@ -83,16 +83,16 @@ class Form:
             async with asyncio.timeout(QUEUE_SECONDS):
                 return await asyncio.get_running_loop().run_in_executor(_QUICK, check)
         except NoSchemaError as error:
-            told = "The schema of response_format is no JSON Schema, or refers to another one."
-            raise AgentError(told, code=ErrorCode.INVALID_OUTPUT) from error
+            text = "The schema of response_format is no JSON Schema, or refers to another one."
+            raise AgentError(text, code=ErrorCode.INVALID_OUTPUT) from error
         except (TooMuchWorkError, TimeoutError) as error:
-            told = "It takes too long to check an answer by the schema of response_format."
-            raise AgentError(told, code=ErrorCode.INVALID_OUTPUT) from error
+            text = "It takes too long to check an answer by the schema of response_format."
+            raise AgentError(text, code=ErrorCode.INVALID_OUTPUT) from error
 
     def misfit_error(self, problem: str) -> AgentError:
         """Return the error of a run whose answer does not fit."""
-        told = f"The answer of {self._agent} does not fit the response_format. {problem}"
-        return AgentError(told, code=ErrorCode.INVALID_OUTPUT)
+        text = f"The answer of {self._agent} does not fit the response_format. {problem}"
+        return AgentError(text, code=ErrorCode.INVALID_OUTPUT)
 
 
 def form_of(spec: AgentSpec, wanted: ResponseFormat | None, *, asker: str) -> Form | None:
@@ -212,12 +212,12 @@ class Formed:
             if not form.repeats:
                 raise form.misfit_error(problem)
             form.repeats -= 1
-            told = f"Your answer does not fit. {problem} Give it again."
-            result = await self._ask(context, result, emit, told)
+            text = f"Your answer does not fit. {problem} Give it again."
+            result = await self._ask(context, result, emit, text)
         return result
 
     async def _problem(self, turn: Turn) -> str | None:
-        # What a filter cut off is told as that.
+        # What a filter cut off is reported as filtered.
         is_filtered = turn.stop_reason == "content_filter"
         return None if is_filtered else await self.form.problem(turn.response.text)
 

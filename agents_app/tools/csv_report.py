@@ -1,6 +1,6 @@
 """The tool `csv_report`: reads an uploaded CSV file and answers with a summary and a chart.
 
-It is a long-running tool like any other, so each part of its work is told as it begins and
+It is a long-running tool like any other, so each part of its work is reported as it begins and
 may be cancelled there.
 """
 

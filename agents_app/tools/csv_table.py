@@ -1,7 +1,7 @@
 """Reads a CSV file as people make them, and says what is in each column.
 
 A file is data from a stranger. It is limited before it is parsed, and what is wrong with
-it is said in words that tell what to do (ToolError).
+the ToolError describes what to do.
 """
 
 import csv

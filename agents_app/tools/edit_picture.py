@@ -1,7 +1,7 @@
 """The tool `edit_picture`: changes a picture of the chat and answers with a new one.
 
 The picture that was given stays as it is. A large one is worked on in bands, so that each
-part of the work is told as it begins and may be cancelled there.
+part of the work is reported as it begins and may be cancelled there.
 """
 
 import io
@@ -51,7 +51,7 @@ def edit_picture(
 ) -> ToolOutcome:
     """Make a new picture of one in the chat: turned, smaller, grey, with contrast or a caption."""
     work = _Work(context)
-    work.tell("read", "Reading the picture", percent=0)
+    work.report("read", "Reading the picture", percent=0)
     content = context.read_content(content_id)
     picture, kind = _opened(content)
     if rotate:
@@ -70,7 +70,7 @@ def edit_picture(
             " and caption."
         )
     picture = work.run(picture)
-    work.tell("write", "Storing the new picture", percent=90)
+    work.report("write", "Storing the new picture", percent=90)
     mime_type, ending = _SAVED_AS.get(kind, ("image/png", "png"))
     name = content.filename.rsplit(".", 1)[0] or "picture"
     item = context.write_content(
@@ -81,7 +81,7 @@ def edit_picture(
     if isinstance(item, ImageContent):
         shows = f"{content.filename or 'The picture'}, {done}"
         item = msgspec.structs.replace(item, alt_text=shows, description=shows)
-    work.tell("done", "Done", percent=100)
+    work.report("done", "Done", percent=100)
     return ToolOutcome(result=f"The new picture is {done}; {size}.", content_items=(item,))
 
 
@@ -98,7 +98,7 @@ class _Work:
         self.changes.append((stage, said, change))
 
     def run(self, picture: Image.Image) -> Image.Image:
-        """Return the picture with all changes, each told as it begins."""
+        """Return the picture with all changes, each reported as it begins."""
         for step, (stage, said, change) in enumerate(self.changes, start=1):
             self._step, self._stage, self._said = step, stage, said
             self._part(0)
@@ -126,7 +126,7 @@ class _Work:
 
         return run
 
-    def tell(self, stage: str, message: str, *, percent: float) -> None:
+    def report(self, stage: str, message: str, *, percent: float) -> None:
         """Tell how far the work is; raises ToolCancelled."""
         self._context.progress(
             percent=percent,
@@ -139,12 +139,12 @@ class _Work:
     def _part(self, share: float) -> None:
         done = (self._step - 1 + share) / len(self.changes)
         said = f"{self._said[0].upper()}{self._said[1:]}"
-        self.tell(self._stage, said, percent=10 + 80 * done)
+        self.report(self._stage, said, percent=10 + 80 * done)
 
 
 def _opened(content: ReadContent) -> tuple[Image.Image, str]:
     """Return the picture, upright and in a mode that all changes know, and its file format."""
-    told = f"{content.filename or 'The content'} is no picture that can be read."
+    message = f"{content.filename or 'The content'} is no picture that can be read."
     try:
         with Image.open(io.BytesIO(content.data)) as picture:
             if picture.width * picture.height > _MAX_PIXELS:
@@ -152,7 +152,7 @@ def _opened(content: ReadContent) -> tuple[Image.Image, str]:
             kind = picture.format or ""
             upright = ImageOps.exif_transpose(picture)
     except (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError) as error:
-        raise ToolError(told) from error
+        raise ToolError(message) from error
     has_alpha = "A" in upright.getbands() or "transparency" in upright.info
     return upright.convert("RGBA" if has_alpha else "RGB"), kind
 

@@ -1,4 +1,4 @@
-"""The tool `fetch_page`: gets a page of the web and answers with what it says.
+"""The tool `fetch_page`: gets a page of the web and returns its text.
 
 Where it may go is decided by `agents_app.outbound.guard`, and what it brings is labelled with
 where it comes from: it is information for the model and never an instruction.

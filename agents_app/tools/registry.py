@@ -22,7 +22,7 @@ from uamp.types.content import ContentItem
 
 
 class ToolError(Exception):
-    """A tool cannot do what was asked; the message says what to do, and users may read it."""
+    """A tool cannot do what was asked; the message describes what to do, and users may read it."""
 
 
 class ToolCancelled(Exception):

@@ -105,7 +105,7 @@ class ChildProcesses:
             if isinstance(error, TimeoutError):
                 raise NoneFree from None
             raise
-        # What gives the process back runs whoever is cancelled; there is a thread for each process.
+        # The process is given back whichever task is cancelled; there is a thread for each process.
         loop = asyncio.get_running_loop()
         return await asyncio.shield(
             loop.run_in_executor(self._threads, self._answer, process, request, asker, seconds)

@@ -1,4 +1,4 @@
-"""Whether bytes are what they say (UAMP §8.4.1): a type is declared, looked at, and kept."""
+"""The media types of stored contents: declared, checked against the bytes, kept (UAMP §8.4.1)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,62}/[a-z0-9][a-z0-9!#$&^_.+-]{0
 
 
 class InvalidMedia(Exception):
-    """The medium is not what it says, or cannot be read; the message is for its sender."""
+    """The medium is not of its declared type, or cannot be read; the message is for its sender."""
 
 
 def sniff(data: bytes, *, declared: str, filename: str = "") -> str:
@@ -45,7 +45,7 @@ def sniff(data: bytes, *, declared: str, filename: str = "") -> str:
     found = _magic(data)
     if found and declared != DEFAULT_MIME and _contradicts(found, declared):
         raise InvalidMedia(
-            f"{filename or 'The data'} says {declared} but looks like {found}; "
+            f"{filename or 'The data'} is declared as {declared} but looks like {found}; "
             "send it with its real type."
         )
     return declared

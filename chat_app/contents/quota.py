@@ -38,16 +38,16 @@ def check_quota(owner: ContentOwner, size: int) -> None:
     if owner.user_id is not None:
         # Two uploads at once are counted one after the other.
         get_user_model().objects.select_for_update(no_key=True).filter(pk=owner.user_id).first()
-        theirs = Content.objects.filter(owner_id=owner.user_id)
+        stored_by_owner = Content.objects.filter(owner_id=owner.user_id)
     else:
-        theirs = Content.objects.filter(owner_id=None, owner_key=owner.key)
+        stored_by_owner = Content.objects.filter(owner_id=None, owner_key=owner.key)
     most_bytes, most = settings.UAMP_STORED_BYTES_PER_USER, settings.UAMP_STORED_FILES_PER_USER
     if owner.user_id is None and owner.key.startswith(VISITOR_KEYS):
         # Every session of a visitor has another key: they have one quota together.
-        theirs = Content.objects.filter(owner_id=None, owner_key__startswith=VISITOR_KEYS)
+        stored_by_owner = Content.objects.filter(owner_id=None, owner_key__startswith=VISITOR_KEYS)
         most_bytes = settings.UAMP_ANONYMOUS_STORED_BYTES
         most = settings.UAMP_ANONYMOUS_STORED_FILES
-    stored = theirs.aggregate(bytes=Sum("size_bytes"), files=Count("pk"))
+    stored = stored_by_owner.aggregate(bytes=Sum("size_bytes"), files=Count("pk"))
     if (stored["bytes"] or 0) + size > most_bytes:
         raise QuotaExceeded(f"At most {most_bytes} bytes are stored for you.")
     if stored["files"] >= most:

@@ -27,7 +27,7 @@ class ContentNotFound(LookupError):
 def readable(content_id: str, *, owner: ContentOwner) -> Content:
     """Return a content that an owner may read, by its id or handle; raises ContentNotFound.
 
-    One query answers it, the same for what is not there and for what is not theirs.
+    One query decides, the same for a missing content and for a forbidden one.
     """
     allowed = Q(owner_key=owner.key) if owner.key else Q(pk__isnull=True)
     if owner.user_id is not None:

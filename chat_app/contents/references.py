@@ -136,7 +136,7 @@ def _ingest_item(
 
 
 def _sized(item: uamp.ContentItem, content: Content) -> uamp.ContentItem:
-    """Return an item with the size that was stored, whatever its client said."""
+    """Return an item with the size that was stored, whatever its client sent."""
     if not isinstance(item, uamp.FileContent) or item.size_bytes == content.size_bytes:
         return item
     return msgspec.structs.replace(item, size_bytes=content.size_bytes)
@@ -169,7 +169,7 @@ def _decode(text: str) -> bytes:
 
 
 def _declared(item: uamp.ContentItem, data: bytes) -> tuple[str, str]:
-    """Return the media type that an item says, and its file name."""
+    """Return the media type that an item declares, and its file name."""
     match item:
         case uamp.FileContent(filename=filename, mime_type=mime_type):
             return mime_type, filename

@@ -293,7 +293,7 @@ def _user_ids(usernames: list[str], pointer: str = "/users") -> list[int]:
     )
     missing = [name for name in usernames if name not in known]
     if missing:
-        raise _nobody(pointer, missing)
+        raise _unknown(pointer, missing)
     return [known[name] for name in usernames]
 
 
@@ -307,11 +307,11 @@ def _agents(names: list[str], user: User, pointer: str = "/agents") -> list[tupl
         else:
             found[spec.id] = spec.trigger
     if missing:
-        raise _nobody(pointer, missing)
+        raise _unknown(pointer, missing)
     return list(found.items())
 
 
-def _nobody(pointer: str, names: list[str]) -> ValidationError:
+def _unknown(pointer: str, names: list[str]) -> ValidationError:
     kind = "agent that you may use" if pointer.startswith("/agent") else "person"
     member = pointer.lstrip("/")
     return ValidationError({member: [f"There is no {kind} named {name!r}." for name in names]})

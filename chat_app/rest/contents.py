@@ -101,7 +101,7 @@ class ContentsView(RestView):
         responses={201: ContentSerializer, **responses(400, 403, 413, 415, 422)},
     )
     def post(self, request: Request) -> Response:
-        """Store one file; it must be what its type says."""
+        """Store one file; its bytes must be of its type."""
         length = request.headers.get("Content-Length", "")
         if (
             length.isdecimal()

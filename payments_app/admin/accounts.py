@@ -245,7 +245,7 @@ class ReceiptAdmin(LedgerAdmin):
         """Return what has to be known to be true before it is credited."""
         return (
             f"{self.sum(row)} {row.asset} by {row.provider}, {row.state}. Credit it only where the"
-            f" provider's own books say that the money came: {row.external_id}"
+            f" provider's own statement shows the payment: {row.external_id}"
         )
 
     def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:

@@ -75,10 +75,10 @@ _CREDITED: Final = """
         SELECT receipt.provider, receipt.external_id, receipt.amount,
             moved.amount AS moved_amount,
             (SELECT COUNT(*) FROM payments_app_receipt
-                WHERE transfer_id = moved.id AND state = 'confirmed') AS told
+                WHERE transfer_id = moved.id AND state = 'confirmed') AS confirmed
         FROM moved {receipts}
     ) AS receipts
-    WHERE amount <> moved_amount OR told > 1
+    WHERE amount <> moved_amount OR confirmed > 1
 """
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 SHOWN: Final = 50
-"""Mismatches that are read of each audit: the first says what is wrong, not the thousandth."""
+"""Mismatches that are read of each audit: the first ones show what is wrong."""
 
 _VERIFIED: Final = "verified"
 _LAST_KEY: Final = "last key"

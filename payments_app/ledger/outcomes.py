@@ -21,7 +21,7 @@ class LedgerError(Exception):
 
 
 class InsufficientFunds(LedgerError):
-    """The account has less than what is asked for; `available` says how much."""
+    """The account has less than what is asked for; `available` is how much it has."""
 
     def __init__(self, available: Money, wanted: Money) -> None:
         super().__init__(f"available: {available}, wanted: {wanted} {wanted.asset}")
@@ -46,7 +46,7 @@ class UnknownTransfer(LedgerError):
 
 
 class HoldNotActive(LedgerError):
-    """The hold has ended; `state` says how: settled, released or expired."""
+    """The hold has ended; `state` is settled, released or expired."""
 
     def __init__(self, state: str) -> None:
         super().__init__(f"The hold is {state}.")
@@ -54,7 +54,7 @@ class HoldNotActive(LedgerError):
 
 
 class OverCapture(LedgerError):
-    """More was to be captured than is held; `left` says how much is."""
+    """More was to be captured than is held; `left` is how much is held."""
 
     def __init__(self, left: Money) -> None:
         super().__init__(f"left: {left}")
@@ -118,7 +118,7 @@ class AboutFields(ForFields, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """What a movement was for, as its row says it; `by` is a person's id."""
+    """The purpose of a transfer, as its row stores it; `by` is a person's id."""
 
     memo: str = ""
     response_id: str = ""

@@ -40,7 +40,7 @@ class KindTotal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentDay:
-    """What was charged for one agent on one day, in UTC, less what was given back."""
+    """What was charged for one agent on one day, in UTC, less refunds."""
 
     day: date
     agent_id: str
@@ -49,7 +49,7 @@ class AgentDay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """The books as they were at `at`, in one asset; `charged` is of the last DAYS days.
+    """The totals of the ledger at `at`, in one asset; `charged` is of the last DAYS days.
 
     `most` are those who were charged most in that time: people by their ids, chats, protocols.
     """
@@ -64,7 +64,7 @@ class Overview:
 
 
 def overview(asset: str = DEFAULT_ASSET) -> Overview:
-    """Return the books, at most OVERVIEW_SECONDS old."""
+    """Return the totals of the ledger, at most OVERVIEW_SECONDS old."""
     key = f"payments:overview:{asset}"
     kept: Overview | None = cache.get(key)
     if kept is None:

@@ -143,7 +143,7 @@ def key_of(request: Request, given: str = "") -> str:
     header = request.headers.get("Idempotency-Key", "")
     key = header or given
     if header and given and header != given:
-        raise ValidationError({"idempotencyKey": "The header Idempotency-Key says another one."})
+        raise ValidationError({"idempotencyKey": "The header Idempotency-Key has another one."})
     if len(key) > KEY_CHARS:
         raise ValidationError({"idempotencyKey": f"A key has at most {KEY_CHARS} characters."})
     return key or uuid.uuid4().hex

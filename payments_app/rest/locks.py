@@ -321,7 +321,7 @@ def _recipient(payee: Payee, values: Mapping[str, Any]) -> str:
 
 
 def _amount(values: Mapping[str, Any]) -> tuple[Money, bool]:
-    """Return what is to be taken, and whether the records of usage say so."""
+    """Return the amount to capture, and whether the records of usage determine it."""
     currency = values["currency"] or DEFAULT_ASSET
     if "amount" in values:
         return money(values), False

@@ -103,7 +103,7 @@ class LimitGuard:
                 raise LimitReached(row.period, max(left, Money.zero(row.asset)), resets_at)
 
     def took(self, asked: Authorization) -> None:
-        """Count what is reserved: the rows that say so are written after the last one is judged."""
+        """Count what is reserved: its rows are written after the last request is judged."""
         self._budgets.took(asked)
         for row in self._of(asked):
             self._left[row.pk] -= asked.amount

@@ -2,7 +2,7 @@
 
 A JWT is verified with the key that its `kid` names among ours and with that key's own
 algorithm; `alg`, `jwk`, `jku` and `x5u` of the token are not looked at. `iss` is this server's. The
-amount in it is what was there when it was signed: the account says what is there now.
+amount in it is the balance when it was signed: the account has the balance of now.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ExpiredSecret(BadSecret):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claims:
-    """What a JWT says of a token when it is signed."""
+    """The claims of a JWT about its token, at the time of signing."""
 
     token_id: str
     owner_id: int | None

@@ -61,5 +61,5 @@ class Provider(Protocol):
         ...
 
     def hook(self, body: bytes, headers: Mapping[str, str]) -> Told | None:
-        """Return what a call of the provider says, None for nothing. Raises ForeignHook."""
+        """Return the report in a call of the provider, None without one. Raises ForeignHook."""
         ...

@@ -137,34 +137,34 @@ def hear(provider: str, body: bytes, headers: Mapping[str, str]) -> TopUpRequest
     Raises UnknownProvider, and ForeignHook for a call that is not its provider's or does not agree
     with the request.
     """
-    told = provider_named(provider).hook(body, headers)
-    if told is None:
+    report = provider_named(provider).hook(body, headers)
+    if report is None:
         return None
     with transaction.atomic():
-        row = _locked(told.request_id)
+        row = _locked(report.request_id)
         if row is None or row.provider != provider:
             raise ForeignHook("There is no such request.")
-        if not told.paid:
+        if not report.paid:
             if row.state == TopUpRequest.State.OPEN:
-                _end(row, TopUpRequest.State.REFUSED, told.reason, None)
+                _end(row, TopUpRequest.State.REFUSED, report.reason, None)
             return row
-        if told.amount != Money(row.amount, row.asset):
+        if report.amount != Money(row.amount, row.asset):
             raise ForeignHook("The payment is not of the amount that was asked for.")
-        _credit(row, told)
+        _credit(row, report)
         return row
 
 
-def _credit(row: TopUpRequest, told: Told) -> None:
+def _credit(row: TopUpRequest, report: Told) -> None:
     services.top_up(
-        key=f"{row.provider}:{told.reference}",
+        key=f"{row.provider}:{report.reference}",
         scope="top_up",
         account=row.account_id,
         amount=Money(row.amount, row.asset),
         provider=row.provider,
-        external_id=told.reference,
+        external_id=report.reference,
     )
     if row.state != TopUpRequest.State.CREDITED:
-        _end(row, TopUpRequest.State.CREDITED, row.reason, None, reference=told.reference)
+        _end(row, TopUpRequest.State.CREDITED, row.reason, None, reference=report.reference)
 
 
 def grant(request_id: str, *, by: int, reason: str) -> TopUpRequest:

@@ -68,7 +68,7 @@ class StripeProvider:
         return Started(url=session.url or "", reference=session.id)
 
     def hook(self, body: bytes, headers: Mapping[str, str]) -> Told | None:
-        """Return what the webhook says of a session of ours."""
+        """Return the webhook's report on a checkout session of this server."""
         if not settings.UAMP_STRIPE_WEBHOOK_SECRET:
             # Any client could sign with an empty secret.
             raise ForeignHook("No secret of the webhook is set.")

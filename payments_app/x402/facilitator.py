@@ -1,7 +1,7 @@
 """The facilitator: verifies and settles payments on a chain for us, over HTTP (x402 v1 and v2).
 
 Whatever does not come back as a whole answer, a refusal to talk, a timeout, a 500, is
-NoAnswer. It does not say that nothing happened: the caller has to ask again.
+NoAnswer. The payment may have happened: the caller has to ask again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Answer = TypeVar("Answer")
 
 
 class NoAnswer(Exception):
-    """The facilitator did not say what became of the payment."""
+    """The facilitator returned no outcome of the payment."""
 
 
 def verify(payload: Payload, wanted: Requirements) -> VerifyResponse:

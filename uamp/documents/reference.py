@@ -250,7 +250,7 @@ def _states_page() -> str:
 
     return _page(
         "States",
-        "A state changes only as these tables say. The rows that the server stores have these "
+        "A state changes only by these tables. The rows that the server stores have these "
         "states, and a write that the tables do not have is refused.",
         "## Sessions",
         "A session is `active` while a connection holds it and `idle` while none does; an idle "

@@ -235,7 +235,7 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
         ErrorRow(
             _C.INVALID_MEDIA,
             _SESSION,
-            "A medium is not valid base64, not what its type says, or not a kind that is taken.",
+            "A medium is not valid base64, not of its type, or not a kind that is taken.",
             "Send the medium in its true format.",
         ),
         ErrorRow(

@@ -133,7 +133,7 @@ class ResponseConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """What one response overrides (UAMP §5.12); None keeps the session's value.
 
     ``messages`` is the whole history of a stateless turn, which the reference clients send here.
-    ``client_tools``, an addition, says what a call of a client's tool does: with ``wait`` the
+    ``client_tools``, an addition, sets what a call of a client's tool does: with ``wait`` the
     response waits for ``tool.result`` (UAMP §3.2), with ``end`` it ends, with the finish_reason
     ``tool_calls``, and the results come back in the ``messages`` of the next turn. Where nothing is
     said, a turn whose ``messages`` stand here ends and any other waits.

@@ -37,7 +37,7 @@ class PaymentRequirements(msgspec.Struct, frozen=True, kw_only=True, omit_defaul
 class PaymentRequired(Event, frozen=True, kw_only=True, tag="payment.required"):
     """Pay before the response goes on (UAMP §7.2).
 
-    ``extra`` with the action ``topup`` says that the response pauses and goes on when it is paid;
+    ``extra`` with the action ``topup`` means that the response pauses and goes on when it is paid;
     it is sent here and in ``requirements``.
     """
 

@@ -30,7 +30,7 @@ class ErrorDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 class SessionCreated(Event, frozen=True, kw_only=True, tag="session.created"):
     """The session stands (UAMP §6.1).
 
-    Additions: ``epoch`` and ``seq`` are the log and its last place, ``resumed`` says that the
+    Additions: ``epoch`` and ``seq`` are the log and its last place, ``resumed`` means that the
     session goes on from where the client lost it.
     """
 
@@ -87,7 +87,7 @@ class ToolProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class Delta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A piece of a response; ``type`` says which member it carries (UAMP §6.6).
+    """A piece of a response; ``type`` names the member that it carries (UAMP §6.6).
 
     ``image``, ``video`` and ``file`` deltas, an addition of the reference implementation, carry a
     whole medium with the members of the content item of that type.
@@ -313,7 +313,7 @@ class PresenceOffline(Event, frozen=True, kw_only=True, tag="presence.offline"):
 class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A stored message as the chat shows it; ``created_at`` is Unix milliseconds.
 
-    ``status`` says cancelled or failed for an answer that did not come to its end.
+    ``status`` is cancelled or failed for an answer that did not come to its end.
     ``client_event_id`` is the ``event_id`` of the response.create that sent it.
     """
 

@@ -103,7 +103,7 @@ class LinearBackoff(_Backoff):
 
 
 class RetryAfterStrategy(RetryStrategy):
-    """Waits as long as the server asks for; `fallback_delay` where it does not say."""
+    """Waits as long as the server asks for; `fallback_delay` where it names no time."""
 
     def __init__(self, *, max_attempts: int = 3, fallback_delay: float = 5.0) -> None:
         self.max_attempts = max_attempts

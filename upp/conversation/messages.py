@@ -79,8 +79,8 @@ class ImageBlock(_Tagged, frozen=True, kw_only=True, tag="image"):
     def __post_init__(self) -> None:
         given: Any = self.source
         if not isinstance(given, Base64Source | UrlSource | BytesSource):
-            told = "a Base64Source, UrlSource or BytesSource; Image.from_path() makes a block"
-            raise TypeError(_wrong(self, "source", given, told))
+            expected = "a Base64Source, UrlSource or BytesSource; Image.from_path() makes a block"
+            raise TypeError(_wrong(self, "source", given, expected))
 
 
 class DocumentBlock(_Tagged, frozen=True, kw_only=True, tag="document"):
@@ -93,8 +93,8 @@ class DocumentBlock(_Tagged, frozen=True, kw_only=True, tag="document"):
     def __post_init__(self) -> None:
         given: Any = self.source
         if not isinstance(given, Base64Source | UrlSource | TextSource):
-            told = "a Base64Source, UrlSource or TextSource; Document.from_path() makes a block"
-            raise TypeError(_wrong(self, "source", given, told))
+            expected = "a Base64Source, UrlSource or TextSource; Document.from_path() makes a block"
+            raise TypeError(_wrong(self, "source", given, expected))
 
 
 class _Recorded(_Tagged, frozen=True, kw_only=True):

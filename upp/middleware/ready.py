@@ -1,6 +1,6 @@
 """Middleware that comes with the protocol (UPP-1.3 §10.5).
 
-What people say is logged only when it is asked for.
+Texts of messages are logged only on request.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""`manage.py audit_ledger`: read the whole ledger now, and say whether it adds up."""
+"""`manage.py audit_ledger`: audit the whole ledger now and print the result."""
 
 from typing import Any
 

@@ -93,7 +93,7 @@ async def test_an_order_that_fits_reaches_the_other_agent() -> None:
     assert outcome == ToolOutcome(result="call_1 done")
     refused = await delegation_orders.delegate(broker, CALL, {"agent": "worker"})
     assert refused.is_error
-    assert refused.result.startswith("The task was not given to anybody.")
+    assert refused.result.startswith("The task was not given to an agent.")
     assert broker.calls == [CALL]
 
 
