@@ -9,13 +9,13 @@ from django.urls import re_path
 
 from sessions_app.transports import websocket
 
-consumer: Any = websocket.application  # an ASGI application where Django's types expect a view
+socket: Any = websocket.application  # an ASGI application where Django's types expect a view
 AGENT = r"(?P<agent>[^/]+)"
 
 websocket_urlpatterns = [
-    re_path(r"^uamp/?$", consumer),
-    re_path(r"^ws/?$", consumer),
-    re_path(r"^chats/(?P<chat_id>[^/]+)/uamp/?$", consumer),
-    re_path(rf"^agents/{AGENT}/uamp/?$", consumer),
-    re_path(rf"^{AGENT}/uamp/?$", consumer),
+    re_path(r"^uamp/?$", socket),
+    re_path(r"^ws/?$", socket),
+    re_path(r"^chats/(?P<chat_id>[^/]+)/uamp/?$", socket),
+    re_path(rf"^agents/{AGENT}/uamp/?$", socket),
+    re_path(rf"^{AGENT}/uamp/?$", socket),
 ]

@@ -1,4 +1,4 @@
-"""The ASGI application: routes HTTP to Django, WebSocket to consumers, lifespan to the process."""
+"""The ASGI application: routes HTTP to Django, WebSocket to sockets, lifespan to the process."""
 
 from __future__ import annotations
 

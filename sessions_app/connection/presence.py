@@ -1,6 +1,6 @@
-"""Who is online: one row per open socket, and a word to co-members at the first and the last.
+"""Who is online: one row per open socket, and an event for the first and the last of a person.
 
-Only shared chats hear it (presence to everybody is what kills big servers).
+Only co-members of shared chats receive it: presence for all people is what overloads big servers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ async def arrive(principal: Principal, *, process: str) -> str | None:
         now=timezone.now(),
     )
     if came:
-        await _tell(principal, online=True)
+        await _publish(principal, online=True)
     return presence_id
 
 
@@ -49,10 +49,10 @@ async def leave(principal: Principal, presence_id: str) -> None:
         now=timezone.now(),
     )
     if went:
-        await _tell(principal, online=False)
+        await _publish(principal, online=False)
 
 
-async def _tell(principal: Principal, *, online: bool) -> None:
+async def _publish(principal: Principal, *, online: bool) -> None:
     if principal.user_id is None:
         return
     event_type = ev.PresenceOnline if online else ev.PresenceOffline

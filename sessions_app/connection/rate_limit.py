@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sessions_app.access.principal import Principal
     from sessions_app.connection.client_connection import ClientConnection
 
-# With fewer left the client is told, so that it can slow down before it is refused.
+# With fewer left the client receives `rate_limit`, and can slow down before it is refused.
 WARNING_BELOW: Final = 5
 
 
@@ -32,10 +32,10 @@ async def check_rate(
     quota = await rates.limiter().take(kind, principal.counted_as, cost=cost)
     connection.quota = quota
     if not quota.allowed or quota.remaining < WARNING_BELOW:
-        told = ev.RateLimit(
+        limit = ev.RateLimit(
             limit=quota.limit, remaining=quota.remaining, reset_at=math.ceil(quota.reset_at)
         )
-        connection.reply(told, session_id=session_id)
+        connection.reply(limit, session_id=session_id)
     if not quota.allowed:
         raise rate_limited(quota)
 
@@ -51,10 +51,10 @@ async def check_text(
     if quota.allowed:
         return
     connection.quota = quota
-    told = ev.RateLimit(
+    limit = ev.RateLimit(
         limit=quota.limit, remaining=quota.remaining, reset_at=math.ceil(quota.reset_at)
     )
-    connection.reply(told, session_id=session_id)
+    connection.reply(limit, session_id=session_id)
     raise rate_limited(quota)
 
 

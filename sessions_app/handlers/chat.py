@@ -1,6 +1,6 @@
-"""What the members of a chat tell each other besides messages: typing, reading, calls (UAMP §7).
+"""What the members of a chat send each other besides messages: typing, reading, calls (UAMP §7).
 
-A session speaks in its own chat only, and only co-members hear it.
+A session sends to its own chat only, and only co-members receive it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CALL_SECONDS: Final = 12 * 3600
 
 
 def _chat_of(attached: AttachedSession, chat_id: str | None) -> str:
-    """Return the session's chat; a session speaks in no other one."""
+    """Return the session's chat; a session sends to no other one."""
     if chat_id is not None and chat_id != attached.session.chat_id:
         raise RemoteProtocolError(ErrorCode.CHAT_NOT_FOUND, "This session is not in that chat.")
     return attached.session.chat_id
@@ -72,7 +72,7 @@ async def _signal(
 
 
 async def mark_read(connection: ClientConnection, event: ev.MessageRead) -> None:
-    """Move the reader's marker and tell the chat (UAMP §7.1)."""
+    """Move the reader's marker; the chat receives `message.read` (UAMP §7.1)."""
     attached = connection.attached_to(event)
     user_id = attached.session.principal.user_id
     chat_id = _chat_of(attached, event.chat_id)
@@ -95,7 +95,7 @@ async def relay_voice(
 ) -> None:
     """Pass a call event to the chat, or to the one member it names (UAMP §7.3).
 
-    The client that begins a call without a `call_id` is told the one that the server gave it, by
+    The client that begins a call without a `call_id` receives the one that the server gave it, in
     its own `voice.invite`. No agent takes calls: in a chat of a client and its agent the answer is
     `voice.decline`.
     """

@@ -105,7 +105,7 @@ async def create_response(connection: ClientConnection, event: ev.ResponseCreate
         attached.auto_respond = None
     if not attached.inputs and attached.auto_started:
         # The turn that this asks for began by itself a moment ago.
-        _tell_created(connection, event, attached.auto_started)
+        _reply_created(connection, event, attached.auto_started)
         attached.auto_started = ()
         return
     inputs = attached.inputs.take()
@@ -129,7 +129,7 @@ async def repeat_response(connection: ClientConnection, event: ev.ResponseCreate
     response_ids = await database.run(
         selectors.responses_started_by, attached.session.id, event.event_id or ""
     )
-    await _tell_again(connection, event, attached, response_ids)
+    await _reply_again(connection, event, attached, response_ids)
 
 
 async def _start(
@@ -177,7 +177,7 @@ async def _start_with(
     started = await start_response(request, listener)
     connection.has_begun = connection.has_begun or bool(started.response_ids)
     if started.repeated:
-        await _tell_again(connection, event, attached, started.response_ids)
+        await _reply_again(connection, event, attached, started.response_ids)
     elif listener is not None:
         for run in started.runs:
             listener.follow(run)
@@ -196,25 +196,25 @@ async def _admit(
 
 
 def _digest(event: ev.ResponseCreate) -> str:
-    said = msgspec.structs.replace(event, timestamp=None, session_id=None)
-    return hashlib.sha256(msgspec.json.encode(said)).hexdigest()
+    content = msgspec.structs.replace(event, timestamp=None, session_id=None)
+    return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
 
 
-def _tell_created(
+def _reply_created(
     connection: ClientConnection, event: uamp.Event, response_ids: tuple[str, ...]
 ) -> None:
     for response_id in response_ids:
         connection.reply(ev.ResponseCreated(response_id=response_id), session_id=event.session_id)
 
 
-async def _tell_again(
+async def _reply_again(
     connection: ClientConnection,
     event: ev.ResponseCreate,
     attached: AttachedSession,
     response_ids: Any,
 ) -> None:
     """Answer a repeated response.create with what it led to: the responses, and their ends."""
-    _tell_created(connection, event, tuple(response_ids))
+    _reply_created(connection, event, tuple(response_ids))
     entries = await database.run(
         chat_history.ends_of_responses, attached.session.chat_id, list(response_ids)
     )

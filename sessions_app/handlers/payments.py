@@ -59,7 +59,7 @@ async def take_payment_token(session: OpenSession, secret: str) -> None:
     """Keep the token that a session's answers are paid with.
 
     A token that is not taken is no error yet: clients present what they have to free agents too.
-    It is said with `payment.required`, when an answer has to be paid (UAMP §7.2).
+    The refusal is sent with `payment.required`, when an answer has to be paid (UAMP §7.2).
     """
     try:
         token = await database.run(token_lookup.resolve, secret)

@@ -152,7 +152,7 @@ async def attach_session(
     *,
     asked_agent: str | None = None,
 ) -> None:
-    """Put a session on the connection: told, then caught up, then live."""
+    """Attach a session: `session.created`, then what the client missed, then live events."""
     resume = event.resume
     goes_on = (
         resume is not None
@@ -198,7 +198,7 @@ async def attach_session(
 def session_created(
     session: OpenSession, *, agent: str | None, resumed: bool | None
 ) -> ev.SessionCreated:
-    """Return the event that tells of a session (UAMP §6.1)."""
+    """Return the event that announces a session (UAMP §6.1)."""
     return ev.SessionCreated(
         uamp_version=uamp.VERSION,
         session=uamp.Session(
@@ -270,8 +270,8 @@ def _capabilities_by_name(name: str, viewer: int | None) -> uamp.Capabilities | 
 async def update_session(connection: ClientConnection, event: ev.SessionUpdate) -> None:
     """Refresh tokens or change the configuration (UAMP §5.2, §10.3).
 
-    Without a session_id it concerns every session of the connection. A token of somebody else is
-    refused, and the old one stays.
+    Without a session_id it concerns every session of the connection. A token of another
+    principal is refused, and the old one stays.
     """
     if event.session is not None:
         _check_extensions(event.session.extensions or {})
@@ -306,7 +306,7 @@ async def update_session(connection: ClientConnection, event: ev.SessionUpdate) 
 
 
 async def end_session(connection: ClientConnection, event: ev.SessionEnd) -> None:
-    """End a session; the answer says so, and its running responses go on (UAMP §5.3)."""
+    """End a session and reply `session.end`; its running responses go on (UAMP §5.3)."""
     attached = connection.detach(event.session_id or "")
     if attached is None:
         raise RemoteProtocolError(ErrorCode.UNKNOWN_SESSION, "no such session here")

@@ -48,7 +48,7 @@ _WITHOUT_TOKEN: Final = (ev.SessionUpdate, ev.SessionEnd, ev.SessionCreate, ev.P
 
 
 async def receive(connection: ClientConnection, raw: str | bytes) -> None:
-    """Take one frame of a client and do what it says; every failure has its answer.
+    """Take one frame of a client and handle its events; every failure has its answer.
 
     A connection that is being closed takes nothing: its client may not act any more.
     """
@@ -71,7 +71,7 @@ async def receive(connection: ClientConnection, raw: str | bytes) -> None:
 
 
 async def handle(connection: ClientConnection, event: uamp.Event) -> None:
-    """Do what one event says."""
+    """Call the handler of one event."""
     is_repeated = isinstance(event, uamp.Repeated)
     if isinstance(event, uamp.Repeated):
         if not isinstance(event.event, ev.ResponseCreate):
@@ -103,7 +103,7 @@ async def handle(connection: ClientConnection, event: uamp.Event) -> None:
                 _internal(event, ErrorCode.UNAVAILABLE, "The server cannot store this now."),
             )
             return
-        # The socket lives on, and its client is told.
+        # The socket stays open, and its client receives the error.
         logger.exception("%s failed", uamp.type_of(event))
         refuse(connection, _internal(event, ErrorCode.INTERNAL_ERROR, "The server has a defect."))
 

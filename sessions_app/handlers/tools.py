@@ -26,7 +26,7 @@ async def take_tool_result(connection: ClientConnection, event: ev.ToolResult) -
 
 
 async def take_approval(connection: ClientConnection, event: ev.ToolApprove) -> None:
-    """Take a person's word on a tool call, tell the chat, and let the call go on or end."""
+    """Take a person's decision on a tool call, publish it, and let the call go on or end."""
     attached = connection.attached_to(event)
     session = attached.session
     row = await database.run(approvals.decide_call, session, event)

@@ -102,7 +102,7 @@ class _BatchPayment:
     def __init__(self, request: HttpRequest, exchange: HttpExchange) -> None:
         self.demand: HttpResponse | None = None
         self.path = request.path
-        self._told: dict[str, str] = {}
+        self._payment_headers: dict[str, str] = {}
         self._refused: list[RemoteProtocolError] = []
         self._request = request
         self._connection = exchange.connection
@@ -118,9 +118,9 @@ class _BatchPayment:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What the answer says of payments, and when events that came too early may come again."""
+        """The payment headers of the answer, and when refused events may be sent again."""
         waits = [wait for error in self._refused if (wait := retry_after(error)) is not None]
-        return {**self._told, **({"Retry-After": str(max(waits))} if waits else {})}
+        return {**self._payment_headers, **({"Retry-After": str(max(waits))} if waits else {})}
 
     async def _pay(self, session: OpenSession, spec: AgentSpec, amount: Money) -> payers.Source:
         body = x402.requirements(
@@ -130,7 +130,7 @@ class _BatchPayment:
             agent=spec.name,
         )
         try:
-            # It may ask a facilitator: not on the threads that everybody's rows are read with.
+            # It may ask a facilitator: not on the threads that read all clients' rows.
             paid = await asyncio.to_thread(
                 database.scoped,
                 partial(
@@ -146,7 +146,7 @@ class _BatchPayment:
             raise self._demanded(body, str(error), error.code) from error
         if paid is None:
             raise self._demanded(body, "This has to be paid first.", PAYMENT_REQUIRED)
-        self._told.update(paid.response_headers)
+        self._payment_headers.update(paid.response_headers)
         self._secret = paid.secret
         session.payment_token_id = paid.token_id
         await database.run(services.keep_payment_token, session.id, paid.token_id)
@@ -158,13 +158,13 @@ class _BatchPayment:
         return source
 
     def _demanded(self, body: dict[str, Any], message: str, code: str) -> RemoteProtocolError:
-        told = {**body, "code": code, "message": message}
+        demand = {**body, "code": code, "message": message}
         if self._connection.has_begun:
             return RemoteProtocolError(
-                ErrorCode.PAYMENT_REQUIRED, message, details={"payment": told}
+                ErrorCode.PAYMENT_REQUIRED, message, details={"payment": demand}
             )
         self.demand = HttpResponse(
-            msgspec.json.encode(told),
+            msgspec.json.encode(demand),
             status=402,
             content_type="application/json",
             headers=x402.required_headers(body),
@@ -233,7 +233,7 @@ async def _take(
             known.append(resumed)
             await exchange.follow_running(resumed)
     if not exchange.connection.is_busy():
-        # The same batch, sent at the same time, may have begun after its session was heard.
+        # The same batch, sent at the same time, may have begun after its session was followed.
         for session_id in known:
             await exchange.follow_running(session_id)
     exchange.end_when_idle()

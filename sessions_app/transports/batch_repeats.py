@@ -5,11 +5,11 @@ so that the same request finds it and another request under the same key does no
 id get one of the key: what they led to the first time is their answer, and is paid once. A batch
 that comes while the first one opens its session is sent back, to come again.
 
-A visitor has no name, and their session is open to whoever knows its id. Their paid batch is known
-by its key, its body and its payment, in a digest with the server's secret: its id can be computed
-by the server alone, and is told to who sends all three. A token is a secret. A payment on a chain
-can be read by everybody, so that it counts together with the address that it comes from. For a
-visitor's batch without a payment the header has no meaning: another visitor could send the same.
+A visitor has no name, and their session is open to each client that knows its id. Their paid batch
+is known by its key, its body and its payment, in a digest with the server's secret: only the server
+can compute its id, which a client that sends all three receives. A token is a secret. A payment on
+a chain is public, so that it counts together with the address that it comes from. For a visitor's
+batch without a payment the header has no meaning: another visitor could send the same.
 """
 
 from __future__ import annotations
@@ -45,21 +45,21 @@ async def under_key(
 ) -> tuple[Principal, list[dict[str, Any]]]:
     """Return who sends a batch and its events, as they are to be taken; unchanged without a key.
 
-    `asked` is what path and headers say of the session.
+    `asked` is what path and headers name for the session.
     """
     key = request.headers.get(HEADER, "")
     if not key:
         return principal, events
-    said = b"\n".join((key.encode(), *(_digest(one.encode()) for one in asked), request.body))
+    content = b"\n".join((key.encode(), *(_digest(one.encode()) for one in asked), request.body))
     if principal.is_anonymous:
         payment = _payment(request, principal, events)
         if not payment:
             return principal, events
-        whole = b"\n".join((*payment, said))
+        whole = b"\n".join((*payment, content))
         digest = salted_hmac(__name__, whole, algorithm="sha256").hexdigest()
         principal = replace(principal, repeat=_session_id(digest, ""))
     else:
-        digest = hashlib.sha256(said).hexdigest()
+        digest = hashlib.sha256(content).hexdigest()
     named = [await _named(event, principal, digest, place) for place, event in enumerate(events)]
     return principal, named
 
@@ -82,8 +82,8 @@ def _payment(
     return tuple(_digest(one.encode()) for one in shown)
 
 
-def _digest(said: bytes) -> bytes:
-    return hashlib.sha256(said).hexdigest().encode()
+def _digest(content: bytes) -> bytes:
+    return hashlib.sha256(content).hexdigest().encode()
 
 
 async def is_begun(event: dict[str, Any], principal: Principal) -> bool:

@@ -1,6 +1,6 @@
 """One HTTP exchange as a client connection, with what its chats send meanwhile.
 
-It is what a socket is to `consumers`: the handlers and the runner see no difference (UAMP §13.2).
+Handlers and runs see no difference between an exchange and a socket (UAMP §13.2).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ async def count_events(request: HttpRequest, principal: Principal, events: int =
 
 
 async def principal_of(request: HttpRequest) -> Principal:
-    """Return who asks; a cookie counts only from our own pages (auth.Handshake)."""
+    """Return the principal of a request; a cookie counts only from our own pages."""
     handshake = auth.Handshake.of(request.scope)  # type: ignore[attr-defined]  # an ASGIRequest
     try:
         return await database.run(auth.identify, handshake)
@@ -131,7 +131,7 @@ class HttpExchange:
         await self.connection.groups.join(group)
 
     async def take(self, raw: bytes) -> None:
-        """Do what an event says, to its end: a client that goes leaves no turn half begun."""
+        """Handle an event to its end: a client that leaves has no turn half begun."""
         taking = self._process.spawn(table.receive(self.connection, raw), name="take")
         try:
             await asyncio.shield(taking)
@@ -235,7 +235,7 @@ class HttpExchange:
 
 
 def defaults_of(request: HttpRequest, transport: str) -> Defaults:
-    """Return what a request says of the sessions that it opens, besides their events."""
+    """Return what a request names for the sessions that it opens, besides their events."""
     return Defaults(
         agent=_url_agent(request) or request.headers.get("X-Agent-Id"),
         chat=request.headers.get("X-Chat-Id"),

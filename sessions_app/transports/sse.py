@@ -1,7 +1,7 @@
 """UAMP without a socket: HTTP + SSE (§13.2).
 
-A shell around the same handlers and the same runner. `POST /events` takes one event and answers
-202; what it leads to is heard on `GET /events/stream`.
+It calls the handlers that sockets call. `POST /events` takes one event and answers
+202; what follows is sent on `GET /events/stream`.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ async def post_event(request: HttpRequest, name: str = "") -> HttpResponseBase:
         await exchange.take(request.body)
         replies = exchange.connection.outgoing.take_replies()
         if errors:
-            # The answer says what is wrong; how much is left of a limit concerns the streams too.
+            # The answer has the error; how much is left of a limit concerns the streams too.
             limits = [r for r in replies if json.loads(r.text)["type"] == "rate_limit"]
-            await _tell_streams(limits, {**rows, **_rows_of(exchange)})
+            await _send_to_streams(limits, {**rows, **_rows_of(exchange)})
             return problem(errors[0], instance=request.path)
         opened = next(iter(exchange.connection.sessions), session_id)
-        await _tell_streams(replies, {**rows, **_rows_of(exchange)})
+        await _send_to_streams(replies, {**rows, **_rows_of(exchange)})
     finally:
         await exchange.close()
     body = {"session_id": opened, "events": [json.loads(reply.text) for reply in replies]}
@@ -69,8 +69,8 @@ def _rows_of(exchange: HttpExchange) -> dict[str, str]:
     return {wire_id: known.session.id for wire_id, known in exchange.connection.sessions.items()}
 
 
-async def _tell_streams(replies: list[Outgoing], rows: Mapping[str, str]) -> None:
-    """Let the session's streams hear the answers too: that is where §13.2 puts them.
+async def _send_to_streams(replies: list[Outgoing], rows: Mapping[str, str]) -> None:
+    """Send the replies to the session's streams too: that is where §13.2 puts them.
 
     An id on the wire means something to its principal only: the group is the row's.
     """
