@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from django.db import OperationalError
@@ -32,9 +32,14 @@ class Log:
 
     length: int
     failures: int = 0
+    may_be_read: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.may_be_read.set()
 
     async def events_after(self, chat_id: str, after: int) -> Sequence[LoggedEvent]:
         """See LogReader."""
+        await self.may_be_read.wait()
         if self.failures:
             self.failures -= 1
             raise OperationalError("the connection is closed")
@@ -119,8 +124,7 @@ async def test_what_waits_for_a_client_is_bounded_in_bytes(settings: Settings) -
     connection = connected(log)
     subscription = connection.sessions["sess_1"].subscription
     for seq in range(1, 101):
-        fields = {"type": "message.created", "event_id": "1", "timestamp": 1, "seq": seq}
-        encoded = json.dumps({**fields, "content": "x" * 10_000}, separators=(",", ":"))
+        encoded = live_event(seq)[:-1] + ',"content":"' + "x" * 10_000 + '"}'
         subscription.event(seq, "message.created", "", encoded)
         assert connection.outgoing.owed_bytes <= settings.UAMP_OWED_BYTES + 11_000
 
@@ -173,3 +177,31 @@ async def test_a_database_that_is_away_for_a_moment_does_not_end_the_connection(
     connection.outgoing.put(connection.sessions["sess_1"].subscription.catch_up)
     (first, *_) = await read_on(connection, 3)
     assert [frame["seq"] for frame in first[:3]] == [1, 2, 3]
+
+
+def live_event(seq: int) -> str:
+    """Return a durable event as the chat's group delivers it."""
+    fields = {"type": "message.created", "event_id": "1", "timestamp": 1, "seq": seq}
+    return json.dumps(fields, separators=(",", ":"))
+
+
+async def test_an_event_does_not_overtake_a_reply() -> None:
+    connection = connected(Log(length=0))
+    connection.send_frame('{"type":"pong"}', "")
+    connection.sessions["sess_1"].subscription.event(1, "message.created", "", live_event(1))
+    (batch,) = await read_on(connection, 2)
+    assert [frame["type"] for frame in batch] == ["pong", "message.created"]
+
+
+async def test_a_signal_does_not_overtake_the_log_that_is_read() -> None:
+    log = Log(length=3)
+    connection = connected(log)
+    subscription = connection.sessions["sess_1"].subscription
+    log.may_be_read.clear()
+    connection.outgoing.put(subscription.catch_up)
+    batch = asyncio.ensure_future(connection.outgoing.batch())
+    await asyncio.sleep(0)
+    subscription.frame("resp_1", '{"type":"usage.delta","event_id":"1","timestamp":1}')
+    log.may_be_read.set()
+    frames = [json.loads(outgoing.text) for outgoing in await batch or []]
+    assert [frame["type"] for frame in frames] == [*["message.created"] * 3, "usage.delta"]
