@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from rest_framework import serializers
 from rest_framework.exceptions import ParseError
 from rest_framework.renderers import JSONRenderer
 from rest_framework.views import APIView
@@ -31,6 +32,20 @@ class JsonView(APIView):
     ) -> tuple[BaseRenderer, str]:
         """Return the JSON renderer always: a 406 would help no client."""
         return JSONRenderer(), JSONRenderer.media_type
+
+
+class StrictSerializer(serializers.Serializer[Any]):
+    """A body whose members are all known."""
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Refuse members that the view does not read; raises ValidationError."""
+        # A serializer within another one has no data of its own.
+        body = getattr(self, "initial_data", None)
+        if isinstance(body, dict) and (unknown := set(body) - set(self.fields)):
+            raise serializers.ValidationError(
+                {str(name): "This member is not known." for name in sorted(unknown)}
+            )
+        return attrs
 
 
 def json_object(body: bytes, *, bytes_max: int) -> dict[str, Any]:

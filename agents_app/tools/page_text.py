@@ -27,7 +27,7 @@ _BLOCKS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Page:
+class PageText:
     """A page, read; `is_cut` when there was more than was asked for."""
 
     title: str
@@ -35,7 +35,7 @@ class Page:
     is_cut: bool
 
 
-def read_page(source: str, *, base: str, limit: int) -> Page:
+def read_page(source: str, *, base: str, limit: int) -> PageText:
     """Return what HTML says, up to `limit` characters; links are made absolute with `base`."""
     title = ""
     writer = _Writer(base)
@@ -51,7 +51,7 @@ def read_page(source: str, *, base: str, limit: int) -> Page:
         if writer.size > limit:
             break
     text = _CONTROLS.sub("", writer.finished())
-    return Page(
+    return PageText(
         title=_CONTROLS.sub("", title)[:TITLE_CHARS], text=text[:limit], is_cut=len(text) > limit
     )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from rest_framework import serializers
 
+from agents_app.rest.views import StrictSerializer
 from agents_app.workers import connections
 from chat_app import markdown
 from chat_app.contents import addresses, references
@@ -24,18 +25,6 @@ NAME_CHARS: Final = 150
 USERS_MAX: Final = 100
 AGENTS_MAX: Final = 20
 RENDER_BYTES: Final = 64 * 1024
-
-
-class StrictSerializer(serializers.Serializer[Any]):
-    """A body whose members are all known."""
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Refuse members that the view does not read."""
-        if unknown := set(self.initial_data) - set(self.fields):
-            raise serializers.ValidationError(
-                {str(name): "This member is not known." for name in sorted(unknown)}
-            )
-        return attrs
 
 
 # --- Out ---

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
-from agents_app.rest.views import caller
+from agents_app.rest.views import StrictSerializer, caller
 from payments_app.money import ASSETS, DEFAULT_ASSET, Money
 from payments_app.rest.accounts import agent_id_of, name_of
 from payments_app.rest.edge import AmountField, PaymentView, checked, money, refusals
@@ -26,17 +26,6 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
 
 LIMITS_MAX: Final = 100
-
-
-class StrictSerializer(serializers.Serializer[Any]):
-    """A body whose members are all known."""
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Refuse members that the view does not read."""
-        given = self.initial_data if isinstance(getattr(self, "initial_data", None), dict) else {}
-        if unknown := set(given) - set(self.fields):
-            raise ValidationError({str(name): "This member is not known." for name in unknown})
-        return attrs
 
 
 class LimitSerializer(serializers.Serializer[Any]):

@@ -11,12 +11,11 @@ from rest_framework.exceptions import PermissionDenied, ValidationError
 from rest_framework.response import Response
 
 from agents_app import sponsorships
-from agents_app.rest.views import caller
+from agents_app.rest.views import StrictSerializer, caller
 from agents_app.sponsorships import BudgetPeriod
 from payments_app.money import Money
 from payments_app.rest.accounts import agent_id_of, name_of
 from payments_app.rest.edge import AmountField, PaymentView, checked, money, refusals
-from payments_app.rest.spending import StrictSerializer
 from payments_app.spending.budgets import budget_states
 
 if TYPE_CHECKING:

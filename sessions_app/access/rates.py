@@ -147,7 +147,7 @@ def note(scope: MutableMapping[str, Any], quota: Quota) -> None:
         scope[SCOPE_KEY] = quota
 
 
-class _Asked(NamedTuple):
+class _Counted(NamedTuple):
     kind: str
     name: str
     cost: int
@@ -157,7 +157,7 @@ class _Asked(NamedTuple):
 class _Waiting:
     """The requests of one event loop that Redis has not counted yet; used on that loop only."""
 
-    requests: list[tuple[_Asked, asyncio.Future[Quota]]] = field(default_factory=list)
+    requests: list[tuple[_Counted, asyncio.Future[Quota]]] = field(default_factory=list)
     counting: asyncio.Task[None] | None = None
 
 
@@ -191,17 +191,17 @@ class RateLimiter:
 
         May wait for Redis, at most REDIS_SECONDS: not on an event loop.
         """
-        return self._count([_Asked(kind, name, cost)])[0]
+        return self._count([_Counted(kind, name, cost)])[0]
 
     async def take(self, kind: str, name: str, *, cost: int = 1) -> Quota:
         """Count like `hit`, without blocking the event loop."""
         if self._shared is None or time.monotonic() < self._alone_until:
-            return _hit(self._alone, _Asked(kind, name, cost))
+            return _hit(self._alone, _Counted(kind, name, cost))
         # Requests that arrive during a round trip are counted together by the next one.
         loop = asyncio.get_running_loop()
         waiting = self._waiting.setdefault(loop, _Waiting())
         counted: asyncio.Future[Quota] = loop.create_future()
-        waiting.requests.append((_Asked(kind, name, cost), counted))
+        waiting.requests.append((_Counted(kind, name, cost), counted))
         if waiting.counting is None:
             waiting.counting = loop.create_task(self._count_waiting(waiting), name="rates")
         return await counted
@@ -224,7 +224,7 @@ class RateLimiter:
         finally:
             waiting.counting = None
 
-    def _count(self, asked: Sequence[_Asked]) -> list[Quota]:
+    def _count(self, asked: Sequence[_Counted]) -> list[Quota]:
         """Count requests in order, in Redis if it answers."""
         if self._shared is not None and time.monotonic() >= self._alone_until:
             try:
@@ -235,13 +235,13 @@ class RateLimiter:
         return [_hit(self._alone, one) for one in asked]
 
 
-def _hit(limiter: SlidingWindowCounterRateLimiter, asked: _Asked) -> Quota:
+def _hit(limiter: SlidingWindowCounterRateLimiter, asked: _Counted) -> Quota:
     item = _item(_limit(asked), KINDS[asked.kind].unit)
     allowed = limiter.hit(item, asked.kind, asked.name, cost=asked.cost)
     return _quota(limiter, asked, item, allowed=allowed)
 
 
-def _hit_shared(counters: SharedCounters, asked: Sequence[_Asked]) -> list[Quota]:
+def _hit_shared(counters: SharedCounters, asked: Sequence[_Counted]) -> list[Quota]:
     items = [_item(_limit(one), KINDS[one.kind].unit) for one in asked]
     answers = counters.acquire_all(
         [
@@ -258,7 +258,7 @@ def _hit_shared(counters: SharedCounters, asked: Sequence[_Asked]) -> list[Quota
     return quotas
 
 
-def _limit(asked: _Asked) -> int:
+def _limit(asked: _Counted) -> int:
     limits = KINDS[asked.kind]
     is_person = asked.name.startswith("user:")
     return int(getattr(settings, limits.person if is_person else limits.visitors))
@@ -266,7 +266,7 @@ def _limit(asked: _Asked) -> int:
 
 def _quota(
     limiter: SlidingWindowCounterRateLimiter,
-    asked: _Asked,
+    asked: _Counted,
     item: _Item,
     *,
     allowed: bool,

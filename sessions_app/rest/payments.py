@@ -15,11 +15,11 @@ from rest_framework.exceptions import PermissionDenied, ValidationError
 from rest_framework.response import Response as Answer
 
 from agents_app.rest.problems import Problem, responses
-from agents_app.rest.views import caller
+from agents_app.rest.views import StrictSerializer, caller
 from chat_app.members import membership
 from chat_app.rest.edge import RestView, check_member
 from chat_app.rest.paging import list_of, list_response, read_query
-from chat_app.rest.serializers import NoQuery, StrictSerializer
+from chat_app.rest.serializers import NoQuery
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.money import DEFAULT_ASSET, InvalidAmount, Money

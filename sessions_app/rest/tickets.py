@@ -10,9 +10,8 @@ from rest_framework.exceptions import Throttled
 from rest_framework.response import Response
 
 from agents_app.rest.problems import responses
-from agents_app.rest.views import caller
+from agents_app.rest.views import StrictSerializer, caller
 from chat_app.rest.edge import RestView
-from chat_app.rest.serializers import StrictSerializer
 from sessions_app.access import auth, tickets
 from sessions_app.access.principal import Principal
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents_app.tools.page_text import Page, read_page
+from agents_app.tools.page_text import PageText, read_page
 
 BASE = "https://page.example/a/b"
 
@@ -27,7 +27,7 @@ def test_a_page_becomes_markdown() -> None:
         base=BASE,
         limit=1000,
     )
-    assert page == Page(
+    assert page == PageText(
         title="Rain & Sun",
         text="""\
 # Weather today
@@ -100,8 +100,10 @@ def test_broken_and_odd_pages_are_read_as_well_as_they_can_be(source: str, said:
 
 def test_a_page_at_the_limit_is_whole_and_one_past_it_is_cut() -> None:
     source = "<p>" + "x" * 100
-    assert read_page(source, base=BASE, limit=100) == Page(title="", text="x" * 100, is_cut=False)
-    assert read_page(source + "y", base=BASE, limit=100) == Page(
+    assert read_page(source, base=BASE, limit=100) == PageText(
+        title="", text="x" * 100, is_cut=False
+    )
+    assert read_page(source + "y", base=BASE, limit=100) == PageText(
         title="", text="x" * 100, is_cut=True
     )
     assert read_page("<p>a</p>" * 50, base=BASE, limit=10).is_cut
