@@ -2,7 +2,7 @@
 
 What was generated is kept in DATA_DIR/demo.json (0600): a second preparation gives the same. What
 people changed is theirs: of a password that they chose and a key that was revoked, nothing is kept.
-People are known as ours by their address; somebody else's account of the same name is left alone.
+The demo's people have an address of its own; another account of the same name is left alone.
 """
 
 import fcntl
@@ -75,7 +75,7 @@ def read_users() -> list[dict[str, str]]:
 def prepare(*, is_starting: bool = False) -> dict[str, Any]:
     """Make what is missing; return `{users, agents, chats}`. `is_starting`: see prepare_agents.
 
-    Raises NameIsTakenError if an account of a demo name belongs to somebody else.
+    Raises NameIsTakenError if an account of a demo name belongs to another person.
     """
     with _alone():
         return _prepare(is_starting=is_starting)

@@ -17,7 +17,7 @@ urlpatterns = [
     path("money", pages.money, name="money"),
     path("login", pages.LoginView.as_view(), name="login"),
     path("logout", pages.LogoutView.as_view(), name="logout"),
-    # One form for everybody's password: there wrong old ones are counted.
+    # One form for all passwords: it counts wrong old ones.
     path("admin/password_change/", RedirectView.as_view(pattern_name="sessions_app:password")),
     path("admin/", admin.site.urls),
     path("", include("chat_app.urls")),

@@ -1,8 +1,8 @@
 """The address that a connection is counted under.
 
-X-Forwarded-For can be written by anybody: it counts only when the connection comes from a proxy in
-UAMP_TRUSTED_PROXIES, and then the last address in it that is not such a proxy. What the server
-itself made of the header (uvicorn believes it from 127.0.0.1) is replaced.
+Any client can write X-Forwarded-For: it counts only when the connection comes from a proxy in
+UAMP_TRUSTED_PROXIES, and then the last address in it that is not such a proxy. The server's own
+reading of the header (uvicorn trusts it from 127.0.0.1) is replaced.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def _warn_of_plain(send: Send) -> None:
 
 
 async def _refused(scope: Scope, address: str) -> HttpResponse | None:
-    """Return the answer to a request that came too early."""
+    """Return the refusal of a request above the quota of its address, or None."""
     if scope["path"].startswith(UNCOUNTED):
         return None
     quota = await rates.limiter().take("requests", rates.visitors(address))
@@ -132,12 +132,12 @@ class _Response:
             self.started = True
             quota: rates.Quota | None = self._scope.get(rates.SCOPE_KEY)
             if quota is not None:
-                told = [(k.lower().encode(), v.encode()) for k, v in quota.headers()]
-                message = {**message, "headers": [*message.get("headers", ()), *told]}
+                shown = [(k.lower().encode(), v.encode()) for k, v in quota.headers()]
+                message = {**message, "headers": [*message.get("headers", ()), *shown]}
         await self._send(message)
 
     async def replace(self, refused: HttpResponse, body: RequestBody) -> None:
-        """Send a refusal, then close: a client that is still sending gets to read it first."""
+        """Send a refusal, then close: a client that is still sending can read it first."""
         start, content = refusals.messages(refused, [(b"connection", b"close")])
         await self.send(start)
         await self.send({**content, "more_body": True})

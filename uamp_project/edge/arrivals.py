@@ -1,10 +1,10 @@
-"""What clients have begun to send and not finished: how long it may take, how much may wait.
+"""Deadlines and memory bounds of messages and requests that clients have not finished sending.
 
-A server library reads a message, or a request, until it is whole, however long that takes. A
-connection's `Arrival` counts what came of it against a `Budget` of its address, and cuts the
-connection when less than LEAST_BYTES come within `seconds`. While the server itself does not read,
-no time passes. `Frames` counts the frames of a WebSocket that cost work and end no message. No
-settings and no server library are needed here: every server uses it.
+A server library reads a message, or a request, until it is whole, without a deadline. The `Arrival`
+of a connection counts the received bytes against the `Budget` of its address, and ends the
+connection when less than LEAST_BYTES arrive within `seconds`. No time passes while the server
+itself does not read. `Frames` counts the frames of a WebSocket that cost work and end no message.
+The module needs no settings and no server library: every server uses it.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LEAST_BYTES: Final = 16 * 1024
-"""A client that sends less of what it began within the time is cut; all of it may be less."""
+"""A client that sends less of an unfinished message within the time is disconnected."""
 FREE_BYTES: Final = 64 * 1024
-"""So much of each connection does not count: what others hold must not end an ordinary client."""
+"""Bytes of each connection that do not count: other clients must not end an ordinary one."""
 PIECE_BYTES: Final = 64
 """The memory of a piece of a message beside its bytes."""
 PIECES_BYTES_MAX: Final = 4 * 1024 * 1024
-"""So much of that may one message take: pieces may be empty."""
+"""The most memory of the pieces of one message: pieces may be empty."""
 FRAMES_PER_SECOND: Final = 100
-"""So many pings, pongs and small fragments of one WebSocket cost little; a client sends few."""
+"""Pings, pongs and small fragments of one WebSocket in a second; a client sends few."""
 FRAMES_BURST: Final = 400
-"""So many may come at once: a client's network may have held them back."""
+"""Frames at once: a client's network may have held them back."""
 SMALL_BYTES: Final = 1024
-"""A fragment with fewer is a small one; the time that others cost is limited by their bytes."""
+"""A fragment with fewer bytes is small; larger ones are limited by their bytes."""
 TOO_FAST: Final = (1008, "too many frames")
-"""How the socket of a client is closed that sends more."""
+"""Close code and reason for a client that sends more."""
 
 
 class Frames:
@@ -63,13 +63,13 @@ class Budget:
         self._most = most
         self._bytes: Counter[str] = Counter()
 
-    def take(self, sender: str, size: int) -> bool:
-        """Count more bytes of an address; return whether it may have them."""
+    def reserve(self, sender: str, size: int) -> bool:
+        """Count more bytes of an address; return whether they are within its budget."""
         self._bytes[sender] += size
         return self._bytes[sender] <= self._most()
 
-    def give_back(self, sender: str, size: int) -> None:
-        """Forget bytes of an address."""
+    def release(self, sender: str, size: int) -> None:
+        """Stop counting bytes of an address."""
         self._bytes[sender] -= size
         if self._bytes[sender] <= 0:
             del self._bytes[sender]
@@ -81,10 +81,10 @@ class Budget:
 
 
 class Arrival:
-    """What one connection sends: what is unfinished, and what is whole and not taken yet.
+    """Received bytes of one connection: of the unfinished message, and of whole unread ones.
 
-    `sender` names the address once something has come; `cut` ends the connection, and is given the
-    reason for the log.
+    `sender` returns the address once bytes have arrived; `cut` ends the connection and gets the
+    reason for the log. All methods run on the loop of the connection.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class Arrival:
             self._end("sends a message in too many pieces")
 
     def finished(self) -> None:
-        """Take note that all of it has come."""
+        """Note that the message is whole."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -136,20 +136,20 @@ class Arrival:
         self._unfinished = self._pieces = 0
 
     def taken(self) -> None:
-        """Take note that the application has the oldest whole one."""
+        """Note that the application has read the oldest whole message."""
         if self._whole:
             self._hold(-self._whole.popleft())
 
     def paused(self) -> None:
-        """Let no time pass: the server does not read."""
+        """Stop the clock: the server does not read."""
         self._is_paused = self._was_paused = True
 
     def resumed(self) -> None:
-        """Let time pass again."""
+        """Start the clock again."""
         self._is_paused = False
 
     def close(self) -> None:
-        """Hold nothing more: the connection is gone."""
+        """Release all bytes: the connection is closed."""
         self._is_over = True
         if self._timer is not None:
             self._timer.cancel()
@@ -162,12 +162,12 @@ class Arrival:
         if not more or self._budget is None:
             return True
         if more < 0:
-            self._budget.give_back(self._counted_as, -more)
+            self._budget.release(self._counted_as, -more)
             self._counted += more
             return True
         self._counted_as = self._counted_as or self._sender()
         self._counted += more
-        return self._budget.take(self._counted_as, more)
+        return self._budget.reserve(self._counted_as, more)
 
     def _wait(self) -> None:
         self._fresh, self._was_paused = 0, self._is_paused

@@ -1,8 +1,8 @@
 """The size of request bodies: refused by their declared length, and while they arrive.
 
 Django keeps a body whole, on disk above 2.5 MB, before a view is called: without a limit here
-anyone could fill the disk. `manage.py serve` asks `body_limit` too, since Daphne keeps the body
-before any application sees the request.
+any client could fill the disk. `manage.py serve` reads `body_limit` too, since Daphne keeps the
+body before any application sees the request.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class RequestBody:
         self._fresh = 0
 
     def release(self) -> None:
-        """Hold nothing more: the request has ended."""
-        in_flight.give_back(self.sender, self.held)
+        """Release its bytes: the request has ended."""
+        in_flight.release(self.sender, self.held)
         self.held = 0
 
     async def receive(self) -> Message:
@@ -95,14 +95,14 @@ class RequestBody:
             self.refusal = lambda path: refusals.body_too_large(path, self.limit)
         else:
             self.held += size
-            if not in_flight.take(self.sender, size):
+            if not in_flight.reserve(self.sender, size):
                 self.refusal = refusals.too_many_bytes
         if self.refusal is not None:
             return {"type": "http.disconnect"}
         return message
 
     async def discard(self) -> None:
-        """Read on for a moment without keeping anything: until the end, the time or the size."""
+        """Read and drop the rest of the body: until its end, DISCARD_SECONDS or DISCARD_BYTES."""
         discarded = 0
         try:
             async with asyncio.timeout(DISCARD_SECONDS):
@@ -129,5 +129,5 @@ class RequestBody:
         return message
 
 
-# What this process holds of bodies, and of messages on sockets, by address.
+# Bytes of bodies, and of messages on sockets, that this process holds, by address.
 in_flight: Final = Budget(lambda: int(settings.UAMP_BODY_BYTES_PER_ADDRESS))

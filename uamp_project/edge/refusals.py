@@ -1,4 +1,4 @@
-"""What the edge answers in place of a route: a problem, on the routes of UAMP with its event."""
+"""Refusals in place of a route: a problem document, on the routes of UAMP with its event."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ def no_space(path: str) -> HttpResponse:
 
 def messages(response: HttpResponse, headers: list[tuple[bytes, bytes]]) -> tuple[Message, Message]:
     """Return the two ASGI messages of a response, with more headers."""
-    told = [(k.lower().encode("latin-1"), v.encode("latin-1")) for k, v in response.items()]
-    told.append((b"content-length", str(len(response.content)).encode()))
+    lines = [(k.lower().encode("latin-1"), v.encode("latin-1")) for k, v in response.items()]
+    lines.append((b"content-length", str(len(response.content)).encode()))
     start = {
         "type": "http.response.start",
         "status": response.status_code,
-        "headers": [*told, *headers],
+        "headers": [*lines, *headers],
     }
     return start, {"type": "http.response.body", "body": response.content}

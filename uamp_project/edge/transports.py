@@ -1,7 +1,7 @@
-"""The connection below an ASGI scope: who is at the other end, and how it is cut.
+"""The connection below an ASGI scope: its peer address, and how it is aborted.
 
-ASGI has no message that drops a connection whose client takes nothing: every `send`, also that of a
-close frame, waits for the client. uvicorn passes its protocol's bound method as `send`, and the
+ASGI has no message that aborts a connection whose client reads nothing: every `send`, also that of
+a close frame, waits for the client. uvicorn passes its protocol's bound method as `send`, and the
 protocol has the transport. Daphne's connections are watched by `servers.daphne_server`.
 """
 
@@ -43,7 +43,7 @@ class Transport:
         return str(name[0]) if isinstance(name, tuple) else ""
 
     def watched(self, send: Send) -> Send:
-        """Return a `send` that drops a client which takes nothing for UAMP_STALL_SECONDS.
+        """Return a `send` that drops a client that reads nothing for UAMP_STALL_SECONDS.
 
         The server then reports the disconnect to the application, and its `send` returns.
         """
@@ -61,16 +61,16 @@ class Transport:
         return send_watched
 
     def drop(self) -> None:
-        """Cut the connection without waiting for what is still to be sent."""
+        """Abort the connection without sending what is buffered."""
         if self._transport is not None:
             logger.info("%s takes or sends nothing; disconnected", self.peer())
             self._transport.abort()
 
 
 class _Watch:
-    """Looks whether a client takes anything, while something waits in its transport's buffer.
+    """Checks that a client reads, while bytes are in its transport's buffer.
 
-    What it took is what was sent less what waits. The watch goes on after the last `send`: also
+    It has read what was sent less what is buffered. The watch goes on after the last `send`: also
     `transport.close()` waits for the client.
     """
 

@@ -48,7 +48,7 @@ def socket_address(path: Path) -> str:
     """Return the address to bind or connect for `path`, and make its private folder (0700).
 
     A path that is too long for the kernel is replaced by one in the temporary directory that
-    both sides derive from it. Raises PermissionError if that folder belongs to somebody else.
+    both sides derive from it. Raises PermissionError if that folder belongs to another user.
     """
     if len(os.fsencode(path)) > ADDRESS_BYTES_MAX:
         digest = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]

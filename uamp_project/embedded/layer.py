@@ -3,8 +3,8 @@
 The stock in-memory layer does not wake the receiver's event loop when the sender is on another
 thread. Here all state is under one lock, and a sender wakes each foreign loop once per send.
 
-A channel lives from `new_channel`, `group_add` or `receive` until its `receive` is cancelled (as
-in the Redis pub/sub layer), or until nobody has waited on it for `expiry` seconds. It belongs to
+A channel lives from `new_channel`, `group_add` or `receive` until its `receive` is cancelled (as in
+the Redis pub/sub layer), or until no receiver has waited on it for `expiry` seconds. It belongs to
 the loop that named it first. Delivery is at most once: a message for a full or unknown channel is
 dropped and counted; the log of the chat is the truth.
 """

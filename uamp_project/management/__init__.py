@@ -1,1 +1,1 @@
-"""The commands of the house: serve, demo."""
+"""The commands `serve` and `demo`, and what they check first."""
