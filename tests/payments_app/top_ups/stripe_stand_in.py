@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import threading
 import time
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
+
+from tests.http_server import LocalServer, QuietHandler, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,13 +23,11 @@ KEY = "sk_test_stand_in"
 SECRET = "whsec_stand_in"
 
 
-class StandIn(ThreadingHTTPServer):
+class StandIn(LocalServer):
     """The server, the sessions that were made, and how it fails."""
 
-    daemon_threads = True
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(StripeHandler)
         self.sessions: dict[str, dict[str, Any]] = {}
         self.failures = 0
         self.loses_answers = False
@@ -37,32 +35,22 @@ class StandIn(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         """What UAMP_STRIPE_API is set to."""
-        return f"http://127.0.0.1:{self.server_address[1]}"
+        return self.origin
 
 
 @contextmanager
 def running() -> Iterator[StandIn]:
     """Run one for the length of a test."""
-    server = StandIn()
-    thread = threading.Thread(target=server.serve_forever, name="stripe")
-    thread.start()
-    try:
+    with serving(StandIn()) as server:
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
-class Handler(BaseHTTPRequestHandler):
+class StripeHandler(QuietHandler):
     """One request."""
 
     server: StandIn
 
-    def log_message(self, *_arguments: Any) -> None:
-        """Say nothing."""
-
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802 the name in http.server
         """Answer POST /v1/checkout/sessions."""
         raw = self.rfile.read(int(self.headers["Content-Length"])).decode()
         form = dict(parse_qsl(raw, strict_parsing=True))

@@ -12,11 +12,12 @@ import threading
 import time
 from collections import Counter
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Literal
 
 from eth_account import Account
 from eth_account.messages import encode_typed_data
+
+from tests.http_server import LocalServer, QuietHandler, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,13 +45,11 @@ DOMAIN = [
 LATE_SECONDS = 1.5
 
 
-class Facilitator(ThreadingHTTPServer):
+class Facilitator(LocalServer):
     """The server, and the chain behind it: what arrived at whom, and under which transaction."""
 
-    daemon_threads = True
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(FacilitatorHandler)
         self.mode: Mode = "ok"
         self.asked: Counter[str] = Counter()
         self.settled: dict[str, str] = {}
@@ -60,32 +59,22 @@ class Facilitator(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         """What UAMP_X402_FACILITATOR is set to."""
-        return f"http://127.0.0.1:{self.server_address[1]}/facilitator"
+        return f"{self.origin}/facilitator"
 
 
 @contextmanager
 def running() -> Iterator[Facilitator]:
     """Run one for the length of a test."""
-    server = Facilitator()
-    thread = threading.Thread(target=server.serve_forever, name="facilitator")
-    thread.start()
-    try:
+    with serving(Facilitator()) as server:
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
-class Handler(BaseHTTPRequestHandler):
+class FacilitatorHandler(QuietHandler):
     """One request."""
 
     server: Facilitator
 
-    def log_message(self, *_arguments: Any) -> None:
-        """Say nothing."""
-
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802 the name in http.server
         """Answer /verify and /settle."""
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         operation = self.path.removeprefix("/facilitator/")
