@@ -29,7 +29,7 @@ def thread_seconds(pid: int, name: str) -> float:
         try:
             if (task / "comm").read_text().strip() == name:
                 total += _seconds(task / "stat")
-        except FileNotFoundError:  # it ended meanwhile
+        except (FileNotFoundError, ProcessLookupError):  # it ended meanwhile
             continue
     return total
 
@@ -58,7 +58,7 @@ def redis_pid(url: str) -> int:
 
 
 class Backends:
-    """The PostgreSQL backends of one database, where they run on this machine."""
+    """The PostgreSQL backends of one database on this machine, those that vacuum left out."""
 
     def __init__(self, url: str) -> None:
         self._connection = psycopg.connect(url, autocommit=True)
@@ -69,6 +69,7 @@ class Backends:
         rows = self._connection.execute(
             "SELECT pid FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            " AND backend_type <> 'autovacuum worker'"
         )
         for pid in _present(pid for (pid,) in rows.fetchall()):
             self._seen[pid] = cpu_seconds(pid)

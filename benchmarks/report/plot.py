@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 from xml.sax.saxutils import escape
 
-from benchmarks.report.table import rows_of, shown
+from benchmarks.report.table import rows_of, shown, verdict_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,11 +16,12 @@ WIDTH: Final = 900
 LABELS: Final = 360
 LINE: Final = 24
 TOP: Final = 40
-# The axis ends at three times the limit; longer bars are cut off and keep their figure.
-MOST: Final = 3.0
+# The axis ends at four times the limit; longer bars are cut off and keep their figure.
+MOST: Final = 4.0
 SCALE: Final = (WIDTH - LABELS - 150) / MOST
 STYLE: Final = (
-    "text{font:13px system-ui,sans-serif;fill:#222}.met{fill:#3a7d44}.over{fill:#b3541e}"
+    "text{font:13px system-ui,sans-serif;fill:#222}.met{fill:#3a7d44}"
+    ".not-met{fill:#b3541e}.undecided{fill:#8a8f98}"
     ".spread{stroke:#222;stroke-width:1}.limit{stroke:#222;stroke-dasharray:4 3}"
     ".page{fill:#fff}"
 )
@@ -55,7 +56,7 @@ def _bar(row: Row, top: int) -> list[str]:
     width = SCALE * share(aim, row.median)
     low, high = sorted((share(aim, row.low), share(aim, row.high)))
     unit = "" if aim.unit == "x" else f" {aim.unit}"
-    kind = "met" if aim.is_met(row.median) else "over"
+    kind = verdict_of(row).replace(" ", "-")
     middle = top + LINE // 2 - 2
     end = LABELS + SCALE * max(low, high, width / SCALE) + 8
     label = f'<text x="{LABELS - 8}" y="{middle + 5}" text-anchor="end">{escape(aim.what)}</text>'

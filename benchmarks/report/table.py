@@ -68,7 +68,7 @@ AIMS: Final = (
         limit=2.0,
     ),
     Aim(
-        what="question to first delta, 1 stream, the model answers at once",
+        what="question to first delta, a model, 1 stream",
         command="model",
         name="model.sqlite.1.first_p50",
         limit=3.0,
@@ -97,7 +97,7 @@ AIMS: Final = (
         at_least=True,
     ),
     Aim(
-        what="memory, last half of 50,000 turns",
+        what="memory, growth in the last half of the turns",
         command="memory",
         name="memory.sqlite.last_half",
         limit=2.0,
@@ -123,6 +123,13 @@ AIMS: Final = (
 """In the order of the table. CPU where nothing else is said."""
 
 
+def verdict_of(row: Row) -> str:
+    """Return `met`, `not met`, or `undecided` where the rounds lie on both sides of the aim."""
+    if row.aim.is_met(row.low) != row.aim.is_met(row.high):
+        return "undecided"
+    return "met" if row.aim.is_met(row.median) else "not met"
+
+
 def rows_of(results: Results) -> list[Row]:
     """Return the aims that were measured."""
     rows = []
@@ -136,7 +143,8 @@ def rows_of(results: Results) -> list[Row]:
 
 def shown(value: float) -> str:
     """Return a figure with two or three digits that mean something."""
-    return f"{value:.2f}" if abs(value) < 10 else f"{value:.0f}"
+    digits = 2 if abs(value) < 10 else 1
+    return f"{value:.{digits}f}"
 
 
 def _terms(results: Results) -> list[str]:
@@ -164,10 +172,9 @@ def render(results: Results) -> str:
         sign = "≥" if aim.at_least else "≤"
         unit = "" if aim.unit == "x" else f" {aim.unit}"
         spread = f"{shown(row.low)} to {shown(row.high)}" if row.rounds > 1 else "one run"
-        verdict = "met" if aim.is_met(row.median) else "**not met**"
         lines.append(
             f"| {aim.what} | {sign} {aim.limit:g}{unit} | {shown(row.median)}{unit}"
-            f" | {spread} | {verdict} |"
+            f" | {spread} | {verdict_of(row)} |"
         )
     lines += ["", *_terms(results)]
     lines += ["", "| command | when (UTC) | commit | load, first and last |", "|---|---|---|---|"]

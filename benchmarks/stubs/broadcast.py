@@ -34,7 +34,10 @@ async def _broadcast() -> None:
     while True:
         await asyncio.sleep(EVERY_SECONDS)
         for send in list(_members):
-            await send(message)
+            try:
+                await send(message)
+            except OSError:  # its client is gone
+                _members.discard(send)
 
 
 async def application(
