@@ -57,7 +57,7 @@ class Listing:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Progress:
+class CallProgress:
     """The progress of a running call; `percent` is set when the server knows the end."""
 
     percent: float | None
@@ -99,7 +99,7 @@ def call_tool(
     arguments: dict[str, Any],
     *,
     check: Callable[[Listing], None],
-    tick: Callable[[Progress | None], None],
+    tick: Callable[[CallProgress | None], None],
 ) -> CallToolResult:
     """Call a tool of a source and return what it answered; raises SourceFailed.
 
@@ -107,11 +107,11 @@ def call_tool(
     `tick` is called in this thread with each progress, and with None when there is none for
     TICK_SECONDS; what it raises cancels the call at its server, and is raised here.
     """
-    news: queue.SimpleQueue[Progress | None] = queue.SimpleQueue()
+    news: queue.SimpleQueue[CallProgress | None] = queue.SimpleQueue()
 
     async def heard(progress: float, total: float | None, message: str | None) -> None:
         percent = 100 * progress / total if total and total > 0 else None
-        news.put(Progress(percent=percent, message=message and message[:_QUOTED_CHARS]))
+        news.put(CallProgress(percent=percent, message=message and message[:_QUOTED_CHARS]))
 
     async def work(client: Client) -> CallToolResult:
         listing = await _listing(client)
@@ -138,7 +138,7 @@ def call_tool(
         return future.result()
 
 
-def _latest(news: queue.SimpleQueue[Progress | None]) -> Progress | None:
+def _latest(news: queue.SimpleQueue[CallProgress | None]) -> CallProgress | None:
     """Wait for news, and of several return the last."""
     latest = None
     try:

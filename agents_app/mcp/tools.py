@@ -36,7 +36,7 @@ from agents_app.workers.schema_checks import NoSchemaError, TooMuchWorkError, mi
 if TYPE_CHECKING:
     from mcp.types import CallToolResult
 
-    from agents_app.mcp.client import Listing, Progress
+    from agents_app.mcp.client import CallProgress, Listing
     from uamp.types.content import ContentItem
 
 logger = logging.getLogger(__name__)
@@ -203,7 +203,7 @@ class _Teller:
         self._percent: float | None = None
         self._message: str | None = None
 
-    def __call__(self, news: "Progress | None") -> None:
+    def __call__(self, news: "CallProgress | None") -> None:
         """Tell it; raises ToolCancelled, which ends the call at its server too."""
         if news is not None:
             self._percent, self._message = news.percent, news.message
