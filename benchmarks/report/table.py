@@ -116,7 +116,7 @@ AIMS: Final = (
         name="slow_reader.sqlite.p99",
         limit=1.1,
     ),
-    *_both("first page of a chat, 100,000 messages / 100", "growth", "growth.{}.rest", 1.1),
+    *_both("page of a chat, 100,000 messages / 100", "growth", "growth.{}.rest", 1.1),
     *_both("session in that chat / in one of 100", "growth", "growth.{}.session", 1.1),
     *_both("turn at 1,000,000 rows / at 1,000", "growth", "growth.{}.turn", 1.1),
 )
