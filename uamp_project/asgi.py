@@ -1,4 +1,4 @@
-"""The ASGI application: routes HTTP to Django, WebSocket to sockets, lifespan to the process."""
+"""The ASGI application: HTTP goes to Django, WebSocket to sessions_app, lifespan to the process."""
 
 from __future__ import annotations
 
