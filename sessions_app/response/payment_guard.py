@@ -334,7 +334,7 @@ class PaymentGuard:
             await self._send_to_payer(event)
 
     def settle(self, rows: list[PaymentRequest]) -> None:
-        """Take the ends of requests, from the doorbell or from reading the rows."""
+        """Take requests that are paid or expired."""
         for row in rows:
             if self._wait is not None and self._wait[0] == row.pk and not self._wait[1].done():
                 self._wait[1].set_result(row)

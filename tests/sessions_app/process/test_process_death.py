@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.client import Frame, Story, output_text, text_of, wait_until
-from tests.sessions_app.process.server_processes import (
-    Server,
-    resumed,
-)
+from tests.sessions_app.process.server_processes import Server, killable, prepared, resumed
 from tests.sessions_app.response.step_tools import FIRST
 from tests.sessions_app.response.step_tools import WORDS as STEP_WORDS
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+__all__ = ["killable", "prepared"]
 
 COUNTED = " ".join(f"word{number}" for number in range(1, 201))
 WORDS = " ".join(f"w{number}" for number in range(20))

@@ -41,6 +41,7 @@ from tests.sessions_app.response.running import (
     left_behind,
     log_of,
     open_session,
+    process,
 )
 from uamp_project.asgi import application
 from uamp_project.embedded.layer import EmbeddedChannelLayer
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
 
     from sessions_app.process.registry import Process
     from sessions_app.response.run import Run
+
+__all__ = ["process"]
 
 
 @asynccontextmanager
