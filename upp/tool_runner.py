@@ -95,7 +95,7 @@ class ToolRunner:
             return f"Tool '{call.tool_name}' not found", True
         if call.malformed is not None:
             return "The arguments are not a JSON object.", True
-        proceeds, is_error = await self._told(tool, attempt, self._proceeds(tool, attempt))
+        proceeds, is_error = await self._reported(tool, attempt, self._proceeds(tool, attempt))
         if is_error:
             return proceeds, True
         if not proceeds:
@@ -105,7 +105,7 @@ class ToolRunner:
             attempt.approved = bool(await maybe_await(tool.approval(attempt.arguments)))
             if not attempt.approved:
                 return "The call was not approved.", True
-        return await self._told(tool, attempt, self._run(tool, attempt))
+        return await self._reported(tool, attempt, self._run(tool, attempt))
 
     async def _proceeds(self, tool: Tool, attempt: "_Attempt") -> bool:
         strategy = self.strategy
@@ -136,7 +136,7 @@ class ToolRunner:
                 result = changed.result
         return _as_json(result)
 
-    async def _told(
+    async def _reported(
         self, tool: Tool, attempt: "_Attempt", work: Awaitable[Any]
     ) -> tuple[Any, bool]:
         """Return what the work gives, or its error in words for the model (UPP-1.3 §5.6)."""

@@ -45,13 +45,13 @@ def misfit(schema: dict[str, Any], value: Any, *, asker: str) -> str | None:
     for a fraction of a second where `is_quick`.
     """
     if is_quick(schema, value):
-        return _told(_check(schema, value))
+        return _problem_of(_check(schema, value))
     given = msgspec.json.encode([schema, value])
     try:
         found = _processes.ask(given, asker=asker, seconds=CHECK_SECONDS, wait=WAIT_SECONDS)
     except TooSlow as error:
         raise TooMuchWorkError from error
-    return _told(msgspec.json.decode(found, type=_Verdict))
+    return _problem_of(msgspec.json.decode(found, type=_Verdict))
 
 
 async def slow_misfit(schema: dict[str, Any], value: Any, *, asker: str, wait: float) -> str | None:
@@ -64,10 +64,10 @@ async def slow_misfit(schema: dict[str, Any], value: Any, *, asker: str, wait: f
         found = await _processes.ask_from_loop(given, asker=asker, seconds=CHECK_SECONDS, wait=wait)
     except TooSlow as error:
         raise TooMuchWorkError from error
-    return _told(msgspec.json.decode(found, type=_Verdict))
+    return _problem_of(msgspec.json.decode(found, type=_Verdict))
 
 
-def _told(verdict: _Verdict) -> str | None:
+def _problem_of(verdict: _Verdict) -> str | None:
     if not verdict.is_checked:
         raise TooMuchWorkError
     if not verdict.is_schema:
