@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import signal
+import socket
 import time
 from typing import TYPE_CHECKING
 
@@ -76,6 +77,15 @@ def refused(client: UampClient) -> Frame:
     return error
 
 
+def is_closed(port: int) -> bool:
+    """Return whether nothing listens on a port of this machine."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    except OSError:
+        return True
+    return False
+
+
 @BOTH
 def test_an_answer_ends_at_its_socket_and_nothing_new_begins(
     server: Server, *, uvicorn: bool
@@ -93,6 +103,9 @@ def test_an_answer_ends_at_its_socket_and_nothing_new_begins(
         assert httpx.get(ready).json()["reasons"] == ["draining"]
         with pytest.raises(InvalidStatus):
             server.dial()
+    else:
+        # Its port closes first.
+        wait_until(lambda: is_closed(server.port))
     error = refused(idle)
     assert (error["code"], error["details"]["retry_after"]) == ("unavailable", 2)
     frames, code = read_to_the_end(client)
