@@ -116,8 +116,17 @@ def _request(deltas: int, steps: int) -> tuple[AgentSpec, RunRequest]:
     return spec, RunRequest(response_id="resp_bench", history=history)
 
 
-class _Nobody:
-    """The doors of a run, none of which is used."""
+class _NoTools:
+    """The tool broker and media loader of a run without a price: it admits each step."""
+
+    async def admit_step(self) -> None:
+        """See ToolBroker."""
+
+    def inference_sent(self) -> None:
+        """See ToolBroker."""
+
+    async def wrote(self, text: str) -> None:
+        """See ToolBroker."""
 
     def __getattr__(self, name: str) -> Any:
         raise AssertionError(name)
@@ -126,8 +135,8 @@ class _Nobody:
 async def events(deltas: int, steps: int) -> None:
     """Read `run_agent`: UAMP events."""
     spec, request = _request(deltas, steps)
-    nobody: Any = _Nobody()
-    await run_agent(spec, request, _drop, broker=nobody, media=nobody)
+    no_tools: Any = _NoTools()
+    await run_agent(spec, request, _drop, broker=no_tools, media=no_tools)
 
 
 async def _drop(_event: Event) -> None:
@@ -138,22 +147,22 @@ class _Listener:
     """A listener that gets every frame and drops it."""
 
     def text(self, response_id: str, offset: int, text: str, frame: str) -> None:
-        """See runner.Listener."""
+        """See response.context.Listener."""
 
     def frame(self, response_id: str, frame: str) -> None:
-        """See runner.Listener."""
+        """See response.context.Listener."""
 
     def event(self, seq: int, event_type: str, response_id: str, frame: str) -> None:
-        """See runner.Listener."""
+        """See response.context.Listener."""
 
     def ended(self, response_id: str) -> None:
-        """See runner.Listener."""
+        """See response.context.Listener."""
 
 
 async def published(deltas: int, steps: int) -> None:
     """Read `run_agent` and publish it to one listener: encoded frames, and the output kept."""
     spec, request = _request(deltas, steps)
-    nobody: Any = _Nobody()
+    no_tools: Any = _NoTools()
     context = RunContext(
         response_id="resp_bench",
         chat_id="chat_bench",
@@ -163,13 +172,13 @@ async def published(deltas: int, steps: int) -> None:
         fence=1,
         fan_out=False,
     )
-    port = RunPort(context, nobody)
+    port = RunPort(context, no_tools)
     port.subscribers.listen(_Listener())
 
     async def receive(event: Event) -> None:
         port.publish(event)
 
-    await run_agent(spec, request, receive, broker=nobody, media=nobody)
+    await run_agent(spec, request, receive, broker=no_tools, media=no_tools)
 
 
 LAYERS: Final[dict[str, Layer]] = {
