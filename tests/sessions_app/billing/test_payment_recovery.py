@@ -22,12 +22,15 @@ from tests.sessions_app.billing.interrupted_payments import (
     held,
     left_behind,
     pay,
+    process,
     state,
     sweep,
 )
 
 if TYPE_CHECKING:
     from sessions_app.process.registry import Process
+
+__all__ = ["process"]
 
 
 async def test_an_answer_that_waits_to_be_paid_is_left_in_peace(process: Process) -> None:

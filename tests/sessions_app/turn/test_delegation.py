@@ -203,7 +203,7 @@ def test_an_order_that_does_not_fit_is_told(
     doer("boss", "worker")
     doer("worker")
     heard = said(asked(dial(), "boss", order(call="delegate", arguments=arguments)))
-    assert heard.startswith("failed: The task was not given to anybody.")
+    assert heard.startswith("failed: The task was not given to an agent.")
     assert problem in heard
 
 
