@@ -150,7 +150,8 @@ def database_threads(transactional_db: None) -> Iterator[None]:
 @pytest.fixture
 def server(database_threads: None) -> Iterator[ServerAddress]:
     """Run the real ASGI application on a real socket, on a thread of its own."""
-    from uamp_project.asgi import application  # noqa: PLC0415 only these tests need it
+    from sessions_app.process import registry  # noqa: PLC0415 only these tests need it
+    from uamp_project.asgi import application  # noqa: PLC0415 as above
 
     # A layer belongs to the loops of one server.
     channel_layers.set("default", None)
@@ -167,7 +168,17 @@ def server(database_threads: None) -> Iterator[ServerAddress]:
         timeout_graceful_shutdown=5,
     )
     running = uvicorn.Server(config)
-    thread = threading.Thread(target=lambda: asyncio.run(running.serve()), name="server")
+
+    async def serve() -> None:
+        try:
+            await running.serve()
+        finally:
+            # Without a lifespan nothing else ends the process of this loop.
+            if (process := registry.known()) is not None:
+                await process.stop()
+                registry.forget()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()), name="server")
     thread.start()
     deadline = time.monotonic() + START_TIMEOUT_SECONDS
     while not running.started:

@@ -16,7 +16,13 @@ import time
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from django.conf import settings
-from django.db import DataError, IntegrityError, OperationalError, connections
+from django.db import (
+    DataError,
+    IntegrityError,
+    OperationalError,
+    close_old_connections,
+    connections,
+)
 
 from sessions_app import database
 from sessions_app.store import orm, sql
@@ -32,6 +38,7 @@ logger = logging.getLogger(__name__)
 BATCH: Final = 256
 QUEUE: Final = 4096
 TRIES: Final = 3
+IDLE_SECONDS: Final = 1.0
 FAILURES: Final = (IntegrityError, DataError, ValueError, OperationalError, KeyError)
 """What a turn may run into; anything else is a defect."""
 
@@ -72,7 +79,7 @@ def write_each(
 ) -> list[Outcome | Failed]:
     """Write turns together, or one by one when that raises; retry what a broken line may hide.
 
-    The connection is the thread's, which keeps it unless the write raises.
+    The connection is the thread's, which keeps it while turns follow and no write raises.
     """
     try:
         return [*_with_retries(write, turns)]
@@ -182,7 +189,7 @@ class GroupTurnStore:
 
     def _write(self) -> None:
         try:
-            while (first := self._queue.get()) is not None:
+            while (first := self._next()) is not None:
                 jobs, last = self._drain(first)
                 for write in self._bodies:
                     self._write_batch([job for job in jobs if job.write is write])
@@ -190,6 +197,18 @@ class GroupTurnStore:
                     return
         finally:
             connections.close_all()
+
+    def _next(self) -> _Job[Any, Any] | None:
+        """Return the next turn; a thread without one gives its connection back after a second."""
+        try:
+            return self._queue.get(timeout=IDLE_SECONDS)
+        except queue.Empty:
+            try:
+                close_old_connections()
+            except Exception:
+                # A writer thread that died would hang every turn of the process.
+                logger.exception("the connection of the idle writer was not given back")
+            return self._queue.get()
 
     def _drain(self, first: _Job[Any, Any]) -> tuple[list[_Job[Any, Any]], bool]:
         jobs = [first]

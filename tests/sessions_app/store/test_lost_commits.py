@@ -12,6 +12,7 @@ from chat_app.models import Message
 from sessions_app import database
 from sessions_app.models import Response, Session
 from sessions_app.process.history import History
+from sessions_app.store import group_commit
 from tests.client import TERMINAL, Frame, new_event, text_of, wait_until
 from tests.faults.commit_proxy import CommitProxy
 from tests.sessions_app.billing.paid_agents import clean, earned, priced, rich, usd, wallet
@@ -46,8 +47,10 @@ def chat(alice: Person, paid: Agent) -> Chat:
 
 
 @pytest.fixture
-def lossy_line() -> Iterator[CommitProxy]:
+def lossy_line(monkeypatch: pytest.MonkeyPatch) -> Iterator[CommitProxy]:
     """Let the server's threads reach PostgreSQL over a line that loses answers to COMMIT."""
+    # The writer keeps no connection of this line beyond the test.
+    monkeypatch.setattr(group_commit, "IDLE_SECONDS", 0)
     configured = connections["default"].settings_dict
     proxy = CommitProxy(
         configured["HOST"] or "127.0.0.1", int(configured["PORT"] or 5432), CUT_CHANCE

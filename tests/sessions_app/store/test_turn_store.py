@@ -13,7 +13,7 @@ from chat_app.log.entries import message_event
 from chat_app.models import Chat, ChatEvent, Message
 from sessions_app import database
 from sessions_app.models import InboundEvent, PendingInput, Response, ToolCall
-from sessions_app.store import orm, sql
+from sessions_app.store import group_commit, orm, sql
 from sessions_app.store.group_commit import (
     ORM,
     QUEUE,
@@ -34,6 +34,7 @@ from sessions_app.store.records import (
     StartRepeated,
 )
 from tests import factories
+from tests.client import wait_until
 from tests.sessions_app.store import turn_rows as worlds
 from tests.sessions_app.store.turn_rows import finish, start
 
@@ -308,7 +309,10 @@ async def test_a_full_store_refuses_before_anything_is_written() -> None:
 
 
 @pytest.mark.postgres
-async def test_the_writer_keeps_its_connection_until_it_breaks() -> None:
+async def test_the_writer_keeps_its_connection_until_it_breaks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(group_commit, "IDLE_SECONDS", 60)
     used: list[int] = []
 
     def begin(turns: Sequence[Start]) -> list[Any]:
@@ -328,3 +332,24 @@ async def test_the_writer_keeps_its_connection_until_it_breaks() -> None:
     await asyncio.to_thread(store.close)
     assert len(set(used[:3])) == 1
     assert used[3] != used[2]
+
+
+@pytest.mark.postgres
+async def test_an_idle_writer_gives_its_connection_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool: Any = getattr(connection, "pool")  # noqa: B009 only PostgreSQL's connections have one
+
+    def taken() -> int:
+        stats: dict[str, int] = pool.get_stats()
+        return stats["pool_size"] - stats["pool_available"]
+
+    before = await asyncio.to_thread(taken)
+    monkeypatch.setattr(group_commit, "IDLE_SECONDS", 60)
+    busy = GroupTurnStore()
+    assert isinstance(await busy.start(start()), StartCommitted)
+    assert await asyncio.to_thread(taken) == before + 1
+    monkeypatch.setattr(group_commit, "IDLE_SECONDS", 0.01)
+    idle = GroupTurnStore()
+    assert isinstance(await idle.start(start()), StartCommitted)
+    await asyncio.to_thread(wait_until, lambda: taken() == before + 1)
+    await asyncio.to_thread(busy.close)
+    await asyncio.to_thread(idle.close)
