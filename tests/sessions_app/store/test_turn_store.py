@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.db import DataError, IntegrityError, OperationalError, connection
+from django.db import DataError, IntegrityError, OperationalError, connection, connections
 
 from chat_app.log.entries import message_event
 from chat_app.models import Chat, ChatEvent, Message
@@ -336,20 +336,18 @@ async def test_the_writer_keeps_its_connection_until_it_breaks(
 
 @pytest.mark.postgres
 async def test_an_idle_writer_gives_its_connection_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    pool: Any = getattr(connection, "pool")  # noqa: B009 only PostgreSQL's connections have one
+    used: list[Any] = []
 
-    def taken() -> int:
-        stats: dict[str, int] = pool.get_stats()
-        return stats["pool_size"] - stats["pool_available"]
+    def begin(turns: Sequence[Start]) -> list[Any]:
+        used.append(connections["default"])
+        return SQL.start(turns)
 
-    before = await asyncio.to_thread(taken)
-    monkeypatch.setattr(group_commit, "IDLE_SECONDS", 60)
-    busy = GroupTurnStore()
-    assert isinstance(await busy.start(start()), StartCommitted)
-    assert await asyncio.to_thread(taken) == before + 1
-    monkeypatch.setattr(group_commit, "IDLE_SECONDS", 0.01)
-    idle = GroupTurnStore()
-    assert isinstance(await idle.start(start()), StartCommitted)
-    await asyncio.to_thread(wait_until, lambda: taken() == before + 1)
-    await asyncio.to_thread(busy.close)
-    await asyncio.to_thread(idle.close)
+    stores = []
+    for seconds in (60, 0.01):
+        monkeypatch.setattr(group_commit, "IDLE_SECONDS", seconds)
+        stores.append(GroupTurnStore(Bodies(begin, SQL.finish)))
+        assert isinstance(await stores[-1].start(start()), StartCommitted)
+    await asyncio.to_thread(wait_until, lambda: used[1].connection is None)
+    assert used[0].connection is not None
+    for store in stores:
+        await asyncio.to_thread(store.close)
