@@ -61,6 +61,8 @@ def lossy_line(monkeypatch: pytest.MonkeyPatch) -> Iterator[CommitProxy]:
     options = {name: value for name, value in known["OPTIONS"].items() if name != "pool"}
     known.update(HOST="127.0.0.1", PORT=str(proxy.port), OPTIONS=options)
     yield proxy
+    # While the pool is off: a connection without one cannot be given back to it.
+    database.close_connections()
     known.update(before)
     database.close_connections()
     proxy.close()
