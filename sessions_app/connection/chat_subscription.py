@@ -257,7 +257,7 @@ class ChatSubscription:
             self._outgoing.put_first(partial(self.catch_up, replay=replay))
 
     async def catch_up_running(self) -> None:
-        """Send the state of what runs now: the thought, then all text so far at offset 0."""
+        """Send the state of each running response: its thought, then its text at offset 0."""
         for running in await self._reader.running(self._chat_id):
             if running.response_id not in self._sent:
                 # Its beginning is further back in the log than this session began to read.

@@ -84,7 +84,7 @@ class Process:
         return await database.run(chat_history.events_after, chat_id, after)
 
     async def running(self, chat_id: str) -> Sequence[RunningText]:
-        """Return what runs in a chat: from memory where it runs here, else as it was flushed."""
+        """Return the running responses of a chat: from memory, or else as they were flushed."""
         found = []
         for row in await database.run(selectors.running_responses, chat_id):
             run = self.runs.get(row.id)

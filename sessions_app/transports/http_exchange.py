@@ -184,7 +184,7 @@ class HttpExchange:
         self.connection.attach(session, cursor=session.last_seq)
 
     async def follow_running(self, session_id: str) -> None:
-        """Follow here what runs for a session already: a tool.result lets it go on.
+        """Follow the running responses of a session here: a tool.result lets one go on.
 
         What runs in another process arrives by the chat's group and, for what a layer loses, by
         the rows.
