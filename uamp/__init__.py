@@ -4,7 +4,8 @@ It holds the protocol as data and pure functions. Sockets, clocks, ids and
 storage belong to the callers, who pass in what they make.
 """
 
-from uamp.codec.frames import decode, encode, load_json, stamp_session, to_dict
+from uamp.codec.frames import decode, encode, load_json, session_stamp, stamp_session, to_dict
+from uamp.codec.text_deltas import TextDeltas
 from uamp.connection import (
     VERSION,
     Connection,
@@ -66,6 +67,8 @@ from uamp.events import (
     SessionError,
     SessionUpdate,
     SessionUpdated,
+    StateUpdate,
+    StateUpdated,
     SystemCancel,
     SystemError,  # noqa: A004 - named for its wire type
     SystemPing,
@@ -96,6 +99,8 @@ from uamp.limits import (
 )
 from uamp.output import (
     OutputBuilder,
+    events_of_output,
+    medium_delta,
 )
 from uamp.state import (
     RESPONSE_TRANSITIONS,
@@ -108,7 +113,7 @@ from uamp.state import (
     moves,
     unfinished,
 )
-from uamp.types.bounds import MAX_TOKENS, ModelOptions
+from uamp.types.bounds import MAX_TOKENS
 from uamp.types.capabilities import (
     AudioCapabilities,
     Capabilities,
@@ -134,6 +139,12 @@ from uamp.types.content import (
     VideoContent,
     content_id_of,
     media_of,
+)
+from uamp.types.generation import (
+    ChosenFunction,
+    GenerationOptions,
+    ModelOptions,
+    ToolChoice,
 )
 from uamp.types.session import (
     AudioUsage,
@@ -167,6 +178,7 @@ __all__ = [
     "CapabilitiesAnnounced",
     "CapabilitiesQuery",
     "ChatMessage",
+    "ChosenFunction",
     "ClientCapabilities",
     "Connection",
     "ContentItem",
@@ -178,6 +190,7 @@ __all__ = [
     "FileCapabilities",
     "FileContent",
     "FunctionDefinition",
+    "GenerationOptions",
     "ImageCapabilities",
     "ImageContent",
     "InputAudio",
@@ -242,6 +255,8 @@ __all__ = [
     "SessionTrigger",
     "SessionUpdate",
     "SessionUpdated",
+    "StateUpdate",
+    "StateUpdated",
     "SystemCancel",
     "SystemError",
     "SystemPing",
@@ -249,6 +264,7 @@ __all__ = [
     "SystemStop",
     "SystemUnroutable",
     "TextContent",
+    "TextDeltas",
     "Thinking",
     "ThinkingContent",
     "ToolApprovalDone",
@@ -259,6 +275,7 @@ __all__ = [
     "ToolCallData",
     "ToolCallDone",
     "ToolCapabilities",
+    "ToolChoice",
     "ToolDefinition",
     "ToolProgress",
     "ToolResult",
@@ -281,9 +298,12 @@ __all__ = [
     "content_id_of",
     "decode",
     "encode",
+    "events_of_output",
     "load_json",
     "media_of",
+    "medium_delta",
     "moves",
+    "session_stamp",
     "stamp_session",
     "text_delta",
     "text_of",

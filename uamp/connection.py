@@ -64,7 +64,8 @@ class Repeated(Event, frozen=True, kw_only=True, tag="repeated"):
 class Connection:
     """The protocol state of one connection, for either side.
 
-    ``authenticated`` chooses between the two frame limits; the shell sets it when it knows.
+    ``authenticated`` chooses between the two frame limits; the owner of the socket sets it once the
+    peer is known. No method waits and there is no lock: all calls come from one thread.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""From input events to one message, and from a response's events to its output (UAMP §8.5.1).
+"""Input events as one message, and a response's events as its output (UAMP §8.5.1).
 
 Order is kept and nothing is rendered; items go through as they came.
 """

@@ -39,7 +39,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     tool_name_chars: Annotated[int, _about("The name of one tool.")] = 128
     tool_schema_bytes: Annotated[int, _about("The JSON Schema of one tool.")] = 64 * _KIB
     tool_result_bytes: Annotated[int, _about("The result of one tool call.")] = 256 * _KIB
+    state_bytes: Annotated[int, _about("The state of one chat, as JSON.")] = 64 * _KIB
+    state_depth: Annotated[int, _about("Nested objects and arrays of a chat's state.")] = 16
+    patch_operations: Annotated[int, _about("Operations of one patch of a state.")] = 256
     sessions_per_connection: Annotated[int, _about("Sessions open on one connection.")] = 64
+    sessions_per_chat: Annotated[
+        int, _about("Sessions of one person, of one chat, on one connection.")
+    ] = 8
     pending_inputs: Annotated[int, _about("Inputs that wait for response.create.")] = 64
     event_ids_remembered: Annotated[int, _about("Event ids remembered per session.")] = 1_024
     replies_per_event: Annotated[int, _about("Reply frames remembered per event id.")] = 8

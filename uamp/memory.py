@@ -20,7 +20,10 @@ class _Answered(msgspec.Struct):
 
 
 class EventMemory:
-    """The event ids of one session, or of the connection itself, with their answers."""
+    """The event ids of one session, or of the connection itself, with their answers.
+
+    Only its Connection calls it.
+    """
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits

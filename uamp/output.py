@@ -5,7 +5,7 @@ when a caller reads them.
 """
 
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import structs
 
@@ -264,6 +264,47 @@ def _parts_of(output: tuple[ContentItem, ...]) -> Iterator[_Part]:
                 yield call
             case _:
                 yield _Whole(item)
+
+
+def events_of_output(
+    response_id: str, output: Iterable[ContentItem], *, client_calls: Collection[str] = ()
+) -> Iterator[Event]:
+    """Yield the events that make up an output, in its order: thoughts, text and deltas.
+
+    The first text is at offset 0, so that it replaces what a reader has. Calls whose ids are among
+    ``client_calls`` were made to the client: they have no delta, nor have their results (§6.6).
+    """
+    at = 0
+    for item in output:
+        match item:
+            case TextContent(text=text):
+                delta, offset = Delta(type="text", text=text), at
+                at += len(text)
+                yield ResponseDelta(response_id=response_id, delta=delta, offset=offset)
+            case ThinkingContent():
+                yield Thinking(
+                    response_id=response_id,
+                    content=item.thinking,
+                    stage=item.stage,
+                    redacted=item.redacted,
+                )
+            case ToolCallContent(tool_call=call) if call.id not in client_calls:
+                delta = Delta(type="tool_call", tool_call=call)
+                yield ResponseDelta(response_id=response_id, delta=delta)
+            case ToolResultContent(tool_result=result) if result.call_id not in client_calls:
+                delta = Delta(type="tool_result", tool_result=result)
+                yield ResponseDelta(response_id=response_id, delta=delta)
+            case _ if (shown := medium_delta(item)) is not None:
+                yield ResponseDelta(response_id=response_id, delta=shown)
+
+
+def medium_delta(item: ContentItem) -> Delta | None:
+    """Return the delta that carries a whole medium (UAMP §6.6); None for what is none."""
+    if not isinstance(item, MediaContent):
+        return None
+    members = structs.asdict(item)
+    known = {name: value for name, value in members.items() if name in Delta.__struct_fields__}
+    return Delta(type=str(type(item).__struct_config__.tag), **known)
 
 
 def _medium(delta: Delta) -> ContentItem | None:

@@ -35,8 +35,8 @@ class Pair:
         self, sender: Connection, receiver: Connection, event: uamp.Event, **options: Any
     ) -> uamp.Event:
         frame = sender.send(event, event_id=f"e{next(self.ids)}", timestamp=1, **options)
-        [heard] = receiver.receive(frame, now=0.0)
-        return heard
+        [received] = receiver.receive(frame, now=0.0)
+        return received
 
     def open(self, session_id: str, **create: Any) -> None:
         """Open a session from the client."""
@@ -75,7 +75,7 @@ def serving(*sessions: str, **options: Any) -> Connection:
 
 
 def test_a_basic_text_chat_flows_as_printed(pair: Pair) -> None:
-    heard = [
+    received = [
         pair.ask(uamp.SessionCreate()),
         pair.answer(created("s")),
         pair.answer(uamp.CapabilitiesAnnounced(capabilities=uamp.Capabilities(id="m"))),
@@ -86,7 +86,7 @@ def test_a_basic_text_chat_flows_as_printed(pair: Pair) -> None:
         pair.answer(uamp.text_delta("r", "llo")),
         pair.answer(uamp.ResponseDone(response_id="r")),
     ]
-    assert [uamp.type_of(event) for event in heard] == [
+    assert [uamp.type_of(event) for event in received] == [
         "session.create",
         "session.created",
         "capabilities",
@@ -97,7 +97,7 @@ def test_a_basic_text_chat_flows_as_printed(pair: Pair) -> None:
         "response.delta",
         "response.done",
     ]
-    assert [event.event_id for event in heard] == [f"e{n}" for n in range(1, 10)]
+    assert [event.event_id for event in received] == [f"e{n}" for n in range(1, 10)]
     assert (pair.client.sessions, pair.server.sessions) == (("s",), ("s",))
 
 
@@ -110,15 +110,15 @@ def test_a_chat_with_tool_calls_flows_as_printed(pair: Pair) -> None:
     assert pair.answer(call) == uamp.ToolCall(
         call_id="c", name="search", arguments="{}", event_id="x", timestamp=1
     )
-    heard = pair.ask(uamp.ToolResult(call_id="c", result="1", event_id="y"))
-    assert heard == uamp.ToolResult(
+    received = pair.ask(uamp.ToolResult(call_id="c", result="1", event_id="y"))
+    assert received == uamp.ToolResult(
         call_id="c", result="1", event_id="y", timestamp=1, session_id="s"
     )
 
 
 def test_section_10_4_works_as_printed() -> None:
     server, client = Connection("server"), Connection("client")
-    heard = []
+    received = []
     for arrow, frame in SECTION_10_4:
         if arrow == "→":
             [event] = server.receive(frame, now=0.0)
@@ -126,8 +126,8 @@ def test_section_10_4_works_as_printed() -> None:
         else:
             [event] = client.receive(frame, now=0.0)
             server.send(event, event_id="x", timestamp=1)
-        heard.append((uamp.type_of(event), event.session_id))
-    assert heard == [
+        received.append((uamp.type_of(event), event.session_id))
+    assert received == [
         ("session.create", None),
         ("session.created", "sess_1"),
         ("session.create", None),
@@ -221,8 +221,8 @@ def test_either_side_ends_a_session(session_id: str | None) -> None:
         pair = Pair()
         pair.open("s")
         end = uamp.SessionEnd(session_id=session_id)
-        heard = pair.ask(end) if by_client else pair.answer(end)
-        assert uamp.type_of(heard) == "session.end"
+        received = pair.ask(end) if by_client else pair.answer(end)
+        assert uamp.type_of(received) == "session.end"
         assert (pair.client.sessions, pair.server.sessions) == ((), ())
 
 

@@ -220,12 +220,12 @@ def test_what_says_nothing_changes_nothing(event: uamp.Event) -> None:
     assert _built(_say("a"), event).output == [TextContent(text="a")]
 
 
-def test_a_piece_that_was_heard_before_is_not_said_twice() -> None:
+def test_a_piece_that_was_received_before_is_not_said_twice() -> None:
     builder = _built(_say("Hello", 0), _say("lo wor", 3), _say("wor", 6))
     assert (builder.text, builder.offset) == ("Hello wor", 9)
 
 
-def test_a_gap_is_told() -> None:
+def test_a_gap_is_reported() -> None:
     builder = _built(_say("Hello", 0))
     with pytest.raises(uamp.RemoteProtocolError) as caught:
         builder.add(_say("x", 6))
@@ -277,17 +277,17 @@ def test_nothing_said_is_lost_or_reordered(said: list[tuple[str, str]]) -> None:
                 builder.add(Thinking(content=text, is_delta=True))
             case _:
                 builder.add(_call(f"c{number}", "f", text))
-    heard = []
+    received = []
     for item in builder.output:
         match item:
             case TextContent():
-                heard.append(("t", item.text))
+                received.append(("t", item.text))
             case ThinkingContent():
-                heard.append(("k", item.thinking))
+                received.append(("k", item.thinking))
             case ToolCallContent():
-                heard.append(("c", item.tool_call.arguments))
+                received.append(("c", item.tool_call.arguments))
     assert [
-        kind + piece for kind, text in heard for piece in (text if kind == "t" else [text])
+        kind + piece for kind, text in received for piece in (text if kind == "t" else [text])
     ] == _expected(said)
     assert builder.offset == len(builder.text)
 
@@ -314,3 +314,29 @@ def test_a_long_answer_costs_as_much_per_piece_as_a_short_one() -> None:
         return (time.process_time() - before) / pieces
 
     assert min(cost(100_000) for _ in range(3)) < 8 * min(cost(10_000) for _ in range(3))
+
+
+def test_the_events_of_an_output_make_it_up_again() -> None:
+    output: list[uamp.ContentItem] = [
+        ThinkingContent(thinking="Hm.", stage="analyzing"),
+        TextContent(text="Let me look."),
+        _called("c1", "search", '{"q": 1}'),
+        ToolResultContent(tool_result=ToolResultData(call_id="c1", result="1", is_error=True)),
+        ImageContent(image=MediaUrl(url="https://x/y.png"), format="png", content_id="i"),
+        TextContent(text="It is ☀."),
+        FileContent(file="QQ==", filename="a.txt", mime_type="text/plain"),
+    ]
+    assert _built(*uamp.events_of_output("r", output)).output == output
+    # A reader that has the beginning of the text has the whole of it afterwards.
+    begun = _built(_say("Let me"), *uamp.events_of_output("r", output))
+    assert begun.text == "Let me look.It is ☀."
+
+
+def test_calls_to_the_client_are_no_part_of_the_events_of_an_output() -> None:
+    output: list[uamp.ContentItem] = [
+        _called("c1", "search", "{}"),
+        ToolResultContent(tool_result=ToolResultData(call_id="c1", result="1")),
+        TextContent(text="Done"),
+    ]
+    events = [*uamp.events_of_output("r", output, client_calls={"c1"})]
+    assert events == [_say("Done", 0)]

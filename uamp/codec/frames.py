@@ -23,7 +23,7 @@ from uamp.events import (
 )
 from uamp.events.base import Event, UnknownEvent, type_of
 from uamp.limits import DEFAULT_LIMITS, Limits
-from uamp.types.bounds import ModelOptions
+from uamp.types.generation import ModelOptions
 from uamp.types.session import ToolDefinition
 
 Sender = Literal["client", "server", "any"]
@@ -58,6 +58,9 @@ _FRAME_HEAD = re.compile(
 )
 # The vendors under whose names extensions may hold options of a model (UAMP §8.1).
 _VENDORS = ("openai", "anthropic", "google")
+_BOUNDED = frozenset(
+    {"model", "temperature", "max_tokens", "max_completion_tokens", "max_output_tokens"}
+)
 _encoder = msgspec.json.Encoder()
 _E = TypeVar("_E", bound=Event)
 
@@ -170,11 +173,19 @@ def _check_options(event: Event, frame: dict[str, Any]) -> None:
             extensions = patch.extensions or {}
         case _:
             return
-    for options in (extensions, *(extensions.get(name) for name in _VENDORS)):
+    of_vendors = (_bounded(extensions.get(name)) for name in _VENDORS)
+    for options in (extensions, *of_vendors):
         try:
             msgspec.convert(options or {}, ModelOptions)
         except msgspec.ValidationError as error:
             raise _refusal(frame, ErrorCode.INVALID_EVENT, f"session.extensions: {error}") from None
+
+
+def _bounded(options: object) -> object:
+    """Return the options of a vendor that are checked here; the others are its own."""
+    if not isinstance(options, dict):
+        return options
+    return {name: value for name, value in options.items() if name in _BOUNDED}
 
 
 def _messages_of(event: Event) -> tuple[object, ...]:
@@ -240,8 +251,13 @@ def to_dict(event: Event) -> dict[str, Any]:
     return plain
 
 
-def stamp_session(frame: str, session_id: str) -> str:
-    """Return an encoded frame with ``session_id`` written into it.
+def session_stamp(session_id: str) -> str:
+    """Return what ``stamp_session`` writes into each frame for a session."""
+    return f',"session_id":{_encoder.encode(session_id).decode()}'
+
+
+def stamp_session(frame: str, stamp: str) -> str:
+    """Return an encoded frame with a stamp of ``session_stamp`` written into it.
 
     For an event that is encoded once and sent to many sessions. Raises LocalProtocolError for a
     frame that ``encode`` did not write or that names a session already.
@@ -250,7 +266,15 @@ def stamp_session(frame: str, session_id: str) -> str:
     if head is None or head[1]:
         raise LocalProtocolError("only a frame of encode() without a session is stamped")
     at = head.end()
-    return f'{frame[:at]},"session_id":{_encoder.encode(session_id).decode()}{frame[at:]}'
+    return f"{frame[:at]}{stamp}{frame[at:]}"
 
 
-__all__ = ["Sender", "decode", "encode", "load_json", "stamp_session", "to_dict"]
+__all__ = [
+    "Sender",
+    "decode",
+    "encode",
+    "load_json",
+    "session_stamp",
+    "stamp_session",
+    "to_dict",
+]

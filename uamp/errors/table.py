@@ -137,6 +137,12 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
             "Use the open session, or end it first.",
         ),
         ErrorRow(
+            _C.STATE_CONFLICT,
+            _SESSION,
+            "state.update names a version of the chat's state that is not the last one.",
+            "Take the changes in between, and send the change again on the last version.",
+        ),
+        ErrorRow(
             _C.TOO_MANY_SESSIONS,
             _SESSION,
             "The connection or the user has as many sessions as are allowed.",
@@ -267,6 +273,12 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
             _SESSION,
             "The agent's model does not take this kind of medium, or not in this format.",
             "Send a kind that the capabilities of the agent list.",
+        ),
+        ErrorRow(
+            _C.UNSUPPORTED_PARAMETER,
+            _SESSION,
+            "The answering model has no such option, or no tool of the name in tool_choice.",
+            "Leave out the options that `details.parameters` lists.",
         ),
         ErrorRow(
             _C.PAYMENT_NOT_DUE,

@@ -3,14 +3,15 @@
 One class per wire type; a field without a default is required on the wire.
 """
 
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
 from uamp.events.base import Event
-from uamp.types.bounds import Temperature, Time, Tokens
+from uamp.types.bounds import Count, Identifier, Time
 from uamp.types.capabilities import Capabilities
 from uamp.types.content import ContentItem, InputRole, Media, Message
+from uamp.types.generation import GenerationOptions
 from uamp.types.session import ResponseFormat, Resume, SessionConfig, SessionPatch, ToolDefinition
 
 
@@ -129,14 +130,15 @@ ClientTools: TypeAlias = Literal["wait", "end"]
 """What a call of a tool of the client's does to the response that makes it."""
 
 
-class ResponseConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ResponseConfig(GenerationOptions, frozen=True, kw_only=True, omit_defaults=True):
     """What one response overrides (UAMP §5.12); None keeps the session's value.
 
     ``messages`` is the whole history of a stateless turn, which the reference clients send here.
     ``client_tools``, an addition, sets what a call of a client's tool does: with ``wait`` the
     response waits for ``tool.result`` (UAMP §3.2), with ``end`` it ends, with the finish_reason
     ``tool_calls``, and the results come back in the ``messages`` of the next turn. Where nothing is
-    said, a turn whose ``messages`` stand here ends and any other waits.
+    said, a turn whose ``messages`` stand here ends and any other waits. The GenerationOptions are
+    additions too.
     """
 
     modalities: tuple[str, ...] | None = None
@@ -144,8 +146,6 @@ class ResponseConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     tools: tuple[ToolDefinition, ...] | None = None
     messages: tuple[Message, ...] | None = None
     model: str | None = None
-    temperature: Temperature | None = None
-    max_tokens: Tokens | None = None
     client_tools: ClientTools | None = None
 
 
@@ -180,11 +180,30 @@ class ToolApprove(Event, frozen=True, kw_only=True, tag="tool.approve"):
     reason: str | None = None
 
 
-class SessionDescription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A WebRTC session description: ``type`` is offer, answer, pranswer or rollback."""
+class StateUpdate(Event, frozen=True, kw_only=True, tag="state.update"):
+    """Change the state that the clients and agents of the chat share, an addition.
 
-    type: str
-    sdp: str
+    ``state`` replaces all of it, ``patch`` is a JSON Patch (RFC 6902); one of them is sent.
+    ``version`` is the one that is changed: where the state has another one by now, the change is
+    refused (state_conflict). Without it the last change counts.
+    """
+
+    state: dict[str, Any] | None = None
+    patch: tuple[dict[str, Any], ...] | None = None
+    version: Count | None = None
+
+
+_MediaKind: TypeAlias = Annotated[str, msgspec.Meta(max_length=32)]
+
+
+class SessionDescription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A WebRTC session description: ``type`` is offer, answer, pranswer or rollback.
+
+    ``sdp`` has at most 65,536 characters.
+    """
+
+    type: Annotated[str, msgspec.Meta(max_length=16)]
+    sdp: Annotated[str, msgspec.Meta(max_length=65_536)]
 
 
 class _Voice(Event, frozen=True, kw_only=True):
@@ -194,13 +213,13 @@ class _Voice(Event, frozen=True, kw_only=True):
     events without one are about the call that is under way in the chat.
     """
 
-    call_id: str | None = None
-    chat_id: str | None = None
-    from_: str | None = msgspec.field(default=None, name="from")
-    to: str | None = None
-    media: tuple[str, ...] | None = None
+    call_id: Identifier | None = None
+    chat_id: Identifier | None = None
+    from_: Identifier | None = msgspec.field(default=None, name="from")
+    to: Identifier | None = None
+    media: Annotated[tuple[_MediaKind, ...], msgspec.Meta(max_length=8)] | None = None
     sdp: SessionDescription | None = None
-    reason: str | None = None
+    reason: Annotated[str, msgspec.Meta(max_length=500)] | None = None
     duration_ms: Time | None = None
 
 

@@ -31,7 +31,8 @@ class SessionCreated(Event, frozen=True, kw_only=True, tag="session.created"):
     """The session stands (UAMP §6.1).
 
     Additions: ``epoch`` and ``seq`` are the log and its last place, ``resumed`` means that the
-    session goes on from where the client lost it.
+    session goes on from where the client lost it. ``state`` is what the chat's clients and agents
+    share, in its ``state_version``, where there is one and the session is not new.
     """
 
     uamp_version: str = msgspec.field(default_factory=lambda: "1.0")
@@ -40,6 +41,8 @@ class SessionCreated(Event, frozen=True, kw_only=True, tag="session.created"):
     agent: str | None = None
     epoch: str | None = None
     resumed: bool | None = None
+    state: dict[str, Any] | None = None
+    state_version: Count | None = None
 
 
 class SessionUpdated(Event, frozen=True, kw_only=True, tag="session.updated"):
@@ -63,13 +66,15 @@ class CapabilitiesAnnounced(Event, frozen=True, kw_only=True, tag="capabilities"
 class ResponseCreated(Event, frozen=True, kw_only=True, tag="response.created"):
     """A response began (UAMP §6.5).
 
-    Additions: ``agent`` answers the message ``message_id`` in the chat ``chat_id``.
+    Additions: ``agent`` answers the message ``message_id`` in the chat ``chat_id``; ``transport``
+    names the transport or protocol by which the turn came, as ``ChatMessage.transport`` does.
     """
 
     response_id: str
     agent: str | None = None
     message_id: str | None = None
     chat_id: str | None = None
+    transport: str | None = None
 
 
 class ToolProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -207,6 +212,20 @@ class ToolApprovalDone(Event, frozen=True, kw_only=True, tag="tool.approval_done
     username: str | None = None
 
 
+class StateUpdated(Event, frozen=True, kw_only=True, tag="state.updated"):
+    """The state of the chat has changed, an addition; ``patch`` (RFC 6902) leads to ``version``.
+
+    A client or person (``user_id``) changed it, or ``agent`` with a tool in ``response_id``.
+    """
+
+    chat_id: str
+    version: Count
+    patch: tuple[dict[str, Any], ...]
+    user_id: str | None = None
+    agent: str | None = None
+    response_id: str | None = None
+
+
 class Progress(Event, frozen=True, kw_only=True, tag="progress"):
     """How far a long operation is (UAMP §6.12).
 
@@ -265,7 +284,7 @@ class TranscriptDone(Event, frozen=True, kw_only=True, tag="transcript.done"):
 
 
 class UsageDelta(Event, frozen=True, kw_only=True, tag="usage.delta"):
-    """Usage to add to what was sent before, after each inference of a response (UAMP §6.16)."""
+    """Usage since the last such event, after each inference of a response (UAMP §6.16)."""
 
     response_id: str | None = None
     delta: UsageStats
@@ -314,7 +333,8 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """A stored message as the chat shows it; ``created_at`` is Unix milliseconds.
 
     ``status`` is cancelled or failed for an answer that did not come to its end.
-    ``client_event_id`` is the ``event_id`` of the response.create that sent it.
+    ``client_event_id`` is the ``event_id`` of the response.create that sent it. ``transport`` names
+    the transport or protocol by which it, or the question that it answers, reached the server.
     """
 
     id: str
@@ -328,6 +348,7 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     response_id: str | None = None
     status: str | None = None
     client_event_id: str | None = None
+    transport: str | None = None
 
 
 class MessageCreated(Event, frozen=True, kw_only=True, tag="message.created"):

@@ -21,6 +21,7 @@ from uamp.events.client import (
     SessionCreate,
     SessionEnd,
     SessionUpdate,
+    StateUpdate,
     ToolApprove,
     ToolResult,
     VoiceAccept,
@@ -54,6 +55,7 @@ from uamp.events.server import (
     SessionCreated,
     SessionError,
     SessionUpdated,
+    StateUpdated,
     Thinking,
     ToolApprovalDone,
     ToolApprovalRequired,
@@ -77,6 +79,7 @@ InputEvent = InputText | InputAudio | InputImage | InputVideo | InputFile
 ClientEvent = (
     SessionCreate
     | SessionUpdate
+    | StateUpdate
     | SessionEnd
     | CapabilitiesQuery
     | ClientCapabilities
@@ -114,6 +117,7 @@ ServerEvent = (
     | ToolCallDone
     | ToolApprovalRequired
     | ToolApprovalDone
+    | StateUpdated
     | Progress
     | Thinking
     | AudioDelta

@@ -5,7 +5,7 @@ A field of an event has one of these types, and never a bare ``int`` or ``float`
 through all events and fails for a number without both bounds.
 """
 
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import msgspec
 
@@ -50,13 +50,14 @@ Speed: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=10)]
 Pitch: TypeAlias = Annotated[float, msgspec.Meta(ge=-100, le=100)]
 """How high a voice speaks; 0 is its own pitch."""
 
+Penalty: TypeAlias = Annotated[float, msgspec.Meta(ge=-2, le=2)]
+"""How much a model avoids words that it used before."""
 
-class ModelOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The options of a model that a session's ``extensions`` may hold (UAMP §5.1)."""
+Bias: TypeAlias = Annotated[float, msgspec.Meta(ge=-100, le=100)]
+"""How much more, or less, often a model chooses one token."""
 
-    model: str | None = None
-    temperature: Temperature | None = None
-    max_tokens: Tokens | None = None
-    max_completion_tokens: Tokens | None = None
-    max_output_tokens: Tokens | None = None
-    client_tools: Literal["wait", "end"] | None = None
+Seed: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+"""What a model draws its choices from: the same seed, where a vendor can, the same answer."""
+
+Identifier: TypeAlias = Annotated[str, msgspec.Meta(max_length=128)]
+"""The id of a person, chat or call that a client names."""

@@ -183,7 +183,7 @@ def media_of(item: ContentItem) -> Media | None:
 
 
 def is_url(medium: str) -> bool:
-    """Return whether the text of a medium is a URL and not base64 data (UAMP §5.8).
+    """Return whether a medium's text is a URL, not base64 data (UAMP §5.8).
 
     A URL has a colon, or the hyphens of a UUID, neither of which base64 data can have.
     """

@@ -1,4 +1,4 @@
-"""What a session is configured with and what it costs (UAMP §8.1 to §8.3, §8.6 to §8.8).
+"""Configuration and costs of a session (UAMP §8.1 to §8.3, §8.6 to §8.8).
 
 These are the shapes of the specification. Other spellings that clients use are
 turned into these shapes by ``uamp.codec.dialects`` before they get here.

@@ -247,7 +247,7 @@ def test_what_json_cannot_hold_is_not_sent(bad: dict[str, object]) -> None:
         uamp.encode(uamp.InputText(text="a", context=bad))
 
 
-def test_an_event_is_told_as_plain_values() -> None:
+def test_an_event_is_reported_as_plain_values() -> None:
     event = uamp.text_delta("r", "a", 1)
     assert uamp.to_dict(event) == json.loads(uamp.encode(event))
 
@@ -263,7 +263,7 @@ def test_an_event_is_told_as_plain_values() -> None:
     ],
 )
 def test_a_stamped_frame_is_the_frame_with_its_session(event: uamp.Event) -> None:
-    stamped = uamp.stamp_session(uamp.encode(event), 'se"ss')
+    stamped = uamp.stamp_session(uamp.encode(event), uamp.session_stamp('se"ss'))
     assert stamped == uamp.encode(event, session_id='se"ss')
 
 

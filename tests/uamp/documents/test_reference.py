@@ -38,7 +38,7 @@ def test_a_schema_takes_its_example_and_refuses_another_type(name: str) -> None:
     assert not validator.is_valid({**frame, "event_id": 5})
 
 
-def test_a_schema_tells_its_meaning_without_the_margin_of_the_source() -> None:
+def test_a_schema_has_its_meaning_without_the_margin_of_the_source() -> None:
     definition = event_schema("session.update")["$defs"]["SessionUpdate"]
     assert definition["description"] == (
         "Refresh tokens or change the configuration (UAMP §5.2, §10.3).\n\n"
@@ -52,7 +52,7 @@ def test_an_unknown_type_has_no_schema() -> None:
         event_schema("x.y")
 
 
-def test_every_limit_is_told_with_its_default() -> None:
+def test_every_limit_is_listed_with_its_default() -> None:
     rows = limit_table()
     assert [name for name, _, _ in rows] == list(uamp.Limits.__struct_fields__)
     assert all(default == getattr(uamp.Limits(), name) for name, default, _ in rows)

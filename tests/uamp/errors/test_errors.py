@@ -4,6 +4,7 @@ import pytest
 
 import uamp
 from uamp import ERROR_CODES, ErrorCode, RemoteProtocolError
+from uamp.errors.http_status import close_code, http_status
 from uamp.errors.table import ErrorRow
 
 
@@ -37,11 +38,11 @@ def test_the_codes_of_the_specification_are_there() -> None:
     }
 
 
-def test_an_error_takes_its_end_from_its_row_unless_told() -> None:
+def test_an_error_takes_its_end_from_its_row_unless_given() -> None:
     plain = RemoteProtocolError(ErrorCode.UNAUTHORIZED, "no")
     assert (plain.fatal, plain.close_code) == (False, None)
-    told = RemoteProtocolError(ErrorCode.UNAUTHORIZED, "no", fatal=True, close_code=4401)
-    assert (told.fatal, told.close_code) == (True, 4401)
+    reported = RemoteProtocolError(ErrorCode.UNAUTHORIZED, "no", fatal=True, close_code=4401)
+    assert (reported.fatal, reported.close_code) == (True, 4401)
     version = RemoteProtocolError(ErrorCode.VERSION_MISMATCH, "no")
     assert (version.fatal, version.close_code) == (True, 4426)
     assert str(plain) == "unauthorized: no"
@@ -78,3 +79,15 @@ def test_an_error_of_either_kind_follows_its_response() -> None:
     assert event == uamp.ResponseError(
         response_id="r", error=uamp.ErrorDetail(code="timeout", message="late")
     )
+
+
+def test_every_code_has_an_http_status_that_names_its_kind() -> None:
+    statuses = {code: http_status(code) for code in ErrorCode}
+    assert statuses[ErrorCode.AGENT_NOT_FOUND] == 404
+    assert statuses[ErrorCode.INTERNAL_ERROR] == 500
+    assert statuses[ErrorCode.INVALID_EVENT] == 400
+    assert set(statuses.values()) == {
+        *(400, 401, 402, 403, 404, 409, 413, 429),
+        *(500, 502, 503, 504),
+    }
+    assert close_code(ErrorCode.AGENT_NOT_FOUND) == 4404

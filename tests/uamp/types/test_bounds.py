@@ -93,6 +93,20 @@ def test_tokens_outside_of_their_bounds_are_refused(place: tuple[str, ...], valu
         ("response.create", ("response", "temperature"), -0.1),
         ("response.create", ("response", "temperature"), 2.1),
         ("session.update", ("session", "extensions", "temperature"), 1e300),
+        ("response.create", ("response", "top_p"), 1.1),
+        ("response.create", ("response", "seed"), 2**31),
+        ("response.create", ("response", "frequency_penalty"), -2.1),
+        ("response.create", ("response", "presence_penalty"), 2.1),
+        ("response.create", ("response", "logit_bias"), {"50256": 101}),
+        ("response.create", ("response", "logit_bias"), {"the": 1}),
+        ("response.create", ("response", "logit_bias"), {str(n): 1 for n in range(301)}),
+        ("response.create", ("response", "stop"), ["x"] * 17),
+        ("response.create", ("response", "stop"), [""]),
+        ("response.create", ("response", "stop"), "x" * 201),
+        ("response.create", ("response", "reasoning_effort"), "much"),
+        ("response.create", ("response", "tool_choice"), "any"),
+        ("response.create", ("response", "tool_choice"), {"function": {"name": "n" * 129}}),
+        ("session.update", ("session", "extensions", "top_p"), -0.1),
         ("session.create", ("session", "voice", "speed"), -1),
         ("session.create", ("session", "turn_detection", "threshold"), 2),
         ("session.create", ("resume", "after"), -1),
@@ -142,3 +156,23 @@ def _refused(frame: dict[str, Any]) -> None:
     with pytest.raises(uamp.RemoteProtocolError) as refused:
         uamp.decode(json.dumps(frame))
     assert refused.value.code in {uamp.ErrorCode.INVALID_EVENT, uamp.ErrorCode.INVALID_NUMBER}
+
+
+@pytest.mark.parametrize(
+    ("member", "good", "bad"),
+    [
+        ("call_id", "c" * 128, "c" * 129),
+        ("to", "1" * 128, "1" * 129),
+        ("media", ["audio"] * 8, ["audio"] * 9),
+        ("media", ["m" * 32], ["m" * 33]),
+        ("reason", "r" * 500, "r" * 501),
+        ("sdp", {"type": "offer", "sdp": "v" * 65_536}, {"type": "offer", "sdp": "v" * 65_537}),
+        ("sdp", {"type": "t" * 16, "sdp": "v"}, {"type": "t" * 17, "sdp": "v"}),
+    ],
+)
+def test_what_a_call_event_carries_has_bounds(member: str, good: Any, bad: Any) -> None:
+    for name in ("voice.invite", "voice.accept", "voice.decline", "voice.end"):
+        uamp.decode(json.dumps({"type": name, member: good}))
+        with pytest.raises(uamp.RemoteProtocolError) as refused:
+            uamp.decode(json.dumps({"type": name, member: bad}))
+        assert refused.value.code == uamp.ErrorCode.INVALID_EVENT

@@ -1,0 +1,147 @@
+"""One worked event of each type that a client sends (UAMP §5, §7)."""
+
+from uamp import events as e
+from uamp.documents.example_values import CALL, CHAT, PICTURE, PICTURE_ID, RESPONSE, SEARCH, SESSION
+from uamp.events.base import Event
+from uamp.types.capabilities import (
+    Capabilities,
+)
+from uamp.types.content import ImageContent, MediaUrl, Message
+from uamp.types.session import (
+    JsonSchemaFormat,
+    ResponseFormat,
+    Resume,
+    SessionConfig,
+    SessionPatch,
+)
+
+CLIENT_EXAMPLES: tuple[Event, ...] = (
+    e.SessionCreate(
+        event_id="evt_001",
+        session=SessionConfig(instructions="You are a helpful assistant.", tools=(SEARCH,)),
+        agent="weather-bot",
+        chat=CHAT,
+        token="eyJ...",  # noqa: S106 - a placeholder
+        payment_token="ptok_...",  # noqa: S106 - a placeholder
+        client_capabilities=Capabilities(
+            id="web-app", provider="example", modalities=("text", "image"), supports_streaming=True
+        ),
+        resume=Resume(session_id=SESSION, epoch="e1", after=41),
+    ),
+    e.SessionUpdate(
+        event_id="evt_010",
+        session_id=SESSION,
+        token="eyJ_new...",  # noqa: S106 - a placeholder
+        session=SessionPatch(instructions="Answer in French."),
+    ),
+    e.StateUpdate(
+        event_id="evt_303",
+        session_id=SESSION,
+        patch=({"op": "replace", "path": "/steps/0/done", "value": True},),
+        version=3,
+    ),
+    e.SessionEnd(event_id="evt_099", session_id=SESSION, reason="user_left"),
+    e.CapabilitiesQuery(event_id="evt_005", model="gpt-4o"),
+    e.ClientCapabilities(
+        event_id="evt_006",
+        session_id=SESSION,
+        capabilities=Capabilities(
+            id="web-app",
+            provider="example",
+            modalities=("text", "image", "audio"),
+            supports_streaming=True,
+            widgets=("chart", "table"),
+        ),
+    ),
+    e.InputText(
+        event_id="evt_100",
+        session_id=SESSION,
+        text="What's the weather in Paris?",
+        messages=(
+            Message(role="system", content="You are a weather assistant."),
+            Message(role="user", content="What's the weather in Paris?"),
+        ),
+        context={"chat_id": CHAT},
+    ),
+    e.InputAudio(
+        event_id="evt_101", session_id=SESSION, audio="AAAA", format="pcm16", is_final=True
+    ),
+    e.InputImage(
+        event_id="evt_102",
+        session_id=SESSION,
+        image=PICTURE,
+        format="jpeg",
+        detail="auto",
+        content_id=PICTURE_ID,
+    ),
+    e.InputVideo(
+        event_id="evt_103",
+        session_id=SESSION,
+        video=MediaUrl(url="https://example.com/video.mp4"),
+        format="mp4",
+    ),
+    e.InputFile(
+        event_id="evt_104",
+        session_id=SESSION,
+        file="JVBERi0=",
+        filename="report.pdf",
+        mime_type="application/pdf",
+    ),
+    e.InputTyping(event_id="evt_105", session_id=SESSION, is_typing=True, chat_id=CHAT),
+    e.ResponseCreate(
+        event_id="evt_200",
+        session_id=SESSION,
+        response=e.ResponseConfig(modalities=("text",), instructions="Be concise.", tools=()),
+        response_format=ResponseFormat(
+            type="json_schema",
+            json_schema=JsonSchemaFormat(name="weather", schema={"type": "object"}, strict=True),
+        ),
+    ),
+    e.ResponseCancel(event_id="evt_201", session_id=SESSION, response_id=RESPONSE),
+    e.ToolResult(
+        event_id="evt_300",
+        session_id=SESSION,
+        call_id=CALL,
+        result='{"temperature": 22, "unit": "celsius"}',
+        content_items=(ImageContent(image=PICTURE, content_id=PICTURE_ID),),
+    ),
+    e.ToolApprove(
+        event_id="evt_302", session_id=SESSION, call_id=CALL, response_id=RESPONSE, approved=True
+    ),
+    e.PaymentSubmit(
+        event_id="evt_400",
+        session_id=SESSION,
+        payment=e.Payment(scheme="token", network="example", token="tok_xxx", amount="10.00"),  # noqa: S106 - a placeholder
+    ),
+    e.VoiceInvite(
+        event_id="evt_600",
+        session_id=SESSION,
+        call_id="voice_1",
+        chat_id=CHAT,
+        from_="user_a",
+        to="user_b",
+        media=("audio",),
+        sdp=e.SessionDescription(type="offer", sdp="v=0..."),
+    ),
+    e.VoiceAccept(
+        event_id="evt_601",
+        session_id=SESSION,
+        call_id="voice_1",
+        chat_id=CHAT,
+        from_="user_b",
+        media=("audio",),
+        sdp=e.SessionDescription(type="answer", sdp="v=0..."),
+    ),
+    e.VoiceDecline(
+        event_id="evt_602", session_id=SESSION, call_id="voice_1", chat_id=CHAT, reason="busy"
+    ),
+    e.VoiceEnd(
+        event_id="evt_603",
+        session_id=SESSION,
+        call_id="voice_1",
+        chat_id=CHAT,
+        duration_ms=61000,
+    ),
+    e.MessageRead(event_id="evt_610", session_id=SESSION, chat_id=CHAT, message_id="msg_1"),
+    e.Ping(event_id="ping_001"),
+)

@@ -1,0 +1,188 @@
+"""JSON Patch (RFC 6902) on JSON values, with JSON Pointers (RFC 6901); nothing is changed in place.
+
+A patch comes from clients and models: what it may grow a document to is bounded while it is
+applied, since each `copy` may double it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+PatchOperation: TypeAlias = Mapping[str, Any]
+"""One operation: ``op``, ``path``, and ``value`` or ``from`` where the operation has it."""
+
+_WITH_VALUE: Final = ("add", "replace", "test")
+_WITH_FROM: Final = ("move", "copy")
+_MISSING: Final = object()
+
+
+class PatchError(ValueError):
+    """A patch cannot be applied; the message names the operation and what is wrong with it."""
+
+
+def apply_patch(document: Any, patch: Sequence[PatchOperation], *, max_bytes: int) -> Any:
+    """Return the document that a patch makes of another one, all of it or none.
+
+    Raises PatchError for an operation that is none of RFC 6902, for a path that is not there, for a
+    `test` that does not hold, and where copies come to more than ``max_bytes`` of JSON.
+    """
+    left = max_bytes
+    for number, operation in enumerate(patch):
+        try:
+            document, copied = _applied(document, operation)
+        except PatchError as error:
+            raise PatchError(f"Operation {number}: {error}") from None
+        left -= copied
+        if left < 0:
+            raise PatchError(f"Operation {number}: the copies have more than {max_bytes} bytes.")
+    return document
+
+
+def make_patch(before: Any, after: Any) -> list[dict[str, Any]]:
+    """Return a patch that makes `after` of `before`; none where both are the same.
+
+    Members of objects are compared one by one. An array that differs is replaced, but for what is
+    appended to it.
+    """
+    return list(_differences(before, after, ""))
+
+
+def _differences(before: Any, after: Any, path: str) -> Any:
+    if same_json(before, after):
+        return
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name in before.keys() - after.keys():
+            yield {"op": "remove", "path": f"{path}/{_escaped(name)}"}
+        for name, value in after.items():
+            below = f"{path}/{_escaped(name)}"
+            if name in before:
+                yield from _differences(before[name], value, below)
+            else:
+                yield {"op": "add", "path": below, "value": value}
+        return
+    if isinstance(before, list) and isinstance(after, list):
+        known = len(before)
+        if same_json(before, after[:known]):
+            yield from ({"op": "add", "path": f"{path}/-", "value": new} for new in after[known:])
+            return
+    yield {"op": "replace", "path": path, "value": after}
+
+
+def same_json(one: Any, other: Any) -> bool:
+    """Return whether two JSON values are equal: numbers by value, and no number is a boolean."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(
+            same_json(value, other[name]) for name, value in one.items()
+        )
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same_json, one, other))
+    return bool(one == other)
+
+
+def _applied(document: Any, operation: PatchOperation) -> tuple[Any, int]:
+    """Return the changed document, and the bytes that were copied within it."""
+    op, path = operation.get("op"), _pointer(operation, "path")
+    if op in _WITH_VALUE:
+        if "value" not in operation:
+            raise PatchError(f"`{op}` has a `value`.")
+        value = operation["value"]
+        if op == "add":
+            return _added(document, path, value), 0
+        if op == "replace":
+            _found(document, path)
+            return _replaced(document, path, value), 0
+        if not same_json(_found(document, path), value):
+            raise PatchError(f"the value at `{operation['path']}` is another one.")
+        return document, 0
+    if op in _WITH_FROM:
+        source = _pointer(operation, "from")
+        value = _found(document, source)
+        if op == "copy":
+            return _added(document, path, value), len(msgspec.json.encode(value))
+        if len(path) > len(source) and path[: len(source)] == source:
+            raise PatchError("a value cannot be moved into itself.")
+        return _added(_removed(document, source), path, value), 0
+    if op == "remove":
+        _found(document, path)
+        return _removed(document, path), 0
+    raise PatchError("`op` is add, remove, replace, move, copy or test.")
+
+
+def _pointer(operation: PatchOperation, name: str) -> tuple[str, ...]:
+    """Return the unescaped tokens of a JSON Pointer; the empty pointer is the whole document."""
+    text = operation.get(name)
+    if not isinstance(text, str) or (text and not text.startswith("/")):
+        raise PatchError(f"`{name}` is a JSON Pointer, such as `/items/0`.")
+    tokens = text.split("/")[1:]
+    if any("~" in token.replace("~0", "").replace("~1", "") for token in tokens):
+        raise PatchError(f"`{name}` has a `~` that is neither `~0` nor `~1`.")
+    return tuple(token.replace("~1", "/").replace("~0", "~") for token in tokens)
+
+
+def _found(document: Any, path: Sequence[str]) -> Any:
+    for depth, token in enumerate(path):
+        document = _child(document, token)
+        if document is _MISSING:
+            raise PatchError(f"there is nothing at `{_written(path[: depth + 1])}`.")
+    return document
+
+
+def _child(value: Any, token: str) -> Any:
+    if isinstance(value, dict):
+        return value.get(token, _MISSING)
+    if isinstance(value, list) and (at := _index(token)) is not None and at < len(value):
+        return value[at]
+    return _MISSING
+
+
+def _index(token: str) -> int | None:
+    """Return the place in an array that a token names: digits without leading zeros."""
+    is_index = token.isascii() and token.isdigit() and (token == "0" or token[0] != "0")  # noqa: S105 - a token of a JSON Pointer
+    return int(token) if is_index and len(token) < len("1000000") else None
+
+
+def _added(document: Any, path: Sequence[str], value: Any) -> Any:
+    if not path:
+        return value
+    parent, token = _found(document, path[:-1]), path[-1]
+    if isinstance(parent, dict):
+        return _replaced(document, path[:-1], {**parent, token: value})
+    if isinstance(parent, list):
+        at = len(parent) if token == "-" else _index(token)  # noqa: S105 - a token of a JSON Pointer
+        if at is not None and at <= len(parent):
+            return _replaced(document, path[:-1], [*parent[:at], value, *parent[at:]])
+    raise PatchError(f"nothing can be added at `{_written(path)}`.")
+
+
+def _removed(document: Any, path: Sequence[str]) -> Any:
+    if not path:
+        return None
+    parent, token = _found(document, path[:-1]), path[-1]
+    if isinstance(parent, dict):
+        kept: Any = {name: value for name, value in parent.items() if name != token}
+    else:
+        at = int(token)
+        kept = [*parent[:at], *parent[at + 1 :]]
+    return _replaced(document, path[:-1], kept)
+
+
+def _replaced(document: Any, path: Sequence[str], value: Any) -> Any:
+    """Return the document with another value at a place that is there."""
+    if not path:
+        return value
+    below = _replaced(_child(document, path[0]), path[1:], value)
+    if isinstance(document, dict):
+        return {**document, path[0]: below}
+    at = int(path[0])
+    return [*document[:at], below, *document[at + 1 :]]
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _written(path: Sequence[str]) -> str:
+    return "".join(f"/{_escaped(token)}" for token in path)
