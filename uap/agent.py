@@ -33,6 +33,7 @@ from upp import (
     llm,
 )
 from upp import Middleware as LLMMiddleware
+from upp.conversation.ids import new_id
 from upp.conversation.messages import to_message
 
 
@@ -88,7 +89,7 @@ def agent(
     if checkpoints is not None and session_id is None:
         session_id = str(uuid4())
     return Agent(
-        id=str(uuid4()),
+        id=new_id(),
         llm=llm(
             model=model,
             system=system,

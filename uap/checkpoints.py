@@ -67,7 +67,7 @@ def metadata_of(session_id: str, state: Mapping[str, Any]) -> CheckpointMetadata
 def check_session_id(session_id: Any) -> None:
     """Raise ValueError for what is no session id: a text that has characters and is Unicode.
 
-    A run does not fail when its checkpoint cannot be saved, so this is said before there is one.
+    It is called before a run begins: a run does not fail when its checkpoint cannot be saved.
     """
     if not isinstance(session_id, str) or not session_id:
         raise ValueError(f"A session_id is a text that is not empty, and not {session_id!r}.")
@@ -75,7 +75,10 @@ def check_session_id(session_id: Any) -> None:
 
 
 class Checkpointer:
-    """Saves the states of one run, in order."""
+    """Saves the states of one run, in order.
+
+    Only the task of the run calls it. A save is a task that also a cancelled run waits for.
+    """
 
     def __init__(self, store: CheckpointStore | None, session_id: str | None) -> None:
         self._store = store

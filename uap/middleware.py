@@ -115,7 +115,7 @@ def logging(
     include_messages: bool = False,
     include_timing: bool = True,
 ) -> Middleware:
-    """Return middleware that writes a line when a run begins and when it ends (UAP §9.3).
+    """Return middleware that logs the begin and the end of a run (UAP §9.3).
 
     `level` is debug, info, warning or error; failures are always errors. Lines go to `logger`, else
     to the standard logger `uap`. With `include_messages` they hold what was said. Raises ValueError

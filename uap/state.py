@@ -6,7 +6,7 @@ it holds is all that its JSON says.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import isfinite
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, NotRequired, Self, TypedDict
@@ -80,7 +80,7 @@ class SubagentExecutionTrace(
 
 
 class InvalidState(ValueError):
-    """The JSON is no state of an agent, or of a version of UAP that is not understood."""
+    """The JSON is no state of an agent, or of an unknown version of UAP."""
 
 
 class _Versioned(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
@@ -160,31 +160,41 @@ class AgentState:
 
     def with_messages(self, messages: Iterable[InferenceInput]) -> Self:
         """Append messages, each as `with_message` takes it."""
-        return replace(self, id=new_id(), messages=(*self.messages, *_messages(messages)))
+        return self._changed(messages=(*self.messages, *_messages(messages)))
 
     def with_context(self, messages: Iterable[InferenceInput]) -> Self:
         """Replace the whole conversation, for example by a shorter one (UAP §6.3)."""
-        return replace(self, id=new_id(), messages=_messages(messages))
+        return self._changed(messages=_messages(messages))
 
     def with_step(self, step: int) -> Self:
         """Set the number of the step."""
-        return replace(self, id=new_id(), step=step)
+        return self._changed(step=step)
 
     def with_metadata(self, key: str, value: Any) -> Self:
         """Set one value of the metadata; raises TypeError for what JSON has no word for."""
-        return replace(self, id=new_id(), metadata={**self.metadata, key: value})
+        added = frozen_json({key: value})
+        return self._changed(metadata=MappingProxyType({**self.metadata, **added}))
 
     def with_reasoning(self, reasoning: str) -> Self:
         """Append a trace of reasoning."""
-        return replace(self, id=new_id(), reasoning=(*self.reasoning, reasoning))
+        return self._changed(reasoning=(*self.reasoning, reasoning))
 
     def with_plan(self, plan: Sequence[PlanStep]) -> Self:
         """Set the plan."""
-        return replace(self, id=new_id(), plan=tuple(plan))
+        return self._changed(plan=tuple(plan))
 
     def with_subagent_traces(self, traces: Iterable[SubagentExecutionTrace]) -> Self:
         """Append traces of sub-agents (UAP §8.5)."""
-        return replace(self, id=new_id(), subagent_traces=(*self.subagent_traces, *traces))
+        return self._changed(subagent_traces=(*self.subagent_traces, *traces))
+
+    def _changed(self, **changes: Any) -> Self:
+        """Return a copy under a new id; what is given is frozen, as all in a state is."""
+        state = object.__new__(type(self))
+        changes["id"] = new_id()
+        for name in self.__slots__:
+            value = changes[name] if name in changes else getattr(self, name)
+            object.__setattr__(state, name, value)
+        return state
 
     def to_json(self) -> AgentStateJSON:
         """Return the JSON of the state (UAP §12.1); optional members that are empty are left out.

@@ -1,6 +1,6 @@
 """Hooks into the life of a run (UAP §10).
 
-Hooks are called at the borders of steps. `stop_condition` ends a run, `on_error` may give a result
+Hooks are called between steps. `stop_condition` ends a run, `on_error` may give a result
 in place of an error, and the hooks that get a state may return one with other metadata.
 """
 
@@ -13,7 +13,7 @@ from uap.result import GenerateResult
 from uap.state import AgentState
 from upp import ToolCall, ToolExecution
 
-Told = Awaitable[None] | None
+HookResult = Awaitable[None] | None
 Marked = Awaitable[AgentState | None] | AgentState | None
 
 
@@ -31,11 +31,11 @@ class AgentStrategy:
 
     stop_condition: Callable[[AgentState], bool | Awaitable[bool]] | None = None
     on_step_start: Callable[[int, AgentState], Marked] | None = None
-    on_reason: Callable[[int, str], Told] | None = None
-    on_act: Callable[[int, Sequence[ToolCall]], Told] | None = None
-    on_observe: Callable[[int, Sequence[ToolExecution]], Told] | None = None
+    on_reason: Callable[[int, str], HookResult] | None = None
+    on_act: Callable[[int, Sequence[ToolCall]], HookResult] | None = None
+    on_observe: Callable[[int, Sequence[ToolExecution]], HookResult] | None = None
     on_step_end: Callable[[int, GenerateResult], Marked] | None = None
-    on_complete: Callable[[GenerateResult], Told] | None = None
+    on_complete: Callable[[GenerateResult], HookResult] | None = None
     on_error: (
         Callable[[Exception, AgentState], GenerateResult | Awaitable[GenerateResult | None] | None]
         | None

@@ -42,7 +42,7 @@ current_round: ContextVar[ToolRound | None] = ContextVar("current_round", defaul
 
 
 def set_metadata(key: str, value: Any) -> None:
-    """Set one value of the metadata of the run whose tool this is, for its next state.
+    """Set one value in the metadata of the current run, for its next state.
 
     The stop condition sees it after the step (UAP §10.2), and it is in the result and in the
     checkpoint. Inside a sub-agent it is the sub-agent's. Raises RuntimeError outside of a tool, and

@@ -13,7 +13,7 @@ from upp import ErrorCode, Tool, ToolCall, UPPError
 
 
 def check_dependencies(tools: Sequence[Tool]) -> None:
-    """Raise UPPError INVALID_REQUEST when tools depend in a circle, or on a tool that is not there.
+    """Raise UPPError INVALID_REQUEST for a circle of tools or an unknown tool.
 
     A name that is misspelt would order nothing, and the calls would run together.
     """
@@ -37,7 +37,7 @@ def check_dependencies(tools: Sequence[Tool]) -> None:
 
 
 def order_of_calls(tools: Sequence[Tool], calls: Sequence[ToolCall]) -> Mapping[int, set[int]]:
-    """Return, by the position of a call, the positions of the calls that it waits for.
+    """Return, by a call's position, the positions of the calls before it.
 
     What a sequential call depends on comes before it all the same.
     """

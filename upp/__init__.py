@@ -40,7 +40,7 @@ from upp.llm import LLMInstance, LLMOptions, llm
 from upp.middleware.chain import Middleware, MiddlewareContext
 from upp.middleware.ready import LoggingMiddleware, ParsedObjectMiddleware
 from upp.model import LLMCapabilities, LLMRequest, LLMResponse, Model, ModelReference
-from upp.pricing import Cost, Prices, cost
+from upp.pricing import Prices, TokenCost, cost
 from upp.stream import EventDelta, Following, StreamEvent, StreamEventType, StreamResult
 from upp.tools import (
     AfterCallResult,
@@ -62,7 +62,6 @@ __all__ = [
     "BeforeCallResult",
     "BinaryBlock",
     "BytesSource",
-    "Cost",
     "Document",
     "DocumentBlock",
     "DynamicKey",
@@ -102,6 +101,7 @@ __all__ = [
     "Thread",
     "ThreadJSON",
     "TokenBucket",
+    "TokenCost",
     "TokenUsage",
     "TooManyRoundsError",
     "Tool",

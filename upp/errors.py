@@ -46,7 +46,7 @@ def code_for_status(status: int) -> ErrorCode:
 
 
 class UPPError(Exception):
-    """A failure of a model call, with its code, its provider and, where known, when to retry.
+    """A failure of a model call, with code, provider and, where known, retry time.
 
     `status_code` is the provider's HTTP status, `retry_after` is in seconds.
     """
@@ -70,7 +70,7 @@ class UPPError(Exception):
         self.retry_after = retry_after
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Errors cross the borders of processes, and Exception only remembers its message.
+        # Errors are sent between processes, and Exception only remembers its message.
         return _remade, (type(self), self.message, {**vars(self)})
 
     def to_json(self) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from msgspec import UNSET, UnsetType
 
 from upp.config.provider_config import ProviderConfig
 from upp.conversation.messages import (
+    MESSAGE_KINDS,
     AudioBlock,
     DocumentBlock,
     ImageBlock,
@@ -25,6 +26,7 @@ from upp.conversation.messages import (
     VideoBlock,
     to_message,
     unanswered_calls,
+    with_joined_results,
 )
 from upp.conversation.thread import Thread
 from upp.conversation.turn import TokenUsage, Turn
@@ -71,7 +73,9 @@ def llm(*, model: Model, **options: Unpack[LLMOptions]) -> "LLMInstance":
         raise TypeError(f"llm() has no option {name!r}.{meant}")
     strategy = options.get("tool_strategy") or ToolUseStrategy()
     limit = options.get("max_iterations", strategy.max_iterations)
-    strategy = replace(strategy, max_iterations=_ROUNDS if limit is UNSET else limit)
+    limit = _ROUNDS if limit is UNSET else limit
+    if limit != strategy.max_iterations:
+        strategy = replace(strategy, max_iterations=limit)
     tools = tuple(options.get("tools", ()))
     structure = options.get("structure")
     if tools and not model.capabilities.tools:
@@ -156,11 +160,11 @@ class LLMInstance:
     ) -> tuple[ToolResultMessage, tuple[ToolExecution, ...]]:
         """Run the calls of one answer and return their results and what was executed.
 
-        For who drives the loop from outside with `max_iterations=0`. All calls run together, but
-        the call at a position in `after` waits for those at the positions there, which must form no
-        circle. Results have the order of the calls, executions that of their ends. The hooks of the
-        tool strategy and of the middleware see the calls. Raises what an approval raised, and
-        UPPError from a tool.
+        For who drives the loop from outside with `max_iterations=0`. All calls run together, after
+        the `tool_execution_start` of each; but the call at a position in `after` waits for those at
+        the positions there, which must form no circle. Results have the order of the calls,
+        executions that of their ends. The hooks of the tool strategy and of the middleware see the
+        calls. Raises what an approval raised, and UPPError from a tool.
         """
         chain = self._chain((), streaming=emit is not None)
         runner = ToolRunner(
@@ -231,8 +235,10 @@ class LLMInstance:
         if pending and strategy.max_iterations != 0:
             await run_tools(pending)
         while True:
-            messages = (*request.messages, *said)
-            response = await _infer(self.model, replace(request, messages=messages), emit)
+            messages = (*request.messages, *said) if said else request.messages
+            messages = with_joined_results(messages)
+            asked = request if messages is request.messages else replace(request, messages=messages)
+            response = await _infer(self.model, asked, emit)
             cycles += 1
             usage += response.usage
             said.append(response.message)
@@ -272,7 +278,7 @@ class LLMInstance:
         else:
             before, inputs = (), (history, *inputs)
         for said in before:
-            if not isinstance(said, Message):
+            if not isinstance(said, MESSAGE_KINDS):
                 kind = type(said).__name__
                 raise _refusal(self.model, f"A history holds messages only, and no {kind}.")
         return before, tuple(to_message(given) for given in inputs)
@@ -302,6 +308,8 @@ def _check_media(model: Model, messages: Sequence[Message]) -> None:
         )
         if not able
     )
+    if not lacking:
+        return
     for message in messages:
         if isinstance(message, UserMessage):
             for block in message.content:

@@ -1,4 +1,4 @@
-"""What a provider is asked for and what it gives back for one inference (UPP-1.3 §5.5).
+"""Request and response of one inference (UPP-1.3 §5.5).
 
 A provider does one request and one response; it runs no tool and keeps no conversation.
 """
@@ -148,7 +148,7 @@ def layout_of(message: Message, namespace: str) -> list[dict[str, Any]]:
 
 
 def structured_data(message: AssistantMessage, structure: Mapping[str, Any] | None) -> Any:
-    """Return what an answer's text says as JSON, when a structure was asked for (UPP-1.3 §12).
+    """Return the JSON of an answer's text, when a structure was requested (UPP-1.3 §12).
 
     None without a structure, with tool calls, and for a text that is no JSON; nothing is validated.
     """

@@ -21,7 +21,7 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     cache_write_per_1k: Decimal | None = msgspec.field(name="cacheWritePer1k", default=None)
 
 
-class Cost(msgspec.Struct, frozen=True, kw_only=True):
+class TokenCost(msgspec.Struct, frozen=True, kw_only=True):
     """What a usage costs, in the currency of the prices; nothing is rounded."""
 
     input_cost: Decimal
@@ -33,14 +33,14 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
         return self.input_cost + self.output_cost
 
 
-def cost(usage: TokenUsage, prices: Prices, *, cached_in_input: bool) -> Cost:
+def cost(usage: TokenUsage, prices: Prices, *, cached_in_input: bool) -> TokenCost:
     """Return what a usage costs; `cached_in_input` is the one of the provider's capabilities."""
     read, written = usage.cache_read_tokens, usage.cache_write_tokens
     fresh = usage.input_tokens - (read + written if cached_in_input else 0)
     per_read = _or(prices.cache_read_per_1k, prices.input_per_1k)
     per_write = _or(prices.cache_write_per_1k, prices.input_per_1k)
     spent = max(fresh, 0) * prices.input_per_1k + read * per_read + written * per_write
-    return Cost(
+    return TokenCost(
         input_cost=spent / 1000, output_cost=usage.output_tokens * prices.output_per_1k / 1000
     )
 

@@ -99,6 +99,9 @@ class Following(Generic[EventT, OutcomeT]):
     Awaiting without iterating drops the events; both together work. `async with` makes sure of the
     end. After `abort()` both the iteration and the await raise UPPError CANCELLED. There is one
     iteration: events that one reader took are gone for another.
+
+    The work runs in a task of its own, which the first iteration or await starts. Any task of that
+    event loop may call `abort` and `aclose`.
     """
 
     def __init__(
@@ -144,7 +147,7 @@ class Following(Generic[EventT, OutcomeT]):
         return self._outcome()
 
     async def relay(self, emit: Callable[[EventT], Awaitable[None]]) -> OutcomeT:
-        """Do the work here and now, and give each event to `emit` instead of an iteration.
+        """Do the work now, and give each event to `emit` instead of an iteration.
 
         For who follows on behalf of another: no task and no queue stand between. Raises what the
         work raises.

@@ -50,8 +50,13 @@ class ToolRunner:
         async def execute(call: ToolCall, index: int) -> ToolResult:
             if index in after:
                 await asyncio.wait([tasks[position] for position in after[index]])
+                await self._announce(call, index)
             return await self._execute(call, index, executions)
 
+        # A reader that keeps the first call that runs knows those that run with it.
+        for index, call in enumerate(calls):
+            if index not in after:
+                await self._announce(call, index)
         try:
             async with asyncio.TaskGroup() as group:
                 tasks += [
@@ -64,13 +69,19 @@ class ToolRunner:
         results = tuple(task.result() for task in tasks)
         return ToolResultMessage(results=results), tuple(executions)
 
+    async def _announce(self, call: ToolCall, index: int) -> None:
+        known = current_tool_call.set(call)
+        try:
+            await self.emit(_event("tool_execution_start", call, index))
+        finally:
+            current_tool_call.reset(known)
+
     async def _execute(
         self, call: ToolCall, index: int, executions: list[ToolExecution]
     ) -> ToolResult:
         started = time.monotonic()
         # Hooks and approvals are part of the call, too.
         current_tool_call.set(call)
-        await self.emit(_event("tool_execution_start", call, index))
         attempt = _Attempt(call, call.arguments)
         result, is_error = await self._outcome(attempt)
         execution = ToolExecution(

@@ -1,4 +1,4 @@
-"""Tools that a model may call, the calls it makes and what came of them (UPP-1.3 §11).
+"""Tools for models, their calls and the results (UPP-1.3 §11).
 
 Arguments come from a model and are never checked here; a tool treats them as untrusted.
 """

@@ -427,4 +427,4 @@ async def test_what_cannot_be_deleted_is_not_forgotten_in_silence(tmp_path: Path
 
     with pytest.raises(NotADirectoryError):
         await store.delete("s")
-    await store.delete("nobody")
+    await store.delete("missing")

@@ -17,7 +17,7 @@ START = AgentState.initial()
 DOWN = UPPError("down", code=ErrorCode.PROVIDER_ERROR)
 
 
-class Told(Middleware):
+class Recorder(Middleware):
     """Notes the calls of its hooks."""
 
     def __init__(self, name: str, log: list[str]) -> None:
@@ -40,7 +40,7 @@ class Told(Middleware):
         return await super().on_error(context, error)
 
 
-class Recovers(Told):
+class Recovers(Recorder):
     """Gives a result in place of any error."""
 
     async def on_error(self, context: MiddlewareContext, error: Exception) -> GenerateResult | None:
@@ -53,7 +53,7 @@ class Recovers(Told):
 async def test_before_runs_in_order_and_after_in_reverse(*, streaming: bool) -> None:
     """UAP §9.2: middleware executes in order for before, reverse order for after."""
     log: list[str] = []
-    bot = agent(model=model("x"), middleware=[Told("first", log), Told("second", log)])
+    bot = agent(model=model("x"), middleware=[Recorder("first", log), Recorder("second", log)])
     await (bot.stream("go", START) if streaming else bot.generate("go", START))
 
     assert log == ["first.before", "second.before", "second.after", "first.after"]
@@ -111,7 +111,7 @@ async def test_hooks_may_be_left_out_and_be_sync() -> None:
 async def test_an_error_comes_out_in_reverse_until_one_gives_a_result() -> None:
     """UAP §9.1: onError may return a result; those outside see it as any other."""
     log: list[str] = []
-    middleware = [Told("first", log), Recovers("second", log), Told("third", log)]
+    middleware = [Recorder("first", log), Recovers("second", log), Recorder("third", log)]
     result = await agent(model=model([Fail(DOWN)]), middleware=middleware).generate("go", START)
 
     assert result.turn.response.text == "spare"
@@ -121,10 +121,10 @@ async def test_an_error_comes_out_in_reverse_until_one_gives_a_result() -> None:
     ]
 
 
-async def test_an_error_that_nobody_recovers_from_is_raised() -> None:
+async def test_an_error_without_a_recovery_is_raised() -> None:
     """UAP §9.1: onError may return nothing."""
     log: list[str] = []
-    middleware = [Told("first", log), Told("second", log)]
+    middleware = [Recorder("first", log), Recorder("second", log)]
     with pytest.raises(UPPError) as raised:
         await agent(model=model([Fail(DOWN)]), middleware=middleware).generate("go", START)
 
@@ -132,19 +132,19 @@ async def test_an_error_that_nobody_recovers_from_is_raised() -> None:
     assert log[2:] == ["second.on_error down", "first.on_error down"]
 
 
-async def test_errors_of_middleware_are_told_to_it_and_to_those_outside() -> None:
+async def test_errors_of_middleware_are_reported_to_it_and_to_those_outside() -> None:
     log: list[str] = []
 
-    class Broken(Told):
+    class Broken(Recorder):
         async def before(self, context: MiddlewareContext) -> MiddlewareContext | None:
             raise ValueError(f"before {context.state.step}")
 
-    class BrokenAfter(Told):
+    class BrokenAfter(Recorder):
         async def after(self, context: MiddlewareContext, result: GenerateResult) -> GenerateResult:
             raise ValueError(f"after {context.state.step} {result.state.step}")
 
     for broken in (Broken("second", log), BrokenAfter("second", log)):
-        middleware = [Recovers("first", log), broken, Told("third", log)]
+        middleware = [Recovers("first", log), broken, Recorder("third", log)]
         await agent(model=model("x"), middleware=middleware).generate("go", START)
 
     assert log == [
@@ -168,7 +168,7 @@ async def test_the_error_hook_gets_the_context_that_before_made() -> None:
             return await super().on_error(context, error)
 
     with pytest.raises(UPPError):
-        await agent(model=model([Fail(DOWN)]), middleware=[Marks(), Told("", [])]).generate(
+        await agent(model=model([Fail(DOWN)]), middleware=[Marks(), Recorder("", [])]).generate(
             "go", START
         )
     assert seen[0].metadata == {"x": 1}
@@ -199,7 +199,7 @@ async def test_the_log_may_hold_messages_and_no_times() -> None:
     assert '"an answer"' in lines[1]
 
 
-async def test_the_log_tells_failures_and_lets_them_pass(
+async def test_the_log_reports_failures_and_lets_them_pass(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """UAP §9.3: without a logger, lines go to the standard one."""

@@ -100,7 +100,7 @@ async def test_the_plan_schema_holds_the_model_in_the_planning_call_only() -> No
     assert result.turn.data == {"done": 1}
 
 
-async def test_where_the_api_has_no_structure_the_schema_is_told_and_the_text_is_read() -> None:
+async def test_where_the_api_has_no_structure_the_schema_is_reported_and_the_text_is_read() -> None:
     """UAP §5.4: planSchema is the schema for the plan's structure."""
     reply = f"Sure {{no JSON}}: {a_plan(step('a'))} like that?"
     api = LLMCapabilities(structured_output=False)
@@ -335,7 +335,7 @@ async def test_calls_that_the_developer_runs_stop_the_plan_where_it_is() -> None
         ('{"a":' * 3000, "holds no plan"),
         ('{"steps": [{"id": "a"}]}', "holds no plan"),
         (a_plan(step("a", "b"), step("b", "a")), "wait for what is never done: a, b"),
-        (a_plan(step("a"), step("b", "nobody")), "wait for what is never done: b"),
+        (a_plan(step("a"), step("b", "missing")), "wait for what is never done: b"),
         (a_plan(step("a"), step("a")), "the same id"),
     ],
 )

@@ -200,20 +200,20 @@ async def test_the_end_of_a_step_gets_the_turn_of_that_step() -> None:
     assert turns == [(1, ["user go", "assistant", "results done"], 1), (2, ["assistant bye"], 0)]
 
 
-async def test_an_error_is_told_with_the_state_so_far() -> None:
+async def test_an_error_is_reported_with_the_state_so_far() -> None:
     """UAP §10.1: onError(error, state)."""
-    told: list[tuple[Exception, list[str]]] = []
+    reported: list[tuple[Exception, list[str]]] = []
     bot = agent(
         model=model(call("t"), [Fail(DOWN)]),
         tools=[tool("t")],
         strategy=AgentStrategy(
-            on_error=lambda error, state: told.append((error, said(state.messages)))
+            on_error=lambda error, state: reported.append((error, said(state.messages)))
         ),
     )
     with pytest.raises(UPPError):
         await bot.generate("go", START)
 
-    assert told == [(DOWN, ["user go", "assistant", "results done"])]
+    assert reported == [(DOWN, ["user go", "assistant", "results done"])]
 
 
 @pytest.mark.parametrize("streaming", [False, True])

@@ -129,7 +129,7 @@ async def test_events_of_a_sub_agent_reach_the_stream_of_its_parent() -> None:
     assert "text_delta" in [event.upp.type for event in seen if event.upp]
 
 
-async def test_a_sub_agent_that_streams_by_itself_is_told_of_as_well() -> None:
+async def test_a_sub_agent_that_streams_by_itself_is_reported_as_well() -> None:
     """UAP §8.4 SHOULD: when sub-agents execute via streaming."""
     own: list[str] = []
 
@@ -147,7 +147,7 @@ async def test_a_sub_agent_that_streams_by_itself_is_told_of_as_well() -> None:
     assert kinds([e.uap.data["innerEvent"] for e in events[1:-1] if e.uap]) == own[:6]
 
 
-async def test_the_end_of_a_failed_sub_agent_is_told_and_the_error_is_the_tools() -> None:
+async def test_the_end_of_a_failed_sub_agent_is_reported_and_the_error_is_the_tools() -> None:
     """UAP §8.4, §8.5: subagent_end and a trace, also for a failure."""
     broken = agent(model=model("x"), middleware=[Breaks()])
     stream = parent(explorer_tool(broken)).stream("go", START)
@@ -169,7 +169,7 @@ class Breaks(Middleware):
         raise ValueError("no way" if context.input else "")
 
 
-async def test_an_error_without_words_is_told_by_its_name() -> None:
+async def test_an_error_without_words_is_reported_by_its_name() -> None:
     async def run(_arguments: object) -> str:
         broken = agent(model=model("x"), middleware=[Breaks()])
         return (await broken.generate(None, START)).turn.response.text
@@ -253,7 +253,7 @@ async def test_traces_that_a_sub_agent_was_given_are_not_taken_again() -> None:
     assert [trace.prompt for trace in result.state.subagent_traces] == ["more"]
 
 
-async def test_sub_agents_of_one_round_are_told_apart() -> None:
+async def test_sub_agents_of_one_round_are_distinguished() -> None:
     asks = [call("explore", "p1", query="a"), call("explore", "p2", query="b")]
     stream = parent(explorer_tool(explorer()), asks=asks).stream("go", START)
     events = of_subagents(await followed(stream))
@@ -282,7 +282,7 @@ async def test_sub_agents_of_one_call_each_leave_a_trace() -> None:
     assert said(result.state.messages)[2] == "results one two"
 
 
-async def test_an_agent_in_the_middleware_of_a_sub_agent_is_nobodys_child() -> None:
+async def test_an_agent_in_the_middleware_of_a_sub_agent_has_no_parent() -> None:
     class Consults(Middleware):
         async def before(self, context: MiddlewareContext) -> MiddlewareContext | None:
             await agent(model=model("aside")).query("?")

@@ -101,15 +101,15 @@ def test_tools_that_depend_on_each_other_in_a_circle_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("depends_on", "told"),
+    ("depends_on", "reported"),
     [
         (["serch"], "Was 'search' meant"),
         (["x"], r"'read' depends on 'x', which is no tool here\.$"),
     ],
 )
-def test_a_tool_that_depends_on_no_tool_is_refused(depends_on: list[str], told: str) -> None:
+def test_a_tool_that_depends_on_no_tool_is_refused(depends_on: list[str], reported: str) -> None:
     """UAP §8.3: dependsOn names tools; a name that is misspelt would order nothing."""
-    with pytest.raises(UPPError, match=told) as raised:
+    with pytest.raises(UPPError, match=reported) as raised:
         agent(model=model("x"), tools=[tool("search"), tool("read", depends_on=depends_on)])
     assert raised.value.code is ErrorCode.INVALID_REQUEST
 

@@ -417,7 +417,7 @@ async def test_a_stream_without_its_end_is_cut_off() -> None:
     assert caught.value.code == ErrorCode.NETWORK_ERROR
 
 
-async def test_malformed_arguments_are_told_to_the_model() -> None:
+async def test_malformed_arguments_are_reported_to_the_model() -> None:
     async def answer(exchange: Exchange) -> None:
         await begin(exchange)
         if len(exchange.body["messages"]) > 1:

@@ -7,15 +7,16 @@ import gc
 import gzip
 import ssl
 import tracemalloc
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.agents_app.web_server import write_certificate
 from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
-from upp import ErrorCode, ProviderConfig, UPPError, llm
-from upp.providers import connections
-from upp.providers.connections import Sessions
+from upp import ErrorCode, LLMRequest, ProviderConfig, StreamEvent, UPPError, UserMessage, llm
+from upp.providers.http import connections
+from upp.providers.http.connections import Sessions
 from upp.providers.openai_compat import OpenAICompatProvider
 
 if TYPE_CHECKING:
@@ -218,6 +219,37 @@ async def test_what_is_compressed_is_not_unpacked_into_memory() -> None:
     assert peak < 40_000_000
 
 
+async def test_other_tasks_run_while_much_is_unpacked() -> None:
+    # 20 MB that arrive as 20 KB: nothing waits for the network while they are unpacked.
+    piece = b'data: {"choices":[{"delta":{"content":"' + b"a" * 950 + b'"}}]}\n\n'
+    packed = gzip.compress(piece * 20_000 + b"data: [DONE]\n\n", 9)
+    turns = 0
+    events_in_turn: Counter[int] = Counter()
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def count_event(_: StreamEvent) -> None:
+        events_in_turn[turns] += 1
+
+    async def answer(exchange: Exchange) -> None:
+        head = STREAM_HEAD.replace(b"\r\n\r\n", b"\r\nContent-Encoding: gzip\r\n\r\n")
+        await exchange.send(head + packed)
+
+    async with serve(answer) as wire:
+        provider = OpenAICompatProvider(base_url=wire.url)
+        counting = asyncio.create_task(count_turns())
+        await provider("m").infer(LLMRequest(messages=(UserMessage(content="hi"),)), count_event)
+        counting.cancel()
+        await provider.aclose()
+    assert sum(events_in_turn.values()) > 20_000
+    # In one turn of the loop, not what came in all.
+    assert max(events_in_turn.values()) < 1000
+
+
 async def test_a_compressed_answer_is_read() -> None:
     async def answer(exchange: Exchange) -> None:
         head = STREAM_HEAD.replace(b"\r\n\r\n", b"\r\nContent-Encoding: gzip\r\n\r\n")
@@ -298,7 +330,7 @@ async def test_a_body_can_be_shown() -> None:
 def test_each_loop_has_connections_of_its_own_and_a_dead_one_none() -> None:
     sessions = Sessions()
 
-    async def session() -> connections.Session:
+    async def session() -> connections.HttpSession:
         return sessions.session()
 
     first = asyncio.run(session())
@@ -311,7 +343,7 @@ def test_each_loop_has_connections_of_its_own_and_a_dead_one_none() -> None:
 def test_a_provider_that_was_not_closed_ends_silently(
     caplog: pytest.LogCaptureFixture, recwarn: pytest.WarningsRecorder
 ) -> None:
-    kept: list[connections.Session] = []
+    kept: list[connections.HttpSession] = []
 
     async def leave_in_its_loop() -> aiohttp.BaseConnector:
         provider = OpenAICompatProvider(base_url="http://model.test/v1")

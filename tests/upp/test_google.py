@@ -22,9 +22,9 @@ from upp import (
     UPPError,
     llm,
 )
-from upp.providers.failures import Failures
 from upp.providers.google import GoogleProvider
 from upp.providers.google_answer import GeminiAnswer
+from upp.providers.http.failures import Failures
 
 KEY = "AIza-secret"
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}

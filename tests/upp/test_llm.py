@@ -127,7 +127,7 @@ def speechless(_arguments: dict[str, Any]) -> None:
         (Call(name="broken", arguments='{"a":'), "The arguments are not a JSON object.!"),
     ],
 )
-async def test_what_goes_wrong_in_a_call_is_told_to_the_model(call: Call, said: str) -> None:
+async def test_what_goes_wrong_in_a_call_is_reported_to_the_model(call: Call, said: str) -> None:
     tools = [tool("broken", broken), tool("speechless", speechless)]
     model = llm(model=ScriptedModel(script=calls_then_answers(call)), tools=tools)
     turn = await model.generate([], "go")
@@ -218,7 +218,7 @@ async def test_a_history_that_ends_in_calls_starts_with_them() -> None:
     script = calls_then_answers(Call(name="t", arguments={"n": 3}))
     model = llm(model=ScriptedModel(script=script), tools=[tool("t", lambda a: f"fresh {a['n']}")])
     turn = await model.generate([asked, answered])
-    assert turn.response.text == "fresh 2"
+    assert turn.response.text == "kept fresh 2"
     assert turn.cycles == 1
     assert [type(message) for message in turn.messages] == [ToolResultMessage, AssistantMessage]
 
@@ -442,7 +442,7 @@ async def test_a_hook_that_raises_makes_an_error_result(hook: str) -> None:
     assert (await model.generate("go")).response.text == f"{hook} is broken!"
 
 
-async def test_errors_and_the_limit_are_told_to_the_strategy() -> None:
+async def test_errors_and_the_limit_are_reported_to_the_strategy() -> None:
     log: list[str] = []
 
     async def on_error(tool: Tool, arguments: dict[str, Any], error: Exception) -> None:
@@ -493,10 +493,10 @@ async def test_a_tool_that_changes_its_arguments_does_not_change_the_conversatio
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "reported"),
     [("sytem", r"no option 'sytem'\. Was 'system' meant"), ("zzz", r"no option 'zzz'\.$")],
 )
-def test_an_option_that_there_is_not_is_refused(name: str, told: str) -> None:
+def test_an_option_that_there_is_not_is_refused(name: str, reported: str) -> None:
     options: Any = {name: "x"}
-    with pytest.raises(TypeError, match=told):
+    with pytest.raises(TypeError, match=reported):
         llm(model=ScriptedModel(script=calls_then_answers()), **options)

@@ -24,15 +24,15 @@ from upp import (
 )
 from upp.providers.anthropic import AnthropicProvider
 from upp.providers.google import GoogleProvider
+from upp.providers.http.transport import HttpProvider
 from upp.providers.openai_compat import OpenAICompatProvider
-from upp.providers.transport import HttpProvider
 
 DONE = b"data: [DONE]\n\n"
 CHUNKED = STREAM_HEAD.replace(b"Connection: close", b"Transfer-Encoding: chunked")
 TOOL = Tool(name="t", description="t", parameters={"type": "object"}, run=lambda _: 1)
 
 
-async def heard(
+async def received(
     provider: type[HttpProvider], *sent: bytes, head: bytes = STREAM_HEAD, **options: Any
 ) -> tuple[Turn, list[StreamEvent]]:
     """Return the turn and the events of a server that sends this, one piece after the other."""
@@ -67,7 +67,7 @@ def pieces_of_calls(*pieces: dict[str, Any]) -> bytes:
 
 
 async def completion(*sent: bytes, **options: Any) -> tuple[Turn, list[StreamEvent]]:
-    return await heard(OpenAICompatProvider, *sent, **options)
+    return await received(OpenAICompatProvider, *sent, **options)
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
@@ -127,12 +127,12 @@ async def test_a_call_is_one_whatever_its_pieces_leave_out(pieces: list[dict[str
     (call,) = turn.response.tool_calls
 
     assert (call.tool_name, call.arguments, call.malformed) == ("t", {"a": 1}, None)
-    told = [event.delta for event in events if event.type == "tool_call_delta"]
-    assert {one.tool_call_id for one in told} == {call.tool_call_id}
-    assert json.loads("".join(one.arguments_json or "" for one in told)) == {"a": 1}
+    reported = [event.delta for event in events if event.type == "tool_call_delta"]
+    assert {one.tool_call_id for one in reported} == {call.tool_call_id}
+    assert json.loads("".join(one.arguments_json or "" for one in reported)) == {"a": 1}
 
 
-async def test_calls_without_a_number_are_told_apart_by_id_and_name() -> None:
+async def test_calls_without_a_number_are_distinguished_by_id_and_name() -> None:
     sent = pieces_of_calls(
         {"id": "c1", "function": {"name": "t", "arguments": '{"n":'}},
         {"id": "c2", "function": {"name": "t", "arguments": '{"n":'}},
@@ -220,7 +220,7 @@ async def test_space_around_a_key_is_no_part_of_it(api_key: str, header: str | N
 
 
 @pytest.mark.parametrize("api_key", ["sk-sec\nret", "\u201csk-secret\u201d"])
-async def test_a_key_that_is_none_is_refused_and_not_told(api_key: str) -> None:
+async def test_a_key_that_is_none_is_refused_and_not_quoted(api_key: str) -> None:
     server = OpenAICompatProvider(base_url="http://127.0.0.1:9", api_key=api_key)
     with pytest.raises(UPPError) as caught:
         await llm(model=server("m")).generate("hi")
@@ -261,7 +261,7 @@ async def test_a_key_of_the_environment_is_looked_at_as_well(
 
 
 @pytest.mark.parametrize("value", ["Bearer sec\nret", "Bearer sec\u201dret"])
-async def test_a_header_that_cannot_be_sent_is_not_told(value: str) -> None:
+async def test_a_header_that_cannot_be_sent_is_not_quoted(value: str) -> None:
     async def answer(exchange: Exchange) -> None:
         await exchange.send(STREAM_HEAD + DONE)
 
@@ -331,7 +331,7 @@ STOP = {"type": "message_stop"}
 
 
 async def claude(*between: dict[str, Any], **options: Any) -> tuple[Turn, list[StreamEvent]]:
-    return await heard(AnthropicProvider, events(BEGIN, *between, REASON, STOP), **options)
+    return await received(AnthropicProvider, events(BEGIN, *between, REASON, STOP), **options)
 
 
 async def test_a_block_may_begin_with_its_text() -> None:
@@ -362,8 +362,8 @@ async def test_a_call_may_come_whole_and_without_an_id() -> None:
     assert [call.arguments for call in calls] == [{"a": 1}] * 2
     assert len({call.tool_call_id for call in calls}) == 2
     assert all(call.tool_call_id for call in calls)
-    told = [event.delta.arguments_json for event in streamed if event.type == "tool_call_delta"]
-    assert told == ['{"a":1}'] * 2
+    reported = [event.delta.arguments_json for event in streamed if event.type == "tool_call_delta"]
+    assert reported == ['{"a":1}'] * 2
 
 
 async def test_the_pieces_of_a_call_count_more_than_its_beginning() -> None:
@@ -374,7 +374,7 @@ async def test_the_pieces_of_a_call_count_more_than_its_beginning() -> None:
     assert turn.response.tool_calls[0].arguments == {"a": 2}
 
 
-async def test_events_that_nobody_knows_are_passed_over() -> None:
+async def test_unknown_events_are_passed_over() -> None:
     notice = {"type": "notice", "message": "hello", "delta": "x", "usage": 7}
     stop_of_nothing = {"type": "content_block_stop", "index": 5}
     turn, _ = await claude(notice, stop_of_nothing, *block({"type": "text", "text": "ok"}))
@@ -391,7 +391,7 @@ async def test_an_event_that_is_known_and_makes_no_sense_is_an_error() -> None:
 
 async def test_the_reason_to_stop_says_that_a_message_is_whole() -> None:
     sent = events(BEGIN, *block({"type": "text", "text": "ok"}), REASON)
-    turn, _ = await heard(AnthropicProvider, sent)
+    turn, _ = await received(AnthropicProvider, sent)
 
     assert (turn.response.text, turn.usage.input_tokens) == ("ok", 3)
 
@@ -409,7 +409,7 @@ async def test_counts_and_members_may_be_null() -> None:
     part = {"text": "a", "thought": None}
     candidate = {"content": {"parts": [part]}, "finishReason": "STOP"}
     piece = data({"candidates": [candidate], "usageMetadata": usage})
-    turn, _ = await heard(GoogleProvider, piece)
+    turn, _ = await received(GoogleProvider, piece)
 
     assert turn.response.text == "a"
     assert turn.usage == TokenUsage(

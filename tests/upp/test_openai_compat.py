@@ -26,8 +26,8 @@ from upp import (
     UPPError,
     llm,
 )
-from upp.providers import sse, transport
-from upp.providers.failures import Failures
+from upp.providers.http import sse, transport
+from upp.providers.http.failures import Failures
 from upp.providers.openai_compat import OpenAICompatProvider
 
 KEY = "sk-secret"
@@ -162,7 +162,7 @@ async def test_thoughts_before_a_call_go_back_until_the_question_is_answered(nam
         {"x_groq": {"usage": {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 4}}}},
     ],
 )
-async def test_cached_tokens_are_found_where_servers_tell_of_them(usage: dict[str, Any]) -> None:
+async def test_cached_tokens_are_found_where_servers_count_them(usage: dict[str, Any]) -> None:
     async def answer(exchange: Exchange) -> None:
         await exchange.send(STREAM_HEAD)
         await exchange.chunk(choices=[], x_groq={"id": "r"})
@@ -271,7 +271,7 @@ async def test_calls_are_put_together_from_pieces_and_answered() -> None:
     ]
 
 
-async def test_calls_that_a_server_numbers_alike_or_not_at_all_are_told_apart() -> None:
+async def test_calls_that_a_server_numbers_alike_or_not_at_all_are_distinguished() -> None:
     async def answer(exchange: Exchange) -> None:
         await exchange.send(STREAM_HEAD)
         for piece in (
@@ -308,7 +308,7 @@ async def test_an_id_that_a_server_uses_again_in_the_next_answer_becomes_another
     assert second != "c1"
 
 
-async def test_malformed_arguments_are_told_to_the_model() -> None:
+async def test_malformed_arguments_are_reported_to_the_model() -> None:
     async def answer(exchange: Exchange) -> None:
         await exchange.send(STREAM_HEAD)
         messages = exchange.body["messages"]
@@ -436,7 +436,7 @@ async def test_a_connection_that_breaks_is_a_network_error() -> None:
     assert (await failure(answer)).code == "NETWORK_ERROR"
 
 
-async def test_nobody_listening_is_a_network_error() -> None:
+async def test_a_closed_port_is_a_network_error() -> None:
     provider = OpenAICompatProvider(base_url="http://me:s3cret@127.0.0.1:9/v1/s3cret")
     with pytest.raises(UPPError) as caught:
         await llm(model=provider("m1")).generate([], "hi")

@@ -5,7 +5,7 @@ from decimal import Decimal
 import msgspec
 import pytest
 
-from upp import Cost, Prices, TokenUsage, cost
+from upp import Prices, TokenCost, TokenUsage, cost
 from upp.providers.anthropic import AnthropicProvider
 from upp.providers.google import GoogleProvider
 from upp.providers.openai_compat import OpenAICompatProvider
@@ -38,7 +38,7 @@ def test_a_cached_prompt_costs_the_same_however_it_is_counted(
 
 def test_writes_to_the_cache_have_their_price() -> None:
     usage = TokenUsage(input_tokens=100, output_tokens=200, cache_write_tokens=1000)
-    assert cost(usage, PRICES, cached_in_input=False) == Cost(
+    assert cost(usage, PRICES, cached_in_input=False) == TokenCost(
         input_cost=Decimal("0.00405"), output_cost=Decimal("0.003")
     )
     assert cost(usage, PRICES, cached_in_input=False).total_cost == Decimal("0.00705")

@@ -70,13 +70,13 @@ async def test_words_are_counted_as_tokens() -> None:
     assert turn.usage == TokenUsage(input_tokens=5, output_tokens=7, total_tokens=12)
 
 
-async def test_a_script_may_tell_its_usage() -> None:
-    told = TokenUsage(input_tokens=7, cache_read_tokens=5)
+async def test_a_script_may_report_its_usage() -> None:
+    reported = TokenUsage(input_tokens=7, cache_read_tokens=5)
 
     async def script(_request: LLMRequest) -> AsyncIterator[Step]:
-        yield Usage(told)
+        yield Usage(reported)
 
-    assert (await llm(model=ScriptedModel(script=script)).generate([], "go")).usage == told
+    assert (await llm(model=ScriptedModel(script=script)).generate([], "go")).usage == reported
 
 
 async def test_two_calls_have_two_ids() -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from upp.providers import sse
-from upp.providers.sse import EventReader, EventTooLongError
+from upp.providers.http import sse
+from upp.providers.http.sse import EventReader, EventTooLongError
 
 STREAM = (
     b"\xef\xbb\xbfdata: zero\n\n"

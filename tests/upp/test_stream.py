@@ -67,7 +67,7 @@ async def test_generate_and_stream_say_the_same() -> None:
     assert turn.usage == generated.usage
 
 
-async def test_nothing_is_asked_before_somebody_follows() -> None:
+async def test_nothing_is_asked_before_the_first_follower() -> None:
     script = Endless()
     result = streamed(script)
     await asyncio.sleep(0.01)
@@ -79,7 +79,7 @@ async def test_nothing_is_asked_before_somebody_follows() -> None:
     assert script.said == 0
 
 
-async def test_a_block_in_which_nobody_follows_asks_nothing() -> None:
+async def test_a_block_without_followers_asks_nothing() -> None:
     script = Endless()
     async with streamed(script):
         await asyncio.sleep(0.01)
@@ -264,7 +264,7 @@ async def test_an_error_comes_after_what_was_said_before_it() -> None:
         await result
 
 
-async def test_an_error_after_the_abort_is_not_told() -> None:
+async def test_an_error_after_the_abort_is_not_reported() -> None:
     async def stubborn(_request: LLMRequest) -> AsyncIterator[Step]:
         try:
             yield Text("x")
@@ -334,8 +334,8 @@ async def test_relayed_work_gives_its_events_to_another_and_its_turn_to_the_call
     assert turn.response.text == "abc"
 
 
-async def test_work_that_tells_of_its_own_end_does_not_wait_for_a_reader_who_left() -> None:
-    told = asyncio.Event()
+async def test_work_that_reports_of_its_own_end_does_not_wait_for_a_reader_who_left() -> None:
+    reported = asyncio.Event()
 
     async def work(emit: Callable[[StreamEvent], Awaitable[None]]) -> Turn:
         try:
@@ -344,7 +344,7 @@ async def test_work_that_tells_of_its_own_end_does_not_wait_for_a_reader_who_lef
         finally:
             for _ in range(_WINDOW + 1):
                 await emit(text_delta("bye"))
-            told.set()
+            reported.set()
         raise AssertionError
 
     stream = StreamResult(work)
@@ -352,4 +352,4 @@ async def test_work_that_tells_of_its_own_end_does_not_wait_for_a_reader_who_lef
         async for _ in stream:
             break
         await stream.aclose()
-    assert told.is_set()
+    assert reported.is_set()

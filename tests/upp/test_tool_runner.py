@@ -13,7 +13,9 @@ import pytest
 from upp import (
     ErrorCode,
     LLMRequest,
+    StreamEvent,
     Tool,
+    ToolCall,
     ToolExecution,
     ToolResultMessage,
     ToolUseStrategy,
@@ -81,18 +83,18 @@ class Opaque:
 
 
 @pytest.mark.parametrize("given", [Opaque(), [Opaque()], "\ud83d", {1j: 1}])
-async def test_a_result_that_json_has_no_word_for_is_told_to_the_model(given: Any) -> None:
-    told: list[Exception] = []
-    strategy = ToolUseStrategy(on_error=lambda _tool, _arguments, error: told.append(error))
+async def test_a_result_that_json_has_no_word_for_is_reported_to_the_model(given: Any) -> None:
+    reported: list[Exception] = []
+    strategy = ToolUseStrategy(on_error=lambda _tool, _arguments, error: reported.append(error))
     execution = await ran(lambda _: given, tool_strategy=strategy)
 
     kind = type(given).__name__
     assert execution.is_error
     assert execution.result.startswith(f"The tool ran, but its result ({kind}) is no JSON: ")
-    assert [str(error) for error in told] == [execution.result]
+    assert [str(error) for error in reported] == [execution.result]
 
 
-async def test_a_result_that_holds_itself_is_told_to_the_model() -> None:
+async def test_a_result_that_holds_itself_is_reported_to_the_model() -> None:
     endless: list[Any] = []
     endless.append(endless)
 
@@ -148,7 +150,7 @@ async def test_a_tool_cannot_end_or_hang_the_program(run: Any, words: str) -> No
     assert (execution.result, execution.is_error) == (words, True)
 
 
-async def test_a_model_that_fails_inside_a_tool_is_told_by_its_code() -> None:
+async def test_a_model_that_fails_inside_a_tool_is_reported_by_its_code() -> None:
     def run(_arguments: object) -> None:
         raise UPPError("secret words", code=ErrorCode.QUOTA_EXCEEDED)
 
@@ -184,3 +186,24 @@ async def test_hooks_and_approvals_know_the_call_that_they_are_about() -> None:
     await model.generate("go")
 
     assert seen == ["t"] * 3
+
+
+async def test_calls_that_run_together_are_announced_before_the_first_one_runs() -> None:
+    """A process that stores the first call that runs has received those that run with it."""
+    order: list[str] = []
+
+    async def emit(event: StreamEvent) -> None:
+        # A reader may take its time.
+        await asyncio.sleep(0)
+        order.append(f"{event.type.removeprefix('tool_execution_')} {event.delta.tool_call_id}")
+
+    async def run(_arguments: dict[str, Any]) -> None:
+        order.append(f"run {current_tool_call.get().tool_call_id}")
+
+    tool = Tool(name="t", description="t", parameters={}, run=run)
+    model = llm(model=ScriptedModel(script=calls_once), tools=[tool])
+    calls = [ToolCall(tool_call_id=key, tool_name="t", arguments={}) for key in ("a", "b", "c")]
+    await model.run_tools(calls, after={2: {0}}, emit=emit)
+    assert order[:2] == ["start a", "start b"]
+    assert order.index("end a") < order.index("start c")
+    assert len(order) == 9

@@ -32,7 +32,7 @@ from upp import (
     UserMessage,
     VideoBlock,
 )
-from upp.conversation.messages import to_message, unanswered_calls
+from upp.conversation.messages import to_message, unanswered_calls, with_joined_results
 from upp.errors import code_for_status
 from upp.tools import parse_call
 
@@ -131,6 +131,27 @@ def test_unanswered_calls_are_those_at_the_end_without_result() -> None:
     assert unanswered_calls([]) == ()
 
 
+def test_results_of_a_round_are_joined_in_the_order_of_its_calls() -> None:
+    """Providers match results to calls of one name by their order, where calls have no ids."""
+    other = ToolCall(tool_call_id="c2", tool_name="search", arguments={})
+    asked = AssistantMessage(content=(), tool_calls=(CALL, other))
+    first, second, strange = (
+        ToolResult(tool_call_id=call_id, result=call_id) for call_id in ("c1", "c2", "x")
+    )
+    late = ToolResultMessage(results=(strange, second), metadata={"a": 1})
+    rest = ToolResultMessage(results=(first,), metadata={"b": 2})
+    user = UserMessage(content=())
+    before, joined, after = with_joined_results([asked, late, rest, user])
+    assert (before, after) == (asked, user)
+    assert isinstance(joined, ToolResultMessage)
+    assert joined.results == (first, second, strange)
+    assert joined.metadata == {"a": 1, "b": 2}
+    # A round in one message is sent as it is, and so is what answers no call.
+    whole = (asked, late, user, asked, rest)
+    assert with_joined_results(whole) == whole
+    assert with_joined_results([late, rest]) == (late, rest)
+
+
 @pytest.mark.parametrize(
     ("text", "arguments", "malformed"),
     [
@@ -215,11 +236,11 @@ def test_a_forked_child_repeats_no_id_of_its_parent() -> None:
         finally:
             os._exit(0)
     os.waitpid(child, 0)
-    told = os.read(read, 100).decode()
+    reported = os.read(read, 100).decode()
     os.close(read)
     os.close(write)
-    assert UUID(told).version == 4
-    assert told != UserMessage(content=()).id
+    assert UUID(reported).version == 4
+    assert reported != UserMessage(content=()).id
 
 
 def test_an_error_is_json_with_its_cause() -> None:

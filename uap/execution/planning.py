@@ -1,4 +1,4 @@
-"""The prompt that asks a model for a plan, and how its plan is read (UAP §5.4).
+"""The prompt that asks a model for a plan, and its parser (UAP §5.4).
 
 A plan that cannot be carried out is refused as a whole; no step is left out in silence.
 """
@@ -51,7 +51,7 @@ ANSWER_PROMPT = "There is nothing left to do: give the whole answer to what was 
 
 
 class PlanStepError(Exception):
-    """The cause of the UPPError of a plan that cannot go on after a step that failed.
+    """The cause of the UPPError of a plan whose step failed.
 
     `calls` are the ids of the step's tool calls.
     """
@@ -75,7 +75,7 @@ class _Planned(msgspec.Struct):
 def planning_prompt(
     tools: Sequence[Tool], *, limit: float, schema: Mapping[str, Any] | None
 ) -> str:
-    """Return the prompt for a plan, with `schema` where the API cannot hold the model to it."""
+    """Return the prompt for a plan, with `schema` where the API cannot enforce it."""
     asked = (
         "Make a plan for what was asked, and do nothing else yet: call no tool and give no answer. "
         "Reply with a JSON object whose `steps` are the steps, each with an `id`, a `description`, "
@@ -104,7 +104,7 @@ def replanning_prompt(plan: Sequence[PlanStep], failed: PlanStep, reason: str) -
 
 
 def unreadable_prompt(problem: str) -> str:
-    """Return what is said before the prompt for a plan when the last one could not be read."""
+    """Return the text before the prompt for a plan after an unreadable one."""
     return f"That plan cannot be carried out. {problem}"
 
 

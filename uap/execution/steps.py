@@ -55,8 +55,8 @@ class Steps:
         self._hooks = context.strategy
         # The model's middleware sees inferences and tools one by one, and has one state for them.
         self._llm = replace(context.llm.with_options(max_iterations=0), middleware_state={})
-        self._run = _Part(context.state.messages)
-        self._step = _Part(context.state.messages)
+        self._run = _RunPart(context.state.messages)
+        self._step = _RunPart(context.state.messages)
         self._rounds = 0
         self.number = 0
         self.state = context.state
@@ -70,7 +70,7 @@ class Steps:
 
     @property
     def finished(self) -> bool:
-        """Whether the run was given no input and a state that ends in the model's whole answer.
+        """Whether there was no input and the state ends in a whole answer.
 
         There is nothing to ask a model then: a strategy that returns at once gives the answer that
         is there. An answer that was cut off says `{"uap": {"unfinished": true}}` in its metadata,
@@ -93,7 +93,7 @@ class Steps:
         self.number += 1
         self.state = self.state.with_step(self.number)
         self._adopt(await call_hook(self._hooks.on_step_start, self.number, self.state))
-        await self._tell("step_start", data)
+        await self._send("step_start", data)
         if self.number == 1:
             await self._use_tools(unanswered_calls(self.state.messages))
 
@@ -129,7 +129,7 @@ class Steps:
         """Keep and emit what the model reasoned."""
         self.state = self.state.with_reasoning(reasoning)
         await call_hook(self._hooks.on_reason, self.number, reasoning)
-        await self._tell("reasoning", {"reasoning": reasoning})
+        await self._send("reasoning", {"reasoning": reasoning})
 
     async def act(self, *, tools: bool = True) -> tuple[ToolExecution, ...]:
         """Ask the model, run the tools that it asks for and return what was executed.
@@ -150,11 +150,11 @@ class Steps:
 
         The hook, the event, the checkpoint and then the stop condition, in this order.
         """
-        step, self._step = self._step, _Part(self.state.messages)
+        step, self._step = self._step, _RunPart(self.state.messages)
         turn = step.turn(self.state.messages)
         result = GenerateResult(turn=turn, state=self.state)
         self._adopt(await call_hook(self._hooks.on_step_end, self.number, result))
-        await self._tell("step_end", {"usage": turn.usage, **data})
+        await self._send("step_end", {"usage": turn.usage, **data})
         await self._context.save(self.state)
         return bool(await call_hook(self._hooks.stop_condition, self.state))
 
@@ -210,7 +210,7 @@ class Steps:
             )
         self._rounds += 1
         await call_hook(self._hooks.on_act, self.number, calls)
-        await self._tell("action", {"toolCalls": calls})
+        await self._send("action", {"toolCalls": calls})
         round_ = ToolRound(agent_id=self._context.agent.id, step=self.number, emit=self._emit)
         token = current_round.set(round_)
         try:
@@ -229,10 +229,10 @@ class Steps:
         self._run.executions += executions
         self._step.executions += executions
         await call_hook(self._hooks.on_observe, self.number, executions)
-        await self._tell("observation", {"observations": executions})
+        await self._send("observation", {"observations": executions})
         return executions
 
-    async def _tell(self, kind: UAPEventType, data: dict[str, Any]) -> None:
+    async def _send(self, kind: UAPEventType, data: dict[str, Any]) -> None:
         if self._emit is not None:
             event = UAPEvent(
                 type=kind, step=self.number, agent_id=self._context.agent.id, data=data
@@ -267,13 +267,13 @@ def stream_steps(context: ExecutionContext, body: Body) -> AgentStreamResult:
 def _from_model(emit: Emit) -> Callable[[StreamEvent], Awaitable[None]]:
     """Return an emit for events of the model."""
 
-    async def wrapped(event: StreamEvent) -> None:
-        await emit(AgentStreamEvent(source="upp", upp=event))
+    def wrapped(event: StreamEvent) -> Awaitable[None]:
+        return emit(AgentStreamEvent(source="upp", upp=event))
 
     return wrapped
 
 
-class _Part:
+class _RunPart:
     """What was used and executed since some point of a run."""
 
     def __init__(self, messages: Sequence[Message]) -> None:

@@ -120,7 +120,7 @@ class TokenBucket(RetryStrategy):
     """Lets `capacity` requests go at once and then `refill_rate` a second.
 
     A request takes its token before it waits, so those that wait keep their order. `clock` counts
-    seconds.
+    seconds. Requests of any event loop and thread may share it.
     """
 
     def __init__(

@@ -279,6 +279,7 @@ class ToolResultMessage(_Message, frozen=True, kw_only=True, tag="tool_result"):
 
 
 Message = UserMessage | AssistantMessage | ToolResultMessage
+MESSAGE_KINDS = (UserMessage, AssistantMessage, ToolResultMessage)
 InferenceInput = str | Message | UserContent
 UserInput = str | UserContent | Iterable[str | UserContent]
 AssistantInput = str | AssistantContent | Iterable[str | AssistantContent]
@@ -289,7 +290,7 @@ def to_message(given: InferenceInput) -> Message:
 
     Raises TypeError for what is none of these.
     """
-    return given if isinstance(given, Message) else UserMessage(content=given)
+    return given if isinstance(given, MESSAGE_KINDS) else UserMessage(content=given)
 
 
 def _is_one_text(content: Any) -> bool:
@@ -343,3 +344,36 @@ def unanswered_calls(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
         else:
             break
     return ()
+
+
+def with_joined_results(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """Return a conversation in which each round of calls has one message of results.
+
+    A round that was interrupted has several: the results from before, then those from after. Joined
+    they are in the order of the calls, as `ToolResultMessage` has them.
+    """
+    if ToolResultMessage not in map(type, messages):
+        # Most conversations have no results.
+        return tuple(messages)
+    joined: list[Message] = []
+    calls: Sequence[ToolCall] = ()
+    for message in messages:
+        if not isinstance(message, ToolResultMessage):
+            calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
+        elif calls and isinstance(last := joined[-1], ToolResultMessage):
+            joined[-1] = _joined(last, message, calls)
+            continue
+        joined.append(message)
+    return tuple(joined)
+
+
+def _joined(
+    first: ToolResultMessage, second: ToolResultMessage, calls: Sequence[ToolCall]
+) -> ToolResultMessage:
+    places = {call.tool_call_id: place for place, call in enumerate(calls)}
+    results = sorted(
+        (*first.results, *second.results),
+        key=lambda result: places.get(result.tool_call_id, len(places)),
+    )
+    metadata = {**first.metadata, **second.metadata}
+    return msgspec.structs.replace(second, results=tuple(results), metadata=metadata)

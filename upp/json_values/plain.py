@@ -1,4 +1,4 @@
-"""Values as JSON, also those that only look different from what JSON has a word for.
+"""Values as JSON, also those that only resemble JSON's own.
 
 A mapping is an object and a text is a text, whatever class they are of; what JSON has no
 word for is an error, never a guess.

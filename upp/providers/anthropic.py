@@ -10,8 +10,8 @@ from upp.config.provider_config import ProviderConfig
 from upp.model import LLMCapabilities, LLMRequest
 from upp.providers.anthropic_answer import MessageAnswer
 from upp.providers.anthropic_request import request_body
-from upp.providers.failures import Failures
-from upp.providers.transport import HttpProvider, Post
+from upp.providers.http.failures import Failures
+from upp.providers.http.transport import HttpProvider, Post
 
 DEFAULT_API_VERSION = "2023-06-01"
 """Later versions refuse temperature, top_p and top_k."""

@@ -15,7 +15,7 @@ from upp.conversation.messages import AssistantContent, AssistantMessage, Reason
 from upp.conversation.turn import TokenUsage
 from upp.model import LLMRequest, LLMResponse, structured_data
 from upp.providers.anthropic_request import ANSWER_TOOL, NAMESPACE
-from upp.providers.failures import Failures
+from upp.providers.http.failures import Failures
 from upp.stream import StreamEvent, reasoning_delta, text_delta, tool_call_delta
 from upp.tools import ToolCall, parse_call
 
@@ -29,21 +29,21 @@ _STOP_REASONS = {
 }
 
 
-class _OutputDetails(msgspec.Struct):
+class _AnthropicOutputDetails(msgspec.Struct):
     thinking_tokens: int | None = None
 
 
-class _Usage(msgspec.Struct):
+class _AnthropicUsage(msgspec.Struct):
     input_tokens: int | None = None
     output_tokens: int | None = None
     cache_read_input_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
-    output_tokens_details: _OutputDetails | None = None
+    output_tokens_details: _AnthropicOutputDetails | None = None
 
 
 class _Head(msgspec.Struct):
     id: str | None = None
-    usage: _Usage | None = None
+    usage: _AnthropicUsage | None = None
 
 
 class _Block(msgspec.Struct):
@@ -58,7 +58,7 @@ class _Block(msgspec.Struct):
     input: Any = None
 
 
-class _Delta(msgspec.Struct):
+class _AnthropicDelta(msgspec.Struct):
     type: str = ""
     text: str | None = None
     thinking: str | None = None
@@ -75,8 +75,8 @@ class _Event(_Kind):
     index: int = 0
     message: _Head | None = None
     content_block: _Block | None = None
-    delta: _Delta | None = None
-    usage: _Usage | None = None
+    delta: _AnthropicDelta | None = None
+    usage: _AnthropicUsage | None = None
     error: Any = None
 
 
@@ -96,7 +96,7 @@ _KNOWN = frozenset(
 
 
 @dataclass
-class _BlockSoFar:
+class _AnthropicBlockSoFar:
     start: _Block
     pieces: list[str] = field(default_factory=list)
     signature: list[str] = field(default_factory=list)
@@ -116,7 +116,7 @@ class MessageAnswer:
         self._id: str | None = None
         self._usage: dict[str, int] = {}
         self._stop_reason: str | None = None
-        self._blocks: dict[int, _BlockSoFar] = {}
+        self._blocks: dict[int, _AnthropicBlockSoFar] = {}
 
     @property
     def complete(self) -> bool:
@@ -132,7 +132,7 @@ class MessageAnswer:
                 raise
             return []
         if event.type == "error":
-            raise self._failures.told(event.error)
+            raise self._failures.of_stream(event.error)
         if event.message is not None:
             self._id = event.message.id
             self._count(event.message.usage)
@@ -155,11 +155,13 @@ class MessageAnswer:
     def _begin(self, index: int, start: _Block) -> list[StreamEvent]:
         if start.type == "tool_use" and not start.id:
             start.id = f"toolu_{uuid4().hex}"
-        self._blocks[index] = _BlockSoFar(start, signature=[start.signature or ""])
+        self._blocks[index] = _AnthropicBlockSoFar(start, signature=[start.signature or ""])
         if start.text:
-            return self._piece(index, _Delta(type="text_delta", text=start.text))
+            return self._piece(index, _AnthropicDelta(type="text_delta", text=start.text))
         if start.thinking:
-            return self._piece(index, _Delta(type="thinking_delta", thinking=start.thinking))
+            return self._piece(
+                index, _AnthropicDelta(type="thinking_delta", thinking=start.thinking)
+            )
         return []
 
     def _end(self, index: int) -> list[StreamEvent]:
@@ -167,9 +169,9 @@ class MessageAnswer:
         if block is None or not block.start.input or block.said:
             return []
         whole = msgspec.json.encode(block.start.input).decode()
-        return self._piece(index, _Delta(type="input_json_delta", partial_json=whole))
+        return self._piece(index, _AnthropicDelta(type="input_json_delta", partial_json=whole))
 
-    def _piece(self, index: int, delta: _Delta) -> list[StreamEvent]:
+    def _piece(self, index: int, delta: _AnthropicDelta) -> list[StreamEvent]:
         block = self._blocks[index]
         block.signature.append(delta.signature or "")
         piece = delta.text or delta.thinking or delta.partial_json or ""
@@ -192,11 +194,11 @@ class MessageAnswer:
                 return [event]
         return []
 
-    def _count(self, usage: _Usage | None) -> None:
+    def _count(self, usage: _AnthropicUsage | None) -> None:
         # The counts of later events are totals and take the place of earlier ones.
         if usage is None:
             return
-        details = usage.output_tokens_details or _OutputDetails()
+        details = usage.output_tokens_details or _AnthropicOutputDetails()
         for name, count in (
             ("input_tokens", usage.input_tokens),
             ("output_tokens", usage.output_tokens),

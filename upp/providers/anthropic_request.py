@@ -68,7 +68,7 @@ def request_body(model_id: str, request: LLMRequest, *, provider: str) -> dict[s
 
 
 def answers_by_tool(request: LLMRequest) -> bool:
-    """Return whether the answer comes as a call of the tool that stands for the schema."""
+    """Return whether the answer comes as a call of the schema's tool."""
     return request.structure is not None and not wants_any_object(request.structure)
 
 

@@ -9,10 +9,10 @@ from urllib.parse import quote
 
 from upp.config.provider_config import ProviderConfig
 from upp.model import LLMCapabilities, LLMRequest
-from upp.providers.failures import Failures
 from upp.providers.google_answer import GeminiAnswer
 from upp.providers.google_request import request_body
-from upp.providers.transport import HttpProvider, Post
+from upp.providers.http.failures import Failures
+from upp.providers.http.transport import HttpProvider, Post
 
 DEFAULT_API_VERSION = "v1beta"
 

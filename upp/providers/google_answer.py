@@ -14,8 +14,8 @@ from upp.conversation.messages import AssistantContent, AssistantMessage, Reason
 from upp.conversation.turn import TokenUsage
 from upp.errors import ErrorCode
 from upp.model import LLMRequest, LLMResponse, structured_data
-from upp.providers.failures import Failures
 from upp.providers.google_request import NAMESPACE
+from upp.providers.http.failures import Failures
 from upp.stream import StreamEvent, reasoning_delta, text_delta, tool_call_delta
 from upp.tools import ToolCall, parse_call
 
@@ -39,7 +39,7 @@ class _FunctionCall(msgspec.Struct):
     args: dict[str, Any] | None = None
 
 
-class _Part(msgspec.Struct, rename="camel"):
+class _GeminiPart(msgspec.Struct, rename="camel"):
     text: str | None = None
     thought: bool | None = None
     thought_signature: str | None = None
@@ -47,7 +47,7 @@ class _Part(msgspec.Struct, rename="camel"):
 
 
 class _Content(msgspec.Struct):
-    parts: list[_Part] | None = None
+    parts: list[_GeminiPart] | None = None
 
 
 class _Candidate(msgspec.Struct, rename="camel"):
@@ -55,7 +55,7 @@ class _Candidate(msgspec.Struct, rename="camel"):
     finish_reason: str | None = None
 
 
-class _Usage(msgspec.Struct, rename="camel"):
+class _GeminiUsage(msgspec.Struct, rename="camel"):
     prompt_token_count: int | None = None
     tool_use_prompt_token_count: int | None = None
     cached_content_token_count: int | None = None
@@ -69,7 +69,7 @@ class _Feedback(msgspec.Struct, rename="camel"):
 
 class _Piece(msgspec.Struct, rename="camel"):
     candidates: list[_Candidate] | None = None
-    usage_metadata: _Usage | None = None
+    usage_metadata: _GeminiUsage | None = None
     prompt_feedback: _Feedback | None = None
     response_id: str | None = None
     error: Any = None
@@ -79,7 +79,7 @@ _DECODER = msgspec.json.Decoder(_Piece)
 
 
 @dataclass
-class _BlockSoFar:
+class _GeminiBlockSoFar:
     kind: type[TextBlock | ReasoningBlock]
     pieces: list[str]
 
@@ -93,8 +93,8 @@ class GeminiAnswer:
         self._failures = failures
         self._id: str | None = None
         self._finish_reason: str | None = None
-        self._usage = _Usage()
-        self._blocks: list[_BlockSoFar] = []
+        self._usage = _GeminiUsage()
+        self._blocks: list[_GeminiBlockSoFar] = []
         self._calls: list[ToolCall] = []
         self._layout: list[dict[str, str]] = []
 
@@ -107,7 +107,7 @@ class GeminiAnswer:
         """Keep a piece and return its events; raises UPPError, msgspec.DecodeError."""
         piece = _DECODER.decode(data)
         if piece.error:
-            raise self._failures.told(piece.error)
+            raise self._failures.of_stream(piece.error)
         if piece.prompt_feedback is not None and piece.prompt_feedback.block_reason:
             message = f"The prompt was blocked: {piece.prompt_feedback.block_reason}."
             raise self._failures.error(message, ErrorCode.CONTENT_FILTERED)
@@ -124,7 +124,7 @@ class GeminiAnswer:
             raise self._failures.error(message, ErrorCode.INVALID_RESPONSE)
         return events
 
-    def _part(self, part: _Part) -> list[StreamEvent]:
+    def _part(self, part: _GeminiPart) -> list[StreamEvent]:
         signature = {"signature": part.thought_signature} if part.thought_signature else {}
         if part.function_call is not None:
             return [self._call(part.function_call, signature)]
@@ -146,7 +146,7 @@ class GeminiAnswer:
         if goes_on and self._blocks and self._blocks[-1].kind is kind:
             self._blocks[-1].pieces.append(piece)
             return False
-        self._blocks.append(_BlockSoFar(kind, [piece]))
+        self._blocks.append(_GeminiBlockSoFar(kind, [piece]))
         return True
 
     def _call(self, function: _FunctionCall, signature: dict[str, str]) -> StreamEvent:

@@ -13,7 +13,7 @@ import msgspec
 from upp.conversation.messages import AssistantContent, AssistantMessage, ReasoningBlock, TextBlock
 from upp.conversation.turn import TokenUsage
 from upp.model import LLMRequest, LLMResponse, structured_data
-from upp.providers.failures import Failures
+from upp.providers.http.failures import Failures
 from upp.providers.openai_request import NAMESPACE
 from upp.stream import StreamEvent, reasoning_delta, text_delta, tool_call_delta
 from upp.tools import parse_call
@@ -49,7 +49,7 @@ class _ContentPart(msgspec.Struct):
     thinking: "list[_ContentPart] | None" = None
 
 
-class _Delta(msgspec.Struct):
+class _OpenAIDelta(msgspec.Struct):
     # Mistral sends parts where there are thoughts.
     content: str | list[_ContentPart] | None = None
     refusal: str | None = None
@@ -60,7 +60,7 @@ class _Delta(msgspec.Struct):
 
 
 class _Choice(msgspec.Struct):
-    delta: _Delta | None = None
+    delta: _OpenAIDelta | None = None
     finish_reason: str | None = None
 
 
@@ -68,23 +68,23 @@ class _Details(msgspec.Struct):
     cached_tokens: int | None = None
 
 
-class _OutputDetails(msgspec.Struct):
+class _OpenAIOutputDetails(msgspec.Struct):
     reasoning_tokens: int | None = None
 
 
-class _Usage(msgspec.Struct):
+class _OpenAIUsage(msgspec.Struct):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     total_tokens: int | None = None
     prompt_tokens_details: _Details | None = None
-    completion_tokens_details: _OutputDetails | None = None
+    completion_tokens_details: _OpenAIOutputDetails | None = None
     # DeepSeek and Moonshot report cached tokens here.
     prompt_cache_hit_tokens: int | None = None
     cached_tokens: int | None = None
 
 
 class _Groq(msgspec.Struct):
-    usage: _Usage | None = None
+    usage: _OpenAIUsage | None = None
 
 
 class _Chunk(msgspec.Struct):
@@ -92,7 +92,7 @@ class _Chunk(msgspec.Struct):
 
     id: str | int | None = None
     choices: list[_Choice] | None = None
-    usage: _Usage | None = None
+    usage: _OpenAIUsage | None = None
     error: Any = None
     x_groq: _Groq | None = None
 
@@ -117,7 +117,7 @@ class CompletionAnswer:
         self._failures = failures
         self._stop_reason: str | None = None
         self._id: str | int | None = None
-        self._usage: _Usage | None = None
+        self._usage: _OpenAIUsage | None = None
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._reasoning_details: list[Any] = []
@@ -138,7 +138,7 @@ class CompletionAnswer:
             return []
         chunk = _DECODER.decode(data)
         if chunk.error:
-            raise self._failures.told(chunk.error)
+            raise self._failures.of_stream(chunk.error)
         self._id = self._id or chunk.id
         groq = chunk.x_groq.usage if chunk.x_groq is not None else None
         self._usage = chunk.usage or groq or self._usage
@@ -153,7 +153,7 @@ class CompletionAnswer:
             events.extend(self._call(piece) for piece in choice.delta.tool_calls or ())
         return events
 
-    def _said(self, delta: _Delta) -> list[StreamEvent]:
+    def _said(self, delta: _OpenAIDelta) -> list[StreamEvent]:
         content = delta.content or delta.refusal
         if not content:
             return []
@@ -170,7 +170,7 @@ class CompletionAnswer:
                 events.append(text_delta(part.text))
         return events
 
-    def _thought(self, delta: _Delta) -> list[StreamEvent]:
+    def _thought(self, delta: _OpenAIDelta) -> list[StreamEvent]:
         self._reasoning_details += delta.reasoning_details or ()
         for name, thought in (
             ("reasoning_content", delta.reasoning_content),
@@ -250,13 +250,13 @@ class CompletionAnswer:
         )
 
 
-def _token_usage(usage: _Usage | None) -> TokenUsage:
+def _token_usage(usage: _OpenAIUsage | None) -> TokenUsage:
     if usage is None:
         return TokenUsage()
     read, written = usage.prompt_tokens or 0, usage.completion_tokens or 0
     details = usage.prompt_tokens_details or _Details()
     cached = details.cached_tokens or usage.prompt_cache_hit_tokens or usage.cached_tokens or 0
-    reasoned = (usage.completion_tokens_details or _OutputDetails()).reasoning_tokens or 0
+    reasoned = (usage.completion_tokens_details or _OpenAIOutputDetails()).reasoning_tokens or 0
     if (usage.total_tokens or 0) >= read + written + reasoned:
         # xAI bills reasoning beside the completion; OpenAI and most others count it within.
         written += reasoned

@@ -8,10 +8,10 @@ import os
 
 from upp.config.provider_config import ProviderConfig
 from upp.model import LLMCapabilities, LLMRequest
-from upp.providers.failures import Failures
+from upp.providers.http.failures import Failures
+from upp.providers.http.transport import HttpProvider, Post
 from upp.providers.openai_answer import CompletionAnswer
 from upp.providers.openai_request import request_body
-from upp.providers.transport import HttpProvider, Post
 
 
 class OpenAICompatProvider(HttpProvider):

@@ -39,7 +39,7 @@ def test_media_come_from_files_with_the_types_of_their_names(tmp_path: Path) -> 
     assert Video.from_path(tmp_path / "a.mp4") == VideoBlock(data=DATA, mime_type="video/mp4")
 
 
-def test_a_type_that_is_given_counts_and_one_that_cannot_be_told_is_an_error(
+def test_a_type_that_is_given_counts_and_one_that_cannot_be_detected_is_an_error(
     tmp_path: Path,
 ) -> None:
     strange = tmp_path / "a.strange"

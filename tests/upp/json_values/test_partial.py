@@ -54,7 +54,7 @@ from upp.json_values.partial import parse_partial
         ("[" * 5000, None),
     ],
 )
-def test_a_text_is_told_as_far_as_it_goes(text: str, value: Any) -> None:
+def test_a_text_is_reported_as_far_as_it_goes(text: str, value: Any) -> None:
     assert parse_partial(text) == value
 
 

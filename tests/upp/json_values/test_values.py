@@ -86,7 +86,7 @@ def test_a_thread_takes_what_messages_take() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "members", "told"),
+    ("kind", "members", "reported"),
     [
         (TextBlock, {"text": 5}, "TextBlock.text is a str; a int"),
         (ImageBlock, {"source": "a.png", "mime_type": "image/png"}, "Image.from_path"),
@@ -103,9 +103,9 @@ def test_a_thread_takes_what_messages_take() -> None:
     ],
 )
 def test_wrong_members_are_refused_with_what_is_taken(
-    kind: Any, members: dict[str, Any], told: str
+    kind: Any, members: dict[str, Any], reported: str
 ) -> None:
-    with pytest.raises(TypeError, match=told):
+    with pytest.raises(TypeError, match=reported):
         kind(**members)
 
 
@@ -230,6 +230,6 @@ def test_what_is_nested_too_deeply_is_refused() -> None:
         UserMessage(content="hi", metadata=deep)
 
 
-def test_arguments_that_are_nested_too_deeply_are_told_to_the_model() -> None:
+def test_arguments_that_are_nested_too_deeply_are_reported_to_the_model() -> None:
     text = '{"a":' * 980 + "1" + "}" * 980
     assert parse_call("c", "t", text).malformed == text

@@ -226,7 +226,7 @@ class Breaking(Middleware):
         setattr(self, hook, broken)
 
 
-async def test_an_error_is_told_to_all_even_when_one_breaks(
+async def test_an_error_is_reported_to_all_even_when_one_breaks(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     log: list[str] = []
@@ -257,7 +257,7 @@ async def test_a_hook_can_refuse_a_call_in_words_for_the_model() -> None:
     assert ran == []
 
 
-async def test_an_abort_is_told_once_and_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_abort_is_reported_once_and_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
     log: list[str] = []
     middleware = (Breaking("on_abort"), Noting("a", log))
     result = model_of(endless, *middleware).stream([], "go")

@@ -15,7 +15,7 @@ class EventTooLongError(Exception):
 
 
 class EventReader:
-    """Turns chunks of bytes into the data of events, in time that is linear in the bytes."""
+    """Turns chunks of bytes into the data of events, in linear time."""
 
     def __init__(self) -> None:
         self._rest = bytearray()

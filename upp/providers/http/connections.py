@@ -46,9 +46,9 @@ class Sessions:
     """
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[asyncio.AbstractEventLoop, MakeConnector | None], Session] = {}
+        self._kept: dict[tuple[asyncio.AbstractEventLoop, MakeConnector | None], HttpSession] = {}
 
-    def session(self, make: MakeConnector | None = None) -> "Session":
+    def session(self, make: MakeConnector | None = None) -> "HttpSession":
         """Return the running loop's session over the connections that `make` makes."""
         key = (asyncio.get_running_loop(), make)
         if key not in self._kept:
@@ -56,7 +56,7 @@ class Sessions:
             for kept in [kept for kept in list(self._kept) if kept[0].is_closed()]:
                 _abandon(kept[0], self._kept.pop(kept))
             connector = connector_with() if make is None else make()
-            self._kept[key] = Session(connector, uses_proxies=make is None)
+            self._kept[key] = HttpSession(connector, uses_proxies=make is None)
         return self._kept[key]
 
     async def aclose(self) -> None:
@@ -94,7 +94,7 @@ def _tls(file: str | None, directory: str | None) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=certifi.where())
 
 
-class Session:
+class HttpSession:
     """Requests of one event loop; only its tasks may call it."""
 
     def __init__(self, connector: aiohttp.BaseConnector, *, uses_proxies: bool) -> None:
@@ -107,7 +107,7 @@ class Session:
     async def post(
         self, url: str, *, headers: Mapping[str, str], body: bytes, silent: float
     ) -> aiohttp.ClientResponse:
-        """Send a request and return the response, whose body is still to be read and released.
+        """Send a request and return the response, with its body unread and unreleased.
 
         The server may be silent for `silent` seconds at a time. Raises HeaderError, TimeoutError,
         aiohttp.ClientError.
@@ -191,7 +191,7 @@ class _LongBody(aiohttp.Payload):
                 await writer.drain()
 
 
-def _abandon(loop: asyncio.AbstractEventLoop, session: Session) -> None:
+def _abandon(loop: asyncio.AbstractEventLoop, session: HttpSession) -> None:
     """Close the connections of a loop that has ended, or that runs in any thread."""
     connector = session.client.connector
     session.client.detach()

@@ -25,15 +25,19 @@ from upp.config.retry import NoRetry, retrying
 from upp.errors import ErrorCode, UPPError
 from upp.json_values import plain
 from upp.model import EmittingModel, LLMCapabilities, LLMRequest, LLMResponse
-from upp.providers.connections import Session, Sessions
-from upp.providers.failures import Failures
-from upp.providers.sse import EventReader
+from upp.providers.http.connections import HttpSession, Sessions
+from upp.providers.http.failures import Failures
+from upp.providers.http.sse import EventReader
 from upp.stream import Emit, EventDelta, StreamEvent
 
 SILENT_SECONDS = 300.0
 """How long a server may be silent, before the first piece and between two: some models reason for
 minutes before their first word."""
 ERROR_BODY_BYTES = 64 * 1024
+TURN_BYTES = 256 * 1024
+"""After so much of an answer other tasks run: what is unpacked waits for no network."""
+EVENT_BYTES = 1024
+"""An event counts as so many bytes besides: to decode many small ones takes long."""
 DRAIN_SECONDS = 1.0
 """How long the end of a finished stream is awaited, so that the connection can be used again."""
 
@@ -120,7 +124,7 @@ class HttpProvider(ABC):
         """Close the connections of the running loop."""
         await self._sessions.aclose()
 
-    def session(self, config: ProviderConfig) -> Session:
+    def session(self, config: ProviderConfig) -> HttpSession:
         """Return the running loop's session for a configuration."""
         return self._sessions.session(config.connector)
 
@@ -289,6 +293,8 @@ class _Reading:
         # What the server's events hold that were read and not understood yet.
         self._waiting: deque[bytes] = deque()
         self._ended = False
+        # The bytes since other tasks had their turn.
+        self._in_turn = 0
 
     async def events(self) -> list[StreamEvent] | None:
         """Return what the server's next event means; None after the last one. Raises UPPError."""
@@ -301,6 +307,7 @@ class _Reading:
                     self._ended = True
                     return self._rest()
                 self._waiting.extend(self._reader.feed(chunk))
+            await self._count(EVENT_BYTES)
             events = _added(self._answer, self._waiting.popleft())
         except Exception as error:
             self._failures.raise_for(error)
@@ -316,12 +323,12 @@ class _Reading:
             return
         with suppress(TimeoutError, aiohttp.ClientError):
             async with asyncio.timeout(DRAIN_SECONDS):
-                while await self._content.readany():
+                while await self._piece():
                     pass
 
     async def _chunk(self) -> bytes:
         try:
-            chunk = await self._content.readany()
+            chunk = await self._piece()
         except aiohttp.ClientError:
             # Some servers tear the connection down after the last word.
             if not self._answer.complete:
@@ -329,6 +336,17 @@ class _Reading:
             return b""
         self.head = self.head or chunk[:ERROR_BODY_BYTES]
         return chunk
+
+    async def _piece(self) -> bytes:
+        piece = await self._content.readany()
+        await self._count(len(piece))
+        return piece
+
+    async def _count(self, size: int) -> None:
+        self._in_turn += size
+        if self._in_turn >= TURN_BYTES:
+            self._in_turn = 0
+            await asyncio.sleep(0)
 
     def _rest(self) -> list[StreamEvent] | None:
         # Not every server ends its last event with an empty line, and half an event is none.

@@ -19,8 +19,8 @@ import aiohttp
 import msgspec
 
 from upp.errors import ErrorCode, UPPError, code_for_status
-from upp.providers.connections import HeaderError
-from upp.providers.sse import EventTooLongError
+from upp.providers.http.connections import HeaderError
+from upp.providers.http.sse import EventTooLongError
 
 MAX_RETRY_AFTER = 3600.0
 _MESSAGE_CHARS = 500
@@ -92,7 +92,7 @@ class Failures:
             retry_after=retry_after,
         )
 
-    def told(self, facts: Any) -> UPPError:
+    def of_stream(self, facts: Any) -> UPPError:
         """Return the error that a server sends in the middle of its stream."""
         message, words, retry_after = _read(facts)
         return self.error(message, _code(message, words, _status(words)), retry_after=retry_after)
@@ -120,7 +120,7 @@ class Failures:
             return self.error(message, ErrorCode.NETWORK_ERROR)
         facts = _facts(body)
         if isinstance(facts, dict) and facts.get("error"):
-            return self.told(facts["error"])
+            return self.of_stream(facts["error"])
         text = body.decode(errors="replace")
         message = f"The server did not stream an answer, but said: {text}"
         return self.error(message, ErrorCode.INVALID_RESPONSE)

@@ -1,0 +1,131 @@
+"""The words of Chat Completions under each vendor's names."""
+
+from typing import Any
+
+import pytest
+
+from upp.providers.parameters import tool_parameters, unknown_parameters, vendor_parameters
+
+EVERY: dict[str, Any] = {
+    "temperature": 0.5,
+    "max_tokens": 7,
+    "top_p": 0.9,
+    "stop": "END",
+    "seed": 3,
+    "frequency_penalty": 1.0,
+    "presence_penalty": -1.0,
+    "logit_bias": {"50256": -100.0},
+    "reasoning_effort": "medium",
+    "verbosity": "low",
+    "tool_choice": "none",
+    "parallel_tool_calls": False,
+}
+NAMED: dict[str, Any] = {"type": "function", "function": {"name": "search"}}
+
+
+def test_the_own_names_are_those_of_an_openai_compatible_server() -> None:
+    sent = {name: EVERY[name] for name in EVERY if "tool" not in name}
+    assert vendor_parameters("openai_compat", EVERY) == sent
+    assert unknown_parameters("openai_compat", EVERY) == []
+
+
+def test_what_anthropic_has_no_name_for_is_listed() -> None:
+    assert vendor_parameters("anthropic", EVERY) == {
+        "temperature": 0.5,
+        "max_tokens": 7,
+        "top_p": 0.9,
+        "stop_sequences": ["END"],
+        "thinking": {"type": "enabled", "budget_tokens": 4096},
+    }
+    assert unknown_parameters("anthropic", EVERY) == [
+        "frequency_penalty",
+        "logit_bias",
+        "presence_penalty",
+        "seed",
+        "verbosity",
+    ]
+
+
+def test_google_has_names_of_its_own() -> None:
+    assert vendor_parameters("google", EVERY) == {
+        "temperature": 0.5,
+        "maxOutputTokens": 7,
+        "topP": 0.9,
+        "stopSequences": ["END"],
+        "seed": 3,
+        "frequencyPenalty": 1.0,
+        "presencePenalty": -1.0,
+        "thinkingConfig": {"thinkingBudget": 4096},
+    }
+    unknown = ["logit_bias", "parallel_tool_calls", "verbosity"]
+    assert unknown_parameters("google", EVERY) == unknown
+    assert unknown_parameters("google", {"parallel_tool_calls": True}) == []
+
+
+def test_a_foreign_provider_takes_none() -> None:
+    assert unknown_parameters("other", {"top_p": 1}) == ["top_p"]
+    assert vendor_parameters("other", {"top_p": 1}) == {}
+
+
+@pytest.mark.parametrize("stop", [("a", "b"), ["a", "b"]])
+def test_several_stop_words_stay_several(stop: Any) -> None:
+    assert [*vendor_parameters("anthropic", {"stop": stop})["stop_sequences"]] == ["a", "b"]
+    assert vendor_parameters("openai_compat", {"stop": stop}) == {"stop": stop}
+
+
+@pytest.mark.parametrize(
+    ("provider", "sent"),
+    [
+        ("anthropic", {"thinking": {"type": "disabled"}}),
+        ("google", {"thinkingConfig": {"thinkingBudget": 0}}),
+        ("openai_compat", {"reasoning_effort": "none"}),
+    ],
+)
+def test_a_model_may_be_asked_not_to_think(provider: str, sent: dict[str, Any]) -> None:
+    assert vendor_parameters(provider, {"reasoning_effort": "none"}) == sent
+
+
+def _google(mode: str, *names: str) -> dict[str, Any]:
+    allowed = {"allowedFunctionNames": [*names]} if names else {}
+    return {"toolConfig": {"functionCallingConfig": {"mode": mode, **allowed}}}
+
+
+@pytest.mark.parametrize(
+    ("provider", "choice", "parallel", "sent"),
+    [
+        ("openai_compat", None, None, {}),
+        ("openai_compat", "auto", True, {"parallel_tool_calls": True}),
+        ("openai_compat", "required", None, {"tool_choice": "required"}),
+        ("openai_compat", NAMED, False, {"tool_choice": NAMED, "parallel_tool_calls": False}),
+        ("anthropic", "auto", True, {}),
+        ("anthropic", "none", False, {"tool_choice": {"type": "none"}}),
+        ("anthropic", "required", None, {"tool_choice": {"type": "any"}}),
+        (
+            "anthropic",
+            None,
+            False,
+            {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}},
+        ),
+        (
+            "anthropic",
+            NAMED,
+            False,
+            {
+                "tool_choice": {
+                    "type": "tool",
+                    "name": "search",
+                    "disable_parallel_tool_use": True,
+                }
+            },
+        ),
+        ("google", "auto", True, {}),
+        ("google", "none", None, _google("NONE")),
+        ("google", "required", None, _google("ANY")),
+        ("google", NAMED, None, _google("ANY", "search")),
+        ("other", "required", None, {}),
+    ],
+)
+def test_a_choice_of_tools_has_a_shape_for_each_vendor(
+    provider: str, choice: Any, *, parallel: bool | None, sent: dict[str, Any]
+) -> None:
+    assert tool_parameters(provider, choice=choice, parallel=parallel) == sent

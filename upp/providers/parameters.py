@@ -1,0 +1,124 @@
+"""The parameters of an inference as in Chat Completions, under each vendor's names.
+
+They are the caller's for a model of any vendor. `LLMRequest.params` takes what comes out here.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+_EVERYWHERE: Final = frozenset({"temperature", "max_tokens", "top_p", "stop"})
+_OPENAI: Final = _EVERYWHERE | {
+    "frequency_penalty",
+    "logit_bias",
+    "parallel_tool_calls",
+    "presence_penalty",
+    "reasoning_effort",
+    "seed",
+    "tool_choice",
+    "verbosity",
+}
+_KNOWN: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {
+        "openai_compat": _OPENAI,
+        "anthropic": _EVERYWHERE | {"parallel_tool_calls", "reasoning_effort", "tool_choice"},
+        "google": _OPENAI - {"logit_bias", "parallel_tool_calls", "verbosity"},
+    }
+)
+_NAMES: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
+    {
+        "anthropic": MappingProxyType({"stop": "stop_sequences"}),
+        "google": MappingProxyType(
+            {
+                "max_tokens": "maxOutputTokens",
+                "top_p": "topP",
+                "stop": "stopSequences",
+                "frequency_penalty": "frequencyPenalty",
+                "presence_penalty": "presencePenalty",
+            }
+        ),
+    }
+)
+_ABOUT_TOOLS: Final = frozenset({"tool_choice", "parallel_tool_calls"})
+_BUDGETS: Final[Mapping[str, int]] = MappingProxyType(
+    {"minimal": 1024, "low": 2048, "medium": 4096, "high": 16_384, "xhigh": 32_768}
+)
+"""How many tokens a model thinks with, for the vendors that count them."""
+
+
+def unknown_parameters(provider: str, wanted: Mapping[str, Any]) -> list[str]:
+    """Return which of these parameters a vendor has no name for, in alphabetical order.
+
+    A provider that is not of this library takes none. Parallel calls are every vendor's default.
+    """
+    known = _KNOWN.get(provider, frozenset())
+    return sorted(
+        name
+        for name, value in wanted.items()
+        if name not in known and (name, value) != ("parallel_tool_calls", True)
+    )
+
+
+def vendor_parameters(provider: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters under a vendor's names, those of tools left out; unknown ones are dropped.
+
+    Google's belong in its `generationConfig`.
+    """
+    known, names = _KNOWN.get(provider, frozenset()), _NAMES.get(provider, {})
+    named = {
+        names.get(name, name): value
+        for name, value in wanted.items()
+        if name in known and name not in _ABOUT_TOOLS
+    }
+    if provider == "openai_compat":
+        return named
+    stops = names.get("stop", "stop")
+    if isinstance(named.get(stops), str):
+        named[stops] = [named[stops]]
+    effort = named.pop("reasoning_effort", None)
+    return named | ({} if effort is None else _thinking(provider, _BUDGETS.get(effort, 0)))
+
+
+def tool_parameters(
+    provider: str, *, choice: str | Mapping[str, Any] | None, parallel: bool | None
+) -> dict[str, Any]:
+    """Return the parameters that bind how a model calls the tools of one request.
+
+    `choice` is none, auto, required or `{"function": {"name": …}}`; auto is every vendor's default.
+    An API refuses them in a request without tools.
+    """
+    name = choice["function"]["name"] if isinstance(choice, Mapping) else None
+    match provider:
+        case "openai_compat":
+            chosen = None if choice == "auto" else choice
+            given = {"tool_choice": chosen, "parallel_tool_calls": parallel}
+            return {key: value for key, value in given.items() if value is not None}
+        case "anthropic":
+            return _anthropic_choice(choice, name, one_at_a_time=parallel is False)
+        case "google" if choice not in (None, "auto"):
+            config: dict[str, Any] = {"mode": "NONE" if choice == "none" else "ANY"}
+            if name is not None:
+                config["allowedFunctionNames"] = [name]
+            return {"toolConfig": {"functionCallingConfig": config}}
+    return {}
+
+
+def _anthropic_choice(
+    choice: str | Mapping[str, Any] | None, name: str | None, *, one_at_a_time: bool
+) -> dict[str, Any]:
+    if choice == "none":
+        return {"tool_choice": {"type": "none"}}
+    one = {"disable_parallel_tool_use": True} if one_at_a_time else {}
+    if name is not None:
+        return {"tool_choice": {"type": "tool", "name": name, **one}}
+    if choice == "required":
+        return {"tool_choice": {"type": "any", **one}}
+    return {"tool_choice": {"type": "auto", **one}} if one else {}
+
+
+def _thinking(provider: str, tokens: int) -> dict[str, Any]:
+    if provider == "google":
+        return {"thinkingConfig": {"thinkingBudget": tokens}}
+    if not tokens:
+        return {"thinking": {"type": "disabled"}}
+    return {"thinking": {"type": "enabled", "budget_tokens": tokens}}
