@@ -1,4 +1,4 @@
 """Agents: their rows, what they can do, and what runs them.
 
-This is the only door to `upp`; it knows nothing of chats, sessions or sockets.
+It alone imports `uap` and `upp`, and knows nothing of chats, sessions or sockets.
 """

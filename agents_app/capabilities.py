@@ -37,9 +37,9 @@ def agent_capabilities(spec: AgentSpec) -> Capabilities:
     """
     reads_media = spec.provider != "scripted"
     reads_csv = "csv_report" in spec.tools
-    heard = audio_formats(spec.provider, spec.options)
+    formats = audio_formats(spec.provider, spec.options)
     if reads_media:
-        sound = ("audio",) if heard else ()
+        sound = ("audio",) if formats else ()
         modalities: tuple[str, ...] = ("text", "image", *sound, "file")
     else:
         modalities = ("text", "file") if reads_csv else ("text",)
@@ -54,7 +54,7 @@ def agent_capabilities(spec: AgentSpec) -> Capabilities:
         context_window=spec.options.get("context_window"),
         max_output_tokens=spec.options.get("max_output_tokens"),
         image=_IMAGE if reads_media else None,
-        audio=_audio(heard),
+        audio=_audio(formats),
         file=_DOCUMENTS if reads_media else file,
         tools=_tools(spec.tools),
         provides=spec.tools or None,
@@ -63,13 +63,13 @@ def agent_capabilities(spec: AgentSpec) -> Capabilities:
 
 
 def server_capabilities(agents: Iterable[AgentSpec] = ()) -> Capabilities:
-    """Return what this server can do with one or another of `agents`, those of the caller.
+    """Return what this server can do with at least one of the caller's `agents`.
 
     Without them it is what every agent with a model takes.
     """
     announced = [agent_capabilities(spec) for spec in agents]
     found = {kind for one in announced for kind in one.modalities} or {"text", "image", "file"}
-    heard = {name for one in announced if one.audio for name in one.audio.input_formats or ()}
+    formats = {name for one in announced if one.audio for name in one.audio.input_formats or ()}
     return Capabilities(
         id=SERVER_ID,
         model_id=SERVER_ID,
@@ -78,7 +78,7 @@ def server_capabilities(agents: Iterable[AgentSpec] = ()) -> Capabilities:
         supports_streaming=True,
         supports_thinking=True,
         image=_IMAGE,
-        audio=_audio(tuple(sorted(heard))),
+        audio=_audio(tuple(sorted(formats))),
         file=_DOCUMENTS,
         tools=_tools(tuple(server_tools())),
     )
@@ -93,7 +93,7 @@ def models_list(agents: Iterable[AgentSpec]) -> list[dict[str, Any]]:
 
 
 def _audio(formats: tuple[str, ...]) -> AudioCapabilities | None:
-    """Return what is heard; nothing speaks yet."""
+    """Return the formats of sound that a model takes; no model answers with sound yet."""
     return AudioCapabilities(input_formats=formats, supports_realtime=False) if formats else None
 
 

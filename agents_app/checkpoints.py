@@ -1,4 +1,4 @@
-"""How far responses have come, as rows, so that another process can go on (UAP §12).
+"""Progress of responses as rows, from which another process can continue (UAP §12).
 
 A checkpoint holds what a response added to its conversation and what it had shown, never
 the conversation itself: that is in the chat. It is replaced after each step and gone with the end.
@@ -10,19 +10,20 @@ from datetime import datetime
 
 import msgspec
 
-from agents_app.models import Checkpoint as CheckpointRow
+from agents_app.models import Checkpoint
 from agents_app.tools.registry import storable_json
 from uamp.types.content import ContentItem, TextContent, ThinkingContent
 from uap import VERSION, AgentState, InvalidState
 from upp import ToolResultMessage
+from upp.conversation.messages import with_joined_results
 
 
 class UnreadableCheckpointError(ValueError):
-    """A checkpoint was not written by this version of the server, or not by the server at all."""
+    """This version of the server did not write the checkpoint."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Checkpoint:
+class ResponseCheckpoint:
     """What is known of a response after its last whole step.
 
     The messages of `state` are those of the response alone; `output` is what was shown of it until
@@ -37,7 +38,8 @@ class Checkpoint:
     @property
     def tool_rounds(self) -> int:
         """The rounds of tools that the response has had."""
-        return sum(isinstance(message, ToolResultMessage) for message in self.state.messages)
+        messages = with_joined_results(self.state.messages)
+        return sum(isinstance(message, ToolResultMessage) for message in messages)
 
     def shown_after(self, output: Sequence[ContentItem]) -> tuple[ContentItem, ...]:
         """Return what an output has more than this checkpoint's, to which it was added."""
@@ -69,7 +71,7 @@ def save(
     at: datetime,
 ) -> None:
     """Put a checkpoint in the place of the response's last one."""
-    CheckpointRow.objects.update_or_create(
+    Checkpoint.objects.update_or_create(
         response_id=response_id,
         defaults={
             "state": storable_json(state.to_json()),
@@ -82,9 +84,9 @@ def save(
     )
 
 
-def load(response_id: str) -> Checkpoint | None:
+def load(response_id: str) -> ResponseCheckpoint | None:
     """Return a response's checkpoint, if it has one; raises UnreadableCheckpointError."""
-    row = CheckpointRow.objects.filter(pk=response_id).first()
+    row = Checkpoint.objects.filter(pk=response_id).first()
     if row is None:
         return None
     try:
@@ -92,17 +94,17 @@ def load(response_id: str) -> Checkpoint | None:
         output = msgspec.convert(row.output, tuple[ContentItem, ...])
     except (InvalidState, msgspec.ValidationError) as error:
         raise UnreadableCheckpointError(f"{response_id}, version {row.version}") from error
-    return Checkpoint(state=state, output=output, step=row.step, fence=row.fence)
+    return ResponseCheckpoint(state=state, output=output, step=row.step, fence=row.fence)
 
 
 def delete(response_ids: Collection[str]) -> None:
     """Forget the checkpoints of responses that have ended; one without a checkpoint is no error."""
-    CheckpointRow.objects.filter(pk__in=response_ids).delete()
+    Checkpoint.objects.filter(pk__in=response_ids).delete()
 
 
 def saved_before(at: datetime) -> list[str]:
     """Return the responses whose checkpoints are older than that."""
-    return list(CheckpointRow.objects.filter(updated_at__lt=at).values_list("pk", flat=True))
+    return list(Checkpoint.objects.filter(updated_at__lt=at).values_list("pk", flat=True))
 
 
 def of_response(state: AgentState, *, after: int) -> AgentState:

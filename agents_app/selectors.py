@@ -1,4 +1,4 @@
-"""Reads of agents: every other room gets an AgentSpec from here, never a row.
+"""Reads of agents: every other app gets an AgentSpec from here, never a row.
 
 `get_agent` and `list_agents` ask who is looking; `get_spec` does not, because the id comes
 from a row to which access was checked before.
@@ -17,7 +17,7 @@ from django.db.models.functions import Lower
 from django.db.models.signals import post_delete, post_save
 
 from agents_app.mcp.listing import SourceTool, resolved_names, wanted_tools
-from agents_app.models import AGENT_ID, NAME_PATTERN, Agent, ToolSource
+from agents_app.models import AGENT_ID, NAME_PATTERN, Agent, ModelProvider, ToolSource
 from agents_app.pricing import FREE, Pricing, read_pricing
 
 SPEC_SECONDS = 5.0
@@ -67,14 +67,14 @@ class AgentNotFoundError(LookupError):
 _specs: dict[str, tuple[float, AgentSpec]] = {}
 _PRICES_OF_MODELS = ("per_answer", "input_per_1k", "output_per_1k")
 _ADDRESS_VARIABLES = {
-    Agent.Provider.OPENAI_COMPAT: "OPENAI_BASE_URL",
-    Agent.Provider.ANTHROPIC: "ANTHROPIC_BASE_URL",
-    Agent.Provider.GOOGLE: "GOOGLE_BASE_URL",
+    ModelProvider.OPENAI_COMPAT: "OPENAI_BASE_URL",
+    ModelProvider.ANTHROPIC: "ANTHROPIC_BASE_URL",
+    ModelProvider.GOOGLE: "GOOGLE_BASE_URL",
 }
 
 
 def get_agent(name: str, *, viewer: Any) -> AgentSpec | None:
-    """Return the enabled agent of that id, or of that name, whatever the case of its letters.
+    """Return the enabled agent of an id or a name, in any case of letters.
 
     `viewer` is a user, a user's pk, an AnonymousUser or None. None when there is no agent that the
     viewer may use: an agent that exists is reported as missing.
@@ -90,11 +90,11 @@ def get_agent(name: str, *, viewer: Any) -> AgentSpec | None:
 
 
 def agent_with_model(model: str, *, viewer: Any) -> AgentSpec | None:
-    """Return the first agent, by name, that answers with a model or lets a client choose it.
+    """Return the first agent, by name, that answers with a model or offers it.
 
     `viewer` is as for `get_agent`. The id of a model is written as its provider writes it.
     """
-    for agent in _visible(viewer).exclude(provider=Agent.Provider.SCRIPTED).order_by(Lower("name")):
+    for agent in _visible(viewer).exclude(provider=ModelProvider.SCRIPTED).order_by(Lower("name")):
         if model == agent.model or model in agent.options.get("models", ()):
             return _spec(agent)
     return None
@@ -106,7 +106,7 @@ def list_agents(viewer: Any) -> list[AgentSpec]:
 
 
 def models_without_a_price() -> list[tuple[str, str]]:
-    """Return name and model of the public agents for which the operator's key pays, by name."""
+    """Return name and model of the public agents that the operator's key pays, by name."""
     agents = Agent.objects.filter(is_enabled=True, is_public=True)
     paid = agents.exclude(pk__in=agents.filter(_is_for_visitors()).values("pk"))
     return list(paid.order_by(Lower("name")).values_list("name", "model"))
@@ -118,7 +118,7 @@ def _is_for_visitors() -> Q:
     They have no model, or a price of their answers or tokens, or a model at the operator's own
     address: only an inside host may speak plain http (docs/adr/0014-models-keys-and-addresses.md).
     """
-    matching = Q(provider=Agent.Provider.SCRIPTED)
+    matching = Q(provider=ModelProvider.SCRIPTED)
     for price in _PRICES_OF_MODELS:
         # A price of "0" is none.
         matching |= Q(**{f"pricing__{price}__regex": "[1-9]"})

@@ -11,9 +11,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F, QuerySet
 
-from agents_app.models import Agent, Sponsorship
-
-BudgetPeriod = Sponsorship.Period
+from agents_app.models import Agent, BudgetPeriod, Sponsorship
 
 
 class NotTheOwner(Exception):
@@ -49,7 +47,7 @@ def sponsor(agent_id: str, by: User, budgets: Mapping[str, str]) -> None:
         raise NotTheOwner(agent_id)
     Sponsorship.objects.filter(agent=agent).delete()
     Sponsorship.objects.bulk_create(
-        Sponsorship(agent=agent, user=by, period=Sponsorship.Period(period), amount=amount)
+        Sponsorship(agent=agent, user=by, period=BudgetPeriod(period), amount=amount)
         for period, amount in budgets.items()
     )
 

@@ -16,19 +16,19 @@ MAX_STEPS = 32
 """The most tool rounds, and the most steps of a plan, that one answer may have."""
 
 
-class _Loop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _LoopOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def strategy(self, _max_steps: int) -> ExecutionStrategy:
         return loop()
 
 
-class _React(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _ReactOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reasoning_prompt: Annotated[str, msgspec.Meta(min_length=1)] = REASONING_PROMPT
 
     def strategy(self, _max_steps: int) -> ExecutionStrategy:
         return react(reasoning_prompt=self.reasoning_prompt)
 
 
-class _Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _PlanOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_plan_steps: Annotated[int, msgspec.Meta(ge=1, le=MAX_STEPS)] | None = None
     allow_replan: bool = True
 
@@ -36,7 +36,11 @@ class _Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return plan(max_plan_steps=self.max_plan_steps or max_steps, allow_replan=self.allow_replan)
 
 
-_KINDS: Mapping[str, type[_Loop | _React | _Plan]] = {"loop": _Loop, "react": _React, "plan": _Plan}
+_KINDS: Mapping[str, type[_LoopOptions | _ReactOptions | _PlanOptions]] = {
+    "loop": _LoopOptions,
+    "react": _ReactOptions,
+    "plan": _PlanOptions,
+}
 
 
 def make_strategy(name: str, options: Mapping[str, Any], *, max_steps: int) -> ExecutionStrategy:

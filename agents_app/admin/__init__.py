@@ -1,4 +1,4 @@
-"""Django admin of agents, of MCP servers, and the form in which an operator tries an agent."""
+"""Django admin of agents and of MCP servers, and the form that tries an agent."""
 
 from agents_app.admin import agents
 

@@ -9,8 +9,9 @@ from django.urls import URLPattern, path
 from agents_app.admin.mcp import ToolSourceAdmin
 from agents_app.admin.trial import trial_view
 from agents_app.conversation.presentation import PRESENT
+from agents_app.conversation.state_changes import SET_STATE
 from agents_app.mcp.listing import all_of, listed_tools
-from agents_app.models import Agent
+from agents_app.models import Agent, ModelProvider
 from agents_app.providers.clients import is_key_name
 from agents_app.providers.options import problem_of, unknown_options
 from agents_app.providers.scripts import SCRIPTS
@@ -39,6 +40,7 @@ class AgentForm(_AgentForm):
             of_sources = listed_tools()
             names = [
                 PRESENT,
+                SET_STATE,
                 *server_tools(),
                 *dict.fromkeys(all_of(tool.source) for tool in of_sources),
                 *(tool.name for tool in of_sources),
@@ -102,11 +104,11 @@ class AgentForm(_AgentForm):
                 self.add_error("options", f"There are no such options: {', '.join(unknown)}.")
             if problem is not None:
                 self.add_error("options", problem)
-            elif provider == Agent.Provider.SCRIPTED and script not in SCRIPTS:
+            elif provider == ModelProvider.SCRIPTED and script not in SCRIPTS:
                 self.add_error(
                     "options", f'Name a script, as {{"script": "echo"}}: {", ".join(SCRIPTS)}.'
                 )
-        if values.get("provider") != Agent.Provider.SCRIPTED and not values.get("model"):
+        if values.get("provider") != ModelProvider.SCRIPTED and not values.get("model"):
             self.add_error("model", "Name the model that answers.")
         return values
 

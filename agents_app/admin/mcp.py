@@ -21,7 +21,7 @@ from agents_app.mcp.listing import tools_of
 from agents_app.mcp.places import HIDDEN, SourceFailed, check_command, check_references, policy
 from agents_app.mcp.places import shown as shown_value
 from agents_app.mcp.tools import refresh
-from agents_app.models import ToolSource
+from agents_app.models import ToolSource, ToolSourceTransport
 from agents_app.outbound.rules import Unreachable, check_url
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ else:
 
 REFRESH_SECONDS = 60.0
 """The action begins no refresh later than this."""
-_STDIO = ToolSource.Transport.STDIO
+_STDIO = ToolSourceTransport.STDIO
 _WHERE = ("transport", "url", "command", "args")
 
 
@@ -200,7 +200,7 @@ class ToolSourceAdmin(_SourceAdmin):
 
     @admin.display(boolean=True, description="answered")
     def ok(self, source: ToolSource) -> bool:
-        """Tell whether the last refresh brought its tools."""
+        """Return whether the last refresh brought its tools."""
         return source.refreshed_at is not None and not source.error
 
     @admin.display(description="tools")

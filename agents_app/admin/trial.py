@@ -32,8 +32,10 @@ from agents_app.runtime.agent_run import AgentError, RunRequest, run_agent
 from agents_app.selectors import AgentSpec, get_spec
 from agents_app.tools.registry import ServerTool, ToolError, ToolOutcome
 from uamp.errors import ErrorCode
-from uamp.events import Event, UsageDelta
+from uamp.events import Event, UsageDelta, text_delta
+from uamp.json_patch import PatchOperation
 from uamp.output import OutputBuilder
+from uamp.shared_state import VersionedState
 from uamp.types.content import ContentItem, Message, ToolCallData
 from uamp.types.session import UsageStats
 from upp import UPPError
@@ -61,7 +63,7 @@ class Trial:
     cost: str = ""
 
 
-class TrialPayment(Protocol):
+class TrialPaymentPort(Protocol):
     """Reserves and settles what a trial costs; what is not reserved raises AgentError."""
 
     async def open(self) -> None:
@@ -119,16 +121,16 @@ class _NothingDue:
         return ""
 
 
-_payment: Callable[[int, AgentSpec, RunRequest], TrialPayment] | None = None
+_payment: Callable[[int, AgentSpec, RunRequest], TrialPaymentPort] | None = None
 
 
-def paid_by(payment: Callable[[int, AgentSpec, RunRequest], TrialPayment]) -> None:
+def paid_by(payment: Callable[[int, AgentSpec, RunRequest], TrialPaymentPort]) -> None:
     """Set what pays for trials: called with the operator's id, the agent and the request."""
     global _payment  # noqa: PLW0603 one for the process
     _payment = payment
 
 
-def _payment_of(spec: AgentSpec, request: RunRequest, user_id: int | None) -> TrialPayment:
+def _payment_of(spec: AgentSpec, request: RunRequest, user_id: int | None) -> TrialPaymentPort:
     if spec.pricing.is_free or _payment is None or user_id is None:
         return _NothingDue(is_free=spec.pricing.is_free)
     return _payment(user_id, spec, request)
@@ -146,7 +148,8 @@ async def try_agent(spec: AgentSpec, prompt: str, *, user_id: int | None = None)
     payment = _payment_of(spec, request, user_id)
     broker = TrialBroker(payment)
 
-    async def receive(event: Event) -> None:
+    async def receive(shown: Event | str) -> None:
+        event = text_delta(request.response_id, shown) if isinstance(shown, str) else shown
         await payment.saw(event)
         if isinstance(event, UsageDelta):
             trial.usage = _added(trial.usage, event.delta)
@@ -182,7 +185,7 @@ def _added(usage: UsageStats | None, more: UsageStats) -> UsageStats:
 class TrialBroker:
     """The broker of a run without a chat: the operator pays, no other agent works."""
 
-    def __init__(self, payment: TrialPayment) -> None:
+    def __init__(self, payment: TrialPaymentPort) -> None:
         self._payment = payment
 
     async def admit_step(self) -> None:
@@ -208,6 +211,18 @@ class TrialBroker:
     async def present(self, content_ids: Sequence[str]) -> tuple[ContentItem, ...]:
         """Refuse: a trial has no chat."""
         raise ToolError(f"A trial has no chat that could be shown {len(content_ids)} contents.")
+
+    async def shared_state(self) -> VersionedState:
+        """Return the state of a new chat: a trial has none."""
+        return VersionedState()
+
+    async def change_state(
+        self, patch: Sequence[PatchOperation], *, version: int
+    ) -> VersionedState:
+        """Refuse: a trial has no chat."""
+        raise ToolError(
+            f"A trial has no state that could have {len(patch)} changes (version {version})."
+        )
 
     async def delegate(self, call: ToolCallData, order: DelegationOrder) -> ToolOutcome:
         """Refuse: it would be work in a chat."""

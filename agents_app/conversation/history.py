@@ -6,7 +6,6 @@ one, because providers refuse such a history.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -47,8 +46,16 @@ NOTHING_NEW = "Nothing was said since your last answer. Answer again, or add wha
 """Said to a model that is asked again after its own whole answer."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Conversation:
+class RememberedMessage(Message, frozen=True, kw_only=True):
+    """A message kept between turns, with its form for a model by agent's name.
+
+    Most of a turn's conversation was in the turn before. Its model messages keep their ids.
+    """
+
+    sent: dict[str, ModelMessage] = msgspec.field(default_factory=dict)
+
+
+class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     """What a model is sent: its messages, and the system texts that stood between them."""
 
     messages: tuple[ModelMessage, ...]
@@ -65,19 +72,19 @@ async def to_conversation(
     history: Sequence[Message],
     *,
     agent_name: str,
-    resume: Sequence[ContentItem] = (),
     media: MediaLoader | None = None,
-    hears: bool = False,
+    accepts_audio: bool = False,
 ) -> Conversation:
     """Return a conversation for the agent of that name.
 
-    `resume` is what this response said before it was interrupted; calls in it without a result stay
-    without one. With a `media` loader, attachments are named in the text and read for the model,
-    and speakers are named when there are several; without one the text stays as it was written.
+    With a `media` loader, attachments are named in the text and read for the model, and speakers
+    are named when there are several; without one the text stays as it was written.
     """
-    budget = RequestMedia(media, hears=hears)
+    budget = RequestMedia(media, accepts_audio=accepts_audio)
     await budget.read(history)
     several = media is not None and _speakers(history, agent_name)
+    # Plain words leave no call open.
+    is_plain = True
     messages: list[ModelMessage] = []
     system: list[str] = []
     for message in history:
@@ -87,6 +94,7 @@ async def to_conversation(
             if plain is not None:
                 messages.append(plain)
                 continue
+        is_plain = False
         if message.role == "system":
             system.append(message.content or "")
         elif message.role == "tool":
@@ -95,10 +103,8 @@ async def to_conversation(
             messages.extend(_said_by_agent(message))
         else:
             messages.append(_said_by_others(message, budget, labelled=several))
-    messages = [*_complete(messages), *output_messages(resume)]
-    last = messages[-1] if messages else None
-    if resume and media is not None and isinstance(last, AssistantMessage) and not last.tool_calls:
-        messages.append(UserMessage(content=(TextBlock(text=CONTINUE),)))
+    if not is_plain:
+        messages = _complete(messages)
     return Conversation(messages=tuple(messages), system=tuple(system))
 
 
@@ -122,20 +128,24 @@ def open_ended(
 
 def _plain(message: Message, agent_name: str) -> ModelMessage | None:
     """Return a message that is one text of the user's or of the agent's own; None for others."""
-    if not message.content:
-        return None
-    content = (TextBlock(text=message.content),)
-    if message.role == "user":
-        return UserMessage(content=content)
-    if message.role == "assistant" and message.name in (None, agent_name):
-        return AssistantMessage(content=content)
-    return None
+    sent = message.sent if isinstance(message, RememberedMessage) else {}
+    if (known := sent.get(agent_name)) is not None:
+        return known
+    plain: ModelMessage | None = None
+    if message.content and message.role == "user":
+        plain = UserMessage(content=(TextBlock(text=message.content),))
+    elif message.content and message.role == "assistant" and message.name in (None, agent_name):
+        plain = AssistantMessage(content=(TextBlock(text=message.content),))
+    if plain is not None:
+        sent[agent_name] = plain
+    return plain
 
 
 def output_messages(items: Sequence[ContentItem]) -> list[ModelMessage]:
-    """Return an answer's content items as the messages that a model would have made of them.
+    """Return an answer's content items as the messages of a model.
 
-    A text after a result begins a new message. Media are left out: they were shown, not said.
+    A text after a result begins a new message, and calls without a result stay without one. Media
+    are left out: they were shown, not said.
     """
     messages: list[ModelMessage] = []
     content: list[AssistantContent] = []

@@ -60,18 +60,21 @@ def description_of(item: MediaContent) -> dict[str, Any]:
 
 
 def content_id_of_item(item: MediaContent) -> str | None:
-    """Return the id of the stored content that an item refers to, if it refers to one."""
+    """Return the id of the stored content that an item refers to, if any."""
     medium = media_of(item)
     return item.content_id or (content_id_of(medium.url) if isinstance(medium, MediaUrl) else None)
 
 
 class RequestMedia:
-    """The media of one request, read within MEDIA_BYTES."""
+    """The media of one request, read within MEDIA_BYTES.
 
-    def __init__(self, loader: MediaLoader | None, *, hears: bool) -> None:
+    Only the task of the run calls it; threads decode and encode the data.
+    """
+
+    def __init__(self, loader: MediaLoader | None, *, accepts_audio: bool) -> None:
         self._loader = loader
         self._kinds: tuple[type[MediaContent], ...] = (ImageContent, FileContent)
-        if hears:
+        if accepts_audio:
             self._kinds = (*self._kinds, AudioContent)
         self._blocks: dict[int, UserContent | None] = {}
 
@@ -117,7 +120,7 @@ class RequestMedia:
             return b"", ""
 
     def blocks(self, item: MediaContent) -> list[UserContent]:
-        """Return an item's name for the text, and its data when it was read and is of use."""
+        """Return an item's name for the text, and its data where it was accepted."""
         if not self.active:
             return []
         named = ", ".join(f"{key}={value}" for key, value in description_of(item).items() if value)

@@ -1,6 +1,6 @@
 """Sessions with MCP servers, for code without an event loop: list the tools, call one.
 
-One session for one errand, and it is closed whatever happens. Everything that can go wrong
+One session for one call or listing, and it is closed whatever happens. Everything that can go wrong
 is a SourceFailed in words for a person. Only this module and its transports know the `mcp` package;
 it is imported when a source is used first.
 """
@@ -65,10 +65,12 @@ class CallProgress:
 
 
 @dataclass
-class _Errand:
+class _McpSession:
     """One session, and what is known of it when it fails.
 
     The work has a scope within that of the session: what ends it still goes out to the server.
+    Only the event loop of the session uses it. The thread that waits for the call ends the work by
+    `cancel`, which it has run on that loop.
     """
 
     place: Place
@@ -88,7 +90,7 @@ def list_tools(place: Place) -> Listing:
     """Return the tools of a source; raises SourceFailed."""
 
     async def run() -> Listing:
-        return await _run(_Errand(place), _listing)
+        return await _run(_McpSession(place), _listing)
 
     return anyio.run(run)
 
@@ -103,13 +105,13 @@ def call_tool(
 ) -> CallToolResult:
     """Call a tool of a source and return what it answered; raises SourceFailed.
 
-    `check` hears the listing before the call, and what it raises ends the errand before it.
+    `check` receives the listing before the call; what it raises ends the session without a call.
     `tick` is called in this thread with each progress, and with None when there is none for
     TICK_SECONDS; what it raises cancels the call at its server, and is raised here.
     """
     news: queue.SimpleQueue[CallProgress | None] = queue.SimpleQueue()
 
-    async def heard(progress: float, total: float | None, message: str | None) -> None:
+    async def received(progress: float, total: float | None, message: str | None) -> None:
         percent = 100 * progress / total if total and total > 0 else None
         news.put(CallProgress(percent=percent, message=message and message[:_QUOTED_CHARS]))
 
@@ -117,22 +119,22 @@ def call_tool(
         listing = await _listing(client)
         await anyio.to_thread.run_sync(check, listing)
         _leave_results_to_us(client)
-        errand.work.deadline = anyio.current_time() + place.seconds
-        errand.is_calling = True
-        result = await client.call_tool(name, arguments, progress_callback=heard)
+        opened.work.deadline = anyio.current_time() + place.seconds
+        opened.is_calling = True
+        result = await client.call_tool(name, arguments, progress_callback=received)
         if not await anyio.to_thread.run_sync(_is_as_listed, place, listing, name, result):
             raise ValueError("the result does not fit the tool's output schema")
         return result
 
     with start_blocking_portal(name=f"mcp-{place.source}") as portal:
-        errand = portal.call(_Errand, place)
-        future = portal.start_task_soon(_run, errand, work)
+        opened = portal.call(_McpSession, place)
+        future = portal.start_task_soon(_run, opened, work)
         future.add_done_callback(lambda _done: news.put(None))
         try:
             while not future.done():
                 tick(_latest(news))
         except BaseException:
-            portal.call(errand.cancel)
+            portal.call(opened.cancel)
             wait([future], END_SECONDS)
             raise
         return future.result()
@@ -190,31 +192,31 @@ def _is_as_listed(place: Place, listing: Listing, name: str, result: CallToolRes
     return found is None
 
 
-async def _run(errand: _Errand, work: Callable[[Client], Awaitable[T]]) -> T:
+async def _run(opened: _McpSession, work: Callable[[Client], Awaitable[T]]) -> T:
     results: list[T] = []
-    errand.session.deadline = anyio.current_time() + START_SECONDS
-    with errand.session, _in_words(errand, results):
+    opened.session.deadline = anyio.current_time() + START_SECONDS
+    with opened.session, _in_words(opened, results):
         async with Client(
-            _transport(errand),
+            _transport(opened),
             client_info=Implementation(name="uamp-server", version="1"),
             cache=None,
         ) as client:
-            errand.is_connected = True
-            errand.session.deadline = math.inf
-            errand.work.deadline = anyio.current_time() + START_SECONDS
-            with errand.work:
+            opened.is_connected = True
+            opened.session.deadline = math.inf
+            opened.work.deadline = anyio.current_time() + START_SECONDS
+            with opened.work:
                 results.append(await work(client))
-            errand.session.deadline = anyio.current_time() + END_SECONDS
+            opened.session.deadline = anyio.current_time() + END_SECONDS
     if results:
         return results[0]
-    raise _too_slow(errand)
+    raise _too_slow(opened)
 
 
-def _transport(errand: _Errand) -> Transport:
-    place = errand.place
+def _transport(opened: _McpSession) -> Transport:
+    place = opened.place
     if isinstance(place.way, Address):
-        return _http(place, place.way, errand.talk)
-    return stdio_streams(place.way, place.max_bytes, errand.life)
+        return _http(place, place.way, opened.talk)
+    return stdio_streams(place.way, place.max_bytes, opened.life)
 
 
 @asynccontextmanager
@@ -233,22 +235,22 @@ async def _http(place: Place, address: Address, talk: Talk) -> AsyncGenerator[An
 
 
 @contextmanager
-def _in_words(errand: _Errand, results: list[T]) -> Iterator[None]:
+def _in_words(opened: _McpSession, results: list[T]) -> Iterator[None]:
     """Raise what went wrong as SourceFailed, unless the result is there."""
     try:
         yield
     except Exception as error:  # noqa: BLE001 whatever it is, a person reads that it failed
         cause = _first(error)
         if results:
-            logger.info("%s: its session did not end well: %r", errand.place.source, cause)
+            logger.info("%s: its session did not end well: %r", opened.place.source, cause)
             return
         if isinstance(cause, SourceFailed):
             raise cause from None
         failed = SourceFailed(
-            errand.place.hide(_words(errand, cause)),
-            is_unsure=errand.is_calling and not _was_answered(errand, cause),
+            opened.place.hide(_words(opened, cause)),
+            is_unsure=opened.is_calling and not _was_answered(opened, cause),
         )
-        logger.warning("%s", _for_the_log(errand, failed, cause))
+        logger.warning("%s", _for_the_log(opened, failed, cause))
         # Neither the cause nor its frames go on: they may hold secrets.
         raise failed from None
 
@@ -259,58 +261,58 @@ def _first(error: BaseException) -> BaseException:
     return error
 
 
-def _was_answered(errand: _Errand, cause: BaseException) -> bool:
-    if errand.talk.is_too_large or errand.life.is_too_large:
+def _was_answered(opened: _McpSession, cause: BaseException) -> bool:
+    if opened.talk.is_too_large or opened.life.is_too_large:
         return True
     if isinstance(cause, MCPError):
         # The number is also what servers give to errors of their own.
-        is_http = isinstance(errand.place.way, Address)
-        return not (errand.life.is_gone or (is_http and cause.code == CONNECTION_CLOSED))
+        is_http = isinstance(opened.place.way, Address)
+        return not (opened.life.is_gone or (is_http and cause.code == CONNECTION_CLOSED))
     return isinstance(cause, _NOT_ALLOWED)
 
 
-def _words(errand: _Errand, cause: BaseException) -> str:
-    place, talk = errand.place, errand.talk
+def _words(opened: _McpSession, cause: BaseException) -> str:
+    place, talk = opened.place, opened.talk
     source = place.source
-    if errand.life.is_too_large or talk.is_too_large:
+    if opened.life.is_too_large or talk.is_too_large:
         return f"The answer of {source} has more than {place.max_bytes} bytes and was not read."
     if talk.unreachable:
         return f"{source} cannot be reached."
     if isinstance(cause, MCPError):
-        return _words_of_answer(errand, cause)
+        return _words_of_answer(opened, cause)
     if isinstance(cause, _NOT_ALLOWED):
         return f"{source} answered what the protocol does not allow."
-    if isinstance(cause, OSError) and not errand.is_connected:
+    if isinstance(cause, OSError) and not opened.is_connected:
         return f"The program of {source} cannot be started: {cause.strerror}."
     return f"The connection to {source} broke."
 
 
-def _words_of_answer(errand: _Errand, cause: MCPError) -> str:
-    source, status = errand.place.source, errand.talk.status
+def _words_of_answer(opened: _McpSession, cause: MCPError) -> str:
+    source, status = opened.place.source, opened.talk.status
     if status in _FORBIDDEN:
         return f"{source} refused this server ({status}): check its credentials."
-    if errand.life.is_gone:
-        return f"The program of {source} ended (status {errand.life.exit_status})."
+    if opened.life.is_gone:
+        return f"The program of {source} ended (status {opened.life.exit_status})."
     refused = f" (status {status})" if status else ""
     return f"{source} answered with an error{refused}: {cause.message[:_QUOTED_CHARS]}"
 
 
-def _too_slow(errand: _Errand) -> SourceFailed:
-    place = errand.place
-    noise = " It wrote what is no JSON-RPC." if errand.life.noise else ""
-    if errand.is_calling:
+def _too_slow(opened: _McpSession) -> SourceFailed:
+    place = opened.place
+    noise = " It wrote what is no JSON-RPC." if opened.life.noise else ""
+    if opened.is_calling:
         text = f"{place.source} took longer than {place.seconds:g} seconds and was stopped.{noise}"
         return SourceFailed(text, is_unsure=True)
-    what = "list its tools" if errand.is_connected else "start"
+    what = "list its tools" if opened.is_connected else "start"
     return SourceFailed(f"{place.source} did not {what} in {START_SECONDS:g} seconds.{noise}")
 
 
-def _for_the_log(errand: _Errand, failed: SourceFailed, cause: BaseException) -> str:
+def _for_the_log(opened: _McpSession, failed: SourceFailed, cause: BaseException) -> str:
     text = [str(failed), f"({type(cause).__name__})"]
-    if errand.talk.unreachable:
-        text.append(errand.talk.unreachable)
+    if opened.talk.unreachable:
+        text.append(opened.talk.unreachable)
     if isinstance(cause, (httpx2.HTTPError, OSError, RuntimeError)):
         text.append(str(cause)[:_QUOTED_CHARS])
-    if words := errand.life.last_words:
+    if words := opened.life.last_words:
         text.append(f"Its last words: {words}")
-    return errand.place.hide(" ".join(text))
+    return opened.place.hide(" ".join(text))

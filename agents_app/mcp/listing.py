@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from agents_app.models import ToolSource
+from agents_app.models import ToolSource, ToolSourceApproval
 
 NAME_CHARS = 64
 ALL = "*"
@@ -66,8 +66,8 @@ def tools_of(source: ToolSource) -> tuple[SourceTool, ...]:
             description=listed[own]["description"],
             parameters=listed[own]["inputSchema"],
             idempotent=only_reads or hints.get("idempotentHint") is True,
-            needs_approval=approval == ToolSource.Approval.ALWAYS
-            or (approval == ToolSource.Approval.WRITES and not only_reads),
+            needs_approval=approval == ToolSourceApproval.ALWAYS
+            or (approval == ToolSourceApproval.WRITES and not only_reads),
         )
         found.setdefault(name, tool)
     return tuple(found.values())

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
-from agents_app.models import ToolSource
+from agents_app.models import ToolSource, ToolSourceTransport
 from agents_app.outbound.rules import Policy, Target, Unreachable, check_url
 
 HIDDEN = "********"
@@ -69,10 +69,10 @@ class Place:
 
 def place_of(source: ToolSource) -> Place:
     """Return where a source is; raises SourceFailed when it may not be used."""
-    given = source.env if source.transport == ToolSource.Transport.STDIO else source.headers
+    given = source.env if source.transport == ToolSourceTransport.STDIO else source.headers
     values = {str(name): resolved(str(value)) for name, value in given.items()}
     way: Program | Address
-    if source.transport == ToolSource.Transport.STDIO:
+    if source.transport == ToolSourceTransport.STDIO:
         check_command(source.command)
         way = Program(
             command=source.command, args=tuple(str(arg) for arg in source.args), env=values

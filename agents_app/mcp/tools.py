@@ -56,7 +56,7 @@ T = TypeVar("T")
 
 
 def find_tool(name: str) -> ServerTool | None:
-    """Return the tool of this server, or of an enabled source, that has a name (one query)."""
+    """Return a tool by name, of this server or an enabled source (one query)."""
     if name in server_tools():
         return server_tools()[name]
     source = ToolSource.objects.filter(name=source_of(name), is_enabled=True).first()
@@ -135,16 +135,16 @@ def _run(tool: SourceTool, context: ToolContext, arguments: dict[str, Any]) -> T
     source = _scoped(lambda: ToolSource.objects.filter(name=tool.source, is_enabled=True).first())
     if source is None:
         raise ToolError(f"The source {tool.source} is not there any more.")
-    heard: list[Listing] = []
+    listings: list[Listing] = []
 
     def check(listing: "Listing") -> None:
-        heard.append(listing)
+        listings.append(listing)
         _check(tool, arguments, listing)
 
     try:
         place = place_of(source)
         result = client.call_tool(
-            place, tool.own_name, arguments, check=check, tick=_Teller(tool, context)
+            place, tool.own_name, arguments, check=check, tick=_ProgressReporter(tool, context)
         )
     except _Misfit as misfit:
         return ToolOutcome(result=str(misfit), is_error=True)
@@ -152,8 +152,8 @@ def _run(tool: SourceTool, context: ToolContext, arguments: dict[str, Any]) -> T
         unsure = " It may or may not have done its work." if error.is_unsure else ""
         raise ToolError(f"{error}{unsure if not tool.idempotent else ''}") from None
     finally:
-        if heard and _is_old(source):
-            _scoped(partial(_keep, source, heard[0]))
+        if listings and _is_old(source):
+            _scoped(partial(_keep, source, listings[0]))
     return _outcome(tool, context, place, result)
 
 
@@ -193,8 +193,11 @@ def _check(tool: SourceTool, arguments: dict[str, Any], listing: "Listing") -> N
         raise _Misfit(f"{tool.name} was not run. {found}.")
 
 
-class _Teller:
-    """Tells the chat how far a call is, and that it goes on when its server is silent."""
+class _ProgressReporter:
+    """Sends the chat the progress of a call, also while its server is silent.
+
+    Only the thread of the call calls it.
+    """
 
     def __init__(self, tool: SourceTool, context: ToolContext) -> None:
         self._source = tool.source
@@ -204,7 +207,7 @@ class _Teller:
         self._message: str | None = None
 
     def __call__(self, news: "CallProgress | None") -> None:
-        """Tell it; raises ToolCancelled, which ends the call at its server too."""
+        """Send progress; raises ToolCancelled, which ends the call at its server too."""
         if news is not None:
             self._percent, self._message = news.percent, news.message
         seconds = round(time.monotonic() - self._began)

@@ -1,16 +1,35 @@
 """Agents, their sponsorships, checkpoints and tool sources as rows."""
 
-from agents_app.models.agents import AGENT_ID, NAME_PATTERN, Agent, Sponsorship, new_agent_id
+from agents_app.models.agents import (
+    AGENT_ID,
+    NAME_PATTERN,
+    Agent,
+    AgentKind,
+    BudgetPeriod,
+    ModelProvider,
+    Sponsorship,
+    new_agent_id,
+)
 from agents_app.models.checkpoints import Checkpoint
-from agents_app.models.tool_sources import SOURCE_NAME, ToolSource
+from agents_app.models.tool_sources import (
+    SOURCE_NAME,
+    ToolSource,
+    ToolSourceApproval,
+    ToolSourceTransport,
+)
 
 __all__ = [
     "AGENT_ID",
     "NAME_PATTERN",
     "SOURCE_NAME",
     "Agent",
+    "AgentKind",
+    "BudgetPeriod",
     "Checkpoint",
+    "ModelProvider",
     "Sponsorship",
     "ToolSource",
+    "ToolSourceApproval",
+    "ToolSourceTransport",
     "new_agent_id",
 ]

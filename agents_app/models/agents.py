@@ -32,37 +32,41 @@ def new_agent_id() -> str:
     return f"agent_{uuid.uuid4().hex}"
 
 
+class AgentKind(models.TextChoices):
+    """Where an agent runs; this server runs the hosted ones."""
+
+    HOSTED = "hosted"
+    REMOTE = "remote", "remote (called by URL)"
+    CONNECTED = "connected", "connected (dials in)"
+
+
+class ModelProvider(models.TextChoices):
+    """What answers for a hosted agent."""
+
+    SCRIPTED = "scripted", "scripted (no model)"
+    OPENAI_COMPAT = "openai_compat", "OpenAI-compatible server"
+    ANTHROPIC = "anthropic", "Anthropic"
+    GOOGLE = "google", "Google Gemini"
+
+
+class StrategyName(models.TextChoices):
+    """How a hosted agent comes to its answer (UAP §5)."""
+
+    LOOP = "loop", "loop (call tools until the answer is there)"
+    REACT = "react", "react (think before each action)"
+    PLAN = "plan", "plan (make a plan, then carry it out)"
+
+
+class AgentReplyTrigger(models.TextChoices):
+    """When the agent answers in a chat with others."""
+
+    MENTION = "mention", "when mentioned"
+    ALWAYS = "always", "always"
+    NEVER = "never", "never"
+
+
 class Agent(models.Model):
     """An agent that people and programs can talk to."""
-
-    class Kind(models.TextChoices):
-        """Where an agent runs; this server runs the hosted ones."""
-
-        HOSTED = "hosted"
-        REMOTE = "remote", "remote (called by URL)"
-        CONNECTED = "connected", "connected (dials in)"
-
-    class Provider(models.TextChoices):
-        """What answers for a hosted agent."""
-
-        SCRIPTED = "scripted", "scripted (no model)"
-        OPENAI_COMPAT = "openai_compat", "OpenAI-compatible server"
-        ANTHROPIC = "anthropic", "Anthropic"
-        GOOGLE = "google", "Google Gemini"
-
-    class Strategy(models.TextChoices):
-        """How a hosted agent comes to its answer (UAP §5)."""
-
-        LOOP = "loop", "loop (call tools until the answer is there)"
-        REACT = "react", "react (think before each action)"
-        PLAN = "plan", "plan (make a plan, then carry it out)"
-
-    class Trigger(models.TextChoices):
-        """When the agent answers in a chat with others."""
-
-        MENTION = "mention", "when mentioned"
-        ALWAYS = "always", "always"
-        NEVER = "never", "never"
 
     id = models.CharField(primary_key=True, max_length=40, default=new_agent_id, editable=False)
     name = models.CharField(
@@ -76,8 +80,10 @@ class Agent(models.Model):
         help_text="What people write after the @. Upper and lower case are the same.",
     )
     description = models.TextField(blank=True, help_text="Shown to people who choose an agent.")
-    kind = models.CharField(max_length=10, choices=Kind, default=Kind.HOSTED)
-    provider = models.CharField(max_length=20, choices=Provider, default=Provider.SCRIPTED)
+    kind = models.CharField(max_length=10, choices=AgentKind, default=AgentKind.HOSTED)
+    provider = models.CharField(
+        max_length=20, choices=ModelProvider, default=ModelProvider.SCRIPTED
+    )
     model = models.CharField(
         max_length=200, blank=True, help_text="The provider's name of the model."
     )
@@ -111,7 +117,7 @@ class Agent(models.Model):
         " that is stopped costs the whole price of an answer once it has begun, or with"
         ' {"unfinished": "share", "expected_tokens": 400} its share of so many tokens.',
     )
-    strategy = models.CharField(max_length=10, choices=Strategy, default=Strategy.LOOP)
+    strategy = models.CharField(max_length=10, choices=StrategyName, default=StrategyName.LOOP)
     strategy_options = models.JSONField(
         default=dict,
         blank=True,
@@ -132,7 +138,9 @@ class Agent(models.Model):
         blank=True,
         related_name="agents",
     )
-    trigger = models.CharField(max_length=10, choices=Trigger, default=Trigger.MENTION)
+    trigger = models.CharField(
+        max_length=10, choices=AgentReplyTrigger, default=AgentReplyTrigger.MENTION
+    )
     max_steps = models.PositiveIntegerField(
         default=10,
         validators=[MinValueValidator(1), MaxValueValidator(MAX_STEPS)],
@@ -238,7 +246,7 @@ class Agent(models.Model):
             self.pricing = without_zeros(self.pricing or {})
         except ValueError as error:
             errors["pricing"] = str(error)
-        if self.strategy in self.Strategy.values:
+        if self.strategy in StrategyName.values:
             try:
                 make_strategy(self.strategy, self.strategy_options, max_steps=self.max_steps or 1)
             except ValueError as error:
@@ -259,6 +267,15 @@ def _is_among(name: str, tools: list[str]) -> bool:
     return name in tools or f"{name.partition('__')[0]}__*" in tools
 
 
+class BudgetPeriod(models.TextChoices):
+    """What the amount is for."""
+
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+    TOTAL = "total", "in all"
+
+
 class Sponsorship(models.Model):
     """A budget that an agent's owner gave it, to pay for its answers to others.
 
@@ -266,17 +283,9 @@ class Sponsorship(models.Model):
     for nothing.
     """
 
-    class Period(models.TextChoices):
-        """What the amount is for."""
-
-        DAY = "day"
-        WEEK = "week"
-        MONTH = "month"
-        TOTAL = "total", "in all"
-
     agent = models.ForeignKey(Agent, models.CASCADE, related_name="sponsorships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
-    period = models.CharField(max_length=10, choices=Period)
+    period = models.CharField(max_length=10, choices=BudgetPeriod)
     amount = models.CharField(max_length=40)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 

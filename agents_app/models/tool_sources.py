@@ -15,25 +15,27 @@ SOURCE_NAME = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*")
 """A tool source's name: words joined by single _, because __ ends it in the name of a tool."""
 
 
+class ToolSourceTransport(models.TextChoices):
+    """How the server is spoken to."""
+
+    STDIO = "stdio", "stdio (a program on this server)"
+    HTTP = "http", "HTTP (streamable)"
+
+
+class ToolSourceApproval(models.TextChoices):
+    """Which calls a person has to allow."""
+
+    NEVER = "never", "no call"
+    WRITES = "writes", "calls of tools that may change something"
+    ALWAYS = "always", "every call"
+
+
 class ToolSource(models.Model):
     """An MCP server whose tools agents may use; `tools` is what it listed last.
 
     The row keeps how it is reached. Values of `env` and `headers` may hold secrets: they are never
     shown, and `${MCP_NAME}` in them stands for an environment variable of this server.
     """
-
-    class Transport(models.TextChoices):
-        """How the server is spoken to."""
-
-        STDIO = "stdio", "stdio (a program on this server)"
-        HTTP = "http", "HTTP (streamable)"
-
-    class Approval(models.TextChoices):
-        """Which calls a person has to allow."""
-
-        NEVER = "never", "no call"
-        WRITES = "writes", "calls of tools that may change something"
-        ALWAYS = "always", "every call"
 
     name = models.CharField(
         max_length=24,
@@ -44,7 +46,9 @@ class ToolSource(models.Model):
         ],
         help_text="Begins the names of its tools: name__tool.",
     )
-    transport = models.CharField(max_length=10, choices=Transport, default=Transport.HTTP)
+    transport = models.CharField(
+        max_length=10, choices=ToolSourceTransport, default=ToolSourceTransport.HTTP
+    )
     command = models.CharField(
         max_length=500,
         blank=True,
@@ -72,8 +76,8 @@ class ToolSource(models.Model):
     approval = models.CharField(
         "a person has to allow",
         max_length=10,
-        choices=Approval,
-        default=Approval.WRITES,
+        choices=ToolSourceApproval,
+        default=ToolSourceApproval.WRITES,
         help_text="The server itself says which of its tools only read.",
     )
     seconds = models.PositiveIntegerField(

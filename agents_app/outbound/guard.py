@@ -13,7 +13,8 @@ import ssl
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import httpcore
@@ -21,7 +22,7 @@ import httpx
 
 from agents_app.outbound.rules import Policy, Target, Unreachable, check_addresses, check_url
 
-__all__ = ["REDIRECTS", "Fetched", "TooLarge", "Unreachable", "fetch", "look_up"]
+__all__ = ["REDIRECTS", "Fetched", "TooLarge", "Unreachable", "fetch", "look_up", "post"]
 
 logger = logging.getLogger(__name__)
 
@@ -64,11 +65,11 @@ def fetch(
 ) -> Fetched:
     """Get a URL and what it redirects to; raises Unreachable and TooLarge.
 
-    All of it takes at most `policy.seconds`. `on_host` hears each host before it is looked up,
+    All of it takes at most `policy.seconds`. `on_host` receives each host before it is looked up,
     `on_bytes` how many bytes of the last body came and how many there are, if that is known; what
     they raise ends the request. `headers` with credentials stay with the first host and port.
     """
-    errand = _Errand(
+    fetching = _Fetch(
         policy=policy,
         headers={name.lower(): value for name, value in (headers or {}).items()},
         on_host=on_host,
@@ -78,15 +79,48 @@ def fetch(
         deadline=time.monotonic() + policy.seconds,
     )
     try:
-        return errand.run(url)
+        return fetching.run(url)
     except Unreachable as error:
         logger.warning("an address was not fetched: %s", error.reason)
         raise
 
 
+def post(
+    url: str,
+    policy: Policy,
+    *,
+    body: bytes,
+    headers: Mapping[str, str],
+    tls: ssl.SSLContext | None = None,
+    resolve: Resolve | None = None,
+) -> int:
+    """Post a body to a URL, and return the status of the answer; raises Unreachable.
+
+    A redirect is not followed, and the body of the answer is not read. All of it takes at most
+    `policy.seconds`.
+    """
+    sending = _Fetch(
+        policy=policy,
+        headers={name.lower(): value for name, value in headers.items()},
+        on_host=lambda _host: None,
+        on_bytes=lambda _received, _total: None,
+        tls=tls or httpx.create_ssl_context(),
+        resolve=resolve or look_up,
+        deadline=time.monotonic() + policy.seconds,
+    )
+    try:
+        return sending.post(url, body)
+    except Unreachable as error:
+        logger.warning("nothing was posted to an address: %s", error.reason)
+        raise
+
+
 @dataclass(kw_only=True)
-class _Errand:
-    """One fetch, from the first address to the last."""
+class _Fetch:
+    """One fetch, from the first address to the last, or one POST.
+
+    All of it runs on the thread that calls `run`, but the look-up of names (`look_up`).
+    """
 
     policy: Policy
     headers: dict[str, str]
@@ -112,8 +146,21 @@ class _Errand:
             url = _joined(target.url, answer)
         raise Unreachable(f"{place}: more than {REDIRECTS} redirects")
 
-    def _ask(self, target: Target, addresses: Sequence[str]) -> Fetched | bytes:
-        """Return what one address answers, or the Location that it names."""
+    def post(self, url: str, body: bytes) -> int:
+        """Return the status with which the address answers a body."""
+        target = check_url(url, self.policy)
+        found = self.resolve(target.host, target.port, _left(self.deadline))
+        try:
+            with self._sent("POST", target, check_addresses(target, found), body) as response:
+                return response.status
+        except _HTTP_ERRORS as error:
+            raise Unreachable(f"{target.place}: {type(error).__name__} {error}") from error
+
+    @contextmanager
+    def _sent(
+        self, method: str, target: Target, addresses: Sequence[str], body: bytes | None = None
+    ) -> Iterator[httpcore.Response]:
+        """Send one request to one of the addresses, and give its answer."""
         url = httpcore.URL(
             scheme=target.url.raw_scheme,
             host=target.url.raw_host,
@@ -127,12 +174,19 @@ class _Errand:
             "accept-encoding": "gzip",
             "connection": "close",
         }
+        if body is not None:
+            sent["content-length"] = str(len(body))
         backend = _PinnedBackend(addresses, self.deadline)
+        with (
+            httpcore.ConnectionPool(ssl_context=self.tls, network_backend=backend) as pool,
+            pool.stream(method, url, headers=list(sent.items()), content=body) as response,
+        ):
+            yield response
+
+    def _ask(self, target: Target, addresses: Sequence[str]) -> Fetched | bytes:
+        """Return what one address answers, or the Location that it names."""
         try:
-            with (
-                httpcore.ConnectionPool(ssl_context=self.tls, network_backend=backend) as pool,
-                pool.stream("GET", url, headers=list(sent.items())) as response,
-            ):
+            with self._sent("GET", target, addresses) as response:
                 got = {name.decode("latin-1").lower(): value for name, value in response.headers}
                 if response.status in _REDIRECT_STATUS and "location" in got:
                     return got["location"]
@@ -163,7 +217,7 @@ class _Errand:
         received = 0
         for chunk in response.iter_stream():
             received += len(chunk)
-            # One byte past the limit tells that there is more, however little was sent for it.
+            # One byte past the limit shows that there is more, however little was sent for it.
             data += unzip.decompress(chunk, limit - len(data) + 1) if unzip else chunk
             if max(received, len(data)) > limit:
                 raise TooLarge(limit)
@@ -174,7 +228,7 @@ class _Errand:
 def look_up(host: str, port: int, seconds: float) -> Sequence[str]:
     """Return the addresses that the system's resolver has for a name; raises Unreachable.
 
-    The resolver knows no time limit, so that it is asked in a thread that may be left behind.
+    A thread asks the resolver, which has no time limit, and is left behind after `seconds`.
     """
     answers: queue.SimpleQueue[list[str] | Exception] = queue.SimpleQueue()
 

@@ -1,4 +1,4 @@
-"""Which addresses may be asked, when a model, a page, a message or a row names them.
+"""Which addresses may be asked that a model, page, message or row names.
 
 Everything here decides and does nothing. `check_url` looks at what is written,
 `check_addresses` at where it leads; `agents_app.outbound.guard` connects to what both let through.
@@ -35,7 +35,7 @@ _DENIED = tuple(
 class Unreachable(Exception):
     """The address may not be asked, or nothing sensible came back; `reason` is for the log alone.
 
-    The text is always the same: another one would tell what stands behind the firewall.
+    The text is always the same: another one would reveal what stands behind the firewall.
     """
 
     def __init__(self, reason: str) -> None:

@@ -22,7 +22,7 @@ from django.conf import settings
 
 from agents_app.outbound.guard import look_up
 from agents_app.outbound.rules import Policy, Target, Unreachable, check_addresses, check_url
-from upp.providers.connections import certified, connector_with
+from upp.providers.http.connections import certified, connector_with
 
 logger = logging.getLogger(__name__)
 

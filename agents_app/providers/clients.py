@@ -19,17 +19,19 @@ from agents_app.providers.options import problem_of
 from agents_app.providers.scripts import SCRIPTS
 from agents_app.providers.vendor_extensions import fitted_thinking, vendor_options
 from agents_app.selectors import AgentSpec
+from uamp.types.generation import GenerationOptions
 from upp import ErrorCode, ExponentialBackoff, Model, ProviderConfig, UPPError
 from upp.providers.anthropic import AnthropicProvider
 from upp.providers.google import GoogleProvider
+from upp.providers.http.transport import HttpProvider
 from upp.providers.openai_compat import OpenAICompatProvider
+from upp.providers.parameters import vendor_parameters
 from upp.providers.scripted import ScriptedModel
-from upp.providers.transport import HttpProvider
 
 logger = logging.getLogger(__name__)
 
 RETRY = ExponentialBackoff(max_attempts=2, base_delay=0.5, max_delay=3.0)
-"""Before the first piece of an answer; people who have to wait longer are told so."""
+"""Retries before the first piece of an answer; a vendor that asks for a longer wait is an error."""
 
 _KINDS: Mapping[str, type[HttpProvider]] = {
     "anthropic": AnthropicProvider,
@@ -77,21 +79,23 @@ def build_model(
 
 
 _KEY_NAME = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY")
+_GENERATION = GenerationOptions.__struct_fields__
 
 
 def vendor_params(spec: AgentSpec, overrides: Any) -> dict[str, Any]:
     """Return the vendor's parameters: the agent's `options.params`, then a request's overrides.
 
-    Of the overrides, `extensions` are a session's options by vendor; temperature and max_tokens
-    count more, and get the vendor's names. None of them asks for more tokens than the agent may
-    write.
+    Of the overrides, `extensions` are a session's options by vendor; GenerationOptions count more,
+    and get the vendor's names. Those about tools are not among them: `runtime.tool_choice` adds
+    them to requests with tools. None of them asks for more tokens than the agent may write.
     """
     params = dict(spec.options.get("params", {}))
     wanted = vendor_options(spec.provider, overrides.get("extensions") or {})
     wanted.pop("model", None)
+    wanted |= _generation_params(spec, overrides)
     if spec.provider == "google":
         if wanted:
-            params["generationConfig"] = {**params.get("generationConfig", {}), **wanted}
+            params["generationConfig"] = _merged_config(params.get("generationConfig", {}), wanted)
     else:
         if "max_completion_tokens" in wanted:
             params.pop("max_tokens", None)
@@ -116,8 +120,31 @@ def vendor_params(spec: AgentSpec, overrides: Any) -> dict[str, Any]:
     return params
 
 
+def _generation_params(spec: AgentSpec, overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a request that its model keeps to in every inference."""
+    given = {
+        name: value
+        for name in _GENERATION
+        if (value := overrides.get(name)) is not None and name not in ("temperature", "max_tokens")
+    }
+    return vendor_parameters(spec.provider, given) if given else given
+
+
+def _merged_config(configured: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return Google's `generationConfig` with what a request wants of it.
+
+    The API refuses a level of thinking beside the number of tokens to think with.
+    """
+    merged = {**configured, **wanted}
+    if "thinkingConfig" in wanted:
+        kept = dict(configured.get("thinkingConfig") or {})
+        kept.pop("thinkingLevel", None)
+        merged["thinkingConfig"] = kept | wanted["thinkingConfig"]
+    return merged
+
+
 def _bound_tokens(spec: AgentSpec, params: dict[str, Any], given: dict[str, Any]) -> None:
-    """Let nobody ask for more tokens than the agent may write, under none of the vendors' names."""
+    """Limit the tokens of a request to those that the agent may write, under any vendor's name."""
     most = spec.max_output_tokens
     if spec.provider == "google":
         configured = params.get("generationConfig", {}).get("maxOutputTokens")
@@ -133,7 +160,7 @@ def _bound_tokens(spec: AgentSpec, params: dict[str, Any], given: dict[str, Any]
 
 
 def at_most(params: Mapping[str, Any], tokens: int) -> dict[str, Any]:
-    """Return parameters that ask for so many tokens at the most, where they name a number.
+    """Return parameters with at most so many tokens, where they name a number.
 
     A model that thinks needs one token more than it may think with.
     """
@@ -151,7 +178,7 @@ def at_most(params: Mapping[str, Any], tokens: int) -> dict[str, Any]:
 
 
 def output_bound(spec: AgentSpec, overrides: Mapping[str, Any], *, most: int, hidden: int) -> int:
-    """Return how many tokens one inference may bill as output, reasoning that is not shown too.
+    """Return how many output tokens one inference may bill, hidden reasoning included.
 
     A vendor's limit counts reasoning. Where none is set it is `most` of text, and besides what
     the model may reason: the agent's `thinking` or `thinkingConfig` says how much, and `hidden` is

@@ -1,7 +1,7 @@
 """The `options` of an agent's row: which there are, and what may stand in them.
 
 What is wrong with them is said when they are written. A row that was written past the form
-is refused in the same words when somebody asks the agent.
+is refused in the same words when a person asks the agent.
 """
 
 from collections.abc import Mapping
@@ -24,18 +24,18 @@ class _Params(msgspec.Struct):
     generationConfig: _GenerationConfig | None = None  # noqa: N815 as above
 
 
-class _Options(msgspec.Struct):
+class _ProviderOptions(msgspec.Struct):
     reasoning_tokens: _Positive | None = None
     context_window: _Positive | None = None
     max_output_tokens: _Positive | None = None
 
 
-class _Scripted(_Options):
+class _Scripted(_ProviderOptions):
     script: str = ""
     delay: Annotated[float, msgspec.Meta(ge=0, le=60)] = 0
 
 
-class _OfModel(_Options):
+class _OfModel(_ProviderOptions):
     base_url: str | None = None
     # What a key may be called, `providers.is_key_name` says.
     api_key_env: Any = None
@@ -43,7 +43,7 @@ class _OfModel(_Options):
     models: list[str] = []
     timeout: Annotated[float, msgspec.Meta(gt=0, le=3600)] | None = None
     params: _Params = msgspec.field(default_factory=_Params)
-    # Whether the model of an OpenAI-compatible server hears; most do not.
+    # Whether the model of an OpenAI-compatible server takes sound; most do not.
     audio: bool = False
 
 
@@ -57,10 +57,10 @@ _SOUNDS: Mapping[str, tuple[str, ...]] = {
 def audio_formats(provider: str, options: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the formats of sound that reach an agent's model; none for most.
 
-    Gemini's models hear. Of an OpenAI-compatible server the agent's option `audio` says so.
+    Gemini's models take sound; those of an OpenAI-compatible server with the option `audio`.
     """
-    hears = provider == "google" or options.get("audio") is True
-    return _SOUNDS.get(provider, ()) if hears else ()
+    accepts_audio = provider == "google" or options.get("audio") is True
+    return _SOUNDS.get(provider, ()) if accepts_audio else ()
 
 
 def problem_of(provider: str, options: Mapping[str, Any]) -> str | None:

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 from agents_app.conversation.history import attachments_of
+from agents_app.conversation.state_changes import SET_STATE, state_in
 from agents_app.selectors import AgentSpec
 from upp import (
     AssistantMessage,
@@ -50,7 +51,7 @@ def said_so_far(request: LLMRequest) -> str:
 
 
 async def echo(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
-    """Say the user's words back, one piece per word, so that they add up to the text."""
+    """Repeat the user's words, one piece per word, which together are the text."""
     text = asked_text(agent, request) or "There are no words to say back."
     for piece in _pieces(text.removeprefix(said_so_far(request))):
         yield Text(piece)
@@ -102,7 +103,7 @@ async def fail(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, No
         yield Text(piece)
     yield Fail(
         UPPError(
-            "The scripted provider was told to fail.",
+            "The script fails on purpose.",
             code=ErrorCode.PROVIDER_ERROR,
             provider="scripted",
         )
@@ -110,7 +111,7 @@ async def fail(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, No
 
 
 async def report(_agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
-    """Have csv_report look at the last CSV file of the conversation, and say what it found."""
+    """Have csv_report read the last CSV file of the conversation, and repeat its findings."""
     result = _result(request)
     if result is not None:
         said = _without_labels(str(result.result))
@@ -210,7 +211,7 @@ def _wanted_changes(text: str) -> dict[str, Any]:
 
 
 async def guide(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
-    """Explain this server to somebody who talks to an assistant without a model."""
+    """Explain this server to a person whose assistant has no model."""
     text = asked_text(agent, request).casefold()
     topics = [said for words, said in _TOPICS.items() if any(word in text for word in words)]
     said = "\n\n".join((_GUIDE_OPENING, *(topics or [_GUIDE_OVERVIEW])))
@@ -229,7 +230,8 @@ _GUIDE_OVERVIEW = (
     " chat with them (+): **@thinker** for visible thinking, **@fail** for an answer that breaks"
     " off, **@report** with a CSV file attached for a report with a chart, **@studio** with a"
     " picture for two agents that work on it together, and **@careful** with a picture for an agent"
-    " that asks you first. Ask me about *agents*, *files*, *chats* or the *API* to read more."
+    " that asks you first. **@checklist** keeps a list that the members of the chat share."
+    " Ask me about *agents*, *files*, *chats* or the *API* to read more."
 )
 _TOPICS = {
     ("agent", "@", "mention"): (
@@ -253,6 +255,24 @@ _TOPICS = {
 }
 
 
+async def checklist(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
+    """Add the user's words to the list `items` of the state that the chat shares."""
+    result = _result(request)
+    if result is None:
+        item, state = asked_text(agent, request), state_in(request.system or "")
+        has_items = isinstance(state.value.get("items"), list)
+        change = (
+            {"op": "add", "path": "/items/-", "value": item}
+            if has_items
+            else {"op": "add", "path": "/items", "value": [item]}
+        )
+        yield Call(name=SET_STATE, arguments={"patch": [change], "version": state.version})
+        return
+    said = str(result.result) if result.is_error else f"It is on the list. {result.result}"
+    for piece in _pieces(said.removeprefix(said_so_far(request))):
+        yield Text(piece)
+
+
 SCRIPTS: dict[str, AgentScript] = {
     "echo": echo,
     "slow": slow,
@@ -263,6 +283,7 @@ SCRIPTS: dict[str, AgentScript] = {
     "studio": studio,
     "darkroom": darkroom,
     "guide": guide,
+    "checklist": checklist,
 }
 
 
@@ -291,7 +312,7 @@ def _last_csv(request: LLMRequest) -> str | None:
 
 
 def _last_picture(request: LLMRequest) -> str | None:
-    """Return the newest picture: one that somebody attached, or one that a tool made."""
+    """Return the newest picture: one that a person attached, or one that a tool made."""
     for message in reversed(request.messages):
         if isinstance(message, ToolResultMessage):
             made = [i for r in message.results for i in _pictures(str(r.result))]

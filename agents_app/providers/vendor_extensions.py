@@ -1,4 +1,4 @@
-"""Options of a model that a client names for one vendor, as in `extensions.openai` (UAMP §5.1).
+"""Options of a model for one vendor, as in `extensions.openai` (UAMP §5.1).
 
 Only what changes how a model answers is taken, each option with a type and bounds. An option that
 is not listed here is ignored and named in the log: among them are those that cost more without
@@ -11,7 +11,8 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
-from uamp.types.bounds import MAX_TOKENS, Share, Temperature, Tokens
+from uamp.types.bounds import MAX_TOKENS, Penalty, Seed, Share, Temperature, Tokens
+from uamp.types.generation import ReasoningEffort, StopWords, Verbosity
 
 logger = logging.getLogger(__name__)
 
@@ -19,28 +20,26 @@ THINKING_TOKENS: Final = 4096
 """What Anthropic's models may think with where a client only says that they shall think."""
 _LEAST_THINKING: Final = 1024
 
-_Penalty = Annotated[float, msgspec.Meta(ge=-2, le=2)]
-_Seed = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 _TopK = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
 _Word = Annotated[str, msgspec.Meta(max_length=200)]
 _Stops = Annotated[tuple[_Word, ...], msgspec.Meta(max_length=16)]
 
 
-class _Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class _VendorParams(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     model: _Word | None = None
     temperature: Temperature | None = None
     top_p: Share | None = None
 
 
-class _OpenAI(_Options, frozen=True, kw_only=True, omit_defaults=True):
+class _OpenAI(_VendorParams, frozen=True, kw_only=True, omit_defaults=True):
     max_tokens: Tokens | None = None
     max_completion_tokens: Tokens | None = None
-    frequency_penalty: _Penalty | None = None
-    presence_penalty: _Penalty | None = None
-    seed: _Seed | None = None
-    stop: _Word | _Stops | None = None
-    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
-    verbosity: Literal["low", "medium", "high"] | None = None
+    frequency_penalty: Penalty | None = None
+    presence_penalty: Penalty | None = None
+    seed: Seed | None = None
+    stop: StopWords | None = None
+    reasoning_effort: ReasoningEffort | None = None
+    verbosity: Verbosity | None = None
     parallel_tool_calls: bool | None = None
 
 
@@ -49,7 +48,7 @@ class _Thinking(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     budget_tokens: Annotated[int, msgspec.Meta(ge=_LEAST_THINKING, le=MAX_TOKENS)] | None = None
 
 
-class _Anthropic(_Options, frozen=True, kw_only=True, omit_defaults=True):
+class _Anthropic(_VendorParams, frozen=True, kw_only=True, omit_defaults=True):
     max_tokens: Tokens | None = None
     top_k: _TopK | None = None
     stop_sequences: _Stops | None = None
@@ -62,7 +61,7 @@ class _Google(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ren
     top_p: Share | None = None
     top_k: _TopK | None = None
     max_output_tokens: Tokens | None = None
-    seed: _Seed | None = None
+    seed: Seed | None = None
     stop_sequences: _Stops | None = None
 
 

@@ -139,7 +139,7 @@ def refusal(
     retry_after: int | None = None,
     **members: Any,
 ) -> HttpResponse:
-    """Return a problem as a response, for what is not a view of Django REST Framework."""
+    """Return a problem as a response, outside the views of Django REST Framework."""
     if retry_after is not None:
         members["retry_after"] = retry_after
     members.setdefault("request_id", uuid.uuid4().hex)
@@ -326,7 +326,7 @@ def _errors(error: Exception) -> list[Mapping[str, str]]:
 
 
 def flatten(detail: Any, pointer: str = "") -> list[tuple[str, str]]:
-    """Return the messages of a DRF error detail with JSON pointers (RFC 6901) to their places."""
+    """Return the messages of a DRF error detail, each with its JSON pointer (RFC 6901)."""
     if isinstance(detail, dict):
         return [
             pair

@@ -1,7 +1,7 @@
 """One run of an agent: a request in, UAMP events out.
 
 A run knows the agent, the conversation and three ports: the broker, the media loader and the
-checkpoint keeper. Limits are set here, around a library that has none. Cancelling the task of a run
+checkpoint saver. Limits are set here, around a library that has none. Cancelling the task of a run
 cancels everything that the run started, down to the provider's request.
 """
 
@@ -10,15 +10,17 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from agents_app.conversation.history import open_ended, output_messages, to_conversation
 from agents_app.conversation.media import MediaLoader
+from agents_app.conversation.state_changes import SET_STATE, STATE, described
 from agents_app.providers.clients import build_model, vendor_params
 from agents_app.providers.options import audio_formats
 from agents_app.runtime.failures import AgentError, fail
 from agents_app.runtime.model_calls import OrderlyModel, Tokens
 from agents_app.runtime.run_request import RunFinished, RunRequest, ToolBroker
 from agents_app.runtime.run_tools import HandedOver, RunTools
-from agents_app.runtime.step_hooks import CheckpointKeeper, StepHooks, recent
+from agents_app.runtime.step_hooks import CheckpointSaver, StepHooks, recent
 from agents_app.runtime.stream import Translator, added_usage, usage_stats
 from agents_app.runtime.structured import Form, Formed, FormedModel, form_of
+from agents_app.runtime.tool_choice import choosing
 from agents_app.selectors import AgentSpec
 from agents_app.strategies import make_strategy
 from uamp.errors import ErrorCode
@@ -33,7 +35,7 @@ from upp import Model, ToolUseStrategy, UPPError
 
 __all__ = [
     "AgentError",
-    "CheckpointKeeper",
+    "CheckpointSaver",
     "MediaLoader",
     "Receive",
     "RunFinished",
@@ -47,7 +49,8 @@ ANSWER_CHARS = 1_000_000
 _FINISH_REASONS = {"end_turn": "stop", "max_tokens": "length", "tool_use": "tool_calls"}
 
 
-Receive = Callable[[Event], Awaitable[None]]
+Receive = Callable[[Event | str], Awaitable[None] | None]
+"""Receives the text of an answer, as text, and its other events; the run awaits what it returns."""
 EVENTS_AT_ONCE = 64
 """After so many events of an agent other tasks have a turn, however fast its model is."""
 
@@ -59,12 +62,12 @@ async def run_agent(
     *,
     broker: ToolBroker,
     media: MediaLoader,
-    checkpoints: CheckpointKeeper | None = None,
+    checkpoints: CheckpointSaver | None = None,
 ) -> RunFinished:
-    """Answer a request: await `receive` with each event of the response, and return the end.
+    """Answer a request: give `receive` the text and the events of the response; return the end.
 
-    `receive` gets one event at a time; the model and the tools continue when it returns. Text
-    deltas carry no offset: the caller knows what was sent before. After each step but the last one
+    `receive` gets one at a time; the model and the tools continue when what it returned is done.
+    After each step but the last one
     the state goes to `checkpoints`, before the next step begins. Raises AgentError, and what
     `receive` raises. Cancel the task to stop the run.
     """
@@ -79,11 +82,15 @@ async def run_agent(
         conversation = await to_conversation(
             recent(spec, request.history),
             agent_name=spec.name,
-            resume=request.resume if kept is None else (),
             media=None if spec.provider == "scripted" else media,
-            hears=bool(audio_formats(spec.provider, spec.options)),
+            accepts_audio=bool(audio_formats(spec.provider, spec.options)),
         )
         state = _opening(spec, conversation.messages, request)
+        context = [*conversation.system]
+        if SET_STATE in spec.tools:
+            shared = await broker.shared_state()
+            context.append(described(shared))
+            state = state.with_metadata(STATE, shared.value)
         hooks = StepHooks(
             spec,
             checkpoints,
@@ -96,7 +103,7 @@ async def run_agent(
             spec,
             request,
             tools,
-            context=conversation.system,
+            context=context,
             hooks=hooks.strategy(),
             tokens=tokens,
             form=form,
@@ -134,7 +141,7 @@ async def run_agent(
 class _AgentEvents:
     """Translates the events of an agent and gives them to the receiver, in order.
 
-    The task of the run and the tasks of its tools call `emit`; a lock lets one at a time.
+    The task of the run and the tasks of its tools call `emit`, which lets one at a time.
     """
 
     def __init__(
@@ -146,13 +153,32 @@ class _AgentEvents:
         self._tools = tools
         self._translator = translator
         self._receive: Receive | None = receive
-        self._lock = asyncio.Lock()
+        self._is_free = spec.pricing.is_free
+        # A receiver that has nothing to wait for returns before another event can come.
+        self._is_receiving = False
+        self._received = asyncio.Event()
         self._count = 0
 
     async def emit(self, event: AgentStreamEvent) -> None:
         """Return when an event was received, counted and paid."""
-        async with self._lock:
-            await self._pass_on(event)
+        while self._is_receiving:
+            self._received.clear()
+            await self._received.wait()
+        self._is_receiving = True
+        try:
+            for shown in self._translator.follow(event):
+                if (receiving := self._give(shown)) is not None:
+                    await receiving
+            if self._translator.written > ANSWER_CHARS:
+                raise AgentError(
+                    f"{self._spec.name} wrote more than {ANSWER_CHARS} characters and was stopped.",
+                    code=ErrorCode.ANSWER_TOO_LONG,
+                )
+            if not self._is_free:
+                await self._tools.count(event)
+        finally:
+            self._is_receiving = False
+            self._received.set()
         self._count += 1
         if self._count % EVENTS_AT_ONCE == 0:
             await asyncio.sleep(0)
@@ -161,19 +187,11 @@ class _AgentEvents:
         """Release the receiver, which holds the answer: an agent's objects form circles."""
         self._receive = None
 
-    async def _pass_on(self, event: AgentStreamEvent) -> None:
-        for translated in self._translator.follow(event):
-            if isinstance(translated, UsageDelta):
-                self.used = added_usage(self.used, translated.delta)
-                self.inferences += 1
-            if self._receive is not None:
-                await self._receive(translated)
-        if self._translator.written > ANSWER_CHARS:
-            raise AgentError(
-                f"{self._spec.name} wrote more than {ANSWER_CHARS} characters and was stopped.",
-                code=ErrorCode.ANSWER_TOO_LONG,
-            )
-        await self._tools.count(event)
+    def _give(self, shown: Event | str) -> Awaitable[None] | None:
+        if isinstance(shown, UsageDelta):
+            self.used = added_usage(self.used, shown.delta)
+            self.inferences += 1
+        return None if self._receive is None else self._receive(shown)
 
 
 def build_agent(
@@ -196,7 +214,7 @@ def build_agent(
     )
     params = vendor_params(spec, request.params)
     orderly: Model = OrderlyModel(
-        model,
+        choosing(model, spec.provider, request),
         tokens,
         tools.surplus,
         keeps_ids=not request.ends_at_tools,
@@ -248,15 +266,14 @@ def _opening(
 ) -> AgentState:
     """Return the state in which a run begins: it goes on where its messages end."""
     kept = request.checkpoint
-    if kept is None:
-        state, messages = AgentState.initial(), tuple(conversation)
-    else:
-        added = output_messages(kept.shown_after(request.resume))
-        state, messages = kept.state, (*conversation, *kept.state.messages, *added)
-        if not added:
-            return state.with_context(messages)
+    state = AgentState.initial() if kept is None else kept.state
+    shown = request.resume if kept is None else kept.shown_after(request.resume)
+    added = output_messages(shown)
+    messages = (*conversation, *state.messages, *added)
+    if kept is not None and not added:
+        return state.with_context(messages)
     scripted = spec.provider == "scripted"
-    return state.with_context(open_ended(messages, resumes=kept is not None, scripted=scripted))
+    return state.with_context(open_ended(messages, resumes=bool(added), scripted=scripted))
 
 
 def _ended_in_text(request: RunRequest) -> bool:

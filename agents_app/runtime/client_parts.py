@@ -17,6 +17,9 @@ class ClientParts:
     `tools` are the names of its tools, `schema` that of its response_format, `goes_on` says that an
     earlier process had requests of this answer taken, and `reads_result` that the next request is
     the first with a `tool.result`.
+
+    The task of the run calls `sent`, `took` and `refused`, the tasks of the client's tools
+    `result_came`, all on one event loop.
     """
 
     def __init__(

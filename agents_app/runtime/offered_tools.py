@@ -14,6 +14,11 @@ from agents_app.conversation.delegation_orders import (
     delegate_schema,
 )
 from agents_app.conversation.presentation import PRESENT, PRESENT_DESCRIPTION, PRESENT_SCHEMA
+from agents_app.conversation.state_changes import (
+    SET_STATE,
+    SET_STATE_DESCRIPTION,
+    SET_STATE_SCHEMA,
+)
 from agents_app.mcp.tools import served
 from agents_app.runtime.run_request import RunRequest
 from agents_app.selectors import AgentSpec
@@ -30,7 +35,7 @@ def tools_of_agent(spec: AgentSpec) -> dict[str, ServerTool]:
         **server_tools(),
     }
     for name in spec.tools:
-        if name not in known and name != PRESENT:
+        if name not in known and name not in {PRESENT, SET_STATE}:
             logger.warning("Agent %s: this server has no tool named %s", spec.name, name)
     tools = {name: known[name] for name in spec.tools if name in known}
     for name in spec.approvals:
@@ -56,6 +61,8 @@ def offered(spec: AgentSpec, request: RunRequest) -> list[tuple[str, str, Mappin
     ]
     if PRESENT in spec.tools:
         tools.append((PRESENT, PRESENT_DESCRIPTION, PRESENT_SCHEMA))
+    if SET_STATE in spec.tools:
+        tools.append((SET_STATE, SET_STATE_DESCRIPTION, SET_STATE_SCHEMA))
     if spec.delegates:
         about = delegate_description(spec.delegates)
         tools.append((DELEGATE, about, delegate_schema(spec.delegates)))
@@ -74,7 +81,7 @@ def tools_of_client(
 ) -> dict[str, ToolDefinition]:
     """Return the client's functions by name; it cannot take the name of a server tool."""
     found: dict[str, ToolDefinition] = {}
-    own = {PRESENT, DELEGATE}
+    own = {PRESENT, SET_STATE, DELEGATE}
     for tool in declared:
         if tool.function is not None and tool.name not in taken and tool.name not in own:
             found.setdefault(tool.name, tool)

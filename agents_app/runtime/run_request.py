@@ -1,27 +1,28 @@
 """What one run of an agent is given and what it returns; the port to its response."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from agents_app.checkpoints import Checkpoint
+import msgspec
+
+from agents_app.checkpoints import ResponseCheckpoint
 from agents_app.conversation.delegation_orders import Delegator
 from agents_app.conversation.presentation import ContentPresenter
+from agents_app.conversation.state_changes import SharedStateStore
 from agents_app.tools.registry import ServerTool, ToolOutcome
 from uamp.types.content import ContentItem, Message, ToolCallData
 from uamp.types.session import ResponseFormat, ToolDefinition, UsageStats
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunRequest:
+class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The request that a run answers.
 
-    `tools` are those that the client declared, `params` may hold model, temperature, max_tokens
-    and `extensions`, the session's options by vendor, and `resume` is the output of this response
-    before its process died: texts, thoughts, calls and results. Calls in `resume` without a
-    result are run again, under their old ids. With a `checkpoint` the agent goes on from there,
-    and `resume` is its output and what was added to it. `written` are the tokens that the
-    response has cost before. With `ends_at_tools` the run ends after a step in which the
+    `tools` are those that the client declared, `params` may hold model, the GenerationOptions that
+    are set, as builtins, and `extensions`, the session's options by vendor, and `resume` is the
+    output of this response before its process died: texts, thoughts, calls and results. Calls in
+    `resume` without a result are run again, under their old ids. With a `checkpoint` the agent goes
+    on from there, and `resume` is its output and what was added to it. `written` are the tokens
+    that the response has cost before. With `ends_at_tools` the run ends after a step in which the
     client's tools were called. `asker` is the key under which limits count one client's requests.
     """
 
@@ -30,15 +31,15 @@ class RunRequest:
     instructions: str | None = None
     tools: Sequence[ToolDefinition] = ()
     response_format: ResponseFormat | None = None
-    params: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = msgspec.field(default_factory=dict)
     resume: Sequence[ContentItem] = ()
-    checkpoint: Checkpoint | None = None
+    checkpoint: ResponseCheckpoint | None = None
     written: int = 0
     ends_at_tools: bool = False
     asker: str = ""
 
 
-class ToolBroker(ContentPresenter, Delegator, Protocol):
+class ToolBroker(ContentPresenter, Delegator, SharedStateStore, Protocol):
     """The response's side of a run: pays for steps and calls, runs the tools that do not run here.
 
     The task that iterates the run calls `admit_step`, `inference_sent` and `wrote`; the task of
@@ -70,8 +71,7 @@ class ToolBroker(ContentPresenter, Delegator, Protocol):
         """Have a worker run a long tool, or wait for the one that already runs this call."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunFinished:
+class RunFinished(msgspec.Struct, frozen=True, kw_only=True):
     """The last item of a run; not an event.
 
     `usage` counts this run only, not what came before it in a resumed response. `finish_reason` is

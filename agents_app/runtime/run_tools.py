@@ -1,4 +1,4 @@
-"""The tools of one run: those of the client, of the server, and `present` and `delegate`.
+"""The tools of one run: of the client, of the server, and `present`, `set_state`, `delegate`.
 
 A call runs once it is paid. Its outcome is kept for the translator, and its text goes to the model.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from agents_app.conversation import delegation_orders, presentation
+from agents_app.conversation import delegation_orders, presentation, state_changes
 from agents_app.conversation.content_labels import labelled, pure
 from agents_app.conversation.delegation_orders import (
     DELEGATE,
@@ -19,6 +19,11 @@ from agents_app.conversation.delegation_orders import (
 )
 from agents_app.conversation.history import plain_result
 from agents_app.conversation.presentation import PRESENT, PRESENT_DESCRIPTION, PRESENT_SCHEMA
+from agents_app.conversation.state_changes import (
+    SET_STATE,
+    SET_STATE_DESCRIPTION,
+    SET_STATE_SCHEMA,
+)
 from agents_app.runtime.client_parts import ClientParts
 from agents_app.runtime.failures import AgentError
 from agents_app.runtime.model_calls import CALLS_AT_ONCE
@@ -97,8 +102,8 @@ class RunTools:
         await self._broker.admit_step()
 
     async def count(self, event: AgentStreamEvent) -> None:
-        """Count the text of a call that has a payer."""
-        if event.upp is None or self._is_free or event.upp.type != "tool_call_delta":
+        """Count the text of a call, which has a payer."""
+        if event.upp is None or event.upp.type != "tool_call_delta":
             return
         delta = event.upp.delta
         call_id, text = delta.tool_call_id or "", delta.arguments_json or ""
@@ -182,11 +187,15 @@ class RunTools:
             raise UPPError(error.message, code=ProviderErrorCode.CANCELLED) from error
 
     def _tools_of_agents(self) -> list[Tool]:
-        """Return `present` and `delegate`, where the agent has them."""
+        """Return `present`, `set_state` and `delegate`, where the agent has them."""
 
         async def present(arguments: dict[str, Any]) -> str:
             await self._admit(self._call())
             return await self._finish(presentation.present(self._broker, arguments))
+
+        async def set_state(arguments: dict[str, Any]) -> str:
+            await self._admit(self._call())
+            return await self._finish(state_changes.set_state(self._broker, arguments))
 
         async def delegate(arguments: dict[str, Any]) -> str:
             call = self._call()
@@ -201,6 +210,15 @@ class RunTools:
                     description=PRESENT_DESCRIPTION,
                     parameters=PRESENT_SCHEMA,
                     run=present,
+                )
+            )
+        if SET_STATE in self._spec.tools:
+            tools.append(
+                Tool(
+                    name=SET_STATE,
+                    description=SET_STATE_DESCRIPTION,
+                    parameters=SET_STATE_SCHEMA,
+                    run=set_state,
                 )
             )
         if self._spec.delegates:

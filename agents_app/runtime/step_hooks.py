@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
-from agents_app.checkpoints import Checkpoint, of_response
+from agents_app.checkpoints import ResponseCheckpoint, of_response
 from agents_app.runtime.failures import AgentError
 from agents_app.runtime.model_calls import Tokens
 from agents_app.selectors import AgentSpec
@@ -19,7 +19,7 @@ from uap import AgentState, AgentStrategy, GenerateResult
 logger = logging.getLogger(__name__)
 
 
-class CheckpointKeeper(Protocol):
+class CheckpointSaver(Protocol):
     """Saves the progress of the response."""
 
     async def save(self, state: AgentState, *, step: int) -> None:
@@ -43,14 +43,14 @@ class StepHooks:
 
     `kept` is the checkpoint that the run goes on from, `before` the number of messages that the
     conversation had before the response, `tokens` what it writes, and `admit` lets each further
-    step begin.
+    step begin. The agent calls the hooks in the task of the run.
     """
 
     def __init__(
         self,
         spec: AgentSpec,
-        keeper: CheckpointKeeper | None,
-        kept: Checkpoint | None,
+        saver: CheckpointSaver | None,
+        kept: ResponseCheckpoint | None,
         *,
         before: int,
         tokens: Tokens,
@@ -58,7 +58,7 @@ class StepHooks:
     ) -> None:
         self._spec = spec
         self._admit = admit
-        self._keeper = keeper
+        self._saver = saver
         # Of the response, in all of its runs.
         self._steps = kept.step if kept else 0
         self._messages_before = before
@@ -91,10 +91,10 @@ class StepHooks:
         if ended is None:
             return
         await self._admit()
-        if self._keeper is None:
+        if self._saver is None:
             return
         try:
-            await self._keeper.save(of_response(ended, after=self._messages_before), step=steps)
+            await self._saver.save(of_response(ended, after=self._messages_before), step=steps)
         except Exception:
             # An answer without a checkpoint is better than none.
             logger.exception("Agent %s: a checkpoint was not saved", self._spec.name)

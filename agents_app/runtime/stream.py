@@ -22,9 +22,9 @@ from uamp.events import (
     ToolCallDone,
     ToolProgress,
     UsageDelta,
-    text_delta,
 )
-from uamp.types.content import ContentItem, MediaContent, ToolCallData, ToolResultData
+from uamp.output import medium_delta
+from uamp.types.content import ToolCallData, ToolResultData
 from uamp.types.session import UsageStats
 from uap import AgentStreamEvent, PlanStep, UAPEvent
 from upp import EventDelta, StreamEvent, TokenUsage
@@ -38,7 +38,8 @@ class Translator:
 
     `client_tools` are the names that the broker answers for, `known_calls` the ids of calls that an
     earlier part of this response showed already, and `outcomes` fills up while tools run. `goes_on`
-    says that the response ends in the text of a step that is over.
+    says that the response ends in the text of a step that is over. It has no lock: its caller
+    (`agent_run`) gives it one event at a time.
     """
 
     def __init__(
@@ -61,14 +62,14 @@ class Translator:
         self._break = ""
         self._doing: str | None = None
 
-    def follow(self, event: AgentStreamEvent) -> tuple[Event, ...]:
-        """Return the UAMP events for an event of an agent."""
+    def follow(self, event: AgentStreamEvent) -> tuple[Event | str, ...]:
+        """Return what an event of an agent shows: text of the answer, and UAMP events."""
         if event.upp is not None:
             return self.translate(event.upp)
         return () if event.uap is None else self._agent(event.uap)
 
-    def translate(self, event: StreamEvent) -> tuple[Event, ...]:
-        """Return the UAMP events for an event of the model; most kinds have none."""
+    def translate(self, event: StreamEvent) -> tuple[Event | str, ...]:
+        """Return what an event of the model shows: text, and UAMP events; most show nothing."""
         delta = event.delta
         self.written += len(delta.text or "")
         match event.type:
@@ -84,12 +85,12 @@ class Translator:
                 return self._result(delta)
         return ()
 
-    def _text(self, text: str) -> tuple[Event, ...]:
+    def _text(self, text: str) -> tuple[Event | str, ...]:
         if not self._stage:
             self._spoke = True
             if self._break:
                 text, self._break = f"{self._break}{text}", ""
-            return (text_delta(self._response_id, text),)
+            return (text,)
         # A plan comes as JSON; it is shown when it has been read.
         return () if self._stage == "planning" else (self._thought(text, self._stage),)
 
@@ -175,20 +176,15 @@ class Translator:
         return (
             self._delta(Delta(type="tool_result", tool_result=data)),
             ToolCallDone(call_id=call_id, response_id=self._response_id),
-            *(self._delta(shown) for item in presented if (shown := _medium(item)) is not None),
+            *(
+                self._delta(shown)
+                for item in presented
+                if (shown := medium_delta(item)) is not None
+            ),
         )
 
     def _delta(self, delta: Delta) -> ResponseDelta:
         return ResponseDelta(response_id=self._response_id, delta=delta)
-
-
-def _medium(item: ContentItem) -> Delta | None:
-    """Return the delta that carries a whole medium (UAMP §6.6); None for what is none."""
-    if not isinstance(item, MediaContent):
-        return None
-    members = msgspec.structs.asdict(item)
-    known = {name: value for name, value in members.items() if name in Delta.__struct_fields__}
-    return Delta(type=str(type(item).__struct_config__.tag), **known)
 
 
 def _listed(plan: Sequence[PlanStep]) -> str:

@@ -46,7 +46,8 @@ _MARK = {"uap": {"synthetic": True, "phase": "form"}}
 class Form:
     """The form of one answer: its schema, and how often the model may still be asked again.
 
-    `asker` is who wants it so: the checks of one asker are made one after another.
+    `asker` is the payer or visitor whose checks are made one after another. The tasks of one run
+    call it; a check runs in a thread or in another process.
     """
 
     def __init__(

@@ -42,7 +42,7 @@ def search_chat(
 
 
 def excerpt(text: str, words: list[str]) -> str:
-    """Return the text around the first of the words that is in it, on one line."""
+    """Return the text around the first word that occurs in it, on one line."""
     text = " ".join(text.split())
     lower = text.lower()
     places = [place for word in words if (place := lower.find(word.lower())) >= 0]

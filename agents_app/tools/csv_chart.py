@@ -28,7 +28,7 @@ _LABEL_CHARS = 24
 
 
 def draw(title: str, columns: Sequence[Column], *, rows: int) -> tuple[bytes, str]:
-    """Return a PNG of 1200 x 675 pixels and a sentence that says what it shows.
+    """Return a PNG of 1200 x 675 pixels and a sentence that describes it.
 
     Numbers over a date column are lines, numbers of few named rows are bars, other numbers are
     histograms; a table without numbers shows how often the values of a column occur. Columns are

@@ -127,7 +127,7 @@ class _Work:
         return run
 
     def report(self, stage: str, message: str, *, percent: float) -> None:
-        """Tell how far the work is; raises ToolCancelled."""
+        """Report how far the work is; raises ToolCancelled."""
         self._context.progress(
             percent=percent,
             step=self._step,

@@ -39,7 +39,7 @@ def fetch_page(
 ) -> str:
     """Fetch a web page, or a text or JSON file, and return its title and readable text."""
 
-    def tell_bytes(received: int, total: int | None) -> None:
+    def report_bytes(received: int, total: int | None) -> None:
         context.progress(
             percent=10 + 80 * received / total if total else None,
             step=2,
@@ -60,7 +60,7 @@ def fetch_page(
                 stage="resolve",
                 message=f"Looking up {host}",
             ),
-            on_bytes=tell_bytes,
+            on_bytes=report_bytes,
         )
     except (guard.Unreachable, guard.TooLarge) as error:
         raise ToolError(f"The page was not fetched. {error}") from error

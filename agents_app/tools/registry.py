@@ -78,7 +78,7 @@ class ToolContext(Protocol):
         stage: str | None = None,
         message: str | None = None,
     ) -> None:
-        """Tell how far the tool is (UAMP §6.12); `percent` is 0-100.
+        """Report how far the tool is (UAMP §6.12); `percent` is 0-100.
 
         Raises ToolCancelled when the call was cancelled or another process took it over.
         """
@@ -90,7 +90,7 @@ class ToolContext(Protocol):
         """Store a content for the chat and return the item that shows it; raises ToolCancelled."""
 
     def search_messages(self, words: Sequence[str], *, limit: int) -> Sequence[FoundMessage]:
-        """Return messages of this chat whose text has every one of the words, the newest first.
+        """Return messages of this chat that have all of the words, newest first.
 
         Upper and lower case are the same. The message that is being answered is left out.
         """
@@ -136,6 +136,8 @@ class ServerTool:
 
 def storable(text: str) -> str:
     """Return text that every database and codec takes: no NUL, no half characters."""
+    if text.isascii() and "\0" not in text:
+        return text
     return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 

@@ -1,1 +1,5 @@
-"""Work that might take too long or too much memory, in killable processes, in fair turns."""
+"""Work that may need too much time or memory, in killable processes, in fair turns.
+
+Celery workers are not here: `sessions_app.tools` claims and runs long tool calls. What renders
+Markdown is in `chat_app.markdown`.
+"""

@@ -1,10 +1,10 @@
-"""Processes that do work of unknown length for strangers, so that it can be stopped.
+"""Child processes for work of unknown length, which are killed when it takes too long.
 
-A thread cannot be ended, and one regular expression can hold the interpreter's lock for minutes:
-another process can be killed. Requests go to it over a pipe, each as a big-endian uint32 length
-and that many bytes; an answer comes back in the same form. A process that is killed is replaced
-with the next request. Its environment has none of the server's secrets. Those who ask take turns
-(`fair_turns`): one asker has one process at a time.
+Requests go to a process over a pipe, each as a big-endian uint32 length and that many bytes; an
+answer comes back in the same form. A process that was killed is replaced with the next request.
+Its environment has none of the server's secrets. Askers take turns (`fair_turns`): each has one
+process at a time. Threads do not do this work, because they cannot be ended, and one regular
+expression can hold the interpreter's lock for minutes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,11 @@ class NoneFree(TooSlow):
 
 
 class ChildProcesses:
-    """Up to PROCESSES processes of one module, started when they are needed; thread-safe."""
+    """Up to PROCESSES processes of one module, started when they are needed.
+
+    Any thread may call `ask`, the tasks of any event loop `ask_from_loop`; `close` is called when
+    the interpreter ends.
+    """
 
     def __init__(self, module: str) -> None:
         self._module = module
@@ -148,7 +152,10 @@ class ChildProcesses:
 
 
 class _ChildProcess:
-    """One process, and the pipes to it."""
+    """One process, and the pipes to it.
+
+    Only the thread whose turn it is calls `ask`; any thread may call `kill`.
+    """
 
     def __init__(self, module: str) -> None:
         self._process = subprocess.Popen(  # noqa: S603 our own interpreter and module

@@ -1,6 +1,6 @@
 """A few things that many ask for: each asker has one at a time, and they take turns.
 
-Who asks often waits behind their own requests, not before those of others.
+Requests of one asker wait behind each other, not before those of other askers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which JSON Schemas cost so little to check that a thread of this process may do it.
+"""Which JSON Schemas are cheap enough to check in a thread of this process.
 
 What a keyword costs is not bounded by its size: `uniqueItems` compares every pair, a pattern or a
 reference can take exponential time. A schema is cheap only when every keyword in it is known to be.
@@ -27,7 +27,7 @@ _ANNOTATIONS = frozenset(
 
 
 def is_cheap(schema: Any, schema_bytes: int, value_bytes: int) -> bool:
-    """Return whether checking a value of so many bytes takes a fraction of a second at most."""
+    """Return whether checking a value of so many bytes takes well under a second."""
     return (
         schema_bytes <= SCHEMA_BYTES
         and value_bytes <= VALUE_BYTES

@@ -13,9 +13,17 @@ from agents_app.tools.registry import (
     ToolError,
     ToolOutcome,
 )
+from uamp.events import Event, text_delta
+from uamp.json_patch import PatchOperation
+from uamp.shared_state import StateChange, VersionedState, change_state
 from uamp.types.content import ContentItem, ImageContent, MediaUrl, ToolCallData
 
 CSV_ID = "550e8400-e29b-41d4-a716-446655440000"
+
+
+def as_event(shown: Event | str) -> Event:
+    """Return what a run shows as an event: text is a delta of the response `r1`."""
+    return text_delta("r1", shown) if isinstance(shown, str) else shown
 
 
 @dataclass
@@ -25,6 +33,7 @@ class Broker:
     answer: Callable[[ToolCallData], ToolOutcome] | None = None
     context: "Context | None" = None
     calls: list[ToolCallData] = field(default_factory=list)
+    state: VersionedState = field(default_factory=VersionedState)
 
     async def admit_step(self) -> None:
         """Let it begin: nothing has a price."""
@@ -44,6 +53,18 @@ class Broker:
             ImageContent(image=MediaUrl(url=f"/api/content/{one}"), content_id=one)
             for one in content_ids
         )
+
+    async def shared_state(self) -> VersionedState:
+        """Return the state."""
+        return self.state
+
+    async def change_state(
+        self, patch: Sequence[PatchOperation], *, version: int
+    ) -> VersionedState:
+        """Change the state."""
+        changed = change_state(self.state, StateChange(patch=patch, version=version))
+        self.state = self.state if changed is None else changed.now
+        return self.state
 
     async def delegate(self, call: ToolCallData, order: DelegationOrder) -> ToolOutcome:
         """Answer for the other agent."""
@@ -90,7 +111,7 @@ class Context:
     filename: str = "sales.csv"
     call_id: str = "call_1"
     cancel_at: str | None = None
-    told: list[dict[str, Any]] = field(default_factory=list)
+    reported: list[dict[str, Any]] = field(default_factory=list)
     written: list[tuple[bytes, str, str]] = field(default_factory=list)
     messages: Sequence[FoundMessage] = ()
     searched: list[tuple[tuple[str, ...], int]] = field(default_factory=list)
@@ -107,7 +128,7 @@ class Context:
         """Keep it."""
         if self.cancel_at is not None and stage == self.cancel_at:
             raise ToolCancelled
-        self.told.append(
+        self.reported.append(
             {
                 "percent": percent,
                 "step": step,

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from agents_app import checkpoints
-from agents_app.checkpoints import Checkpoint, UnreadableCheckpointError, of_response
-from agents_app.models import Checkpoint as CheckpointRow
+from agents_app.checkpoints import ResponseCheckpoint, UnreadableCheckpointError, of_response
+from agents_app.models import Checkpoint
 from uamp.types.content import ContentItem, TextContent, ThinkingContent
 from uap import AgentState, PlanStep
 from upp import AssistantMessage, TextBlock, ToolResult, ToolResultMessage, UserMessage
@@ -44,7 +44,7 @@ def test_only_the_last_checkpoint_is_kept_until_it_is_deleted() -> None:
     saved()
     saved(step=2, at=AT + timedelta(days=1))
     saved("r2")
-    assert CheckpointRow.objects.count() == 2
+    assert Checkpoint.objects.count() == 2
     kept = checkpoints.load("r1")
     assert kept is not None
     assert kept.step == 2
@@ -67,7 +67,7 @@ def test_only_the_last_checkpoint_is_kept_until_it_is_deleted() -> None:
 )
 def test_a_checkpoint_that_cannot_be_read_is_said_to_be_so(change: dict[str, Any]) -> None:
     saved()
-    row = CheckpointRow.objects.get()
+    row = Checkpoint.objects.get()
     for name, value in change.items():
         setattr(row, name, {"version": "1.1.0"} if value is None else value)
     row.save()
@@ -97,11 +97,11 @@ def test_the_conversation_is_not_part_of_a_checkpoint() -> None:
 def test_what_was_shown_after_a_checkpoint_is_known(
     before: tuple[ContentItem, ...], now: tuple[ContentItem, ...], added: tuple[ContentItem, ...]
 ) -> None:
-    kept = Checkpoint(state=AgentState.initial(), output=before, step=1, fence=1)
+    kept = ResponseCheckpoint(state=AgentState.initial(), output=before, step=1, fence=1)
     assert kept.shown_after(now) == added
 
 
 def test_the_rounds_of_tools_are_counted() -> None:
     answer = AssistantMessage(content=(TextBlock(text="x"),))
     state = AgentState.initial().with_messages((RESULT, answer, RESULT))
-    assert Checkpoint(state=state, output=(), step=3, fence=1).tool_rounds == 2
+    assert ResponseCheckpoint(state=state, output=(), step=3, fence=1).tool_rounds == 2

@@ -21,6 +21,7 @@ NAMES = [
     "studio",
     "darkroom",
     "careful",
+    "checklist",
     "assistant",
 ]
 
@@ -49,11 +50,11 @@ def test_every_demo_agent_is_valid_and_can_run() -> None:
     for agent in Agent.objects.all():
         agent.full_clean()
         assert agent.options["script"] in SCRIPTS
-        assert set(agent.tools) <= {*server_tools(), "present"}
+        assert set(agent.tools) <= {*server_tools(), "present", "set_state"}
         assert "cript" in agent.description
 
 
-def test_an_agent_that_somebody_changed_stays() -> None:
+def test_an_agent_that_an_operator_changed_stays() -> None:
     Agent.objects.create(name="Echo", description="mine")
     assert "echo" not in prepare_agents()
     assert Agent.objects.get(name="Echo").description == "mine"
@@ -88,7 +89,7 @@ def test_the_assistant_takes_a_model_when_there_is_one(monkeypatch: pytest.Monke
     assert assistant().provider == "scripted"
 
 
-def test_an_assistant_that_somebody_changed_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_assistant_that_an_operator_changed_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     prepare_agents()
     Agent.objects.filter(name="assistant").update(description="ours")
     monkeypatch.setenv("OPENAI_API_KEY", "key")

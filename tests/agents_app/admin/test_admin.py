@@ -68,7 +68,7 @@ def test_an_operator_changes_and_finds_an_agent(admin_client: Client) -> None:
         (
             {"tools": '["absent"]'},
             "tools",
-            "No such tool: absent. This server has: present, csv_report, fetch_page, search_chat, ",
+            "No such tool: absent. This server has: present, set_state, csv_report, fetch_page, ",
         ),
         ({"tools": "[7]"}, "tools", "No such tool: 7"),
         (

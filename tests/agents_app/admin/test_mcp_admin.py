@@ -73,7 +73,7 @@ def change(source: ToolSource) -> str:
     return reverse("admin:agents_app_toolsource_change", args=[source.pk])
 
 
-def told(response: Any) -> str:
+def reported(response: Any) -> str:
     """Return the messages that the next page shows."""
     return " ".join(str(message) for message in get_messages(response.wsgi_request))
 
@@ -83,7 +83,7 @@ def test_a_source_is_asked_for_its_tools_when_it_is_added(
 ) -> None:
     response = admin_client.post(reverse(ADD), program(journal))
     assert response.status_code == 302
-    assert "demo has 12 tools." in told(response)
+    assert "demo has 12 tools." in reported(response)
     source = ToolSource.objects.get()
     page = admin_client.get(change(source)).content.decode()
     assert "<code>demo__add</code>" in page
@@ -96,7 +96,7 @@ def test_a_source_is_asked_for_its_tools_when_it_is_added(
 def test_a_source_that_does_not_answer_is_kept_with_its_error(admin_client: Client) -> None:
     response = admin_client.post(reverse(ADD), form())
     assert response.status_code == 302
-    assert "demo did not list its tools: demo cannot be reached." in told(response)
+    assert "demo did not list its tools: demo cannot be reached." in reported(response)
     source = ToolSource.objects.get()
     assert (source.error, source.refreshed_at) == ("demo cannot be reached.", None)
     assert "demo cannot be reached." in admin_client.get(change(source)).content.decode()
@@ -116,8 +116,8 @@ def test_the_action_asks_again(admin_client: Client, journal: Path) -> None:
     response = admin_client.post(
         reverse(LIST), {"action": "refresh_tools", "_selected_action": chosen}
     )
-    assert "demo has 12 tools." in told(response)
-    assert "web did not list its tools: web cannot be reached." in told(response)
+    assert "demo has 12 tools." in reported(response)
+    assert "web did not list its tools: web cannot be reached." in reported(response)
     assert len(ToolSource.objects.get(name="demo").tools) == 12
 
 
@@ -220,7 +220,7 @@ def test_only_superusers_let_this_server_start_programs(
     asked = staff.post(
         reverse(LIST), {"action": "refresh_tools", "_selected_action": [str(source.pk)]}
     )
-    assert "only superusers may ask it" in told(asked)
+    assert "only superusers may ask it" in reported(asked)
     assert lines(journal) == []
     web = mcp_sources.address("http://127.0.0.1:1/mcp")
     moved = staff.post(change(web), program(journal, name="web"))

@@ -15,7 +15,7 @@ from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
-from agents_app.models import Agent
+from agents_app.models import Agent, ModelProvider
 from tests import factories
 from tests.agents_app.runtime.invalid_calls import call_tool, provider, say
 from tests.live_server import counted_rows, quick_agent
@@ -125,8 +125,8 @@ def test_more_trials_than_allowed_are_refused(admin_client: Client, settings: Se
 
 def test_only_operators_with_the_right_may_try() -> None:
     agent = quick_agent("parrot", "echo")
-    somebody = factories.user("somebody")
-    for client in (Client(), signed_in(somebody)):
+    person = factories.user("person")
+    for client in (Client(), signed_in(person)):
         for response in (client.get(address(agent)), client.post(address(agent), {"prompt": "a"})):
             assert response.status_code == 302
             assert response["Location"].startswith(reverse("admin:login"))
@@ -157,7 +157,7 @@ def test_a_trial_needs_the_token_of_its_form() -> None:
 def model_agent(url: str, *tools: str, **options: Any) -> Agent:
     return Agent.objects.create(
         name="model",
-        provider=Agent.Provider.OPENAI_COMPAT,
+        provider=ModelProvider.OPENAI_COMPAT,
         model="m",
         options={"base_url": url, **options},
         tools=list(tools),
@@ -221,7 +221,7 @@ def test_what_a_failed_trial_said_and_used_is_shown(server: ServerAddress) -> No
     assert "The answer was cut off before its end." in page
 
 
-def test_who_waits_for_a_model_keeps_nobody_else_waiting(server: ServerAddress) -> None:
+def test_a_wait_for_a_model_delays_no_other_person(server: ServerAddress) -> None:
     asked, goes_on = threading.Event(), threading.Event()
 
     async def answer(exchange: Exchange) -> None:

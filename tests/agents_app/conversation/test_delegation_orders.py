@@ -21,7 +21,7 @@ CALL = ToolCallData(id="call_1", name="delegate", arguments="{}")
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("nothing", "nothing"),
         (f"see /api/content/{ID}.", f"see content_id {ID}."),
@@ -32,8 +32,8 @@ CALL = ToolCallData(id="call_1", name="delegate", arguments="{}")
         ("the path /api/content/ itself", "the path /api/content/ itself"),
     ],
 )
-def test_a_text_has_ids_in_the_place_of_addresses(text: str, told: str) -> None:
-    assert pure(text) == told
+def test_a_text_has_ids_in_the_place_of_addresses(text: str, reported: str) -> None:
+    assert pure(text) == reported
 
 
 def test_a_model_reads_the_ids_of_what_came_with_a_result() -> None:
@@ -69,7 +69,7 @@ async def test_what_is_presented_has_its_caption_and_is_marked_so() -> None:
 @pytest.mark.parametrize(
     "arguments", [{}, {"content_ids": []}, {"content_ids": [ID] * 17}, {"content_ids": ID}]
 )
-async def test_what_cannot_be_presented_is_told(arguments: dict[str, object]) -> None:
+async def test_what_cannot_be_presented_is_reported(arguments: dict[str, object]) -> None:
     outcome = await presentation.present(Broker(), arguments)
     assert outcome.is_error
     assert not outcome.is_presented
@@ -112,7 +112,7 @@ async def test_what_no_database_takes_is_replaced_in_words_that_are_kept() -> No
     assert item.description == "two\N{REPLACEMENT CHARACTER}cats"
 
 
-def test_a_model_is_told_whom_it_may_ask() -> None:
+def test_a_model_receives_the_names_of_the_agents_that_it_may_ask() -> None:
     delegates = [("darkroom", "Edits pictures."), ("quiet", "")]
     assert delegation_orders.delegate_description(delegates).endswith(
         "The agents:\n- darkroom: Edits pictures.\n- quiet"

@@ -7,6 +7,7 @@ from agents_app.conversation import media as media_module
 from agents_app.conversation.history import (
     CONTINUE,
     NOTHING_NEW,
+    RememberedMessage,
     attachments_of,
     open_ended,
     output_messages,
@@ -110,8 +111,8 @@ async def test_calls_of_a_stateless_history_meet_their_results() -> None:
             Message(role="assistant", tool_calls=(call("a", '{"q":1}'), call("b"))),
             Message(role="tool", tool_call_id="a", content="found"),
             Message(role="tool", tool_call_id="b", content=None),
-            Message(role="tool", content="for nobody"),
-            Message(role="tool", tool_call_id="z", content="for nobody"),
+            Message(role="tool", content="without a call"),
+            Message(role="tool", tool_call_id="z", content="without a call"),
             Message(role="assistant", content=""),
         ],
         agent_name="bot",
@@ -171,7 +172,7 @@ def test_an_answer_becomes_the_messages_that_made_it() -> None:
     assert [result.is_error for result in results.results] == [False, True]
 
 
-def test_results_are_told_in_the_order_of_their_calls() -> None:
+def test_results_are_reported_in_the_order_of_their_calls() -> None:
     places = [n for n, item in enumerate(OUTPUT) if isinstance(item, ToolResultContent)]
     swapped: list[ContentItem] = list(OUTPUT)
     swapped[places[0]], swapped[places[1]] = swapped[places[1]], swapped[places[0]]
@@ -188,34 +189,16 @@ def test_a_result_that_is_no_json_is_kept() -> None:
     assert shape([message]) == [("results", [("a", "not json")])]
 
 
-async def test_an_answer_in_the_history_is_told_with_its_calls() -> None:
+async def test_an_answer_in_the_history_is_reported_with_its_calls() -> None:
     said = Message(role="assistant", content="let me look", content_items=OUTPUT, name="bot")
     conversation = await to_conversation([said], agent_name="bot")
     assert len(conversation.messages) == 3
 
 
-async def test_an_interrupted_answer_goes_on_for_a_script() -> None:
-    conversation = await to_conversation(
-        [user("hi")], agent_name="bot", resume=(TextContent(text="half"),)
-    )
-    assert shape(conversation.messages) == [("user", ["hi"]), ("assistant", ["half"], [])]
-
-
-async def test_an_interrupted_answer_is_explained_to_a_model() -> None:
-    half = TextContent(text="half")
-    conversation = await to_conversation(
-        [user("hi")], agent_name="bot", resume=(half,), media=Media()
-    )
-    assert shape(conversation.messages)[-1] == ("user", [CONTINUE])
-    waiting = ToolCallContent(tool_call=call("a"))
-    conversation = await to_conversation(
-        [user("hi")], agent_name="bot", resume=(half, waiting), media=Media()
-    )
-    assert shape(conversation.messages)[-1] == ("assistant", ["half"], ["a"])
-    nothing = await to_conversation(
-        [], agent_name="bot", resume=(ImageContent(image="QQ=="),), media=Media()
-    )
-    assert nothing.messages == ()
+def test_an_interrupted_answer_keeps_its_open_calls_and_no_media() -> None:
+    half, waiting = TextContent(text="half"), ToolCallContent(tool_call=call("a"))
+    assert shape(output_messages([half, waiting])) == [("assistant", ["half"], ["a"])]
+    assert output_messages([ImageContent(image="QQ==")]) == []
 
 
 def linked(number: int) -> MediaUrl:
@@ -355,3 +338,30 @@ def test_a_conversation_that_ends_in_a_question_or_a_call_stays_as_it_is() -> No
     for last in (UserMessage(content="hi"), AssistantMessage(content=(), tool_calls=[waiting])):
         assert open_ended([last], resumes=False, scripted=False) == (last,)
     assert open_ended([], resumes=False, scripted=False) == ()
+
+
+async def test_a_remembered_message_is_converted_once_for_each_agent() -> None:
+    said = [
+        RememberedMessage(role="user", content="hi"),
+        RememberedMessage(role="assistant", content="hello", name="bot"),
+    ]
+    first = await to_conversation(said, agent_name="bot")
+    again = await to_conversation(said, agent_name="bot")
+    other = await to_conversation(said, agent_name="other")
+    assert [one is two for one, two in zip(first.messages, again.messages, strict=True)] == [
+        True,
+        True,
+    ]
+    # What the first agent said is the other's to read.
+    assert [type(message) for message in other.messages] == [UserMessage, UserMessage]
+
+
+async def test_a_call_that_stands_before_plain_words_is_still_answered() -> None:
+    call = ToolCallData(id="c1", name="find", arguments="{}")
+    history = [
+        Message(role="assistant", content=None, tool_calls=(call,)),
+        RememberedMessage(role="user", content="and?"),
+    ]
+    conversation = await to_conversation(history, agent_name="bot")
+    kinds = [type(message) for message in conversation.messages]
+    assert kinds == [AssistantMessage, ToolResultMessage, UserMessage]

@@ -1,7 +1,7 @@
 """An MCP server for tests, made with the `mcp` package: over stdio, or over HTTP on a port.
 
 `python tests/agents_app/mcp/mcp_server.py JOURNAL [PORT]`: its tools write into the journal what
-they did, and what they were told.
+they did, and what they received.
 """
 
 from __future__ import annotations

@@ -82,8 +82,8 @@ def test_a_program_that_is_not_there_is_said_to_be_so(journal: Path) -> None:
 
 
 def test_a_program_that_ends_at_once_is_said_to_have_ended(journal: Path) -> None:
-    told = failure(mcp_sources.program(journal, way="dead"))
-    assert told == "The program of demo ended (status 4)."
+    reported = failure(mcp_sources.program(journal, way="dead"))
+    assert reported == "The program of demo ended (status 4)."
 
 
 def test_a_program_that_ends_in_a_call_may_have_done_its_work(
@@ -105,8 +105,8 @@ def test_a_program_that_says_nothing_is_given_up(
     journal: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client, "START_SECONDS", 1.0)
-    told = failure(mcp_sources.program(journal, way="mute"))
-    assert told == "demo did not start in 1 seconds."
+    reported = failure(mcp_sources.program(journal, way="mute"))
+    assert reported == "demo did not start in 1 seconds."
 
 
 def test_a_program_may_write_other_lines_too(journal: Path) -> None:
@@ -129,13 +129,13 @@ def test_a_program_ends_with_its_session_and_so_does_what_it_started(
 
 def test_a_line_without_an_end_is_not_kept(journal: Path, settings: Settings) -> None:
     settings.UAMP_MCP_RESULT_BYTES = 1_000_000
-    told = failed_call(journal, "endless")
-    assert told == "The answer of demo has more than 1000000 bytes and was not read."
+    reported = failed_call(journal, "endless")
+    assert reported == "The answer of demo has more than 1000000 bytes and was not read."
 
 
 def test_json_that_is_broken_is_no_answer(journal: Path) -> None:
-    told = failed_call(journal, "malformed", seconds=1)
-    assert told == (
+    reported = failed_call(journal, "malformed", seconds=1)
+    assert reported == (
         "demo took longer than 1 seconds and was stopped. It wrote what is no JSON-RPC."
         " It may or may not have done its work."
     )
@@ -175,9 +175,9 @@ def web(settings: Settings) -> Iterator[WebServer]:
     ],
 )
 def test_an_address_that_may_not_be_asked_is_refused(url: str, said: str) -> None:
-    told = failure(mcp_sources.address(url))
-    assert said in told or "names no host" in told
-    assert SECRET not in told
+    reported = failure(mcp_sources.address(url))
+    assert said in reported or "names no host" in reported
+    assert SECRET not in reported
 
 
 @pytest.mark.parametrize("host", ["10.1.2.3", "169.254.169.254", "[::1]", "[fd00::1]"])
@@ -206,13 +206,13 @@ def test_a_server_that_wants_other_credentials_is_said_to(
 
 
 def test_a_server_that_breaks_is_said_to(web: WebServer) -> None:
-    told = failure(mcp_sources.address(web.page("/mcp", "oh", status=500)))
-    assert told == "web answered with an error (status 500): Server returned an error response"
+    reported = failure(mcp_sources.address(web.page("/mcp", "oh", status=500)))
+    assert reported == "web answered with an error (status 500): Server returned an error response"
 
 
 def test_a_web_page_is_no_mcp_server(web: WebServer) -> None:
-    told = failure(mcp_sources.address(web.page("/mcp", "<html>")))
-    assert told.startswith("web answered with an error: Unexpected content type")
+    reported = failure(mcp_sources.address(web.page("/mcp", "<html>")))
+    assert reported.startswith("web answered with an error: Unexpected content type")
 
 
 def test_json_that_is_broken_is_no_answer_over_http_either(web: WebServer) -> None:
@@ -224,8 +224,8 @@ def test_a_redirect_leads_nowhere_else(web: WebServer) -> None:
     with web_server() as other:
         other.page("/mcp", "{}", "application/json")
         url = web.page("/mcp", status=307, Location=other.url("/mcp"))
-        told = failure(mcp_sources.address(url))
-    assert "not followed" in told
+        reported = failure(mcp_sources.address(url))
+    assert "not followed" in reported
     assert other.asked == []
 
 
@@ -247,5 +247,5 @@ def test_an_endless_answer_is_not_kept(web: WebServer, settings: Settings) -> No
             request.wfile.write(b" " * 10_000)
 
     web.pages["/mcp"] = endless
-    told = failure(mcp_sources.address(web.url("/mcp")))
-    assert told == "The answer of web has more than 100000 bytes and was not read."
+    reported = failure(mcp_sources.address(web.url("/mcp")))
+    assert reported == "The answer of web has more than 100000 bytes and was not read."

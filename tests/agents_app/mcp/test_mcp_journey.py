@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agents_app.mcp.tools import refresh
-from agents_app.models import Agent, ToolSource
+from agents_app.models import Agent, ToolSource, ToolSourceApproval
 from sessions_app.models import Response, ToolCall
 from tests.agents_app.mcp import mcp_sources
 from tests.agents_app.mcp.mcp_sources import lines
@@ -58,16 +58,16 @@ def test_progress_reaches_the_chat_and_the_result_the_answer(
     dial: Dial, walker: ToolSource
 ) -> None:
     frames = asked(dial, "4").until("response.done")
-    told = [frame for frame in frames if frame["type"] == "progress"]
-    assert {(frame["target"], frame["stage"]) for frame in told} == {("tool", "call")}
-    assert (told[-1]["percent"], told[-1]["message"]) == (100, "step 4")
+    reported = [frame for frame in frames if frame["type"] == "progress"]
+    assert {(frame["target"], frame["stage"]) for frame in reported} == {("tool", "call")}
+    assert (reported[-1]["percent"], reported[-1]["message"]) == (100, "step 4")
     call = ToolCall.objects.get()
     assert (call.name, call.status, call.result) == ("outdoors__walk", "done", "4 steps")
     assert call.arguments == '{"query":"4"}'
     assert "The tool answered: 4 steps" in json.dumps(frames[-1])
 
 
-def test_what_the_server_does_not_take_is_told_to_the_model(
+def test_what_the_server_does_not_take_is_reported_to_the_model(
     dial: Dial, walker: ToolSource, settings: Settings
 ) -> None:
     settings.UAMP_MCP_COMMANDS = []
@@ -92,7 +92,7 @@ def test_a_cancelled_answer_cancels_the_call_at_the_server(
 def test_a_call_that_may_change_something_waits_for_a_person(
     dial: Dial, walker: ToolSource, journal: Path
 ) -> None:
-    walker.approval = ToolSource.Approval.WRITES
+    walker.approval = ToolSourceApproval.WRITES
     walker.save()
     before = len(lines(journal))
     client = asked(dial, "2")

@@ -41,7 +41,7 @@ def test_a_name_that_is_too_long_is_cut_and_ends_in_a_hash() -> None:
     assert len(set(names)) == 3
 
 
-def test_names_that_would_be_the_same_are_told_apart_whatever_their_order() -> None:
+def test_names_that_would_be_the_same_are_distinguished_whatever_their_order() -> None:
     names = tool_names("demo", ["a.b", "a_b", "a b"])
     assert names["a_b"] == "demo__a_b"
     assert len(set(names.values())) == 3

@@ -183,22 +183,22 @@ def test_media_become_contents_and_the_text_names_their_ids(demo: ToolSource) ->
     assert "http" not in outcome.result
 
 
-def test_progress_is_told_with_a_percentage_when_the_end_is_known(demo: ToolSource) -> None:
+def test_progress_is_reported_with_a_percentage_when_the_end_is_known(demo: ToolSource) -> None:
     context = Context()
     assert call("demo__slow", context, steps=4, pause=0.3).result == "4 steps"
-    told = [(t["percent"], t["message"]) for t in context.told]
-    assert (25.0, "step 1") in told
-    assert (100.0, "step 4") in told
-    assert {t["stage"] for t in context.told} == {"call"}
+    reported = [(t["percent"], t["message"]) for t in context.reported]
+    assert (25.0, "step 1") in reported
+    assert (100.0, "step 4") in reported
+    assert {t["stage"] for t in context.reported} == {"call"}
 
 
 def test_progress_without_an_end_has_no_percentage(demo: ToolSource) -> None:
     context = Context()
     call("demo__hint", context)
-    assert (None, "seven so far") in [(t["percent"], t["message"]) for t in context.told]
+    assert (None, "seven so far") in [(t["percent"], t["message"]) for t in context.reported]
 
 
-def test_a_flood_of_progress_is_told_by_its_last(journal: Path) -> None:
+def test_a_flood_of_progress_is_reported_by_its_last(journal: Path) -> None:
     assert refresh(mcp_sources.program(journal, way="flood"))
 
     class Slow(Context):
@@ -208,7 +208,7 @@ def test_a_flood_of_progress_is_told_by_its_last(journal: Path) -> None:
 
     context = Slow()
     assert call("demo__work", context).result == "wet"
-    assert 1 <= len(context.told) < 1000
+    assert 1 <= len(context.reported) < 1000
 
 
 def test_an_answer_may_have_as_many_bytes_as_the_limit_and_no_more(
@@ -258,7 +258,7 @@ def test_a_tool_that_went_away_is_said_to_be_gone(journal: Path) -> None:
 
 
 @pytest.fixture
-def told(request: pytest.FixtureRequest, demo: ToolSource, journal: Path) -> Callable[[], int]:
+def reported(request: pytest.FixtureRequest, demo: ToolSource, journal: Path) -> Callable[[], int]:
     """Return how many calls the server was asked to cancel."""
     path = journal if demo.transport == "stdio" else request.getfixturevalue("web")[1]
     before = lines(path).count("cancelled")
@@ -273,7 +273,7 @@ def wait_for(condition: Callable[[], object]) -> None:
 
 
 def test_a_cancelled_call_is_cancelled_at_its_server(
-    demo: ToolSource, told: Callable[[], int]
+    demo: ToolSource, reported: Callable[[], int]
 ) -> None:
     class Cancelled(Context):
         def progress(self, **said: Any) -> None:
@@ -282,7 +282,7 @@ def test_a_cancelled_call_is_cancelled_at_its_server(
 
     with pytest.raises(ToolCancelled):
         call("demo__slow", Cancelled(), steps=1000, pause=0.05)
-    wait_for(lambda: told() == 1)
+    wait_for(lambda: reported() == 1)
 
 
 def test_a_cancelled_call_is_cancelled_at_a_server_of_an_older_protocol_too(
@@ -299,19 +299,19 @@ def test_a_cancelled_call_is_cancelled_at_a_server_of_an_older_protocol_too(
 
 
 def test_a_call_that_takes_too_long_is_cancelled_at_its_server(
-    demo: ToolSource, told: Callable[[], int]
+    demo: ToolSource, reported: Callable[[], int]
 ) -> None:
     ToolSource.objects.update(seconds=1)
     with pytest.raises(ToolError) as failed:
         call("demo__slow", steps=1000, pause=0.05)
     assert str(failed.value) == "demo took longer than 1 seconds and was stopped."
-    wait_for(lambda: told() == 1)
+    wait_for(lambda: reported() == 1)
 
 
-def test_a_silent_call_still_tells_that_it_goes_on(demo: ToolSource) -> None:
+def test_a_silent_call_still_reports_that_it_goes_on(demo: ToolSource) -> None:
     context = Context()
     call("demo__slow", context, steps=1, pause=2.2)
-    assert len(context.told) >= 2
+    assert len(context.reported) >= 2
 
 
 def test_the_secret_of_a_source_reaches_its_program_and_no_reader(journal: Path) -> None:

@@ -39,22 +39,22 @@ def refusal(url: str, allowed: Policy) -> str:
     return caught.value.reason
 
 
-def test_a_page_is_fetched_and_its_progress_told(web: WebServer) -> None:
+def test_a_page_is_fetched_and_its_progress_reported(web: WebServer) -> None:
     url = web.page("/a?b=c", "x" * LIMIT, "Text/HTML; Charset='Latin-1'; x=y")
     hosts: list[str] = []
-    told: list[tuple[int, int | None]] = []
+    reported: list[tuple[int, int | None]] = []
     got = fetch(
         url,
         policy(web),
         headers={"User-Agent": "tests"},
         on_host=hosts.append,
-        on_bytes=lambda received, total: told.append((received, total)),
+        on_bytes=lambda received, total: reported.append((received, total)),
     )
     assert got == Fetched(
         url=url, status=200, media_type="text/html", charset="Latin-1", data=b"x" * LIMIT
     )
     assert hosts == ["127.0.0.1"]
-    assert told[-1] == (LIMIT, LIMIT)
+    assert reported[-1] == (LIMIT, LIMIT)
     ((path, headers),) = web.asked
     assert (path, headers["Host"], headers["User-Agent"]) == ("/a?b=c", web.place, "tests")
 
@@ -184,11 +184,11 @@ def test_credentials_stay_with_the_place_they_were_for(web: WebServer) -> None:
         other.redirect("/there", web.url("/back"))
         web.page("/back", "end")
         fetch(web.url("/"), policy(web, other), headers=sent)
-        told = [
+        reported = [
             (headers["Authorization"], headers["Cookie"], headers["X-Other"])
             for _, headers in (*web.asked[:2], *other.asked, *web.asked[2:])
         ]
-    assert told == [("Bearer x", "a=b", "1")] * 2 + [(None, None, "1")] * 2
+    assert reported == [("Bearer x", "a=b", "1")] * 2 + [(None, None, "1")] * 2
 
 
 def test_a_redirect_without_a_place_is_an_answer(web: WebServer) -> None:
@@ -297,7 +297,7 @@ def test_a_name_that_is_none_is_not_found(host: str) -> None:
     assert "was not found" in caught.value.reason
 
 
-def test_nobody_at_home_and_nonsense_look_the_same(web: WebServer) -> None:
+def test_a_closed_port_and_nonsense_look_the_same(web: WebServer) -> None:
     web.pages["/"] = lambda request: request.wfile.write(b"SSH-2.0-server\r\n")
     assert "RemoteProtocolError" in refusal(web.url("/"), policy(web))
     with socket.create_server(("127.0.0.1", 0)) as gone:
@@ -305,7 +305,7 @@ def test_nobody_at_home_and_nonsense_look_the_same(web: WebServer) -> None:
     assert "no address took a connection" in refusal(f"http://{place}/", policy(places=[place]))
 
 
-def test_whoever_listens_may_end_it(web: WebServer) -> None:
+def test_a_listener_may_end_it(web: WebServer) -> None:
     def stop(_received: int, _total: int | None) -> None:
         raise ToolCancelled
 

@@ -72,7 +72,7 @@ async def test_a_name_or_number_that_leads_inside_is_not_connected_to(
     # aiohttp itself refuses a number that is no address in the usual form.
     assert "leads to" in caplog.text or host == "2130706433"
     assert caught.value.code == ErrorCode.NETWORK_ERROR
-    assert "leads to" not in str(caught.value), "what stands inside is not told"
+    assert "leads to" not in str(caught.value), "what stands inside is not reported"
 
 
 async def test_the_operators_own_address_needs_no_entry(monkeypatch: pytest.MonkeyPatch) -> None:

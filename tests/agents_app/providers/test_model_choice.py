@@ -40,13 +40,17 @@ class Listing:
 @contextmanager
 def listing(said: object, status: int = 200) -> Iterator[Listing]:
     """Serve a list of models."""
-    told = Listing(said, status)
+    reported = Listing(said, status)
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            told.asked.append((self.path, {k.lower(): v for k, v in self.headers.items()}))
-            body = told.said if isinstance(told.said, bytes) else json.dumps(told.said).encode()
-            self.send_response(told.status)
+            reported.asked.append((self.path, {k.lower(): v for k, v in self.headers.items()}))
+            body = (
+                reported.said
+                if isinstance(reported.said, bytes)
+                else json.dumps(reported.said).encode()
+            )
+            self.send_response(reported.status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -57,9 +61,9 @@ def listing(said: object, status: int = 200) -> Iterator[Listing]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
-        told.url = f"http://127.0.0.1:{server.server_port}"
+        reported.url = f"http://127.0.0.1:{server.server_port}"
         try:
-            yield told
+            yield reported
         finally:
             server.shutdown()
             thread.join()

@@ -10,8 +10,8 @@ import pytest
 from agents_app.providers.clients import at_most, build_model, close_providers, vendor_params
 from agents_app.selectors import AgentSpec
 from upp import ErrorCode, UPPError
+from upp.providers.http.transport import HttpModel
 from upp.providers.scripted import ScriptedModel
-from upp.providers.transport import HttpModel
 
 if TYPE_CHECKING:
     from pytest_django import Settings
@@ -42,7 +42,7 @@ def test_a_scripted_agent_plays_its_script() -> None:
 
 
 def test_an_agent_without_script_or_provider_has_no_model() -> None:
-    for agent in (spec(name="nobody"), spec(provider="other", model="m")):
+    for agent in (spec(name="missing"), spec(provider="other", model="m")):
         with pytest.raises(UPPError) as caught:
             build_model(agent)
         assert caught.value.code == ErrorCode.MODEL_NOT_FOUND
@@ -154,6 +154,18 @@ def test_googles_parameters_have_googles_names() -> None:
     }
     assert vendor_params(agent, {}) == params
     assert vendor_params(spec(provider="google"), {}) == {}
+
+
+def test_an_effort_of_reasoning_is_what_the_model_may_think_with() -> None:
+    configured = {"thinkingConfig": {"includeThoughts": True, "thinkingLevel": "high"}}
+    agent = spec(provider="google", options={"params": {"generationConfig": configured}})
+    thinking = {"includeThoughts": True, "thinkingBudget": 2048}
+    effort = {"reasoning_effort": "low"}
+    assert vendor_params(agent, effort) == {"generationConfig": {"thinkingConfig": thinking}}
+    assert vendor_params(spec(provider="anthropic"), {**effort, "max_tokens": 1500}) == {
+        "max_tokens": 1500,
+        "thinking": {"type": "enabled", "budget_tokens": 1499},
+    }
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents_app.conversation.history import to_conversation
+from agents_app.conversation.history import output_messages, to_conversation
 from agents_app.demo import DEMO_AGENTS
 from agents_app.providers.scripts import MOST_PIECES, SCRIPTS, SLOW_WORDS, asked_text
 from agents_app.selectors import AgentSpec
@@ -45,8 +45,9 @@ async def play(
 ) -> list[Step]:
     """Return the steps that an agent's script plays."""
     asked = Message(role="user", content=text, content_items=items or None)
-    conversation = await to_conversation([asked], agent_name=name, resume=resume)
-    request = LLMRequest(messages=conversation.messages, tools=tools)
+    conversation = await to_conversation([asked], agent_name=name)
+    messages = (*conversation.messages, *output_messages(resume))
+    request = LLMRequest(messages=messages, tools=tools)
     spec = AgentSpec(id="a", name=name, delegates=(("darkroom", "edits pictures"),))
     return [step async for step in SCRIPTS[name](spec, request)]
 
@@ -124,7 +125,7 @@ async def test_tool_user_calls_the_first_tool_with_the_text() -> None:
 
 
 @pytest.mark.parametrize(("is_error", "said"), [(False, "answered"), (True, "failed")])
-async def test_tool_user_tells_the_result(is_error: bool, said: str) -> None:  # noqa: FBT001 a parameter of the test
+async def test_tool_user_reports_the_result(is_error: bool, said: str) -> None:  # noqa: FBT001 a parameter of the test
     answered = result('{"temp":22}', is_error=is_error)
     steps = await play("tool-user", tools=(ASKED,), resume=answered)
     assert text_of(steps) == f'The tool {said}: {{"temp":22}}'
@@ -285,6 +286,6 @@ async def test_the_guide_names_what_a_person_can_try_and_where() -> None:
     assert set(named) == set(DEMO_AGENTS) - {"darkroom", "tool-user"}
 
 
-def test_nobody_asked_anything() -> None:
+def test_no_question_was_asked() -> None:
     spec: Any = AgentSpec(id="a", name="echo")
     assert asked_text(spec, LLMRequest(messages=())) == ""

@@ -8,7 +8,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from agents_app.models import Agent
+from agents_app.models import Agent, ModelProvider
 from chat_app.models import ChatEvent, Message
 from sessions_app.models import Response, ToolCall
 from tests.client import TERMINAL, Frame, UampClient
@@ -49,7 +49,7 @@ def model_agent(url: str, *tools: str, **options: Any) -> None:
     Agent.objects.create(
         name="model",
         is_public=True,
-        provider=Agent.Provider.OPENAI_COMPAT,
+        provider=ModelProvider.OPENAI_COMPAT,
         model="m",
         options={"base_url": url, **options},
         tools=list(tools),

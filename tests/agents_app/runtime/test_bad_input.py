@@ -144,7 +144,7 @@ def test_a_rate_limit_that_ends_soon_is_waited_for(dial: Dial) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "requests"), [(9, 1), (0, 3)])
-def test_a_rate_limit_that_stays_is_told_with_its_time(
+def test_a_rate_limit_that_stays_is_reported_with_its_time(
     dial: Dial, seconds: int, requests: int
 ) -> None:
     async def answer(exchange: Exchange) -> None:

@@ -90,7 +90,7 @@ def calls(*wanted: dict[str, str]) -> Answer:
 @pytest.mark.usefixtures("celery_worker_thread")
 @pytest.mark.parametrize("name", ["count", "count_slowly"])
 @pytest.mark.parametrize("call_id", ["a\0b", "i" * 5000, "zwölf", " "])
-def test_a_call_whose_id_nobody_could_keep_is_run(dial: Dial, name: str, call_id: str) -> None:
+def test_a_call_whose_id_no_row_can_hold_is_run(dial: Dial, name: str, call_id: str) -> None:
     with provider(calls({"name": name, "id": call_id})) as wire:
         model_agent(wire.url, name)
         assert output_text(done(asking(dial))) == "4"
@@ -106,13 +106,13 @@ def test_calls_of_one_answer_that_share_an_id_are_each_run(dial: Dial, name: str
         answer = done(asking(dial))
         asked = wire.exchanges[-1].body["messages"]
     assert output_text(answer) == "5 | 7"
-    told = [call["id"] for m in asked if m["role"] == "assistant" for call in m["tool_calls"]]
-    assert told == [m["tool_call_id"] for m in asked if m["role"] == "tool"]
-    assert told[0] == "call_x"
-    assert len(set(told)) == 2
+    reported = [call["id"] for m in asked if m["role"] == "assistant" for call in m["tool_calls"]]
+    assert reported == [m["tool_call_id"] for m in asked if m["role"] == "tool"]
+    assert reported[0] == "call_x"
+    assert len(set(reported)) == 2
     if name == "count_slowly":
         # They are opened at once: which row is the first does not matter.
-        assert set(ToolCall.objects.values_list("call_id", flat=True)) == set(told)
+        assert set(ToolCall.objects.values_list("call_id", flat=True)) == set(reported)
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,13 @@
 """Runs of agents: events out of requests, tools through the broker, failures in safe words."""
 
 import asyncio
-import dataclasses
 import logging
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
 import pytest
 from pytest_django import Settings
 
@@ -18,7 +18,7 @@ from agents_app.runtime import short_tools
 from agents_app.runtime.agent_run import AgentError, Receive, RunFinished, RunRequest, run_agent
 from agents_app.selectors import AgentSpec
 from agents_app.tools.registry import ServerTool, ToolContext, ToolError, ToolOutcome, tool
-from tests.agents_app.run_context import CSV_ID, Broker, Context, Media
+from tests.agents_app.run_context import CSV_ID, Broker, Context, Media, as_event
 from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
 from uamp.events import Event, ResponseDelta, Thinking, ToolCallDone, UsageDelta
 from uamp.output import OutputBuilder
@@ -141,8 +141,8 @@ async def run(
 def keep_in(events: list[Event]) -> Receive:
     """Return a receiver that appends each event."""
 
-    async def receive(event: Event) -> None:
-        events.append(event)
+    def receive(shown: Event | str) -> None:
+        events.append(as_event(shown))
 
     return receive
 
@@ -205,7 +205,9 @@ async def test_a_client_tool_goes_through_the_broker_and_shows_no_delta() -> Non
 
 
 @pytest.mark.parametrize("status", ["failed", "answered"])
-async def test_the_words_and_the_media_of_a_client_tool_are_told_to_the_model(status: str) -> None:
+async def test_the_words_and_the_media_of_a_client_tool_are_reported_to_the_model(
+    status: str,
+) -> None:
     is_error = status == "failed"
     picture = ImageContent(image=MediaUrl(url=f"/api/content/{CSV_ID}"), description="a map")
     outcome = ToolOutcome(result='"two\\nlines"', is_error=is_error, content_items=(picture,))
@@ -226,7 +228,7 @@ async def test_a_client_tool_that_answers_no_json_is_quoted(result: str) -> None
     assert output(events) == [TextContent(text=f"The tool answered: {result}")]
 
 
-async def test_a_failed_client_tool_is_told_to_the_model() -> None:
+async def test_a_failed_client_tool_is_reported_to_the_model() -> None:
     broker = Broker(answer=lambda _: ToolOutcome(result="no network", is_error=True))
     spec = AgentSpec(id="a", name="tool-user")
     events, _ = await run(spec, asked(tools=[WEATHER]), broker=broker)
@@ -312,7 +314,7 @@ async def test_a_short_tool_that_hangs_is_left_behind(
     assert "the tool odd is left behind" in caplog.text
 
 
-async def test_a_tool_that_breaks_is_logged_and_tells_nothing_of_its_inside(
+async def test_a_tool_that_breaks_is_logged_and_reveals_nothing_of_its_inside(
     play: Callable[[Play], AgentSpec], caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(_call: ToolCallData) -> ToolOutcome:
@@ -374,6 +376,35 @@ async def test_instructions_are_the_agents_then_the_sessions_then_the_contexts(
     assert seen[1].params == {"temperature": 0.5}
 
 
+async def test_all_calls_of_a_step_are_shown_before_the_first_one_has_a_row(
+    play: Callable[[Play], AgentSpec],
+) -> None:
+    """The row of a call is written with the output so far: a takeover knows the other calls."""
+    shown: list[str] = []
+    known: list[list[str]] = []
+
+    async def script(request: LLMRequest) -> AsyncIterator[Step]:
+        if isinstance(request.messages[-1], ToolResultMessage):
+            yield Text("done")
+            return
+        for call_id in ("c1", "c2", "c3"):
+            yield Call(name="csv_report", arguments={"content_id": CSV_ID}, call_id=call_id)
+
+    def answer(_call: ToolCallData) -> ToolOutcome:
+        known.append(list(shown))
+        return ToolOutcome(result="kept")
+
+    async def receive(event: Event | str) -> None:
+        # An event of an answer with a price may have to wait.
+        await asyncio.sleep(0)
+        if isinstance(event, ResponseDelta) and event.delta.tool_call is not None:
+            shown.append(event.delta.tool_call.id)
+
+    spec = with_tools(play(script), "csv_report")
+    await run_agent(spec, asked(), receive, broker=Broker(answer=answer), media=Media())
+    assert known == [["c1", "c2", "c3"]] * 3
+
+
 async def test_a_run_goes_on_with_calls_that_had_no_result(
     play: Callable[[Play], AgentSpec],
 ) -> None:
@@ -421,7 +452,7 @@ async def test_a_run_goes_on_within_a_text() -> None:
     assert output(rest) == [TextContent(text="two three")]
 
 
-async def test_too_many_rounds_are_told(play: Callable[[Play], AgentSpec]) -> None:
+async def test_too_many_rounds_are_reported(play: Callable[[Play], AgentSpec]) -> None:
     async def script(_request: LLMRequest) -> AsyncIterator[Step]:
         yield Call(name="short", arguments={})
 
@@ -448,7 +479,7 @@ async def test_an_agent_that_wrote_its_tokens_takes_no_other_step(
     assert (end.steps, end.usage.output_tokens) == (3, 9)
     assert output(events)
     # What its last process had written counts too.
-    again = await failure(enough, dataclasses.replace(asked(), written=995))
+    again = await failure(enough, msgspec.structs.replace(asked(), written=995))
     assert "wrote 1001 tokens" in again.message
 
 
@@ -473,7 +504,7 @@ async def test_an_agent_is_shown_its_last_messages(play: Callable[[Play], AgentS
 
 
 @pytest.mark.parametrize("code", list(ErrorCode))
-async def test_a_failure_is_told_in_safe_words(
+async def test_a_failure_is_reported_in_safe_words(
     play: Callable[[Play], AgentSpec], code: ErrorCode, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def script(_request: LLMRequest) -> AsyncIterator[Step]:
@@ -511,16 +542,16 @@ async def test_only_hosted_agents_run_here(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "told"), [("max_tokens", "length"), ("tool_use", "tool_calls"), ("odd", "odd")]
+    ("reason", "reported"), [("max_tokens", "length"), ("tool_use", "tool_calls"), ("odd", "odd")]
 )
-async def test_the_finish_reason_is_told(
-    play: Callable[[Play], AgentSpec], reason: str, told: str
+async def test_the_finish_reason_is_reported(
+    play: Callable[[Play], AgentSpec], reason: str, reported: str
 ) -> None:
     async def script(_request: LLMRequest) -> AsyncIterator[Step]:
         yield Stop(reason)
 
     _, end = await run(play(script), asked())
-    assert end.finish_reason == told
+    assert end.finish_reason == reported
 
 
 async def test_what_the_receiver_raises_ends_the_run_and_its_script(
@@ -536,7 +567,7 @@ async def test_what_the_receiver_raises_ends_the_run_and_its_script(
         finally:
             closed.set()
 
-    async def receive(_event: Event) -> None:
+    def receive(_shown: Event | str) -> None:
         raise AgentError("No more.", code=uamp.ErrorCode.PAYMENT_REQUIRED)
 
     with pytest.raises(AgentError, match="No more"):
@@ -557,12 +588,13 @@ async def test_events_are_received_one_at_a_time_however_many_tools_run(
         for number in range(4):
             yield Call(name="short", arguments={}, call_id=f"c{number}")
 
-    async def receive(event: Event) -> None:
+    async def receive(shown: Event | str) -> None:
         nonlocal receiving
         receiving += 1
         await asyncio.sleep(0.005)
         assert receiving == 1
         receiving -= 1
+        event = as_event(shown)
         if isinstance(event, ResponseDelta):
             kinds.append(event.delta.type)
 
@@ -600,7 +632,7 @@ async def test_cancelling_a_run_closes_the_providers_request() -> None:
         spec = model_agent(wire.url)
         began = asyncio.Event()
 
-        async def receive(_event: Event) -> None:
+        def receive(_shown: Event | str) -> None:
             began.set()
 
         task = asyncio.create_task(
@@ -665,7 +697,7 @@ async def test_an_agent_with_a_model_sends_its_media_and_streams_its_answer() ->
     assert end.model == "m1"
 
 
-async def test_an_agent_that_is_asked_again_after_its_own_answer_is_told_so() -> None:
+async def test_an_agent_that_is_asked_again_after_its_own_answer_is_prompted_so() -> None:
     async def answer(exchange: Exchange) -> None:
         await exchange.send(STREAM_HEAD)
         await exchange.chunk(choices=[{"delta": {"content": "more"}, "finish_reason": "stop"}])

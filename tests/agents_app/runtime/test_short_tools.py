@@ -37,7 +37,7 @@ def hanging() -> Iterator[ServerTool]:
     over.set()
 
 
-async def test_tools_that_hang_take_nobodys_place(
+async def test_tools_that_hang_take_no_other_tools_place(
     hanging: ServerTool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(short_tools, "SHORT_TOOL_SECONDS", 0.1)
@@ -53,7 +53,7 @@ async def test_tools_that_hang_take_nobodys_place(
     assert all(thread.daemon for thread in left)
 
 
-async def test_more_tools_than_places_are_told_to_the_model(
+async def test_more_tools_than_places_are_reported_to_the_model(
     hanging: ServerTool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(short_tools, "SHORT_TOOL_SECONDS", 0.1)

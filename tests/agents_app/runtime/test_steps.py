@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from agents_app.checkpoints import Checkpoint
+from agents_app.checkpoints import ResponseCheckpoint
 from agents_app.providers import scripts
 from agents_app.runtime.agent_run import AgentError, RunFinished, RunRequest, run_agent
 from agents_app.selectors import AgentSpec
 from agents_app.tools.registry import ToolOutcome
-from tests.agents_app.run_context import Broker, Media
-from uamp.events import Event, Progress
+from tests.agents_app.run_context import Broker, Media, as_event
+from uamp.events import Event, Progress, ResponseDone, ResponseOutput
 from uamp.output import OutputBuilder
 from uamp.types.content import (
     ContentItem,
@@ -62,11 +62,11 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AgentSpec]:
 
 
 @dataclass
-class Keeper:
+class CheckpointSaver:
     """Keeps each checkpoint with what had been shown when it was saved."""
 
     builder: OutputBuilder = field(default_factory=OutputBuilder)
-    kept: list[Checkpoint] = field(default_factory=list)
+    kept: list[ResponseCheckpoint] = field(default_factory=list)
     broken: bool = False
 
     async def save(self, state: AgentState, *, step: int) -> None:
@@ -75,7 +75,7 @@ class Keeper:
             raise OSError("the disk is full")
         state = AgentState.from_json(state.to_json())
         output = tuple(self.builder.output)
-        self.kept.append(Checkpoint(state=state, output=output, step=step, fence=1))
+        self.kept.append(ResponseCheckpoint(state=state, output=output, step=step, fence=1))
 
 
 def request(**values: Any) -> RunRequest:
@@ -84,22 +84,23 @@ def request(**values: Any) -> RunRequest:
 
 
 async def run(
-    spec: AgentSpec, given: RunRequest, keeper: Keeper | None = None
+    spec: AgentSpec, given: RunRequest, saver: CheckpointSaver | None = None
 ) -> tuple[list[Event], RunFinished, Broker]:
     broker = Broker(answer=lambda _: ToolOutcome(result="seen"))
-    keeper = keeper or Keeper()
+    saver = saver or CheckpointSaver()
     events: list[Event] = []
 
-    async def receive(event: Event) -> None:
-        keeper.builder.add(event)
+    def receive(shown: Event | str) -> None:
+        event = as_event(shown)
+        saver.builder.add(event)
         events.append(event)
 
-    end = await run_agent(spec, given, receive, broker=broker, media=Media(), checkpoints=keeper)
+    end = await run_agent(spec, given, receive, broker=broker, media=Media(), checkpoints=saver)
     return events, end, broker
 
 
-async def drop(_event: Event) -> None:
-    """Receive an event and drop it."""
+def drop(_shown: Event | str) -> None:
+    """Receive text or an event and drop it."""
 
 
 def shown(events: list[Event]) -> list[ContentItem]:
@@ -113,18 +114,18 @@ CALL: list[Step] = [Text("I look. "), Call(name="look", arguments={"at": 1}, cal
 
 
 async def test_a_turn_of_one_step_has_no_checkpoint(play: Callable[..., AgentSpec]) -> None:
-    keeper = Keeper()
-    await run(play([Text("hi")]), request(), keeper)
-    assert keeper.kept == []
+    saver = CheckpointSaver()
+    await run(play([Text("hi")]), request(), saver)
+    assert saver.kept == []
 
 
 async def test_a_checkpoint_is_saved_after_each_step_but_the_last(
     play: Callable[..., AgentSpec],
 ) -> None:
-    keeper = Keeper()
+    saver = CheckpointSaver()
     again: list[Step] = [Text("More. "), Call(name="look", arguments={}, call_id="c2")]
-    await run(play(CALL, again, [Text("done")]), request(), keeper)
-    first, second = keeper.kept
+    await run(play(CALL, again, [Text("done")]), request(), saver)
+    first, second = saver.kept
     assert (first.step, second.step) == (1, 2)
     assert (first.output, second.output) == (
         (TextContent(text="I look. "),),
@@ -135,24 +136,24 @@ async def test_a_checkpoint_is_saved_after_each_step_but_the_last(
         AssistantMessage,
         ToolResultMessage,
     ]
-    assert [len(kept.state.messages) for kept in keeper.kept] == [2, 4]
+    assert [len(kept.state.messages) for kept in saver.kept] == [2, 4]
 
 
 async def test_a_checkpoint_that_is_not_saved_does_not_end_the_run(
     play: Callable[..., AgentSpec], caplog: pytest.LogCaptureFixture
 ) -> None:
-    events, _, _ = await run(play(CALL, [Text("done")]), request(), Keeper(broken=True))
+    events, _, _ = await run(play(CALL, [Text("done")]), request(), CheckpointSaver(broken=True))
     assert shown(events) == [TextContent(text="I look. done")]
     assert "a checkpoint was not saved" in caplog.text
 
 
 async def test_a_run_goes_on_from_its_checkpoint(play: Callable[..., AgentSpec]) -> None:
-    keeper = Keeper()
-    await run(play(CALL, [Text("lost")]), request(), keeper)
-    (kept,) = keeper.kept
+    saver = CheckpointSaver()
+    await run(play(CALL, [Text("lost")]), request(), saver)
+    (kept,) = saver.kept
     seen: list[LLMRequest] = []
     spec = play([Text("done")], seen=seen)
-    after = Keeper()
+    after = CheckpointSaver()
     events, end, broker = await run(spec, request(resume=kept.output, checkpoint=kept), after)
     assert shown(events) == [TextContent(text="done")]
     assert (broker.calls, end.steps, after.kept) == ([], 1, [])
@@ -167,9 +168,9 @@ async def test_a_run_goes_on_from_its_checkpoint(play: Callable[..., AgentSpec])
 async def test_a_run_that_waited_goes_on_from_its_checkpoint_and_its_new_call(
     play: Callable[..., AgentSpec],
 ) -> None:
-    keeper = Keeper()
-    await run(play(CALL, [Text("lost")]), request(), keeper)
-    (kept,) = keeper.kept
+    saver = CheckpointSaver()
+    await run(play(CALL, [Text("lost")]), request(), saver)
+    (kept,) = saver.kept
     added = (
         TextContent(text="I look. Again."),
         ToolCallContent(tool_call=ToolCallData(id="c2", name="look", arguments="{}")),
@@ -186,10 +187,55 @@ async def test_a_run_that_waited_goes_on_from_its_checkpoint_and_its_new_call(
     assert result.results[0].result == "dark"
 
 
+HALF: tuple[ContentItem, ...] = (
+    TextContent(text="I do both. "),
+    ToolCallContent(tool_call=ToolCallData(id="c1", name="look", arguments='{"at": 1}')),
+    ToolCallContent(tool_call=ToolCallData(id="c2", name="look", arguments='{"at": 2}')),
+    ToolResultContent(tool_result=ToolResultData(call_id="c2", result='"dark"')),
+)
+"""A response that was left when the second of its two calls had a result."""
+
+
+async def test_results_from_before_and_after_a_takeover_are_one_round(
+    play: Callable[..., AgentSpec],
+) -> None:
+    seen: list[LLMRequest] = []
+    spec = play([Text("done")], seen=seen)
+    _, _, broker = await run(spec, request(resume=HALF))
+    assert [call.id for call in broker.calls] == ["c1"]
+    *_, said, answered = seen[0].messages
+    assert isinstance(said, AssistantMessage)
+    assert isinstance(answered, ToolResultMessage)
+    assert [(one.tool_call_id, one.result) for one in answered.results] == [
+        ("c1", "seen"),
+        ("c2", "dark"),
+    ]
+
+
+async def test_a_checkpoint_after_a_takeover_has_all_that_the_response_said(
+    play: Callable[..., AgentSpec],
+) -> None:
+    """The process that took a response over, which had no checkpoint, may die as well."""
+    saver = CheckpointSaver()
+    whole = ResponseOutput(id="r1", status="in_progress", output=HALF)
+    saver.builder.add(ResponseDone(response_id="r1", response=whole))
+    again: list[Step] = [Text("More. "), Call(name="look", arguments={}, call_id="c3")]
+    await run(play(again, [Text("lost")]), request(resume=HALF), saver)
+    (kept,) = saver.kept
+    assert kept.tool_rounds == 2
+    seen: list[LLMRequest] = []
+    await run(play([Text("done")], seen=seen), request(resume=kept.output, checkpoint=kept))
+    said = [
+        message.text if isinstance(message, AssistantMessage) else type(message)
+        for message in seen[0].messages
+    ]
+    assert said == [UserMessage, "I do both. ", ToolResultMessage, "More. ", ToolResultMessage]
+
+
 async def test_rounds_before_the_checkpoint_count(play: Callable[..., AgentSpec]) -> None:
-    keeper = Keeper()
-    await run(play(CALL, CALL, [Text("lost")]), request(), keeper)
-    kept = keeper.kept[-1]
+    saver = CheckpointSaver()
+    await run(play(CALL, CALL, [Text("lost")]), request(), saver)
+    kept = saver.kept[-1]
     spec = play([Call(name="look", arguments={})], max_steps=4)
     broker = Broker(answer=lambda _: ToolOutcome(result="seen"))
     given = request(resume=kept.output, checkpoint=kept)
@@ -210,31 +256,31 @@ async def test_react_shows_its_reasoning_as_thinking(play: Callable[..., AgentSp
         strategy="react",
         strategy_options={"reasoning_prompt": "Think!"},
     )
-    keeper = Keeper()
-    events, end, broker = await run(spec, request(), keeper)
+    saver = CheckpointSaver()
+    events, end, broker = await run(spec, request(), saver)
     assert shown(events) == [
         ThinkingContent(thinking="I have to look.", stage="analyzing"),
         TextContent(text="I look. "),
         ThinkingContent(thinking="I know.", stage="analyzing"),
         TextContent(text="It is blue."),
     ]
-    assert (end.steps, len(broker.calls), len(keeper.kept)) == (4, 1, 1)
+    assert (end.steps, len(broker.calls), len(saver.kept)) == (4, 1, 1)
     assert seen[0].messages[-1].text == "Think!"
 
 
 async def test_a_plan_is_shown_as_thinking_and_its_steps_as_progress(
     play: Callable[..., AgentSpec],
 ) -> None:
-    keeper = Keeper()
+    saver = CheckpointSaver()
     spec = play([Text(PLAN)], CALL, [Text("I saw it.")], [Text("Blue.")], strategy="plan")
-    events, end, _ = await run(spec, request(), keeper)
+    events, end, _ = await run(spec, request(), saver)
     assert shown(events) == [
         ThinkingContent(thinking="1. Look\n2. Say\n", stage="planning"),
         TextContent(text="I look. I saw it.\n\nBlue."),
     ]
-    told = [event.message for event in events if isinstance(event, Progress)]
-    assert (told, end.steps) == (["Look", "Look", "Say"], 4)
-    assert [kept.step for kept in keeper.kept] == [1, 2, 3]
+    reported = [event.message for event in events if isinstance(event, Progress)]
+    assert (reported, end.steps) == (["Look", "Look", "Say"], 4)
+    assert [kept.step for kept in saver.kept] == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -248,11 +294,11 @@ async def test_a_plan_is_shown_as_thinking_and_its_steps_as_progress(
 async def test_a_plan_goes_on_where_it_was(
     play: Callable[..., AgentSpec], at: int, left: list[list[Step]], said: str
 ) -> None:
-    keeper = Keeper()
+    saver = CheckpointSaver()
     spec = play([Text(PLAN)], CALL, [Text("I saw it.")], [Text("Blue.")], strategy="plan")
-    await run(spec, request(), keeper)
-    kept = keeper.kept[at]
-    after = Keeper()
+    await run(spec, request(), saver)
+    kept = saver.kept[at]
+    after = CheckpointSaver()
     events, end, _ = await run(
         play(*left, strategy="plan"), request(resume=kept.output, checkpoint=kept), after
     )
@@ -273,7 +319,7 @@ async def test_a_model_that_plans_for_ever_is_stopped(play: Callable[..., AgentS
     assert caught.value.message == "bot took 6 steps without coming to an answer."
 
 
-async def test_a_strategy_that_cannot_be_made_is_told_in_safe_words(
+async def test_a_strategy_that_cannot_be_made_is_reported_in_safe_words(
     play: Callable[..., AgentSpec],
 ) -> None:
     with pytest.raises(AgentError) as caught:

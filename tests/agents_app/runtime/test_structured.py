@@ -12,7 +12,7 @@ from agents_app.providers.clients import close_providers
 from agents_app.runtime.agent_run import AgentError, RunFinished, RunRequest, run_agent
 from agents_app.selectors import AgentSpec
 from agents_app.tools.registry import ToolOutcome
-from tests.agents_app.run_context import Broker, Media
+from tests.agents_app.run_context import Broker, Media, as_event
 from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
 from uamp.events import Event, Thinking, UsageDelta
 from uamp.output import OutputBuilder
@@ -66,7 +66,7 @@ def calling(name: str, said: str) -> dict[str, Any]:
     return {"content": said, "tool_calls": [call]}
 
 
-class Keeper:
+class CheckpointSaver:
     """Keeps the steps that were saved."""
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class Run:
         self.events: list[Event] = []
         self.end: RunFinished | None = None
         self.error: AgentError | None = None
-        self.keeper = Keeper()
+        self.saver = CheckpointSaver()
 
     @property
     def text(self) -> str:
@@ -102,12 +102,12 @@ async def played(
     values.setdefault("history", [Message(role="user", content="Where?")])
     request = RunRequest(response_id="r1", response_format=wanted, **values)
 
-    async def receive(event: Event) -> None:
-        run.events.append(event)
+    def receive(shown: Event | str) -> None:
+        run.events.append(as_event(shown))
 
     try:
         run.end = await run_agent(
-            spec, request, receive, broker=broker or Broker(), media=Media(), checkpoints=run.keeper
+            spec, request, receive, broker=broker or Broker(), media=Media(), checkpoints=run.saver
         )
     except AgentError as error:
         run.error = error
@@ -162,7 +162,7 @@ async def test_a_misfit_is_asked_for_again_once_and_never_shown(misfit: str) -> 
     assert run.end is not None
     assert (run.end.steps, run.end.usage.output_tokens) == (2, 4)
     assert sum(isinstance(event, UsageDelta) for event in run.events) == 2
-    assert run.keeper.steps == [1]
+    assert run.saver.steps == [1]
 
 
 @pytest.mark.parametrize(("wanted", "misfit"), [(STRICT, PROSE), (STRICT, OTHER), (ANY, PROSE)])
@@ -220,7 +220,7 @@ async def test_every_strategy_ends_in_the_form(strategy: str, inferences: int) -
         assert "steps" in json.dumps(held[0])
 
 
-async def test_a_filtered_answer_is_told_as_that() -> None:
+async def test_a_filtered_answer_is_reported_as_that() -> None:
     vendor = Vendor(PROSE, stop="content_filter")
     run = await asked(vendor)
 

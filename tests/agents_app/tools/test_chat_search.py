@@ -24,7 +24,7 @@ def test_messages_come_with_time_name_and_excerpt() -> None:
         {"time": "2026-03-01T12:30:05+00:00", "name": "assistant", "excerpt": "No budget"},
     ]
     assert context.searched == [(("Budget", "is"), 10)]
-    assert [told["stage"] for told in context.told] == ["search", "done"]
+    assert [reported["stage"] for reported in context.reported] == ["search", "done"]
 
 
 def test_nothing_found_is_an_empty_list() -> None:

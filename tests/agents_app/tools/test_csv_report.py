@@ -65,13 +65,13 @@ def test_a_file_becomes_a_summary_and_a_chart() -> None:
 def test_progress_goes_up_column_by_column() -> None:
     context = Context(data=SALES)
     run(context)
-    stages = [told["stage"] for told in context.told]
+    stages = [reported["stage"] for reported in context.reported]
     assert stages == ["read", "parse", *["statistics"] * 4, "chart", "write", "done"]
-    percents = [told["percent"] for told in context.told]
+    percents = [reported["percent"] for reported in context.reported]
     assert percents == sorted(percents)
     assert percents[-1] == 100
-    assert [told["step"] for told in context.told] == [1, 2, 3, 4, 5, 6, 7, 8, 8]
-    assert context.told[2]["message"] == "Column 1 of 4: day"
+    assert [reported["step"] for reported in context.reported] == [1, 2, 3, 4, 5, 6, 7, 8, 8]
+    assert context.reported[2]["message"] == "Column 1 of 4: day"
 
 
 @pytest.mark.parametrize("stage", ["read", "parse", "statistics", "chart", "write"])
@@ -127,10 +127,10 @@ def test_values_that_no_axis_can_hold_are_a_report_too(data: bytes, shows: str) 
     picture(context)
 
 
-def test_what_is_told_of_a_column_is_short_however_long_its_name_is() -> None:
+def test_what_is_reported_of_a_column_is_short_however_long_its_name_is() -> None:
     context = Context(data=b"n" * 100_000 + b"\n1\n")
     run(context)
-    assert context.told[2]["message"] == f"Column 1 of 1: {'n' * 39}…"
+    assert context.reported[2]["message"] == f"Column 1 of 1: {'n' * 39}…"
 
 
 @pytest.mark.parametrize(
@@ -183,8 +183,10 @@ def test_many_rows_give_signs_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_table, "ROWS_PER_STEP", 2)
     context = Context(data=b"a\n1\n2\n3\n4\n5\n")
     run(context)
-    told = [told["message"] for told in context.told if told["stage"] == "parse"]
-    assert told == ["Parsing sales.csv", "Read 2 rows", "Read 4 rows"]
+    reported = [
+        reported["message"] for reported in context.reported if reported["stage"] == "parse"
+    ]
+    assert reported == ["Parsing sales.csv", "Read 2 rows", "Read 4 rows"]
 
 
 @pytest.mark.parametrize("arguments", [{}, {"content_id": ""}, {"content_id": 7}])
@@ -193,7 +195,7 @@ def test_a_call_without_a_file_is_refused(arguments: dict[str, Any]) -> None:
     outcome = csv_report.run(context, arguments)
     assert outcome.is_error
     assert "`content_id`" in outcome.result or "`$.content_id`" in outcome.result
-    assert (context.told, context.written) == ([], [])
+    assert (context.reported, context.written) == ([], [])
 
 
 def test_an_unknown_file_is_the_contexts_word() -> None:
@@ -214,7 +216,7 @@ def test_text_is_decoded_as_it_was_saved(data: bytes, text: str) -> None:
     assert decode(data) == text
 
 
-def test_names_are_made_up_and_told_apart_and_rows_fitted() -> None:
+def test_names_are_made_up_and_distinguished_and_rows_fitted() -> None:
     table = parse("a,,a\n1\n1,2,3,4\n\n5,6,7\n", on_rows=print)
     assert table.columns == {
         "a": ["1", "1", "5"],
@@ -229,7 +231,7 @@ def test_no_column_is_lost_whatever_the_columns_are_called() -> None:
     assert list(table.columns.values()) == [["1"], ["2"], ["3"], ["4"]]
 
 
-def test_rows_of_another_length_are_told() -> None:
+def test_rows_of_another_length_are_reported() -> None:
     said = run(Context(data=b"a,b\n1\n")).result
     assert "has 1 row and 2 columns. Rows with too few or too many values: 1." in said
 

@@ -79,10 +79,10 @@ def test_a_caption_stands_below_the_picture() -> None:
     assert "captioned “Rome, 2024”" in outcome.result
 
 
-def test_several_changes_are_told_in_their_order() -> None:
+def test_several_changes_are_reported_in_their_order() -> None:
     _, outcome, context = edited(picture(400, 200), rotate=180, thumbnail=64, grayscale=True)
-    told = [(t["stage"], t["step"], t["total_steps"]) for t in context.told]
-    stages = list(dict.fromkeys(told))
+    reported = [(t["stage"], t["step"], t["total_steps"]) for t in context.reported]
+    stages = list(dict.fromkeys(reported))
     assert stages == [
         ("read", 0, None),
         ("rotate", 1, 3),
@@ -91,16 +91,16 @@ def test_several_changes_are_told_in_their_order() -> None:
         ("write", 3, 3),
         ("done", 3, 3),
     ]
-    percents = [t["percent"] for t in context.told]
+    percents = [t["percent"] for t in context.reported]
     assert percents == sorted(percents)
     assert percents[-1] == 100
     assert outcome.result.startswith("The new picture is turned by 180°, at most 64 pixels")
 
 
-def test_a_large_picture_is_told_band_by_band(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_picture_is_reported_band_by_band(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_BAND_PIXELS", 1000)
     in_bands, _, context = edited(picture(100, 95), grayscale=True, contrast=1.5)
-    parts = [t["percent"] for t in context.told if t["stage"] == "grayscale"]
+    parts = [t["percent"] for t in context.reported if t["stage"] == "grayscale"]
     assert len(parts) == 11
     monkeypatch.setattr(module, "_BAND_PIXELS", 1_000_000)
     at_once, _, _ = edited(picture(100, 95), grayscale=True, contrast=1.5)
@@ -169,7 +169,7 @@ def test_nothing_to_do_is_said() -> None:
         ({"sepia": True}, "sepia"),
     ],
 )
-def test_arguments_that_do_not_fit_are_told(arguments: dict[str, Any], problem: str) -> None:
+def test_arguments_that_do_not_fit_are_reported(arguments: dict[str, Any], problem: str) -> None:
     context = Context(data=picture())
     outcome = edit_picture.run(context, {"content_id": CSV_ID, **arguments})
     assert outcome.is_error

@@ -47,26 +47,26 @@ def test_a_page_is_read_and_labelled(web: WebServer) -> None:
     assert web.asked[0][0] == "/a"
 
 
-def test_its_progress_is_told(web: WebServer) -> None:
+def test_its_progress_is_reported(web: WebServer) -> None:
     context = Context()
     fetched(web.page("/", "x" * 300_000), context)
-    stages = list(dict.fromkeys(told["stage"] for told in context.told))
+    stages = list(dict.fromkeys(reported["stage"] for reported in context.reported))
     assert stages == ["resolve", "fetch", "read", "done"]
-    percents = [told["percent"] for told in context.told]
+    percents = [reported["percent"] for reported in context.reported]
     assert percents == sorted(percents)
     assert (percents[0], percents[-3], percents[-2], percents[-1]) == (0, 90, 90, 100)
-    assert context.told[0]["message"] == "Looking up 127.0.0.1"
+    assert context.reported[0]["message"] == "Looking up 127.0.0.1"
 
 
-def test_without_a_length_the_bytes_are_told(web: WebServer) -> None:
+def test_without_a_length_the_bytes_are_reported(web: WebServer) -> None:
     def unmeasured(request: BaseHTTPRequestHandler) -> None:
         request.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nhello")
 
     web.pages["/"] = unmeasured
     context = Context()
     assert fetched(web.url("/"), context).endswith("\n\nhello")
-    told = [told for told in context.told if told["stage"] == "fetch"]
-    assert (told[-1]["percent"], told[-1]["message"]) == (None, "5 bytes")
+    reported = [reported for reported in context.reported if reported["stage"] == "fetch"]
+    assert (reported[-1]["percent"], reported[-1]["message"]) == (None, "5 bytes")
 
 
 def test_the_label_names_where_a_redirect_led(web: WebServer) -> None:
@@ -154,7 +154,7 @@ def test_a_wrong_charset_does_no_harm(charset: str, body: bytes, text: str, web:
 
 
 @pytest.mark.parametrize("status", [404, 500, 204 + 100])
-def test_another_status_is_told(status: int, web: WebServer) -> None:
+def test_another_status_is_reported(status: int, web: WebServer) -> None:
     said = refusal(web.page("/", "secret of the page", status=status))
     assert said == f"The page was not fetched. Its server answered {status}."
 

@@ -72,7 +72,7 @@ def test_the_function_gets_the_context_and_typed_arguments() -> None:
     context = Context()
     outcome = weather.run(context, {"city": "Bern", "near": {"lat": 46.9}})
     assert outcome == ToolOutcome(result="Bern, 1, C, Place(lat=46.9, lon=0.0)")
-    assert [told["percent"] for told in context.told] == [100]
+    assert [reported["percent"] for reported in context.reported] == [100]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_arguments_that_do_not_fit_are_an_error_and_nothing_is_run(
     assert outcome.is_error
     assert outcome.result.startswith("weather was not run. ")
     assert outcome.result.endswith(f"{problem}.")
-    assert context.told == []
+    assert context.reported == []
 
 
 def test_a_tool_may_do_without_context_and_arguments() -> None:
@@ -150,7 +150,7 @@ def _greedy(*cities: str) -> str:
     return "".join(cities)
 
 
-def _unheard(city: complex) -> str:
+def _unreadable(city: complex) -> str:
     """Tell."""
     return str(city)
 
@@ -161,7 +161,7 @@ def _unheard(city: complex) -> str:
         (_silent, "_silent needs a docstring"),
         (_untyped, "_untyped has to annotate its parameter city"),
         (_greedy, r"_greedy can take arguments by name only: \*cities"),
-        (_unheard, "complex"),
+        (_unreadable, "complex"),
     ],
 )
 def test_a_function_without_a_schema_is_no_tool(function: Any, problem: str) -> None:

@@ -51,7 +51,7 @@ def test_what_does_not_fit_is_said_with_its_place(
     "schema",
     [{"type": 7}, {"$ref": "#/$defs/missing"}, LOOP, {"properties": {"a": {"pattern": "("}}}],
 )
-def test_what_is_no_schema_is_told(schema: dict[str, Any]) -> None:
+def test_what_is_no_schema_is_reported(schema: dict[str, Any]) -> None:
     with pytest.raises(NoSchemaError):
         misfit(schema, {"a": "b"}, asker="a")
 
@@ -158,6 +158,6 @@ async def test_the_slow_checks_of_one_asker_do_not_keep_others_waiting(
     # Those who wait no more leave their places.
     for task in greedy[1:]:
         task.cancel()
-    told = await asyncio.gather(*greedy, return_exceptions=True)
-    assert isinstance(told[0], TooMuchWorkError)
+    reported = await asyncio.gather(*greedy, return_exceptions=True)
+    assert isinstance(reported[0], TooMuchWorkError)
     assert schema_checks._processes.free == child_processes.PROCESSES
