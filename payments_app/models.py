@@ -16,41 +16,54 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from payments_app.spending_rows import Approval, PaymentToken, SpendingLimit, TopUpRequest
+from payments_app.spending_rows import (
+    Approval,
+    PaymentToken,
+    SpendingLimit,
+    SpendingPeriod,
+    TopUpRequest,
+    TopUpRequestState,
+)
 
 __all__ = [
     "Account",
+    "AccountKind",
     "Approval",
     "Entry",
     "Hold",
+    "HoldState",
     "Idempotency",
     "LedgerState",
     "PaymentToken",
     "Receipt",
+    "ReceiptState",
     "SpendingLimit",
+    "SpendingPeriod",
     "TopUpRequest",
+    "TopUpRequestState",
     "Transfer",
     "VerifiedAccount",
 ]
 
 
+class AccountKind(models.TextChoices):
+    """Whose money it is."""
+
+    EXTERNAL = "external", "outside world, by provider"
+    USER = "user", "person"
+    AGENT = "agent"
+    PLATFORM = "platform", "this server"
+    SUSPENSE = "suspense", "other side of adjustments"
+    POOL = "pool", "shared by a chat"
+    TOKEN = "token", "payment token"
+
+
 class Account(models.Model):
     """A place where money is. `posted` is the sum of its entries, `held` what holds reserve."""
 
-    class Kind(models.TextChoices):
-        """Whose money it is."""
-
-        EXTERNAL = "external", "outside world, by provider"
-        USER = "user", "person"
-        AGENT = "agent"
-        PLATFORM = "platform", "this server"
-        SUSPENSE = "suspense", "other side of adjustments"
-        POOL = "pool", "shared by a chat"
-        TOKEN = "token", "payment token"
-
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     code = models.CharField(max_length=120, unique=True)
-    kind = models.CharField(max_length=10, choices=Kind)
+    kind = models.CharField(max_length=10, choices=AccountKind)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )
@@ -79,6 +92,15 @@ class Account(models.Model):
         return self.code
 
 
+class HoldState(models.TextChoices):
+    """Only an active hold changes; the others say how it ended."""
+
+    ACTIVE = "active"
+    SETTLED = "settled"
+    RELEASED = "released"
+    EXPIRED = "expired"
+
+
 class Hold(models.Model):
     """A pending transfer: money that is reserved until it is captured, released or expires.
 
@@ -86,20 +108,12 @@ class Hold(models.Model):
     older first. So do the holds of one response.
     """
 
-    class State(models.TextChoices):
-        """Only an active hold changes; the others say how it ended."""
-
-        ACTIVE = "active"
-        SETTLED = "settled"
-        RELEASED = "released"
-        EXPIRED = "expired"
-
     id = models.CharField(primary_key=True, max_length=40)
     account = models.ForeignKey(Account, models.PROTECT, related_name="holds")
     amount = models.BigIntegerField()
     captured = models.BigIntegerField(default=0, db_default=0)
     state = models.CharField(
-        max_length=10, choices=State, default=State.ACTIVE, db_default=State.ACTIVE
+        max_length=10, choices=HoldState, default=HoldState.ACTIVE, db_default=HoldState.ACTIVE
     )
     purpose = models.CharField(max_length=100, blank=True)
     response_id = models.CharField(max_length=40, blank=True)
@@ -224,22 +238,23 @@ class Idempotency(models.Model):
         return f"{self.scope}:{self.key}"
 
 
+class ReceiptState(models.TextChoices):
+    """Money is credited at `confirmed`, once; a late success may follow a failure."""
+
+    RECEIVED = "received"
+    VERIFIED = "verified"
+    SUBMITTED = "submitted"
+    CONFIRMED = "confirmed"
+    FAILED = "failed"
+
+
 class Receipt(models.Model):
     """What an outside provider reported about incoming money, under the provider's own id."""
-
-    class State(models.TextChoices):
-        """Money is credited at `confirmed`, once; a late success may follow a failure."""
-
-        RECEIVED = "received"
-        VERIFIED = "verified"
-        SUBMITTED = "submitted"
-        CONFIRMED = "confirmed"
-        FAILED = "failed"
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     provider = models.CharField(max_length=40)
     external_id = models.CharField(max_length=200)
-    state = models.CharField(max_length=10, choices=State, default=State.RECEIVED)
+    state = models.CharField(max_length=10, choices=ReceiptState, default=ReceiptState.RECEIVED)
     account = models.ForeignKey(Account, models.PROTECT, related_name="receipts")
     amount = models.BigIntegerField()
     asset = models.CharField(max_length=10)

@@ -7,17 +7,19 @@ what captures took, less what refunds of captures gave back.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from django.db.models import Count, F, Q, Sum
 from django.db.models.functions import TruncDate
 
 from payments_app.ledger.outcomes import UnknownAccount
-from payments_app.models import Account, Entry, Hold, LedgerState
+from payments_app.models import Account, Entry, Hold, LedgerState, Transfer
 from payments_app.money import Money
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from datetime import date, datetime
 
     from django.db.models import QuerySet
@@ -127,6 +129,21 @@ def holds_of_response(response_id: str) -> list[HoldRow]:
     return _holds(Q(response_id=response_id)) if response_id else []
 
 
+def with_money(response_ids: Collection[str]) -> set[str]:
+    """Return which of these responses the ledger has a hold or a transfer of."""
+    named = Q(response_id__in=response_ids) & ~Q(response_id="")
+    holds = Hold.objects.filter(named).values_list("response_id", flat=True)
+    return {*holds, *Transfer.objects.filter(named).values_list("response_id", flat=True)}
+
+
+def with_pool(chat_ids: Collection[str]) -> set[str]:
+    """Return which of these chats have a pool."""
+    codes = Account.objects.filter(kind="pool").filter(
+        reduce(or_, (Q(code__startswith=f"pool:{chat_id}:") for chat_id in chat_ids), Q(pk=None))
+    )
+    return {code.split(":")[1] for code in codes.values_list("code", flat=True)}
+
+
 def _holds(which: Q) -> list[HoldRow]:
     rows = Hold.objects.filter(which).select_related("account").order_by("created_at", "pk")
     return [
@@ -176,7 +193,7 @@ def statement(
 
 
 def user_spend_by_day(user_id: int, asset: str, since: datetime) -> list[tuple[date, Money]]:
-    """Return (day in UTC, what a person's accounts spent on it, their tokens' too), oldest first.
+    """Return (UTC day, amount) of a person's spending, tokens included, oldest first.
 
     Days of nothing are left out.
     """

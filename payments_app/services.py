@@ -1,4 +1,4 @@
-"""The ledger's interface: what other rooms may do with money.
+"""The ledger's interface: what other apps may do with money.
 
 Every operation is one transaction and joins the caller's. Each takes a `key`: the same key with
 the same request gives the first answer again, marked `replayed`, and with another request raises

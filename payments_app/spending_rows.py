@@ -61,22 +61,23 @@ class PaymentToken(models.Model):
         return self.id
 
 
+class SpendingPeriod(models.TextChoices):
+    """Calendar periods in UTC; weeks begin on Monday."""
+
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+
+
 class SpendingLimit(models.Model):
-    """What a person may spend in a day, week or month, on one agent or (blank) on all.
+    """What a person may spend in a period, on one agent or (blank) on all.
 
     One of a `token` counts what that token and those that were made of it spend.
     """
 
-    class Period(models.TextChoices):
-        """Calendar periods in UTC; weeks begin on Monday."""
-
-        DAY = "day"
-        WEEK = "week"
-        MONTH = "month"
-
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
-    period = models.CharField(max_length=5, choices=Period)
+    period = models.CharField(max_length=5, choices=SpendingPeriod)
     agent_id = models.CharField(max_length=40, blank=True)
     token = models.ForeignKey(
         PaymentToken, models.CASCADE, null=True, blank=True, related_name="limits"
@@ -130,15 +131,16 @@ class Approval(models.Model):
         return f"{self.user_id}: {self.agent_id}"
 
 
+class TopUpRequestState(models.TextChoices):
+    """Open until the provider's money came, or it was refused."""
+
+    OPEN = "open"
+    CREDITED = "credited"
+    REFUSED = "refused"
+
+
 class TopUpRequest(models.Model):
     """Money that a person asked to put in, through a provider; its id is the receipt's."""
-
-    class State(models.TextChoices):
-        """Open until the provider's money came, or it was refused."""
-
-        OPEN = "open"
-        CREDITED = "credited"
-        REFUSED = "refused"
 
     id = models.CharField(primary_key=True, max_length=40)
     provider = models.CharField(max_length=40)
@@ -149,7 +151,10 @@ class TopUpRequest(models.Model):
     amount = models.BigIntegerField()
     asset = models.CharField(max_length=10)
     state = models.CharField(
-        max_length=10, choices=State, default=State.OPEN, db_default=State.OPEN
+        max_length=10,
+        choices=TopUpRequestState,
+        default=TopUpRequestState.OPEN,
+        db_default=TopUpRequestState.OPEN,
     )
     reference = models.CharField(max_length=200, blank=True, help_text="The provider's own id.")
     url = models.CharField(max_length=2000, blank=True, help_text="Where the person pays.")

@@ -30,6 +30,7 @@ from payments_app.models import (
     Idempotency,
     LedgerState,
     Receipt,
+    ReceiptState,
     Transfer,
 )
 from payments_app.money import Money
@@ -238,7 +239,7 @@ class ReceiptAdmin(LedgerAdmin):
     def links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
         """Offer it for what is not credited yet."""
         receipt = self.get_object(request, unquote(object_id))
-        credited = receipt is None or receipt.state == Receipt.State.CONFIRMED
+        credited = receipt is None or receipt.state == ReceiptState.CONFIRMED
         return [] if credited else super().links(request, object_id)
 
     def facts(self, row: Any) -> str:

@@ -126,7 +126,7 @@ class LedgerAdmin(RecordAdmin):
         return [{"url": url, "label": self.operation[1]}]
 
     def may_operate(self, request: HttpRequest) -> bool:
-        """Return whether a person may do this room's operation."""
+        """Return whether a person may do this app's operation."""
         return self.operation is not None and request.user.has_perm(
             f"payments_app.{self.operation[0]}"
         )

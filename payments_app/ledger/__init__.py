@@ -1,4 +1,4 @@
 """Double entry: accounts, transfers, holds and their ends, and the SQL that writes them.
 
-Nothing else writes these rows; `payments_app.services` has what other rooms may call.
+Nothing else writes these rows; `payments_app.services` has what other apps may call.
 """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from payments_app.ledger import balances, sql
 from payments_app.ledger.outcomes import AccountRef
-from payments_app.models import Account
+from payments_app.models import AccountKind
 from payments_app.money import DEFAULT_ASSET, asset_named
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def ensure_account(
             " VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (code) DO NOTHING",
             [
                 code,
-                Account.Kind(kind).value,
+                AccountKind(kind).value,
                 asset_named(asset).code,
                 owner_id,
                 agent_id,
@@ -64,14 +64,14 @@ def find_account(code: str) -> AccountRef | None:
 def account_of_user(user_id: int, asset: str = DEFAULT_ASSET) -> AccountRef:
     """Return a person's account in an asset, made on first use."""
     return ensure_account(
-        code=f"user:{user_id}:{asset}", kind=Account.Kind.USER, asset=asset, owner_id=user_id
+        code=f"user:{user_id}:{asset}", kind=AccountKind.USER, asset=asset, owner_id=user_id
     )
 
 
 def account_of_agent(agent_id: str, asset: str = DEFAULT_ASSET) -> AccountRef:
     """Return what an agent earns into, made on first use."""
     return ensure_account(
-        code=f"agent:{agent_id}:{asset}", kind=Account.Kind.AGENT, asset=asset, agent_id=agent_id
+        code=f"agent:{agent_id}:{asset}", kind=AccountKind.AGENT, asset=asset, agent_id=agent_id
     )
 
 
@@ -79,7 +79,7 @@ def external_account(provider: str, asset: str = DEFAULT_ASSET) -> AccountRef:
     """Return the mirror of an outside provider: what it brought in is its negative balance."""
     return ensure_account(
         code=f"external:{provider}:{asset}",
-        kind=Account.Kind.EXTERNAL,
+        kind=AccountKind.EXTERNAL,
         asset=asset,
         overdraft=True,
     )
@@ -88,7 +88,7 @@ def external_account(provider: str, asset: str = DEFAULT_ASSET) -> AccountRef:
 def suspense_account(asset: str = DEFAULT_ASSET) -> AccountRef:
     """Return the other side of adjustments."""
     return ensure_account(
-        code=f"suspense:{asset}", kind=Account.Kind.SUSPENSE, asset=asset, overdraft=True
+        code=f"suspense:{asset}", kind=AccountKind.SUSPENSE, asset=asset, overdraft=True
     )
 
 
@@ -104,7 +104,7 @@ def fee_code(key: str, asset: str) -> str:
 
 def ensure_fee_account(code: str, asset: str) -> AccountRef:
     """Return a shard of the fee account, made on first use."""
-    return ensure_account(code=code, kind=Account.Kind.PLATFORM, asset=asset)
+    return ensure_account(code=code, kind=AccountKind.PLATFORM, asset=asset)
 
 
 def lock_with_fees(

@@ -46,7 +46,7 @@ def capture(
     scope: str = "",
     **about: Unpack[AboutFields],
 ) -> CaptureOutcome:
-    """Take an amount of a hold and give it to the splits, which add up to it; several times.
+    """Give an amount of a hold to the splits; a hold may be captured several times.
 
     With `release` what is left goes back and the hold ends, and the amount may be nothing. The
     transfer is about the hold's purpose and response unless `about` says otherwise. Raises

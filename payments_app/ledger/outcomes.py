@@ -62,7 +62,7 @@ class OverCapture(LedgerError):
 
 
 class SplitMismatch(LedgerError):
-    """The splits do not add up to the amount, or one of them is not positive."""
+    """The splits do not add up to the amount, or one is not positive."""
 
 
 class SameAccount(LedgerError):
@@ -70,7 +70,7 @@ class SameAccount(LedgerError):
 
 
 class NotRefundable(LedgerError):
-    """A refund is not refunded, and no transfer by more than what is left of it."""
+    """The transfer is a refund, or less than the amount is left of it."""
 
 
 class ReceiptConflict(LedgerError):

@@ -228,7 +228,7 @@ def refund(
     amount: Money | None = None,
     scope: str = "",
 ) -> TransferOutcome:
-    """Return an amount of a transfer, or all that is left of it, by a new transfer.
+    """Return an amount of a transfer, or its rest, by a new transfer.
 
     Those who got it give it back in proportion to what they still have of it. Raises
     UnknownTransfer, NotRefundable (more than is left, or a refund), LedgerFrozen,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from payments_app.models import Account, Entry
+from payments_app.models import AccountKind, Entry
 from payments_app.money import Money
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _cost(response_id: str, rows: list[Entry]) -> AnswerCost:
     ]
     charged = sum(-row.amount for row in paid if row.transfer.reverses_id is None)
     refunded = sum(row.amount for row in paid if row.transfer.reverses_id is not None)
-    fee = sum(row.amount for row in rows if row.account.kind == Account.Kind.PLATFORM)
+    fee = sum(row.amount for row in rows if row.account.kind == AccountKind.PLATFORM)
     return AnswerCost(
         response_id=response_id,
         charged=Money(charged, asset),

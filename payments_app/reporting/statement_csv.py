@@ -1,4 +1,4 @@
-"""The statement of an account as CSV, for spreadsheets that take nothing in it for a formula."""
+"""The statement of an account as CSV that no spreadsheet takes for formulas."""
 
 from __future__ import annotations
 

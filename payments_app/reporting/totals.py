@@ -14,7 +14,7 @@ from django.core.cache import cache
 from django.db.models import F, Sum
 from django.db.models.functions import TruncDate
 
-from payments_app.models import Account, Entry
+from payments_app.models import Account, AccountKind, Entry
 from payments_app.money import DEFAULT_ASSET, Money
 from payments_app.selectors import usage_by
 
@@ -79,7 +79,7 @@ def _read(asset: str) -> Overview:
     first = today - timedelta(days=DAYS - 1)
     totals = [
         KindTotal(
-            kind=str(Account.Kind(row["kind"]).label),
+            kind=str(AccountKind(row["kind"]).label),
             posted=Money(row["posted_sum"], asset),
             held=Money(row["held_sum"], asset),
         )
@@ -89,7 +89,7 @@ def _read(asset: str) -> Overview:
         .order_by("kind")
     ]
     earned = Entry.objects.filter(
-        account__kind=Account.Kind.PLATFORM,
+        account__kind=AccountKind.PLATFORM,
         account__asset=asset,
         transfer__created_at__gte=today,
     ).aggregate(total=Sum("amount", default=0))["total"]

@@ -63,7 +63,7 @@ class PaymentProblem(Problem):
 
 
 class ExactJSONParser(BaseParser):
-    """JSON as strict as on the wire, of at most 64 KiB, whose numbers keep their digits."""
+    """Strict JSON of at most 64 KiB, whose numbers keep their digits."""
 
     media_type = "application/json"
 

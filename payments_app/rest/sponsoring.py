@@ -11,8 +11,8 @@ from rest_framework.exceptions import PermissionDenied, ValidationError
 from rest_framework.response import Response
 
 from agents_app import sponsorships
+from agents_app.models import BudgetPeriod
 from agents_app.rest.views import StrictSerializer, caller
-from agents_app.sponsorships import BudgetPeriod
 from payments_app.money import Money
 from payments_app.rest.accounts import agent_id_of, name_of
 from payments_app.rest.edge import AmountField, PaymentView, checked, money, refusals
@@ -89,7 +89,7 @@ class SponsorshipView(PaymentView):
         responses={200: SponsorshipSerializer, **refusals(400, 403)},
     )
     def put(self, request: Request, agent: str) -> Response:
-        """Pay for it in chats whose payer is the sponsor, as far as these budgets go."""
+        """Pay for the agent in chats whose payer is the sponsor, within these budgets."""
         budgets = {
             one["period"]: _positive(one)
             for one in checked(request, NewSponsorshipSerializer)["budgets"]

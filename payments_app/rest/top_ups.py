@@ -145,7 +145,7 @@ def hook(request: HttpRequest, provider: str) -> HttpResponse:
     if len(body) > HOOK_BYTES:
         return HttpResponse(status=413)
     try:
-        top_ups.hear(provider, body, request.headers)
+        top_ups.receive_webhook(provider, body, request.headers)
     except top_ups.UnknownProvider as error:
         raise Http404 from error
     except ForeignHook as error:

@@ -67,7 +67,7 @@ def extend(
 
 
 class LimitGuard:
-    """The limits of all who are concerned by a list of holds, judged while they are locked."""
+    """The limits of all payers of a list of holds, checked under their locks."""
 
     def __init__(self) -> None:
         self._rows: list[SpendingLimit] = []

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 from django.db.models import F, Sum
 
-from agents_app.sponsorships import BudgetPeriod, budgets_of
+from agents_app.models import BudgetPeriod
+from agents_app.sponsorships import budgets_of
 from payments_app.ledger.accounts import account_of_user
 from payments_app.ledger.outcomes import Authorization, LimitReached
-from payments_app.models import Entry, Hold
+from payments_app.models import Entry, Hold, HoldState
 from payments_app.money import DEFAULT_ASSET, Money
 from payments_app.spending.periods import database_now, period_of
 
@@ -85,7 +86,7 @@ def states_of_account(
     states = []
     mine = {"account_id": account_id, "account__asset": asset}
     held = Hold.objects.filter(
-        **mine, state=Hold.State.ACTIVE, purpose=SPONSOR, agent_id=agent_id
+        **mine, state=HoldState.ACTIVE, purpose=SPONSOR, agent_id=agent_id
     ).aggregate(total=Sum(F("amount") - F("captured"), default=0))["total"]
     for period, amount in budgets_of(agent_id).items():
         begins, ends = (None, None) if period == BudgetPeriod.TOTAL else period_of(period, now)

@@ -14,7 +14,7 @@ from django.db.models import F, Q, Sum
 
 from payments_app.ledger import balances
 from payments_app.ledger.accounts import account_of_user
-from payments_app.models import Entry, Hold, PaymentToken, SpendingLimit
+from payments_app.models import Entry, Hold, HoldState, PaymentToken, SpendingLimit, SpendingPeriod
 from payments_app.money import Money
 from payments_app.spending.periods import PERIODS, database_now, period_of
 
@@ -74,7 +74,7 @@ def set_limits(user_id: int, limits: Sequence[Limit]) -> None:
     rows = [
         SpendingLimit(
             user_id=user_id,
-            period=SpendingLimit.Period(limit.period),
+            period=SpendingPeriod(limit.period),
             agent_id=limit.agent_id,
             token_id=limit.token_id or None,
             asset=limit.amount.asset,
@@ -90,7 +90,7 @@ def set_limits(user_id: int, limits: Sequence[Limit]) -> None:
 
 
 def state_of(row: SpendingLimit, now: datetime) -> LimitState:
-    """Return a limit and how much of it is used in the period of a moment."""
+    """Return a limit and its use in the period that contains a moment."""
     begins, ends = period_of(row.period, now)
     by_agent = {"agent_id": row.agent_id} if row.agent_id else {}
     mine = Q(account__owner_id=row.user_id, account__asset=row.asset)
@@ -103,7 +103,7 @@ def state_of(row: SpendingLimit, now: datetime) -> LimitState:
         transfer__created_at__gte=begins,
         **{f"transfer__{name}": value for name, value in by_agent.items()},
     ).aggregate(total=Sum("amount", default=0))["total"]
-    held = Hold.objects.filter(mine, state=Hold.State.ACTIVE, **by_agent).aggregate(
+    held = Hold.objects.filter(mine, state=HoldState.ACTIVE, **by_agent).aggregate(
         total=Sum(F("amount") - F("captured"), default=0)
     )["total"]
     return LimitState(

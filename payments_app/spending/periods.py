@@ -11,7 +11,7 @@ PERIODS: Final = ("day", "week", "month")
 
 
 def period_of(period: str, now: datetime) -> tuple[datetime, datetime]:
-    """Return the beginning and the end of the day, week (from Monday) or month of a moment."""
+    """Return begin and end of the day, week (from Monday) or month of a moment."""
     day = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     match period:
         case "day":

@@ -19,7 +19,7 @@ from payments_app.ledger import balances, sql
 from payments_app.ledger.accounts import account_of_user, ensure_account
 from payments_app.ledger.outcomes import IdempotencyConflict
 from payments_app.ledger.transfers import transfer
-from payments_app.models import PaymentToken, SpendingLimit
+from payments_app.models import PaymentToken, SpendingLimit, SpendingPeriod
 from payments_app.money import AssetMismatch, Money
 from payments_app.tokens import secret_forms
 from payments_app.tokens.lookup import TokenRefused, by_id, foreign, resolve, with_accounts
@@ -91,7 +91,7 @@ def issue(
             audience=_audience(audience),
             per_use=_same_asset(per_use, amount),
             limits=tuple(
-                (SpendingLimit.Period(period).value, _same_asset(most, amount) or most)
+                (SpendingPeriod(period).value, _same_asset(most, amount) or most)
                 for period, most in sorted((limits or {}).items())
             ),
             form=form,
@@ -109,11 +109,12 @@ def delegate(
     expires_in: float | None = None,
     audience: Sequence[str] = (),
 ) -> IssuedToken:
-    """Make a token for an agent with an amount of its parent's, named by its secret or its id.
+    """Make a token for an agent with an amount of its parent's.
 
-    It ends with its parent at the latest. Others in `audience` may be paid with it besides: to
-    those the agent may pass it on. Raises TokenRefused, also when the parent is not for one of them
-    or was passed on five times, InsufficientFunds with what the parent has, and what issue raises.
+    The parent is named by its secret or its id. It ends with its parent at the latest. Others in
+    `audience` may be paid with it besides: to those the agent may pass it on. Raises TokenRefused,
+    also when the parent is not for one of them or was passed on five times, InsufficientFunds with
+    what the parent has, and what issue raises.
     """
     names = _audience([delegate_to, *audience])
     with transaction.atomic():

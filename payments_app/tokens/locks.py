@@ -99,7 +99,7 @@ def spendable(payee: Payee, secret: str) -> ResolvedToken:
 
 
 def agent_for(payee: Payee, token: ResolvedToken) -> str:
-    """Return the one agent of the payee that a token can be meant for, or nothing."""
+    """Return the payee's one agent that a token can be meant for, or nothing."""
     meant = [pk for pk, name in payee.agents if not token.audience or name in token.audience]
     return meant[0] if len(meant) == 1 else ""
 
@@ -184,7 +184,7 @@ def _group(first: Hold) -> list[Hold]:
 
 
 def settle(payee: Payee, *, key: str, lock_id: str, charge: Charge) -> dict[str, Any]:
-    """Take an amount of a lock, and with `release` give back the rest and end it.
+    """Take an amount of a lock; `release` gives back the rest and ends it.
 
     Raises UnknownHold, HoldNotActive, OverCapture when nothing is left, what capture raises.
     """

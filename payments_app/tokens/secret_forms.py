@@ -92,9 +92,9 @@ def sign(claims: Claims) -> str:
 
 
 def token_id_of(secret: str) -> tuple[str, str]:
-    """Return ("sha256", hash) of an opaque secret or ("id", jti) of a JWT, also one in base64.
+    """Return ("sha256", hash) of an opaque secret or ("id", jti) of a JWT.
 
-    Raises BadSecret, and ExpiredSecret for a good JWT whose time is over.
+    The JWT may be in base64. Raises BadSecret, and ExpiredSecret for a good JWT whose time is over.
     """
     secret = secret.strip()
     if not 0 < len(secret) <= SECRET_CHARS or not secret.isascii():

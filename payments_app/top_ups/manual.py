@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from payments_app.money import ASSETS
-from payments_app.top_ups.provider import ForeignHook, Started, Told
+from payments_app.top_ups.provider import ForeignHook, TopUpReport, TopUpStart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,10 +26,10 @@ class ManualProvider:
     def check(self, amount: Money) -> None:
         """Take every amount."""
 
-    def start(self, request_id: str, amount: Money) -> Started:  # noqa: ARG002 the interface's
+    def start(self, request_id: str, amount: Money) -> TopUpStart:  # noqa: ARG002 the interface's
         """Wait for an operator."""
-        return Started()
+        return TopUpStart()
 
-    def hook(self, body: bytes, headers: Mapping[str, str]) -> Told | None:  # noqa: ARG002 the interface's
+    def hook(self, body: bytes, headers: Mapping[str, str]) -> TopUpReport | None:  # noqa: ARG002 the interface's
         """Refuse: no provider calls for it."""
         raise ForeignHook("Top-ups by hand have no webhook.")

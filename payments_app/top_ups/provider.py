@@ -24,7 +24,7 @@ class ForeignHook(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Started:
+class TopUpStart:
     """Where a person pays (`url`, or nothing), and the provider's own id."""
 
     url: str = ""
@@ -32,7 +32,7 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class TopUpReport:
     """What a provider reported of a request: the money is there (`paid`), or will not come."""
 
     request_id: str
@@ -42,7 +42,7 @@ class Told:
     reason: str = ""
 
 
-class Provider(Protocol):
+class TopUpProvider(Protocol):
     """One way to put money in; classes are named in UAMP_TOPUP_PROVIDERS."""
 
     name: str
@@ -56,10 +56,10 @@ class Provider(Protocol):
         """Raise InvalidAmount for an amount that it cannot take."""
         ...
 
-    def start(self, request_id: str, amount: Money) -> Started:
+    def start(self, request_id: str, amount: Money) -> TopUpStart:
         """Begin a payment, the same one for the same request. Raises ProviderFailed."""
         ...
 
-    def hook(self, body: bytes, headers: Mapping[str, str]) -> Told | None:
+    def hook(self, body: bytes, headers: Mapping[str, str]) -> TopUpReport | None:
         """Return the report in a call of the provider, None without one. Raises ForeignHook."""
         ...

@@ -20,9 +20,9 @@ from django.utils.module_loading import import_string
 from agents_app.workers import connections
 from payments_app import services
 from payments_app.ledger.outcomes import IdempotencyConflict, LedgerError
-from payments_app.models import TopUpRequest
+from payments_app.models import TopUpRequest, TopUpRequestState
 from payments_app.money import InvalidAmount, Money
-from payments_app.top_ups.provider import ForeignHook, Provider, Told
+from payments_app.top_ups.provider import ForeignHook, TopUpProvider, TopUpReport
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,7 +55,7 @@ class ProviderInfo:
 
 
 @lru_cache(maxsize=8)
-def _loaded(paths: tuple[str, ...]) -> tuple[Provider, ...]:
+def _loaded(paths: tuple[str, ...]) -> tuple[TopUpProvider, ...]:
     return tuple(import_string(path)() for path in paths)
 
 
@@ -67,7 +67,7 @@ def providers() -> list[ProviderInfo]:
     ]
 
 
-def provider_named(name: str) -> Provider:
+def provider_named(name: str) -> TopUpProvider:
     """Return a provider; raises UnknownProvider."""
     for one in _loaded(tuple(settings.UAMP_TOPUP_PROVIDERS)):
         if one.name == name:
@@ -104,7 +104,7 @@ def ask(*, key: str, user_id: int, provider: str, amount: Money) -> tuple[TopUpR
     )
     if (row.provider, row.amount, row.asset) != (provider, amount.amount, amount.asset):
         raise IdempotencyConflict(f"The key {key!r} was used for another top-up.")
-    if row.state == TopUpRequest.State.OPEN and not row.reference:
+    if row.state == TopUpRequestState.OPEN and not row.reference:
         # Others may need the connection while the provider answers.
         connections.release()
         started = chosen.start(row.pk, amount)
@@ -131,8 +131,8 @@ def request_of(user_id: int, request_id: str) -> TopUpRequest:
 # --- How they end ---
 
 
-def hear(provider: str, body: bytes, headers: Mapping[str, str]) -> TopUpRequest | None:
-    """Take a call of a provider; None when it says nothing that matters here.
+def receive_webhook(provider: str, body: bytes, headers: Mapping[str, str]) -> TopUpRequest | None:
+    """Take a call of a provider; None when it reports nothing that matters here.
 
     Raises UnknownProvider, and ForeignHook for a call that is not its provider's or does not agree
     with the request.
@@ -145,8 +145,8 @@ def hear(provider: str, body: bytes, headers: Mapping[str, str]) -> TopUpRequest
         if row is None or row.provider != provider:
             raise ForeignHook("There is no such request.")
         if not report.paid:
-            if row.state == TopUpRequest.State.OPEN:
-                _end(row, TopUpRequest.State.REFUSED, report.reason, None)
+            if row.state == TopUpRequestState.OPEN:
+                _end(row, TopUpRequestState.REFUSED, report.reason, None)
             return row
         if report.amount != Money(row.amount, row.asset):
             raise ForeignHook("The payment is not of the amount that was asked for.")
@@ -154,7 +154,7 @@ def hear(provider: str, body: bytes, headers: Mapping[str, str]) -> TopUpRequest
         return row
 
 
-def _credit(row: TopUpRequest, report: Told) -> None:
+def _credit(row: TopUpRequest, report: TopUpReport) -> None:
     services.top_up(
         key=f"{row.provider}:{report.reference}",
         scope="top_up",
@@ -163,8 +163,8 @@ def _credit(row: TopUpRequest, report: Told) -> None:
         provider=row.provider,
         external_id=report.reference,
     )
-    if row.state != TopUpRequest.State.CREDITED:
-        _end(row, TopUpRequest.State.CREDITED, row.reason, None, reference=report.reference)
+    if row.state != TopUpRequestState.CREDITED:
+        _end(row, TopUpRequestState.CREDITED, row.reason, None, reference=report.reference)
 
 
 def grant(request_id: str, *, by: int, reason: str) -> TopUpRequest:
@@ -181,7 +181,7 @@ def grant(request_id: str, *, by: int, reason: str) -> TopUpRequest:
             memo=reason,
             by=by,
         )
-        _end(row, TopUpRequest.State.CREDITED, reason, by)
+        _end(row, TopUpRequestState.CREDITED, reason, by)
         return row
 
 
@@ -189,7 +189,7 @@ def refuse(request_id: str, *, by: int, reason: str) -> TopUpRequest:
     """Refuse a request as an operator decided; raises AlreadyDecided, ValueError for no reason."""
     with transaction.atomic():
         row = _open(request_id, reason)
-        _end(row, TopUpRequest.State.REFUSED, reason, by)
+        _end(row, TopUpRequestState.REFUSED, reason, by)
         return row
 
 
@@ -199,7 +199,7 @@ def _open(request_id: str, reason: str) -> TopUpRequest:
     row = _locked(request_id)
     if row is None:
         raise UnknownRequest("There is no such request.")
-    if row.state != TopUpRequest.State.OPEN:
+    if row.state != TopUpRequestState.OPEN:
         raise AlreadyDecided(f"The request is {row.state}.")
     return row
 

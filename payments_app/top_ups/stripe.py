@@ -12,7 +12,7 @@ import stripe
 from django.conf import settings
 
 from payments_app.money import InvalidAmount, Money
-from payments_app.top_ups.provider import ForeignHook, ProviderFailed, Started, Told
+from payments_app.top_ups.provider import ForeignHook, ProviderFailed, TopUpReport, TopUpStart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,7 +41,7 @@ class StripeProvider:
         if amount.amount % CENT or amount.amount < SMALLEST_CENTS * CENT:
             raise InvalidAmount("An amount is of whole cents, and at least 0.50.")
 
-    def start(self, request_id: str, amount: Money) -> Started:
+    def start(self, request_id: str, amount: Money) -> TopUpStart:
         """Make the Checkout Session."""
         try:
             session = self._client().v1.checkout.sessions.create(
@@ -65,9 +65,9 @@ class StripeProvider:
             )
         except stripe.StripeError as error:
             raise ProviderFailed("The payment could not be begun. Try again later.") from error
-        return Started(url=session.url or "", reference=session.id)
+        return TopUpStart(url=session.url or "", reference=session.id)
 
-    def hook(self, body: bytes, headers: Mapping[str, str]) -> Told | None:
+    def hook(self, body: bytes, headers: Mapping[str, str]) -> TopUpReport | None:
         """Return the webhook's report on a checkout session of this server."""
         if not settings.UAMP_STRIPE_WEBHOOK_SECRET:
             # Any client could sign with an empty secret.
@@ -86,7 +86,7 @@ class StripeProvider:
             return None
         if event.type in OVER:
             reason = event.type.removeprefix("checkout.session.").replace("_", " ")
-            return Told(
+            return TopUpReport(
                 request_id=session.client_reference_id,
                 paid=False,
                 reference=session.id,
@@ -94,7 +94,7 @@ class StripeProvider:
             )
         if session.currency != "usd":
             raise ForeignHook("The payment is in another currency.")
-        return Told(
+        return TopUpReport(
             request_id=session.client_reference_id,
             paid=True,
             reference=session.id,

@@ -28,7 +28,7 @@ from x402.schemas.payments import PaymentPayload, PaymentRequirements
 from x402.schemas.v1 import PaymentPayloadV1, PaymentRequirementsV1
 
 from payments_app import services
-from payments_app.models import PaymentToken, Receipt
+from payments_app.models import PaymentToken, Receipt, ReceiptState
 from payments_app.tokens import issuance
 from payments_app.tokens import lookup as token_lookup
 from payments_app.x402 import facilitator, offers
@@ -114,7 +114,7 @@ def take(offer: Offered, requirement: Mapping[str, Any], sender: Sender) -> Paid
         _note(payment)
         # Another request may have noted it at the same time, for another person.
         receipt = _receipt(payment)
-    if receipt is not None and receipt.state == Receipt.State.CONFIRMED:
+    if receipt is not None and receipt.state == ReceiptState.CONFIRMED:
         return _again(payment, receipt)
     return _credit(payment, _settle(payment))
 

@@ -86,7 +86,7 @@ def rows() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("label", SHOWN)
-def test_nobody_adds_changes_or_deletes(label: str, rows: dict[str, Any]) -> None:
+def test_the_admin_neither_adds_changes_nor_deletes(label: str, rows: dict[str, Any]) -> None:
     client = signed_in(factories.superuser())
     model = apps.get_model(label)
     pk = model._default_manager.values_list("pk", flat=True)[0]
@@ -231,7 +231,7 @@ def test_a_void_gives_back_and_a_second_one_is_refused(rows: dict[str, Any]) -> 
 
 
 def test_an_order_on_nothing_is_not_found() -> None:
-    assert order(signed_in(factories.superuser()), "hold", "hold_nobody").status_code == 404
+    assert order(signed_in(factories.superuser()), "hold", "hold_missing").status_code == 404
 
 
 def test_the_list_says_whether_the_ledger_adds_up() -> None:

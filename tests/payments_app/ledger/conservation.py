@@ -76,7 +76,7 @@ class Model:
     held: dict[int | str, int] = field(default_factory=lambda: defaultdict(int))
     holds: list[ModelHold] = field(default_factory=list)
     transfers: list[ModelTransfer] = field(default_factory=list)
-    told: set[int] = field(default_factory=set)
+    reported: set[int] = field(default_factory=set)
 
     def move(self, transfer_id: str, payer: int | str, gets: dict[int | str, int]) -> None:
         """Take from one, give to others."""
@@ -141,9 +141,9 @@ class Conservation(RuleBasedStateMachine):
                 external_id=str(payment),
             )
         )
-        assert outcome.replayed is (payment in self.model.told)
+        assert outcome.replayed is (payment in self.model.reported)
         if not outcome.replayed:
-            self.model.told.add(payment)
+            self.model.reported.add(payment)
             self.model.move(outcome.transfer_id, OUTSIDE, {who: amount})
 
     @rule(who=WHO, amount=AMOUNT)

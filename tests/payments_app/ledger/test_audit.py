@@ -216,7 +216,7 @@ def test_a_sound_audit_is_where_the_next_one_goes_on() -> None:
     assert VerifiedAccount.objects.get(pk=one.id).posted == usd("4").amount
 
 
-def test_a_mismatch_is_told_again_until_it_is_mended() -> None:
+def test_a_mismatch_is_logged_again_until_it_is_mended() -> None:
     one = some_rows()
     services.audit()
     before = list(VerifiedAccount.objects.order_by("pk").values())
@@ -257,7 +257,7 @@ def test_old_rows_are_read_when_the_whole_audit_is_due_and_stay_red_until_they_a
     assert selectors.ledger_health().mismatches == []
 
 
-def test_a_verified_point_that_somebody_changed_is_mended_by_the_whole_audit() -> None:
+def test_a_changed_verified_point_is_mended_by_the_whole_audit() -> None:
     one = some_rows()
     services.audit()
     VerifiedAccount.objects.filter(pk=one.id).update(posted=1, entry_id=1)
@@ -282,7 +282,7 @@ def test_the_whole_audit_is_made_on_command() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_nobody_who_writes_waits_for_an_audit(
+def test_no_writer_waits_for_an_audit(
     monkeypatch: pytest.MonkeyPatch, django_db_blocker: DjangoDbBlocker
 ) -> None:
     one = some_rows()

@@ -422,7 +422,7 @@ def test_an_unknown_hold_and_one_that_ended_are_refused_by_name() -> None:
     services.void(key="v", hold_id=hold_id)
 
     with pytest.raises(services.UnknownHold):
-        services.void(key="w", hold_id="hold_nobody")
+        services.void(key="w", hold_id="hold_missing")
     with pytest.raises(services.UnknownHold):
         void_response(key="x", response_id="")
     with pytest.raises(services.HoldNotActive) as refused:
@@ -478,7 +478,7 @@ def test_a_hold_that_is_extended_gives_as_one() -> None:
     with pytest.raises(services.HoldNotActive):
         authorizations.extend(limits_of=None, key="f", hold_id=hold_id, amount=usd("1"))
     with pytest.raises(services.UnknownHold):
-        authorizations.extend(limits_of=None, key="g", hold_id="hold_nobody", amount=usd("1"))
+        authorizations.extend(limits_of=None, key="g", hold_id="hold_missing", amount=usd("1"))
 
 
 def test_holds_of_two_assets_do_not_act_as_one() -> None:

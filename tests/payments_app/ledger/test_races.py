@@ -47,14 +47,14 @@ def test_eight_processes_take_no_more_than_there_is() -> None:
         "DATABASE_URL": os.environ.get("TEST_DATABASE_URL", ""),
     }
     arguments = [str(number) for number in (payer.id, shop.id, DEBITS, PROCESSES)]
-    told = subprocess.run(  # noqa: S603 our own interpreter
+    reported = subprocess.run(  # noqa: S603 our own interpreter
         [sys.executable, "-m", "tests.faults.ledger_debits", *arguments],
         env=environment,
         stdout=subprocess.PIPE,
         timeout=100,
         check=True,
     )
-    done = [int(number) for number in told.stdout.split()]
+    done = [int(number) for number in reported.stdout.split()]
 
     assert len(done) == PROCESSES
     assert sum(done) == UNITS
@@ -129,7 +129,7 @@ def test_two_settles_take_no_more_than_is_held() -> None:
 
 
 @pytest.mark.postgres
-def test_a_payment_that_is_told_twice_at_once_is_credited_once() -> None:
+def test_a_payment_that_is_reported_twice_at_once_is_credited_once() -> None:
     account = funded_account("payer")
     for number in range(5):
         outcomes = together(

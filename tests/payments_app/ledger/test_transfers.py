@@ -62,7 +62,7 @@ def test_accounts_are_made_once_and_found_by_code() -> None:
     assert first == again == find_account(f"user:{person.pk}:USD")
     assert services.account_of_user(person.pk, "USDC").id != first.id
     assert services.account_of_agent("agent_1").code == "agent:agent_1:USD"
-    assert find_account("user:nobody:USD") is None
+    assert find_account("user:missing:USD") is None
     with pytest.raises(InvalidAmount):
         services.account_of_user(person.pk, "EUR")
     with pytest.raises(ValueError, match="banana"):
@@ -84,11 +84,11 @@ def test_fees_are_spread_over_shards_and_shown_as_one() -> None:
 # --- From outside ---
 
 
-def top_up(purse: services.AccountRef, **other: object) -> services.TransferOutcome:
+def top_up(credited: services.AccountRef, **other: object) -> services.TransferOutcome:
     return services.top_up(
         **{  # type: ignore[arg-type] # a table of the same arguments
             "key": new_key(),
-            "account": purse.id,
+            "account": credited.id,
             "amount": usd("5"),
             "provider": "stripe",
             "external_id": "pi_1",
@@ -113,7 +113,7 @@ def test_a_payment_is_credited_once_under_any_key() -> None:
     assert available(find_account("external:stripe:USD") or 0) == "-5"
 
 
-def test_a_payment_that_is_told_with_other_values_is_refused() -> None:
+def test_a_payment_that_is_reported_with_other_values_is_refused() -> None:
     account, other = funded_account("payer"), funded_account("other")
     top_up(account)
 
@@ -281,7 +281,7 @@ def test_what_cannot_be_refunded_is_refused_by_name() -> None:
     paid = charge(payer, agent)
 
     with pytest.raises(services.UnknownTransfer):
-        refund("tr_nobody")
+        refund("tr_missing")
     with pytest.raises(services.NotRefundable, match="refund is not refunded"):
         refund(refund(paid, "1").transfer_id)
     with pytest.raises(InvalidAmount):

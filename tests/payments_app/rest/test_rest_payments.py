@@ -77,7 +77,7 @@ ROUTES = [
 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES)
-def test_nobody_is_asked_to_sign_in(method: str, path: str) -> None:
+def test_no_sign_in_is_asked_for(method: str, path: str) -> None:
     answer = Client().generic(method, f"/api/payments/{path}", "{}", content_type=JSON)
     assert (answer.status_code, answer.json()["code"]) == (401, "unauthorized")
 
@@ -379,7 +379,7 @@ def test_money_goes_to_ones_own_agent_or_the_platform(ada: Caller, smith: Caller
     factories.agent("foreign", owner=factories.user("other"))
     factories.agent("ownerless")
     made = lock(smith, token_of(ada))
-    for name in ("foreign", "ownerless", "nobody"):
+    for name in ("foreign", "ownerless", "missing"):
         body = {"lockId": made["lockId"], "amount": "0.1", "recipientId": name}
         assert smith.refused("POST", "settle", body)["code"] == "invalid"
     plain = Caller(factories.user("plain"))
@@ -529,7 +529,7 @@ def test_a_statement_is_read_page_by_page(ada: Caller) -> None:
     assert (rest["has_more"], rest["next_cursor"]) == (False, None)
 
 
-def test_spending_is_told_by_day_and_agent_with_tokens(ada: Caller, smith: Caller) -> None:
+def test_spending_is_reported_by_day_and_agent_with_tokens(ada: Caller, smith: Caller) -> None:
     made = lock(smith, token_of(ada))
     smith.post("settle", {"lockId": made["lockId"], "amount": "0.5"})
     account = services.account_of_user(ada.person.pk)
@@ -636,7 +636,7 @@ def test_an_agent_is_approved_by_name_or_id_and_withdrawn(ada: Caller, smith: Ca
     assert ada.refused("DELETE", "approvals/worker")["code"] == "not_found"
 
 
-def test_an_approval_of_nothing_or_for_nobody_is_refused(ada: Caller) -> None:
+def test_an_approval_of_nothing_or_for_no_agent_is_refused(ada: Caller) -> None:
     factories.agent("hidden", is_public=False)
     factories.agent("echo")
     for name, body in (

@@ -312,7 +312,7 @@ def test_a_child_ends_with_its_parent_at_the_latest() -> None:
     assert sooner.expires_at < parent.expires_at
 
 
-def test_a_child_is_not_for_somebody_the_parent_is_not_for() -> None:
+def test_a_child_is_not_for_an_agent_that_the_parent_is_not_for() -> None:
     parent = issue(rich(), audience=["echo"])
     assert delegate(parent, to="echo").audience == ("echo",)
     for to, audience in (("stranger", ()), ("echo", ["stranger"])):
@@ -408,7 +408,7 @@ def test_the_sweep_gives_back_what_expired_once() -> None:
     assert str(token_lookup.resolve(lasting.token).available) == "1"
 
 
-def test_the_servers_keeper_gives_back_what_expired() -> None:
+def test_the_periodic_job_gives_back_what_expired() -> None:
     ada = rich()
     made = issue(ada, "2")
     held = authorize(key="h", account_id=made.account_id, amount=usd("0.5"), expires_in=0.001)

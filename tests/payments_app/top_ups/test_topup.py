@@ -106,7 +106,7 @@ def test_a_request_is_decided_once_and_with_a_reason(ada: Caller) -> None:
     assert (wallet(ada.person), ada.get(f"topups/{made['id']}")["state"]) == ("0", "refused")
 
 
-def test_nobody_calls_for_a_top_up_by_hand(ada: Caller) -> None:
+def test_a_top_up_by_hand_has_no_webhook(ada: Caller) -> None:
     asked(ada)
     with pytest.raises(ForeignHook):
         ManualProvider().hook(b"{}", {})
@@ -147,7 +147,7 @@ def test_the_most_of_one_top_up_is_taken(ada: Caller) -> None:
     assert asked(ada, "1000")["amount"] == "1000"
 
 
-def test_nobody_else_sees_a_request(ada: Caller) -> None:
+def test_no_other_person_sees_a_request(ada: Caller) -> None:
     made = asked(ada)
     bob = Caller(factories.user("bob"))
     assert bob.refused("GET", f"topups/{made['id']}")["code"] == "not_found"
@@ -202,7 +202,7 @@ def test_who_may_only_look_decides_nothing(ada: Caller) -> None:
 
 
 @pytest.mark.parametrize("model", ["topuprequest", "paymenttoken", "spendinglimit", "approval"])
-def test_nobody_edits_these_rows_in_the_admin(model: str) -> None:
+def test_the_admin_edits_none_of_these_rows(model: str) -> None:
     root = Client()
     root.force_login(factories.superuser())
     assert root.get(f"/admin/payments_app/{model}/").status_code == 200
@@ -350,7 +350,9 @@ def test_a_payment_that_fails_is_refused_and_one_that_comes_later_is_credited(
     assert (row.state, wallet(ada.person)) == ("credited", "5")
 
 
-def test_a_call_that_is_too_long_or_for_nobody_is_refused(ada: Caller, stripe: StandIn) -> None:
+def test_a_call_that_is_too_long_or_for_no_provider_is_refused(
+    ada: Caller, stripe: StandIn
+) -> None:
     assert call(b"x" * 300_000).status_code == 413
     assert Client().post(HOOK.replace("stripe", "other")).status_code == 404
     assert Client().get(HOOK).status_code == 405

@@ -197,7 +197,7 @@ def test_what_is_no_payment_is_refused(value: str) -> None:
     assert refusal({"X-PAYMENT": value}).code == "token_invalid"
 
 
-def test_a_token_for_somebody_else_or_with_too_little_is_refused() -> None:
+def test_a_token_for_another_agent_or_with_too_little_is_refused() -> None:
     ada = rich()
     foreign = issue(ada, audience=["other"])
     assert refusal({"X-PAYMENT": foreign.token}).code == "token_invalid"
@@ -312,7 +312,7 @@ def test_the_same_payment_again_is_its_senders_alone_and_moves_nothing(
         with pytest.raises(PaymentNotTaken) as caught:
             ours.accept(headers, demand(), user_id=other)
         assert caught.value.code == "payment_used"
-    assert refusal({**headers, "X-Payment-Token": "ptok_nobody"}).code == "payment_used"
+    assert refusal({**headers, "X-Payment-Token": "ptok_missing"}).code == "payment_used"
     shown = {"X-Payment-Token": first.secret} if way == "secret" else {}
     second = ours.accept({**headers, **shown}, demand(), user_id=user_id)
     assert second is not None
@@ -408,14 +408,14 @@ def test_a_forged_payment_leaves_no_row(chain: Facilitator) -> None:
     ],
     ids=str,
 )
-def test_an_authorization_that_is_not_whole_is_refused_before_anybody_is_asked(
+def test_an_authorization_that_is_not_whole_is_refused_before_the_facilitator_is_asked(
     chain: Facilitator, change: dict[str, str]
 ) -> None:
     assert refusal(altered(signed(demand()), **change)).code == "token_invalid"
     assert not chain.asked
 
 
-def test_a_payment_that_nobody_used_yet_is_still_for_one_agent(chain: Facilitator) -> None:
+def test_an_unused_payment_is_still_for_one_agent(chain: Facilitator) -> None:
     headers = signed(demand())
     shown = {"X-Payment-Token": taken(headers).secret}
     assert refusal({**headers, **shown}, demand(agent="other")).code == "token_invalid"
@@ -454,7 +454,7 @@ def test_what_the_client_says_it_accepted_does_not_count(
     assert not chain.asked
 
 
-def test_money_that_would_go_to_somebody_else_is_refused(chain: Facilitator) -> None:
+def test_money_that_would_go_to_another_account_is_refused(chain: Facilitator) -> None:
     elsewhere = altered(signed(demand()), to="0x" + "cd" * 20)
     assert "recipient" in str(refusal(elsewhere))
 
