@@ -1,1 +1,5 @@
-"""Chats: their logs, messages, contents and members; REST history and the browser chat."""
+"""Chats: their logs, messages, contents and members; REST history and the browser chat.
+
+Sessions and responses are in `sessions_app`, agents in `agents_app`, money in `payments_app`.
+Other apps call the functions of `log`, `members` and `contents`; `models` is private.
+"""

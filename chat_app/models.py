@@ -15,6 +15,8 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
+from chat_app.ids import new_hex
+
 
 def new_chat_id() -> str:
     """Return a chat id: `chat_` and 128 random bits in hex."""
@@ -23,7 +25,7 @@ def new_chat_id() -> str:
 
 def new_message_id() -> str:
     """Return a message id: `msg_` and 128 random bits in hex."""
-    return f"msg_{uuid.uuid4().hex}"
+    return f"msg_{new_hex()}"
 
 
 def new_epoch() -> str:
@@ -31,27 +33,29 @@ def new_epoch() -> str:
     return uuid.uuid4().hex[:8]
 
 
+class ChatKind(models.TextChoices):
+    """Where a chat came from: made by people, or by a session that named none."""
+
+    GROUP = "group", "chat"
+    SESSION = "session", "private chat of a session"
+
+
+class PayerRule(models.TextChoices):
+    """Who pays for the answers of agents that have a price."""
+
+    ASKER = "asker", "the person who asks"
+    OWNER = "owner", "the chat's owner"
+    POOL = "pool", "the chat's pool"
+    SPONSOR = "sponsor", "the agent's owner"
+
+
 class Chat(models.Model):
     """A conversation: its members, and the head of its log."""
 
-    class Kind(models.TextChoices):
-        """Where a chat came from: made by people, or by a session that named none."""
-
-        GROUP = "group", "chat"
-        SESSION = "session", "private chat of a session"
-
-    class Payer(models.TextChoices):
-        """Who pays for the answers of agents that have a price."""
-
-        ASKER = "asker", "the person who asks"
-        OWNER = "owner", "the chat's owner"
-        POOL = "pool", "the chat's pool"
-        SPONSOR = "sponsor", "the agent's owner"
-
     id = models.CharField(primary_key=True, max_length=40, default=new_chat_id)
     title = models.CharField(max_length=200, blank=True)
-    kind = models.CharField(max_length=10, choices=Kind, default=Kind.GROUP)
-    payer = models.CharField(max_length=10, choices=Payer, default=Payer.ASKER)
+    kind = models.CharField(max_length=10, choices=ChatKind, default=ChatKind.GROUP)
+    payer = models.CharField(max_length=10, choices=PayerRule, default=PayerRule.ASKER)
     # The owner who chose to pay. Only they can choose it, and it ends when they leave.
     payer_user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
@@ -83,21 +87,41 @@ class Chat(models.Model):
         return self.title or self.id
 
 
+class SharedState(models.Model):
+    """What the state of a chat is now; its changes are entries of the log (`uamp.shared_state`)."""
+
+    chat = models.OneToOneField(Chat, models.CASCADE, primary_key=True, related_name="shared_state")
+    version = models.BigIntegerField()
+    value = models.JSONField(default=dict)
+
+    class Meta:
+        """A row is made by the first change."""
+
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(version__gte=1), name="state_version_counts_changes")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.chat_id} {self.version}"
+
+
+class ParticipantRole(models.TextChoices):
+    """What a member may do: owners manage the members too."""
+
+    OWNER = "owner"
+    MEMBER = "member"
+
+
+class ParticipantReplyTrigger(models.TextChoices):
+    """When an agent answers a message in the chat."""
+
+    MENTION = "mention"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
 class Participant(models.Model):
     """A person or an agent in a chat. A member who left keeps the row, with `left_at`."""
-
-    class Role(models.TextChoices):
-        """What a member may do: owners manage the members too."""
-
-        OWNER = "owner"
-        MEMBER = "member"
-
-    class Trigger(models.TextChoices):
-        """When an agent answers a message in the chat."""
-
-        MENTION = "mention"
-        ALWAYS = "always"
-        NEVER = "never"
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="participants", db_index=False)
@@ -111,8 +135,10 @@ class Participant(models.Model):
     agent = models.ForeignKey(
         "agents_app.Agent", models.CASCADE, null=True, blank=True, related_name="participations"
     )
-    role = models.CharField(max_length=10, choices=Role, default=Role.MEMBER)
-    trigger = models.CharField(max_length=10, choices=Trigger, default=Trigger.MENTION)
+    role = models.CharField(max_length=10, choices=ParticipantRole, default=ParticipantRole.MEMBER)
+    trigger = models.CharField(
+        max_length=10, choices=ParticipantReplyTrigger, default=ParticipantReplyTrigger.MENTION
+    )
     joined_at = models.DateTimeField(default=timezone.now)
     left_at = models.DateTimeField(null=True, blank=True)
 
@@ -133,15 +159,16 @@ class Participant(models.Model):
         return f"{self.user or self.agent} in {self.chat_id}"
 
 
+class MessageStatus(models.TextChoices):
+    """How the text came to its end."""
+
+    COMPLETED = "completed"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+
+
 class Message(models.Model):
     """One message of a chat, with its content items (UAMP §8.4, §8.5). Written once."""
-
-    class Status(models.TextChoices):
-        """How the text came to its end."""
-
-        COMPLETED = "completed"
-        CANCELLED = "cancelled"
-        FAILED = "failed"
 
     id = models.CharField(primary_key=True, max_length=40, default=new_message_id)
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="messages", db_index=False)
@@ -157,7 +184,10 @@ class Message(models.Model):
     content = models.TextField(blank=True)
     content_items = models.JSONField(default=list)
     response_id = models.CharField(max_length=40, blank=True, db_index=True)
-    status = models.CharField(max_length=10, choices=Status, default=Status.COMPLETED)
+    status = models.CharField(max_length=10, choices=MessageStatus, default=MessageStatus.COMPLETED)
+    # The transport or protocol by which it, or its question, came (a SessionTransport); empty for
+    # messages that are older than the column.
+    transport = models.CharField(max_length=24, blank=True, default="", db_default="")
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:

@@ -24,6 +24,7 @@ from chat_app.models import (
     ChatEvent,
     Message,
     Participant,
+    SharedState,
 )
 from chat_app.rest.overview import CountOf
 from chat_app.rest.paging import SEQ_MAX
@@ -135,6 +136,18 @@ class ChatAdmin(HistoryAdmin):
                 "title": f"Transcript of {chat}",
             },
         )
+
+
+@admin.register(SharedState)
+class SharedStateAdmin(HistoryAdmin):
+    """What the clients and agents of a chat share now."""
+
+    list_display = ("chat", "version")
+    list_select_related = ("chat",)
+    search_fields = ("chat__id__exact",)
+    search_help_text = "The id of a chat."
+    ordering = ("-chat",)
+    fields = ("chat", "version", "value")
 
 
 def _place(text: str) -> int:

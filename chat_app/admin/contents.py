@@ -36,7 +36,7 @@ class ContentAdmin(HistoryAdmin):
 
     @admin.display(description="file")
     def file(self, content: Content) -> SafeString:
-        """Return the way to the bytes, which works for 15 minutes."""
+        """Return the way to the bytes, which works for UAMP_CONTENT_URL_SECONDS."""
         return format_html('<a href="{}">Open</a>', addresses.signed_url(content.pk))
 
 

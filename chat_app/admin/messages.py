@@ -13,6 +13,7 @@ from chat_app.admin.history_pages import HistoryAdmin, ValueFilter, pretty
 from chat_app.models import (
     ChatEvent,
     Message,
+    MessageStatus,
 )
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class MessageStatusFilter(ValueFilter):
 
     title = "status, of the newest"
     parameter_name = "status"
-    values = tuple(Message.Status.values)
+    values = tuple(MessageStatus.values)
 
 
 class EventTypeFilter(ValueFilter):
@@ -55,7 +56,7 @@ class EventTypeFilter(ValueFilter):
 class MessageAdmin(HistoryAdmin):
     """Messages, chat by chat."""
 
-    list_display = ("seq", "chat", "name", "role", "beginning", "status", "created_at")
+    list_display = ("seq", "chat", "name", "role", "beginning", "status", "transport", "created_at")
     list_display_links = ("seq", "beginning")
     list_filter = (RoleFilter, MessageStatusFilter)
     list_select_related = ("chat",)
@@ -64,7 +65,7 @@ class MessageAdmin(HistoryAdmin):
     ordering = ("-chat", "-seq")  # in the order of their index
     fields = (
         "id", "chat", "seq", "role", "sender_user", "sender_agent", "name", "body", "items",
-        "response_id", "status", "created_at",
+        "response_id", "status", "transport", "created_at",
     )  # fmt: skip
     readonly_fields = ("body", "items")
 

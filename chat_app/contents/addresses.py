@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
-
+from django.conf import settings
 from django.core.signing import BadSignature, TimestampSigner
-
-SIGNATURE_SECONDS: Final = 15 * 60
 
 
 def content_url(content_id: object) -> str:
@@ -15,7 +12,7 @@ def content_url(content_id: object) -> str:
 
 
 def signed_url(content_id: object) -> str:
-    """Return a path that any client may read for SIGNATURE_SECONDS."""
+    """Return a path that any client may read for UAMP_CONTENT_URL_SECONDS."""
     signature = TimestampSigner(salt="content").sign(str(content_id)).split(":", 1)[1]
     return f"{content_url(content_id)}?signature={signature}"
 
@@ -24,7 +21,7 @@ def signature_is_good(content_id: object, signature: str) -> bool:
     """Return whether a signature is ours, for this content, and not too old."""
     signer = TimestampSigner(salt="content")
     try:
-        signer.unsign(f"{content_id}:{signature}", max_age=SIGNATURE_SECONDS)
+        signer.unsign(f"{content_id}:{signature}", max_age=settings.UAMP_CONTENT_URL_SECONDS)
     except BadSignature:
         return False
     return True

@@ -59,6 +59,26 @@ def owned(content_id: str, *, owner: ContentOwner) -> Content | None:
     return rows.filter(owner_id=owner.user_id).first()
 
 
+def used_copy(sha256: str, *, owner: ContentOwner, mime_type: str, filename: str) -> Content | None:
+    """Return the owner's content of these bytes that appears in a chat, the oldest one.
+
+    What appears nowhere may be discarded by a turn that is refused meanwhile.
+    """
+    rows = Content.objects.filter(
+        Exists(ContentUse.objects.filter(content=OuterRef("pk"))),
+        sha256=sha256,
+        mime_type=mime_type,
+        filename=filename,
+    )
+    if owner.user_id is not None:
+        rows = rows.filter(owner_id=owner.user_id)
+    elif owner.key:
+        rows = rows.filter(owner_id=None, owner_key=owner.key)
+    else:
+        return None
+    return rows.order_by("created_at", "pk").first()
+
+
 def in_chat(content_id: str, chat_id: str) -> Content:
     """Return a content that appears in a chat, by its id or handle; raises ContentNotFound."""
     content = named(content_id).filter(uses__chat_id=chat_id).first()

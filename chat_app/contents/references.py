@@ -10,13 +10,15 @@ import base64
 import binascii
 import re
 import uuid
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urljoin
 
 import msgspec
 from django.utils import timezone
 
 import uamp
-from chat_app.contents.addresses import content_url
+from chat_app.contents.addresses import content_url, signed_url
 from chat_app.contents.media_types import (
     DEFAULT_MIME,
     IMAGE_FORMATS,
@@ -78,58 +80,134 @@ def media_of(item: uamp.ContentItem) -> uamp.MediaUrl | str | None:
     return None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Ingestion:
+    """Whose the media are, which ids the server chose, and whether they are of a history."""
+
+    owner: ContentOwner
+    new_ids: Collection[str]
+    reuse: bool
+    is_history: bool = False
+
+
+def absolute_url(item: uamp.ContentItem, *, base_url: str) -> str | None:
+    """Return an address of an item's medium for a client that has no key; None without a medium.
+
+    A content of this server gets a signed address below `base_url` (`https://host`), which every
+    holder may read for UAMP_CONTENT_URL_SECONDS. An address elsewhere is returned as it is. Rights
+    are not checked: the item is one of an event that this server sent to the client.
+    """
+    medium = media_of(item)
+    if not isinstance(medium, uamp.MediaUrl):
+        return None
+    content_id = uamp.content_id_of(medium.url)
+    return medium.url if content_id is None else urljoin(base_url, signed_url(content_id))
+
+
 def ingest(
-    items: Sequence[uamp.ContentItem], *, owner: ContentOwner, new_ids: Collection[str] = ()
+    items: Sequence[uamp.ContentItem],
+    *,
+    owner: ContentOwner,
+    new_ids: Collection[str] = (),
+    reuse: bool = False,
 ) -> list[uamp.ContentItem]:
     """Store the base64 media of a message and return its items with references instead.
 
     References to our own content are checked for access; other URLs are kept and never fetched.
     What a tool result carries is treated alike. A content_id among `new_ids` was chosen by the
-    server and is the id of the stored content; another one is its owner's handle. Raises
-    InvalidMedia and ContentNotFound; then nothing is kept of the message.
+    server and is the id of the stored content; another one is its owner's handle. With `reuse` a
+    medium that the owner sent before is not stored again. Raises InvalidMedia and ContentNotFound;
+    then nothing is kept of the message.
     """
-    began = timezone.now()
-    ingested: list[uamp.ContentItem] = []
+    how = _Ingestion(owner=owner, new_ids=new_ids, reuse=reuse)
+    return _ingest_messages([items], how)[0]
+
+
+def ingest_history(
+    messages: Sequence[Sequence[uamp.ContentItem]], *, owner: ContentOwner
+) -> tuple[list[list[uamp.ContentItem]], list[str]]:
+    """Store the base64 media of a history as `ingest` does; return its items and their contents.
+
+    The contents are those that the owner may read. A client sends its history with every turn, so
+    that what it sent before is not stored again, and a reference that leads nowhere any more stays
+    as it is. Raises InvalidMedia; then nothing is kept of the history.
+    """
+    how = _Ingestion(owner=owner, new_ids=(), reuse=True, is_history=True)
+    ingested = _ingest_messages(messages, how)
+    named = {content_id for items in ingested for content_id in content_ids(items)}
+    return ingested, [content_id for content_id in named if _is_readable(content_id, owner)]
+
+
+def _is_readable(content_id: str, owner: ContentOwner) -> bool:
     try:
-        ingested.extend(_ingest_item(item, owner, new_ids) for item in items)
+        readable(content_id, owner=owner)
+    except ContentNotFound:
+        return False
+    return True
+
+
+def _ingest_messages(
+    messages: Sequence[Sequence[uamp.ContentItem]], how: _Ingestion
+) -> list[list[uamp.ContentItem]]:
+    began = timezone.now()
+    ingested: list[list[uamp.ContentItem]] = []
+    try:
+        for items in messages:
+            ingested.append([])
+            ingested[-1].extend(_ingest_item(item, how) for item in items)
     except (InvalidMedia, ContentNotFound):
-        discard(content_ids(ingested), since=began)
+        kept = [content_id for items in ingested for content_id in content_ids(items)]
+        discard(kept, since=began)
         raise
     return ingested
 
 
-def _ingest_item(
-    item: uamp.ContentItem, owner: ContentOwner, new_ids: Collection[str]
-) -> uamp.ContentItem:
+def _ingest_item(item: uamp.ContentItem, how: _Ingestion) -> uamp.ContentItem:
     if isinstance(item, uamp.ToolResultContent) and item.tool_result.content_items:
-        inner = tuple(ingest(item.tool_result.content_items, owner=owner, new_ids=new_ids))
+        inner = tuple(_ingest_messages([item.tool_result.content_items], how)[0])
         result = msgspec.structs.replace(item.tool_result, content_items=inner)
         return msgspec.structs.replace(item, tool_result=result)
     medium = media_of(item)
     if medium is None:
         return item
-    if isinstance(medium, uamp.MediaUrl):
-        if (content_id := uamp.content_id_of(medium.url)) is not None:
-            known = readable(content_id, owner=owner)
-            return _sized(_referring(item, known, content_id), known)
-        if not re.match(r"https?://[^\s/]", medium.url):
+    url = medium.url if isinstance(medium, uamp.MediaUrl) else medium
+    if (content_id := uamp.content_id_of(url)) is not None:
+        return _checked(item, content_id, how)
+    if isinstance(medium, uamp.MediaUrl) and not url.startswith("data:"):
+        if not re.match(r"https?://[^\s/]", url):
             raise InvalidMedia("A medium is base64 data, an http(s) URL or /api/content/<uuid>.")
         return item
-    if (content_id := uamp.content_id_of(medium)) is not None:
-        known = readable(content_id, owner=owner)
-        return _sized(
-            _with_medium(item, uamp.MediaUrl(url=content_url(known.pk)), content_id), known
-        )
+    return _stored(item, url, how)
+
+
+def _checked(item: uamp.ContentItem, content_id: str, how: _Ingestion) -> uamp.ContentItem:
+    """Return an item that refers to a content that its sender may read."""
+    is_reference = isinstance(media_of(item), uamp.MediaUrl)
+    try:
+        known = readable(content_id, owner=how.owner)
+    except ContentNotFound:
+        if how.is_history and is_reference:
+            return item
+        raise
+    if is_reference:
+        return _sized(_referring(item, known, content_id), known)
+    return _sized(_with_medium(item, uamp.MediaUrl(url=content_url(known.pk)), content_id), known)
+
+
+def _stored(item: uamp.ContentItem, medium: str, how: _Ingestion) -> uamp.ContentItem:
+    """Store the data of a medium and return its item with a reference instead."""
     data = _decode(medium)
     mime_type, filename = _declared(item, data)
     chosen = getattr(item, "content_id", None)
+    is_new = chosen is None or chosen in how.new_ids
     content = store(
         data,
         mime_type=mime_type,
         filename=filename,
-        owner=owner,
-        content_id=chosen if chosen in new_ids else None,
-        handle=None if chosen in new_ids else _as_uuid(chosen),
+        owner=how.owner,
+        content_id=chosen if is_new else None,
+        handle=None if is_new else _as_uuid(chosen),
+        reuse=how.reuse,
     )
     url = uamp.MediaUrl(url=content_url(content.id))
     return _sized(_with_medium(item, url, content.content_id), content)

@@ -20,7 +20,7 @@ from chat_app.contents.media_types import (
     sniff,
 )
 from chat_app.contents.quota import ContentOwner, check_quota
-from chat_app.contents.reading_rights import ContentNotFound, in_chat, owned
+from chat_app.contents.reading_rights import ContentNotFound, in_chat, owned, used_copy
 from chat_app.models import Content
 
 if TYPE_CHECKING:
@@ -48,8 +48,11 @@ def store(
     owner: ContentOwner,
     content_id: str | None = None,
     handle: str | None = None,
+    reuse: bool = False,
 ) -> Content:
     """Store a blob; with an id that this owner used for the same bytes, return that one.
+
+    With `reuse` the same file, of the same owner and in use in a chat, is returned instead.
 
     `content_id` is the server's own choice of the id, `handle` is what a client chose: what others
     use a handle for makes no difference. Raises InvalidMedia for an empty or too large blob, a type
@@ -69,6 +72,10 @@ def store(
             if existing.sha256 == sha256:
                 return existing
             raise InvalidMedia("You used this content_id for something else.")
+    if reuse and handle is None:
+        known = used_copy(sha256, owner=owner, mime_type=mime_type, filename=filename)
+        if known is not None:
+            return known
     content = Content(
         id=content_id or uuid.uuid4(),
         handle=handle,

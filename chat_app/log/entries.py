@@ -6,14 +6,15 @@ that append must run in the transaction that writes the fact; delivery happens o
 
 from __future__ import annotations
 
-import uuid
-from dataclasses import dataclass
+from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from django.db import transaction
 
 import uamp
+from chat_app.ids import new_event_id
 from chat_app.log import fanout
 from chat_app.log.history import ends_of_responses
 from chat_app.models import (
@@ -24,12 +25,10 @@ from chat_app.models import (
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from datetime import datetime
+    from collections.abc import Iterable
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NewMessage:
+class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A message to be written; ids and times come from the caller."""
 
     id: str
@@ -44,6 +43,8 @@ class NewMessage:
     status: str = "completed"
     # The event_id of the response.create that sent it, so that its sender knows it again.
     client_event_id: str | None = None
+    # Of the session that sent it, or that asked for it.
+    transport: str = ""
 
     @property
     def sender_kind(self) -> str:
@@ -56,7 +57,7 @@ class NewMessage:
             str(self.sender_user_id) if self.sender_user_id is not None else "anonymous"
         )
         return ev.MessageCreated(
-            event_id=str(uuid.uuid4()),
+            event_id=new_event_id(),
             timestamp=milliseconds(self.at),
             chat_id=chat_id,
             message=ev.ChatMessage(
@@ -71,12 +72,12 @@ class NewMessage:
                 response_id=self.response_id or None,
                 status=None if self.status == "completed" else self.status,
                 client_event_id=self.client_event_id,
+                transport=self.transport or None,
             ),
         )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NewEvent:
+class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
     """A durable event to be appended; with `message` when it announces one."""
 
     type: str
@@ -85,8 +86,7 @@ class NewEvent:
     message: NewMessage | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Append:
+class Append(msgspec.Struct, frozen=True, kw_only=True):
     """Events of one chat that get consecutive places in its log."""
 
     chat_id: str
@@ -110,7 +110,7 @@ def message_event(chat_id: str, message: NewMessage) -> NewEvent:
 
 
 def lock_chats(chat_ids: Iterable[str]) -> dict[str, Chat]:
-    """Lock chats in the order of their ids, the first lock that every writer of a log takes.
+    """Lock chats in the order of their ids, before any other lock of a log.
 
     Must run inside a transaction. On SQLite the transaction itself is the lock.
     """
@@ -171,6 +171,7 @@ def _message_row(chat: Chat, seq: int, new: NewMessage) -> Message:
         content_items=msgspec.to_builtins(new.content_items),
         response_id=new.response_id,
         status=new.status,
+        transport=new.transport,
         created_at=new.at,
     )
 

@@ -138,6 +138,7 @@ def send_from_thread(group: str, message: dict[str, Any]) -> None:
 class _ThreadSender:
     """The one loop on which all threads of a process send.
 
+    Any thread without a running event loop may call `run`, and waits there until it is sent.
     A loop for each call would open a connection to Redis for each call: connections belong to a
     loop. A forked child has no threads of its parent, and makes a loop of its own.
     """

@@ -13,7 +13,9 @@ from django.db.models import BooleanField
 from django.db.models.expressions import RawSQL
 
 import uamp
-from chat_app.models import Chat, ChatEvent, Message
+from agents_app.conversation.history import RememberedMessage
+from chat_app.models import Chat, ChatEvent, ChatKind, Message
+from uamp import ChatMessage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,29 +31,51 @@ class LoggedEvent:
     payload: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class LoggedMessage:
+    """A message with the event that announced it; `is_shared` says that its chat is a group's."""
+
+    chat_id: str
+    is_shared: bool
+    response_id: str
+    event: LoggedEvent
+
+
+VIEWS: Final = 4
+"""So many agents' views of a message are kept with it."""
+
+
 class HistoryMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A message as an agent is shown it."""
+    """A message as agents are shown it; `views` are what `seen_by` returned before."""
 
     role: uamp.Role
     content: str
     content_items: tuple[uamp.ContentItem, ...]
     name: str
     agent_id: str | None
+    views: dict[tuple[str, bool], RememberedMessage] = msgspec.field(default_factory=dict)
 
     def seen_by(self, agent_id: str, *, shared: bool) -> uamp.Message:
         """Return it from one agent's view: only its own words are the assistant's.
 
         In a shared chat `name` distinguishes the other members.
         """
+        key = (agent_id, shared)
+        if (view := self.views.get(key)) is not None:
+            return view
         role = self.role
         if role == "assistant" and self.agent_id != agent_id:
             role = "user"
-        return uamp.Message(
+        view = RememberedMessage(
             role=role,
             content=self.content,
             content_items=self.content_items or None,
             name=self.name if shared and self.name else None,
         )
+        if len(self.views) == VIEWS:
+            self.views.clear()
+        self.views[key] = view
+        return view
 
 
 def chat_heads(chat_ids: Iterable[str]) -> dict[str, int]:
@@ -87,6 +111,18 @@ def ends_of_responses(chat_id: str, response_ids: Iterable[str]) -> list[LoggedE
     return [LoggedEvent(*row) for row in rows]
 
 
+def message_entry(message_id: str) -> LoggedMessage | None:
+    """Return a message by its id, with its entry of the log."""
+    row = Message.objects.select_related("chat").filter(pk=message_id).first()
+    if row is None:
+        return None
+    entry = ChatEvent.objects.filter(chat_id=row.chat_id, seq=row.seq).values_list(
+        "seq", "type", "response_id", "payload"
+    )
+    is_shared = row.chat.kind == ChatKind.GROUP
+    return LoggedMessage(row.chat_id, is_shared, row.response_id, LoggedEvent(*entry.get()))
+
+
 def history(chat_id: str, *, limit: int, before: int | None = None) -> list[HistoryMessage]:
     """Return the last messages of a chat, oldest first."""
     rows = Message.objects.filter(chat_id=chat_id)
@@ -104,6 +140,24 @@ def history(chat_id: str, *, limit: int, before: int | None = None) -> list[Hist
             agent_id=agent_id,
         )
         for role, content, items, name, agent_id in reversed(newest)
+    ]
+
+
+def last_messages(chat_id: str, *, limit: int) -> list[ChatMessage]:
+    """Return the last messages of a chat as it shows them, oldest first."""
+    rows = Message.objects.filter(chat_id=chat_id).order_by("-seq")[:limit]
+    return [
+        ChatMessage(
+            id=row.pk,
+            role=row.role,
+            content=row.content,
+            content_items=msgspec.convert(row.content_items, tuple[uamp.ContentItem, ...]) or None,
+            name=row.name or None,
+            sender_kind="agent" if row.sender_agent_id else "user",
+            created_at=int(row.created_at.timestamp() * 1000),
+            response_id=row.response_id or None,
+        )
+        for row in reversed(rows)
     ]
 
 

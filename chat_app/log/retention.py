@@ -1,4 +1,4 @@
-"""Chats that are deleted when no one can read them any more, with the files that only they show."""
+"""Deletion of chats without a reader, with the files that only they show."""
 
 from __future__ import annotations
 
@@ -8,39 +8,96 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
-from chat_app.models import Chat, Content, ContentUse, Participant
+from chat_app.models import (
+    Chat,
+    ChatEvent,
+    ChatKind,
+    Content,
+    ContentUse,
+    Message,
+    Participant,
+    PayerRule,
+    ReadReceipt,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection
     from datetime import datetime
+    from uuid import UUID
 
     from django.db.models import QuerySet
+
+
+def unshared(before: datetime) -> QuerySet[Chat]:
+    """Return private chats of sessions that only their maker is in, unused since a time.
+
+    A chat that has a title or another payer was taken up by a person, and is none of these. The
+    oldest come first.
+    """
+    others = Participant.objects.filter(chat=OuterRef("pk"), user__isnull=False).exclude(
+        user=OuterRef("created_by")
+    )
+    return (
+        Chat.objects.filter(
+            Exists(Participant.objects.filter(chat=OuterRef("pk"))),
+            kind=ChatKind.SESSION,
+            latest_at__lt=before,
+            title="",
+            payer=PayerRule.ASKER,
+        )
+        .exclude(Exists(others))
+        .order_by("latest_at")
+    )
 
 
 def visits(before: datetime) -> QuerySet[Chat]:
     """Return private chats of sessions without a person, unused since a time, the oldest first."""
     people = Participant.objects.filter(chat=OuterRef("pk"), user__isnull=False)
     return (
-        Chat.objects.filter(created_by__isnull=True, kind=Chat.Kind.SESSION, latest_at__lt=before)
+        Chat.objects.filter(
+            Exists(Participant.objects.filter(chat=OuterRef("pk"))),
+            created_by__isnull=True,
+            kind=ChatKind.SESSION,
+            latest_at__lt=before,
+        )
         .exclude(Exists(people))
         .order_by("latest_at")
     )
 
 
-def delete_chats(chat_ids: Sequence[str]) -> int:
-    """Delete chats with all that belongs to them, and files that nothing else shows or owns.
+def empty_chats(chat_ids: Collection[str]) -> None:
+    """Delete all that is in chats and who is in them; the rows stay for what refers to them."""
+    with transaction.atomic():
+        shown = _shown_in(chat_ids)
+        Message.objects.filter(chat_id__in=chat_ids).delete()
+        ChatEvent.objects.filter(chat_id__in=chat_ids).delete()
+        ReadReceipt.objects.filter(chat_id__in=chat_ids).delete()
+        ContentUse.objects.filter(chat_id__in=chat_ids).delete()
+        Participant.objects.filter(chat_id__in=chat_ids).delete()
+        _delete_unused(shown)
+
+
+def delete_chats(chat_ids: Collection[str]) -> int:
+    """Delete chats with their rows, and files that nothing else shows or owns.
 
     Returns how many chats were deleted. Files leave the disk after the commit.
     """
     if not chat_ids:
         return 0
     with transaction.atomic():
-        shown = list(
-            ContentUse.objects.filter(chat_id__in=chat_ids).values_list("content_id", flat=True)
-        )
+        shown = _shown_in(chat_ids)
         _, deleted = Chat.objects.filter(pk__in=chat_ids).delete()
-        unused = list(Content.objects.filter(pk__in=shown, owner__isnull=True, uses__isnull=True))
-        Content.objects.filter(pk__in=[content.pk for content in unused]).delete()
-        for content in unused:
-            transaction.on_commit(partial(content.blob.delete, save=False))
+        _delete_unused(shown)
     return deleted.get("chat_app.Chat", 0)
+
+
+def _shown_in(chat_ids: Collection[str]) -> list[UUID]:
+    uses = ContentUse.objects.filter(chat_id__in=chat_ids)
+    return list(uses.values_list("content_id", flat=True))
+
+
+def _delete_unused(content_ids: Collection[UUID]) -> None:
+    unused = list(Content.objects.filter(pk__in=content_ids, owner__isnull=True, uses__isnull=True))
+    Content.objects.filter(pk__in=[content.pk for content in unused]).delete()
+    for content in unused:
+        transaction.on_commit(partial(content.blob.delete, save=False))

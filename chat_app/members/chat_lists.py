@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chat_app.models import Chat, Participant
+from chat_app.models import Chat, ChatKind, Participant
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -27,4 +27,4 @@ def titles_of(chat_ids: Collection[str]) -> dict[str, str]:
 
 def group_chats_of(user_id: int) -> list[str]:
     """Return the ids of the shared chats that a person is in."""
-    return list(chats_of(user_id).filter(kind=Chat.Kind.GROUP).values_list("id", flat=True))
+    return list(chats_of(user_id).filter(kind=ChatKind.GROUP).values_list("id", flat=True))

@@ -5,19 +5,22 @@ Functions open their own transaction. Every change is an entry of the chat's log
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.utils import timezone
 
 from agents_app.sponsorships import sponsors_of
+from chat_app.ids import new_event_id
 from chat_app.log.entries import NewEvent, append, milliseconds
 from chat_app.members.membership import NotAMember, NotAnOwner, is_member, is_owner
 from chat_app.members.payers import payers_of
 from chat_app.models import (
     Chat,
+    ChatKind,
     Participant,
+    ParticipantRole,
+    PayerRule,
 )
 
 if TYPE_CHECKING:
@@ -37,7 +40,7 @@ def create_chat(
     created_by_id: int | None,
     user_ids: Iterable[int],
     agents: Iterable[tuple[str, str]],
-    kind: str = Chat.Kind.GROUP,
+    kind: str = ChatKind.GROUP,
 ) -> Chat:
     """Create a chat with its members; `agents` are pairs of agent id and trigger rule."""
     chat = Chat.objects.create(title=title, created_by_id=created_by_id, kind=kind)
@@ -45,7 +48,7 @@ def create_chat(
         Participant(
             chat=chat,
             user_id=user_id,
-            role=(Participant.Role.OWNER if user_id == created_by_id else Participant.Role.MEMBER),
+            role=(ParticipantRole.OWNER if user_id == created_by_id else ParticipantRole.MEMBER),
         )
         for user_id in dict.fromkeys(user_ids)
     ]
@@ -73,26 +76,26 @@ def update_chat(
         before = (chat.title, chat.payer, chat.payer_user_id)
         chat.title = chat.title if title is None else title
         if payer is not None:
-            _set_payer(chat, Chat.Payer(payer), changed_by)
+            _set_payer(chat, PayerRule(payer), changed_by)
         if (chat.title, chat.payer, chat.payer_user_id) == before:
             return
         chat.save(update_fields=["title", "payer", "payer_user"])
         append_change(chat)
 
 
-def _set_payer(chat: Chat, payer: Chat.Payer, by: User) -> None:
+def _set_payer(chat: Chat, payer: PayerRule, by: User) -> None:
     chosen = payers_of([chat.pk])[chat.pk]
-    if payer == chosen.rule == Chat.Payer.OWNER:
+    if payer == chosen.rule == PayerRule.OWNER:
         # One of the owners pays already: another one does not take it over by saving a form.
         return
-    if payer == Chat.Payer.SPONSOR != chat.payer:
+    if payer == PayerRule.SPONSOR != chat.payer:
         members = Participant.objects.filter(
             chat=chat, agent__isnull=False, left_at__isnull=True
         ).values_list("agent_id", flat=True)
         if not sponsors_of([agent_id for agent_id in members if agent_id]):
             raise NoSponsor
     chat.payer = payer
-    chat.payer_user = by if payer == Chat.Payer.OWNER else None
+    chat.payer_user = by if payer == PayerRule.OWNER else None
 
 
 def append_change(chat: Chat) -> None:
@@ -100,7 +103,7 @@ def append_change(chat: Chat) -> None:
     now = timezone.now()
     payload = {
         "type": "chat.updated",
-        "event_id": str(uuid.uuid4()),
+        "event_id": new_event_id(),
         "timestamp": milliseconds(now),
         "chat_id": chat.pk,
         "title": chat.title,

@@ -1,4 +1,4 @@
-"""The people and agents that are in a chat now, and the people who own it.
+"""The present people and agents of a chat, and its owners.
 
 The caller is an argument: a stranger gets the same answer as for a chat that does not exist.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from chat_app.models import Participant
+from chat_app.models import Participant, ParticipantRole
 
 
 class NotAnOwner(Exception):
@@ -54,7 +54,7 @@ def is_owner(chat_id: str, user_id: int | None) -> bool:
         Participant.objects.filter(
             chat_id=chat_id,
             user_id=user_id,
-            role=Participant.Role.OWNER,
+            role=ParticipantRole.OWNER,
             left_at__isnull=True,
         ).exists()
     )

@@ -5,18 +5,21 @@ Functions open their own transaction. Every change is an entry of the chat's log
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.utils import timezone
 
+from chat_app.ids import new_event_id
 from chat_app.log.entries import NewEvent, append, milliseconds
 from chat_app.members.chats import append_change
 from chat_app.members.membership import NotAMember, NotAnOwner, is_member, is_owner
 from chat_app.models import (
     Chat,
     Participant,
+    ParticipantReplyTrigger,
+    ParticipantRole,
+    PayerRule,
 )
 
 if TYPE_CHECKING:
@@ -29,7 +32,7 @@ def add_participant(
     added_by: User,
     user: User | None = None,
     agent_id: str | None = None,
-    trigger: str = Participant.Trigger.MENTION,
+    trigger: str = ParticipantReplyTrigger.MENTION,
 ) -> Participant:
     """Add a person or an agent to a chat, or take them back; sends it to the members.
 
@@ -41,7 +44,7 @@ def add_participant(
         chat = Chat.objects.select_for_update().filter(pk=chat_id).first()
         if chat is None or not is_member(chat_id, added_by.pk):
             raise NotAMember
-        is_paid_by_chat = chat.payer in {Chat.Payer.OWNER, Chat.Payer.POOL}
+        is_paid_by_chat = chat.payer in {PayerRule.OWNER, PayerRule.POOL}
         if agent_id is not None and is_paid_by_chat and not is_owner(chat_id, added_by.pk):
             raise NotAnOwner
         participant, created = Participant.objects.get_or_create(
@@ -50,7 +53,7 @@ def add_participant(
         if not created and participant.left_at is None:
             return participant
         participant.left_at = None
-        participant.role = Participant.Role.MEMBER
+        participant.role = ParticipantRole.MEMBER
         participant.trigger = trigger
         participant.save(update_fields=["left_at", "role", "trigger"])
         _append_membership(participant, "participant.joined")
@@ -74,26 +77,26 @@ def remove_participant(*, chat_id: str, removed_by: User, participant_id: int) -
         ).first()
         if chat is None or caller is None or participant is None:
             raise NotAMember
-        if caller != participant and caller.role != Participant.Role.OWNER:
+        if caller != participant and caller.role != ParticipantRole.OWNER:
             raise NotAMember
         participant.left_at = timezone.now()
         participant.save(update_fields=["left_at"])
         _append_membership(participant, "participant.left")
-        if participant.role == Participant.Role.OWNER:
+        if participant.role == ParticipantRole.OWNER:
             _without_owner(chat, participant)
 
 
 def _without_owner(chat: Chat, left: Participant) -> None:
     """Give a chat without an owner one, and stop a member who left from paying for it."""
     people = Participant.objects.filter(chat=chat, user__isnull=False, left_at__isnull=True)
-    if not people.filter(role=Participant.Role.OWNER).exists():
+    if not people.filter(role=ParticipantRole.OWNER).exists():
         longest = people.order_by("joined_at", "id").first()
         if longest is not None:
-            longest.role = Participant.Role.OWNER
+            longest.role = ParticipantRole.OWNER
             longest.save(update_fields=["role"])
-    if chat.payer == Chat.Payer.OWNER and chat.payer_user_id == left.user_id:
+    if chat.payer == PayerRule.OWNER and chat.payer_user_id == left.user_id:
         chat.refresh_from_db()
-        chat.payer, chat.payer_user = Chat.Payer.ASKER, None
+        chat.payer, chat.payer_user = PayerRule.ASKER, None
         chat.save(update_fields=["payer", "payer_user"])
         append_change(chat)
 
@@ -110,7 +113,7 @@ def _append_membership(participant: Participant, event_type: str) -> None:
                 type=event_type,
                 payload={
                     "type": event_type,
-                    "event_id": str(uuid.uuid4()),
+                    "event_id": new_event_id(),
                     "timestamp": milliseconds(now),
                     "chat_id": participant.chat_id,
                     "participant": {

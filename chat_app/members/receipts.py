@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
-
 from django.db import transaction
 from django.utils import timezone
 
 import uamp
+from chat_app.ids import new_event_id
 from chat_app.log.entries import NewEvent, append, milliseconds
 from chat_app.members.membership import NotAMember, is_member
 from chat_app.models import (
@@ -38,7 +37,7 @@ def mark_read(*, chat_id: str, user_id: int | None, message_id: str) -> ReadRece
         receipt.message, receipt.seq, receipt.read_at = message, message.seq, now
         receipt.save()
         event = ev.MessageRead(
-            event_id=str(uuid.uuid4()),
+            event_id=new_event_id(),
             timestamp=milliseconds(now),
             chat_id=chat_id,
             message_id=message_id,

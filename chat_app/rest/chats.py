@@ -20,7 +20,7 @@ from chat_app.members import membership, participants
 from chat_app.members.chat_lists import chats_of
 from chat_app.members.chats import NoSponsor, create_chat, update_chat
 from chat_app.members.presence import online_user_ids
-from chat_app.models import Participant, ReadReceipt
+from chat_app.models import ParticipantReplyTrigger, ReadReceipt
 from chat_app.rest import overview
 from chat_app.rest.edge import RestView, chats_for, check_member
 from chat_app.rest.paging import list_of, list_response, read_query, time_page
@@ -134,7 +134,7 @@ class ChatsView(RestView):
         invited = _agents(names["agents"], user)
         if not others and len(invited) == 1:
             # Alone with one agent, everything that is said is said to it.
-            invited = [(invited[0][0], Participant.Trigger.ALWAYS)]
+            invited = [(invited[0][0], ParticipantReplyTrigger.ALWAYS)]
         chat = create_chat(
             title=names["title"],
             created_by_id=user.pk,

@@ -137,7 +137,7 @@ class ContentView(RestView):
         operation_id="get_content", responses={200: ContentSerializer, **responses(400, 404)}
     )
     def get(self, request: Request, content_id: uuid.UUID) -> Response:
-        """Return the file's description, and an address that works for 15 minutes."""
+        """Return the file's description, and an address that every client may read for a while."""
         read_query(request, NoQuery)
         return Response(content_data(_readable(content_id, user_id=caller(request).pk)))
 

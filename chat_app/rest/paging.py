@@ -138,7 +138,7 @@ def _page_around(
 def time_page(
     rows: QuerySet[ModelRow], request: Request, query: dict[str, Any], *, field: str
 ) -> Page[ModelRow]:
-    """Return the page of rows by a time field, newest first, and by id where times are equal.
+    """Return the page of rows by a time field and id, newest first.
 
     Raises Problem for a wrong cursor.
     """
@@ -165,7 +165,7 @@ def _cut(found: list[Row], request: Request, limit: int, place: Callable[[Row], 
 def list_response(
     request: Request, data: Sequence[dict[str, Any]], *, next_cursor: str | None, key: str = "id"
 ) -> Response:
-    """Return a list's body, and the address of its next page as a Link header (RFC 8288)."""
+    """Return a list's body, with a Link header to its next page (RFC 8288)."""
     response = Response(
         {
             "object": "list",

@@ -14,7 +14,7 @@ from agents_app.rest.views import StrictSerializer
 from agents_app.workers import connections
 from chat_app import markdown
 from chat_app.contents import addresses, references
-from chat_app.models import Chat, Participant
+from chat_app.models import ParticipantReplyTrigger, PayerRule
 from chat_app.rest.paging import SEQ_MAX, ListQuery, SeqQuery
 
 if TYPE_CHECKING:
@@ -119,6 +119,9 @@ class MessageSerializer(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
     response_id = serializers.CharField(allow_null=True)
     status = serializers.CharField(help_text="completed, cancelled or failed")
+    transport = serializers.CharField(
+        help_text="How it came: websocket, sse, batch, completions, a2a, ...; empty if not known."
+    )
     html = serializers.CharField(required=False)
 
 
@@ -147,7 +150,7 @@ class ContentSerializer(serializers.Serializer[Any]):
 
     content_id = serializers.UUIDField()
     url = serializers.CharField()
-    signed_url = serializers.CharField(help_text="Readable by any client for 15 minutes.")
+    signed_url = serializers.CharField(help_text="Readable by any client for a while (15 minutes).")
     mime_type = serializers.CharField()
     size_bytes = serializers.IntegerField()
     filename = serializers.CharField()
@@ -185,6 +188,7 @@ def message_data(
         "created_at": message.created_at,
         "response_id": message.response_id or None,
         "status": message.status,
+        "transport": message.transport,
     }
     if html:
         # Others may need the connection while this thread waits for a process.
@@ -251,7 +255,7 @@ class ChatChangeSerializer(StrictSerializer):
     """The body of PATCH /api/v1/chats/{id}: what is to be another."""
 
     title = serializers.CharField(max_length=TITLE_CHARS, required=False, allow_blank=True)
-    payer = serializers.ChoiceField(choices=Chat.Payer.choices, required=False)
+    payer = serializers.ChoiceField(choices=PayerRule.choices, required=False)
 
 
 class NewParticipantSerializer(StrictSerializer):
@@ -259,7 +263,7 @@ class NewParticipantSerializer(StrictSerializer):
 
     user = serializers.CharField(max_length=NAME_CHARS, required=False)
     agent = serializers.CharField(max_length=NAME_CHARS, required=False)
-    trigger = serializers.ChoiceField(choices=Participant.Trigger.choices, required=False)
+    trigger = serializers.ChoiceField(choices=ParticipantReplyTrigger.choices, required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Refuse none and two; a trigger is an agent's."""

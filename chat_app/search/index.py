@@ -72,7 +72,7 @@ INSERT INTO chat_app_search (rowid, content)
 
 
 def prepare(*, using: str = DEFAULT_DB_ALIAS, **_signal: Any) -> None:
-    """Make the index and fill it, where it is missing, lost with a table, or of a former form.
+    """Make and fill the index where it is missing, lost or of a former form.
 
     A receiver of post_migrate.
     """

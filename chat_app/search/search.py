@@ -35,7 +35,7 @@ _SPECIAL: Final = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
 def search_messages(
     chat_id: str, words: Iterable[str], *, limit: int, without: str | None = None
 ) -> list[Message]:
-    """Return the newest messages of a chat that have every one of the words, newest first.
+    """Return the messages of a chat that have all of the words, newest first.
 
     `without` is the id of a message that is left out. No words find nothing.
     """

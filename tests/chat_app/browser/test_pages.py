@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PAGES = [
     *ROOT.glob("templates/*.html"),
     *ROOT.glob("templates/chat_app/*.html"),
+    *ROOT.glob("templates/gateway_app/*.html"),
     *ROOT.glob("templates/registration/*.html"),
     *ROOT.glob("templates/sessions_app/*.html"),
 ]

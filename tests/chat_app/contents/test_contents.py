@@ -11,7 +11,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.signing import TimestampSigner
 from django.test import AsyncClient, Client
 
-from chat_app.contents import addresses, reading_rights
+import uamp
+from chat_app.contents import addresses, reading_rights, references
 from chat_app.members import participants
 from chat_app.models import Content
 from sessions_app.access.auth import create_api_key
@@ -169,7 +170,27 @@ def test_a_stranger_gets_what_a_wrong_id_gets() -> None:
     assert bodies[0] == bodies[1]
 
 
-def test_a_signed_address_is_readable_by_anybody_for_its_time() -> None:
+def test_an_item_has_an_absolute_address_for_clients_without_a_key(settings: Settings) -> None:
+    owner = factories.user("ada")
+    content = factories.content(owner)
+    url = references.absolute_url(references.item_of(content), base_url="http://testserver")
+    assert url is not None
+    assert url.startswith(f"http://testserver/api/content/{content.pk}?signature=")
+    served = Client().get(url)
+    assert (served.status_code, body_of(served)) == (200, factories.png())
+    for name in ("X-Content-Type-Options", "Content-Security-Policy", "Content-Disposition"):
+        assert served[name] == signed_in(owner).get(addresses.content_url(content.pk))[name]
+    settings.UAMP_CONTENT_URL_SECONDS = -1
+    assert Client().get(url).status_code == 404
+
+
+def test_an_address_elsewhere_stays_and_a_text_has_none() -> None:
+    elsewhere = uamp.ImageContent(image=uamp.MediaUrl(url="https://example.org/a.png"))
+    assert references.absolute_url(elsewhere, base_url="https://own") == "https://example.org/a.png"
+    assert references.absolute_url(uamp.TextContent(text="x"), base_url="https://own") is None
+
+
+def test_a_signed_address_is_readable_without_a_sign_in_for_its_time() -> None:
     content = factories.content(factories.user("ada"))
     other = factories.content(factories.user("bob"), factories.png(3, 3))
     url = addresses.signed_url(content.pk)

@@ -77,7 +77,7 @@ def test_me_is_the_owner_of_the_session_or_of_the_key() -> None:
 
 
 @pytest.mark.parametrize("path", ["me", "agents", "users", "chats", "sessions", "contents/x"])
-def test_nobody_gets_401_with_a_challenge(path: str) -> None:
+def test_a_caller_without_credentials_gets_401_with_a_challenge(path: str) -> None:
     if path == "contents/x":
         path = "contents/5f2b1f2e-0000-4000-8000-000000000000"
     response = Client().get(f"/api/v1/{path}")
@@ -174,7 +174,7 @@ def test_a_wrong_parameter_is_named(query: str) -> None:
     assert [error["parameter"] for error in problem["errors"]] == [query.partition("=")[0]]
 
 
-def test_what_nobody_foresaw_is_logged_and_not_shown(
+def test_an_unforeseen_error_is_logged_and_not_shown(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(_text: str, **_: object) -> str:
@@ -196,7 +196,7 @@ def test_what_nobody_foresaw_is_logged_and_not_shown(
     assert "the secret inside" in caplog.text
 
 
-def test_whoever_asks_too_often_is_told_when_to_come_back(
+def test_a_client_that_asks_too_often_receives_the_time_to_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Closed(BaseThrottle):
@@ -253,7 +253,7 @@ def test_a_chat_is_created_with_people_and_agents() -> None:
     ("body", "pointer"),
     [
         ({"title": "x" * 201}, "/title"),
-        ({"users": ["nobody"]}, "/users"),
+        ({"users": ["missing"]}, "/users"),
         ({"users": ["gone"]}, "/users"),
         ({"agents": ["private"]}, "/agents"),
         ({"agents": ["off"]}, "/agents"),
@@ -415,6 +415,7 @@ def test_a_stranger_cannot_read_a_message_by_its_id() -> None:
         "created_at": message.created_at.isoformat().replace("+00:00", "Z"),
         "response_id": None,
         "status": "completed",
+        "transport": "",
         "html": "<p><em>Hi</em></p>",
     }
 
@@ -538,8 +539,8 @@ def test_a_member_adds_people_and_agents() -> None:
         {},
         {"user": "bob", "agent": "echo"},
         {"user": "bob", "trigger": "always"},
-        {"user": "nobody"},
-        {"agent": "nobody"},
+        {"user": "missing"},
+        {"agent": "missing"},
         {"agent": "echo", "trigger": "sometimes"},
         {"user": "bob", "role": "owner"},
     ],
@@ -555,7 +556,7 @@ def test_who_cannot_be_added_is_refused(body: dict[str, str]) -> None:
     assert rows_written() == before
 
 
-def test_a_stranger_adds_nobody() -> None:
+def test_a_stranger_adds_no_member() -> None:
     ada, eve = factories.user("ada"), factories.user("eve")
     chat = factories.chat(ada)
     before = rows_written()
@@ -778,7 +779,7 @@ def patch(client: Client, path: str, body: Any) -> Any:
     return client.patch(path, json.dumps(body), content_type="application/json")
 
 
-def test_agents_tell_their_prices_and_chats_who_pays() -> None:
+def test_agents_publish_their_prices_and_chats_their_payer() -> None:
     ada = factories.user("ada")
     factories.agent("free")
     paid = factories.agent("paid", pricing={"per_answer": "0.02", "tools": {"look": "0.1"}})
@@ -811,8 +812,8 @@ def test_an_owner_changes_the_title_and_who_pays_and_the_log_says_so() -> None:
     assert (changed.status_code, changed.json()["payer"]) == (200, "owner")
     chat.refresh_from_db()
     assert (chat.title, chat.payer, chat.last_seq) == ("After", "owner", 1)
-    told = ChatEvent.objects.get(chat=chat)
-    assert (told.type, told.payload["payer"]) == ("chat.updated", "owner")
+    reported = ChatEvent.objects.get(chat=chat)
+    assert (reported.type, reported.payload["payer"]) == ("chat.updated", "owner")
     assert patch(signed_in(ada), path, {"payer": "owner"}).status_code == 200
     assert ChatEvent.objects.filter(chat=chat).count() == 1
 
@@ -828,7 +829,7 @@ def test_a_member_changes_neither_who_pays_nor_the_title(body: dict[str, str]) -
     assert (chat.title, chat.payer, chat.last_seq) == ("Ours", "asker", 0)
 
 
-@pytest.mark.parametrize("body", [{"payer": "nobody"}, {"payer": None}, {"kind": "session"}])
+@pytest.mark.parametrize("body", [{"payer": "missing"}, {"payer": None}, {"kind": "session"}])
 def test_a_change_that_cannot_be_is_refused(body: dict[str, Any]) -> None:
     ada = factories.user("ada")
     chat = factories.chat(ada)
