@@ -11,7 +11,7 @@ class SessionsAppConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Have trials of agents paid: the room of agents knows no money."""
+        """Have trials of agents paid: `agents_app` knows no money."""
         from agents_app.admin import trial  # noqa: PLC0415 models are not loaded before
         from sessions_app.billing.trial_payments import TrialPayment  # noqa: PLC0415 as above
 

@@ -63,7 +63,7 @@ async def insist(call: Callable[[], Awaitable[T]]) -> T:
 
 
 def scoped(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a database function with a usable connection, and let go of one that has aged."""
+    """Call a database function with a usable connection, and close an aged one."""
     close_old_connections()
     try:
         return function(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""The plain values that the rooms of this application exchange, read from rows once."""
+"""The plain values that the folders of this app exchange, read from rows once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ParentCall:
-    """The call by which another agent asked for a response: its row, and the response it is of.
+    """The call by which an agent delegated: its row, and its response.
 
     `asked_in` is the chat in which a person or program asked for the work at first: approvals and
     payments are asked for there, and its rule chooses the payer.
@@ -64,13 +64,15 @@ class OpenSession:
     # Where another agent asked: the call that waits for what this session's agent answers.
     parent: ParentCall | None = None
     wire_id: str = ""
+    # Whether it and its private chat are deleted after a time in which its id is not named.
+    ephemeral: bool = False
 
     def __post_init__(self) -> None:
         self.wire_id = self.wire_id or self.id
 
     @property
     def asked_in(self) -> str:
-        """The chat in which its work was asked for at first: its own, unless an agent asked."""
+        """The chat of the first request: its own, unless an agent delegated."""
         return self.chat_id if self.parent is None else self.parent.asked_in
 
     @property

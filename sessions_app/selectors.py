@@ -9,11 +9,21 @@ import msgspec
 from django.db.models import Count, F, Q
 
 import uamp
-from sessions_app.models import InboundEvent, PaymentRequest, Response, Session, ToolCall
+from sessions_app.access.principal import PrincipalKind
+from sessions_app.models import (
+    InboundEvent,
+    PaymentRequest,
+    Response,
+    Session,
+    ToolCall,
+    ToolCallKind,
+)
 from sessions_app.records import OpenSession, ParentCall
+from sessions_app.states import PaymentState, ToolCallState
+from uamp import SessionState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from django.db.models import QuerySet
 
@@ -28,10 +38,20 @@ class RunningResponse:
     agent: str
     text: str
     thinking: str
+    transport: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredOutput:
+    """The stored output of an ended response, with the calls sent to its client."""
+
+    output: Sequence[uamp.ContentItem]
+    client_calls: Sequence[ToolCall]
+    ends_at_tools: bool
 
 
 def sessions_named(wire_id: str, principal: Principal) -> QuerySet[Session]:
-    """Return the session of this principal that has this id on the wire; none of others."""
+    """Return this principal's sessions of an id on the wire."""
     return Session.objects.filter(
         Q(pk=wire_id, client_id="", principal=principal.key)
         | Q(client_id=wire_id, principal=principal.key)
@@ -49,9 +69,13 @@ def find_session(wire_id: str, principal: Principal) -> OpenSession | None:
     return None if row is None else open_session_of(row, principal)
 
 
-def open_session_of(row: Session, principal: Principal) -> OpenSession:
-    """Return a session row as a connection holds it."""
+def open_session_of(
+    row: Session, principal: Principal, *, agent_name: str | None = None
+) -> OpenSession:
+    """Return a session row as a connection holds it; without a name its agent is read."""
     capabilities = row.client_capabilities
+    if agent_name is None and row.agent is not None:
+        agent_name = row.agent.name
     return OpenSession(
         id=row.pk,
         wire_id=row.wire_id,
@@ -63,12 +87,13 @@ def open_session_of(row: Session, principal: Principal) -> OpenSession:
         last_seq=row.chat.last_seq,
         opened_seq=row.opened_seq,
         agent_id=row.agent_id,
-        agent_name=row.agent.name if row.agent else None,
+        agent_name=agent_name,
         config=msgspec.convert(row.config, uamp.SessionConfig),
         created_at=row.created_at,
         transport=row.transport,
         parent=parent_of(row),
         payment_token_id=row.payment_token_id,
+        ephemeral=row.ephemeral,
         client_capabilities=(
             None if capabilities is None else msgspec.convert(capabilities, uamp.Capabilities)
         ),
@@ -86,7 +111,7 @@ def parent_of(row: Session) -> ParentCall | None:
 
 
 def asked_first(response: Response) -> Response:
-    """Return the response that this one works for, over all levels; itself, if no agent asked."""
+    """Return the response at the top of the delegations; itself without one."""
     while (session := response.session) is not None and session.parent_call is not None:
         response = session.parent_call.response
     return response
@@ -117,7 +142,11 @@ def work_for(response_ids: Iterable[str]) -> dict[str, list[Response]]:
 def anonymous_session_principal(session_id: str) -> str | None:
     """Return the principal key of an anonymous session: its unguessable id is its credential."""
     return (
-        Session.objects.filter(pk=session_id, user__isnull=True, status__in=Session.OPEN)
+        Session.objects.filter(
+            pk=session_id,
+            principal__startswith=PrincipalKind.VISITOR.prefix,
+            status__in=Session.OPEN,
+        )
         .values_list("principal", flat=True)
         .first()
     )
@@ -128,11 +157,11 @@ def running_responses(chat_id: str) -> list[RunningResponse]:
     rows = (
         Response.objects.filter(chat_id=chat_id, finished_at__isnull=True)
         .order_by("created_at")
-        .values_list("id", "agent__name", "text", "output")
+        .values_list("id", "agent__name", "text", "output", "session__transport")
     )
     return [
-        RunningResponse(response_id, agent, text, thinking_of(output))
-        for response_id, agent, text, output in rows
+        RunningResponse(response_id, agent, text, thinking_of(output), transport or "")
+        for response_id, agent, text, output, transport in rows
     ]
 
 
@@ -144,7 +173,7 @@ def thinking_of(output: list[dict[str, Any]]) -> str:
 def ended_sessions(session_ids: Iterable[str]) -> list[str]:
     """Return which of these sessions were ended, by their owner elsewhere or by an operator."""
     return list(
-        Session.objects.filter(pk__in=list(session_ids), status=Session.Status.CLOSED).values_list(
+        Session.objects.filter(pk__in=list(session_ids), status=SessionState.CLOSED).values_list(
             "pk", flat=True
         )
     )
@@ -158,6 +187,11 @@ def response_ids_of(session_id: str, *, live_only: bool = False) -> list[str]:
     return list(rows.order_by("created_at").values_list("id", flat=True))
 
 
+def output_so_far(response_id: str) -> list[Any]:
+    """Return the output of a response as it was flushed last, as its row has it."""
+    return list(Response.objects.values_list("output", flat=True).get(pk=response_id))
+
+
 def responses_started_by(session_id: str, event_id: str) -> list[str]:
     """Return the responses that a client event of a session led to."""
     outcome: dict[str, Any] | None = (
@@ -166,6 +200,22 @@ def responses_started_by(session_id: str, event_id: str) -> list[str]:
         .first()
     )
     return [] if outcome is None else list(outcome["response_ids"])
+
+
+def stored_outputs(response_ids: Iterable[str]) -> dict[str, StoredOutput]:
+    """Return what is stored of responses that have ended, by their ids."""
+    rows = Response.objects.filter(pk__in=list(response_ids), finished_at__isnull=False)
+    calls: dict[str, list[ToolCall]] = {}
+    for call in ToolCall.objects.filter(response__in=rows, kind=ToolCallKind.CLIENT).order_by("id"):
+        calls.setdefault(call.response_id, []).append(call)
+    return {
+        response_id: StoredOutput(
+            output=msgspec.convert(output, tuple[uamp.ContentItem, ...]),
+            client_calls=calls.get(response_id, []),
+            ends_at_tools=bool(request.get("ends_at_tools")),
+        )
+        for response_id, output, request in rows.values_list("id", "output", "request")
+    }
 
 
 def going_on(session_id: str) -> set[str]:
@@ -185,14 +235,28 @@ def going_on(session_id: str) -> set[str]:
         for response_id, above in below:
             first_of[response_id] = first_of[above]
             level.append(response_id)
-    waits = Q(kind=ToolCall.Kind.CLIENT, status=ToolCall.Status.WAITING)
+    waits = Q(kind=ToolCallKind.CLIENT, status=ToolCallState.WAITING)
     asked = ToolCall.objects.filter(
-        waits | Q(status=ToolCall.Status.ASKING), response_id__in=list(first_of)
+        waits | Q(status=ToolCallState.ASKING), response_id__in=list(first_of)
     ).values_list("response_id", flat=True)
     unpaid = PaymentRequest.objects.filter(
-        status=PaymentRequest.Status.WAITING, response_id__in=list(first_of)
+        status=PaymentState.WAITING, response_id__in=list(first_of)
     ).values_list("response_id", flat=True)
     return set(live) - {first_of[response_id] for response_id in (*asked, *unpaid)}
+
+
+def session_of_response(response_id: str, principal: Principal) -> str | None:
+    """Return this principal's open session of a response, by its wire id.
+
+    A visitor is known by the id of the session alone, which is None for a person's response.
+    """
+    rows = Session.objects.filter(responses__pk=response_id, status__in=Session.OPEN)
+    if principal.is_visitor:
+        rows = rows.filter(principal__startswith=PrincipalKind.VISITOR.prefix)
+    else:
+        rows = rows.filter(principal=principal.key)
+    row = rows.only("pk", "client_id").first()
+    return None if row is None else row.wire_id
 
 
 def cancel_requests(response_ids: Iterable[str]) -> list[str]:
@@ -205,7 +269,7 @@ def cancel_requests(response_ids: Iterable[str]) -> list[str]:
 
 
 def may_cancel(response_id: str, session: OpenSession) -> bool:
-    """Return whether a session may cancel a response: its own, or one of the chat it is in.
+    """Return whether a session may cancel a response, its own or its chat's.
 
     Delegated work belongs to the session of the answer that it is for.
     """

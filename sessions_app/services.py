@@ -6,6 +6,7 @@ The writes of responses are in `store`.
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -20,10 +21,10 @@ from sessions_app.access.pending_inputs import too_large, too_many
 from sessions_app.models import InboundEvent, PendingInput, Session
 from sessions_app.selectors import open_session_of, sessions_named
 from sessions_app.transitions import HELD
-from uamp import ErrorCode, RemoteProtocolError
+from uamp import ErrorCode, RemoteProtocolError, SessionState
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from django.db.models import QuerySet
 
@@ -45,10 +46,12 @@ def open_session(
     agent_name: str | None,
     chat_id: str | None,
     held_by: str = "",
+    ephemeral: bool = False,
 ) -> OpenSession:
     """Open a session, with a private chat of its own where the client names none.
 
-    `held_by` is the id of the connection that holds it from now on, if one does.
+    `held_by` is the id of the connection that holds it from now on, if one does. An `ephemeral`
+    session is deleted after UAMP_EPHEMERAL_HOURS, where it has a chat of its own.
     Raises RemoteProtocolError: chat_not_found, agent_not_found, unauthorized, session_exists,
     invalid_event.
     """
@@ -63,9 +66,8 @@ def open_session(
         principal=principal.key,
         api_key_id=principal.api_key_id,
         agent_id=agent.id if agent else None,
-        chat_id=_chat_of_session(principal, chat_id, agent),
         chat_scoped=chat_id is not None,
-        status=HELD if held_by else Session.Status.IDLE,
+        status=HELD if held_by else SessionState.IDLE,
         held_by=held_by,
         transport=transport,
         uamp_version=create.uamp_version[:10],
@@ -74,7 +76,9 @@ def open_session(
             msgspec.to_builtins(create.client_capabilities) if create.client_capabilities else None
         ),
     )
+    _put_in_chat(row, chat_id, agent)
     repeat_id = _repeat_id(principal, create.session.id)
+    row.ephemeral = ephemeral and chat_id is None
     row.pk = repeat_id or row.pk
     row.opened_seq = row.chat.last_seq
     try:
@@ -84,7 +88,7 @@ def open_session(
         if client_id or repeat_id:
             raise _session_exists() from None  # another connection of the principal was faster
         raise
-    return open_session_of(row, principal)
+    return open_session_of(row, principal, agent_name=agent.name if agent else None)
 
 
 def _session_exists() -> RemoteProtocolError:
@@ -98,7 +102,7 @@ def _client_id(principal: Principal, suggested: str | None) -> str:
 
     A visitor's session is open to every client that knows its id, so that the server chooses it.
     """
-    if not suggested or principal.is_anonymous:
+    if not suggested or principal.is_visitor:
         return ""
     if not SESSION_ID.fullmatch(suggested):
         raise RemoteProtocolError(
@@ -110,7 +114,7 @@ def _client_id(principal: Principal, suggested: str | None) -> str:
 def _repeat_id(principal: Principal, suggested: str | None) -> str:
     """Return the id that the server gave a session of a visitor's batch; else ""."""
     known = principal.repeat and suggested and suggested.startswith(principal.repeat)
-    return suggested if known and principal.is_anonymous and suggested else ""
+    return suggested if known and principal.is_visitor and suggested else ""
 
 
 def _agent_of_session(
@@ -121,7 +125,7 @@ def _agent_of_session(
         return None  # the chat's members and their trigger rules decide
     name = agent_name or settings.UAMP_DEFAULT_AGENT
     spec = agent_by_name(name, principal)
-    if principal.is_anonymous and not settings.UAMP_ALLOW_ANONYMOUS:
+    if principal.is_visitor and not settings.UAMP_ALLOW_ANONYMOUS:
         raise RemoteProtocolError(ErrorCode.UNAUTHORIZED, "Sign in, or send a token.")
     if chat_id is not None and spec.id not in {
         member.agent_id for member in membership.agent_members(chat_id)
@@ -155,17 +159,18 @@ def _check_chat(principal: Principal, chat_id: str | None) -> None:
         )
 
 
-def _chat_of_session(principal: Principal, chat_id: str | None, agent: AgentSpec | None) -> str:
+def _put_in_chat(row: Session, chat_id: str | None, agent: AgentSpec | None) -> None:
+    """Set the chat of a session: the one of an id, or a new one, which is not read again."""
     if chat_id is not None:
-        return chat_id
-    chat = chats.create_chat(
+        row.chat_id = chat_id
+        return
+    row.chat = chats.create_chat(
         title="",
-        created_by_id=principal.user_id,
-        user_ids=[] if principal.user_id is None else [principal.user_id],
+        created_by_id=row.user_id,
+        user_ids=[] if row.user_id is None else [row.user_id],
         agents=[] if agent is None else [(agent.id, "always")],
         kind="session",
     )
-    return chat.pk
 
 
 def update_session(
@@ -246,15 +251,48 @@ def take_media(
     principal: Principal,
     *,
     new_ids: Collection[str] = (),
+    reuse: bool = False,
 ) -> tuple[uamp.ContentItem, ...]:
     """Store the media that a client sent and return the items that refer to them.
 
-    `new_ids` are content ids that the server chose: each is the id of the stored content too.
-    Raises RemoteProtocolError: invalid_media, quota_exceeded, content_not_found.
+    `new_ids` are content ids that the server chose: each is the id of the stored content too. With
+    `reuse` what the client sent before is not stored again. Raises RemoteProtocolError:
+    invalid_media, quota_exceeded, content_not_found.
     """
-    owner = quota.ContentOwner(user_id=principal.user_id, key=principal.key)
+    with _media_errors():
+        return tuple(
+            references.ingest(items, owner=_owner(principal), new_ids=new_ids, reuse=reuse)
+        )
+
+
+def take_history(
+    messages: Sequence[uamp.Message], principal: Principal
+) -> tuple[list[uamp.Message], list[str]]:
+    """Store the media of a history; return its messages and the ids of contents in them.
+
+    Raises RemoteProtocolError: invalid_media, quota_exceeded.
+    """
+    if not any(message.content_items for message in messages):
+        return list(messages), []
+    with _media_errors():
+        items, content_ids = references.ingest_history(
+            [message.content_items or () for message in messages], owner=_owner(principal)
+        )
+    taken = [
+        msgspec.structs.replace(message, content_items=tuple(of_message) or None)
+        for message, of_message in zip(messages, items, strict=True)
+    ]
+    return taken, content_ids
+
+
+def _owner(principal: Principal) -> quota.ContentOwner:
+    return quota.ContentOwner(user_id=principal.user_id, key=principal.key)
+
+
+@contextmanager
+def _media_errors() -> Iterator[None]:
     try:
-        return tuple(references.ingest(items, owner=owner, new_ids=new_ids))
+        yield
     except quota.QuotaExceeded as error:
         raise RemoteProtocolError(ErrorCode.QUOTA_EXCEEDED, str(error)) from error
     except media_types.InvalidMedia as error:

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from sessions_app.models import PendingInput, Session
 from sessions_app.transitions import move, move_one
-from uamp import SessionTrigger
+from uamp import SessionState, SessionTrigger
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -52,6 +52,11 @@ def hold_session(session_id: str, *, held_by: str) -> None:
     )
 
 
+def keep_session(session_id: str) -> bool:
+    """Keep an ephemeral session, whose id was named again; return whether it is still there."""
+    return bool(Session.objects.filter(pk=session_id).update(ephemeral=False))
+
+
 def release_sessions(session_ids: Collection[str], *, held_by: str) -> None:
     """Make the sessions idle that the connection `held_by` was the last to take; others stay."""
     move(
@@ -72,7 +77,7 @@ def touch_sessions(session_ids: Collection[str], *, now: datetime) -> None:
     move(Session.objects.filter(seen_at__lt=lost), SessionTrigger.DETACH, held_by="")
     idle = now - timedelta(hours=settings.UAMP_SESSION_IDLE_HOURS)
     move(
-        Session.objects.filter(status=Session.Status.IDLE, seen_at__lt=idle),
+        Session.objects.filter(status=SessionState.IDLE, seen_at__lt=idle),
         SessionTrigger.END,
         closed_at=now,
         close_reason="timeout",

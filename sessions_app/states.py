@@ -1,6 +1,6 @@
-"""The life cycles of tool calls and payment requests, as tables like those of `uamp.state`.
+"""The life cycles of tool calls, payment requests and webhook deliveries, as tables.
 
-The protocol has no such states; these are this server's own. `transitions` moves the rows.
+The protocol has no such states, unlike those of `uamp.state`. `transitions` moves the rows.
 """
 
 from __future__ import annotations
@@ -54,6 +54,21 @@ class PaymentTrigger(StrEnum):
     WITHDRAW = "withdraw"
 
 
+class DeliveryState(StrEnum):
+    """Whether a state is still to be sent to a webhook, perhaps again, and how that ended."""
+
+    QUEUED = "queued"
+    SENT = "sent"
+    FAILED = "failed"
+
+
+class DeliveryTrigger(StrEnum):
+    """What ends a delivery; `fail` also where its webhook is disabled."""
+
+    SEND = "send"
+    FAIL = "fail"
+
+
 TOOL_CALL_TRANSITIONS: dict[ToolCallState, dict[ToolCallTrigger, ToolCallState]] = {
     ToolCallState.ASKING: {
         ToolCallTrigger.ALLOW: ToolCallState.QUEUED,
@@ -94,4 +109,13 @@ PAYMENT_TRANSITIONS: dict[PaymentState, dict[PaymentTrigger, PaymentState]] = {
     PaymentState.PAID: {},
     PaymentState.EXPIRED: {},
     PaymentState.WITHDRAWN: {},
+}
+
+DELIVERY_TRANSITIONS: dict[DeliveryState, dict[DeliveryTrigger, DeliveryState]] = {
+    DeliveryState.QUEUED: {
+        DeliveryTrigger.SEND: DeliveryState.SENT,
+        DeliveryTrigger.FAIL: DeliveryState.FAILED,
+    },
+    DeliveryState.SENT: {},
+    DeliveryState.FAILED: {},
 }

@@ -1,4 +1,4 @@
-"""The one place where sessions, responses, tool calls and payment requests change their state.
+"""The one place where sessions, responses and the rows of their work change their state.
 
 Every change is a trigger of a table (`uamp.state`, `sessions_app.states`). A write has the states
 that its trigger moves as its condition, so that the row decides, not what a process remembers. The
@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sessions_app.models import PaymentRequest, Response, Session, ToolCall
+from sessions_app.models import PaymentRequest, Response, Session, ToolCall, WebhookDelivery
 from sessions_app.states import (
+    DELIVERY_TRANSITIONS,
     PAYMENT_TRANSITIONS,
     TOOL_CALL_TRANSITIONS,
     ToolCallState,
@@ -38,6 +39,7 @@ _TABLES: Final[dict[type[Model], dict[Any, dict[Any, Any]]]] = {
     Response: RESPONSE_TRANSITIONS,
     ToolCall: TOOL_CALL_TRANSITIONS,
     PaymentRequest: PAYMENT_TRANSITIONS,
+    WebhookDelivery: DELIVERY_TRANSITIONS,
 }
 
 ENDS: Final = {
@@ -105,7 +107,7 @@ def end_call(rows: QuerySet[ToolCall], status: str, **changes: Any) -> int:
 
 
 def response_ends() -> tuple[tuple[ResponseState, ResponseState], ...]:
-    """Return every (state before, end) that the table has, for the condition of an SQL write."""
+    """Return every (state before, end) of the table, for an SQL condition."""
     return tuple(
         (before, end)
         for end, trigger in ENDS.items()

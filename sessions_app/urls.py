@@ -1,4 +1,4 @@
-"""The HTTP paths of the protocol, with and without a socket, and of people's own accounts."""
+"""The HTTP paths of the protocol and of people's own accounts."""
 
 from django.urls import include, path, re_path
 

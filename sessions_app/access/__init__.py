@@ -1,4 +1,4 @@
-"""Who a client is, and how much it may ask for: keys, tickets, passwords, rate limits.
+"""Authentication and limits of clients: keys, tickets, passwords, rates.
 
 Who may read a chat is decided in `chat_app`.
 """

@@ -1,13 +1,15 @@
-"""Who opens a connection: a browser by cookie and Origin, a program by key, or a visitor.
+"""Who opens a connection: a browser, a program with a key, or a visitor.
 
-The Origin rule: a handshake with an Origin must come from this site or
-a trusted one, scheme, host and port alike; without an Origin the cookie does not count.
+A key or ticket is good from every page: the page has to know it. Without one, the Origin rule
+holds: a request with an Origin comes from this site or a trusted one, scheme, host and port alike,
+and its cookie counts; from another allowed origin it is a visitor's. Without an Origin the cookie
+does not count.
 """
 
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from http.cookies import SimpleCookie
 from importlib import import_module
@@ -21,11 +23,11 @@ from django.contrib.sessions.models import Session as WebSession
 from django.http import HttpRequest
 from django.http.request import split_domain_port, validate_host
 from django.utils import timezone
-from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 
 from sessions_app.access import tickets
-from sessions_app.access.principal import Principal
+from sessions_app.access.principal import Principal, PrincipalKind
 from sessions_app.models import ApiKey
 
 if TYPE_CHECKING:
@@ -33,6 +35,12 @@ if TYPE_CHECKING:
 
     from rest_framework.request import Request
 
+    from sessions_app.models import Ticket
+
+_HEADER_KEYS: Final = ("x-api-key", "api-key")
+_QUERY_KEYS: Final = ("token", "access_token", "api_key")
+SUBPROTOCOL_KEY: Final = "openai-insecure-api-key."
+"""A subprotocol that begins so is a key and no dialect: the server never chooses it."""
 KEY_USED_RESOLUTION: Final = timedelta(minutes=5)
 _NOT_KNOWN: Final = (
     "The token is not known here, or was revoked. Check that it was copied whole, or make a new one"
@@ -48,22 +56,32 @@ class AuthenticationError(Exception):
         self.code = code
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BoundSessions:
+    """The only agent that a client secret opens sessions of, and their configuration."""
+
+    agent: str
+    config: Mapping[str, Any]
+
+
 class OriginError(Exception):
-    """The page that opens the connection belongs to another site."""
+    """The page that opens the connection without a key belongs to another site."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Handshake:
     """What a connection shows of itself, from an ASGI scope."""
 
-    headers: Mapping[str, str]
-    query: Mapping[str, str]
+    headers: Mapping[str, str] = field(repr=False)
+    query: Mapping[str, str] = field(repr=False)
     secure: bool
     address: str
+    # The subprotocols that the client of a WebSocket offers, in its order; one may be its key.
+    subprotocols: tuple[str, ...] = field(default=(), repr=False)
 
     @classmethod
     def of(cls, scope: Mapping[str, Any]) -> Handshake:
-        """Read it from an ASGI scope; later duplicates of a header do not override the first."""
+        """Read it from an ASGI scope; the first of duplicate headers counts."""
         headers: dict[str, str] = {}
         for name, value in scope.get("headers", ()):
             headers.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
@@ -78,18 +96,55 @@ class Handshake:
             query={name: values[0] for name, values in query.items()},
             secure=secure,
             address=str(client[0]),
+            subprotocols=tuple(scope.get("subprotocols", ())),
         )
+
+    @classmethod
+    def of_request(cls, request: HttpRequest) -> Handshake:
+        """Read it from a request of Django, also of a handler without ASGI."""
+        scope = {
+            "headers": [
+                (name.encode("latin-1"), value.encode("latin-1", "replace"))
+                for name, value in request.headers.items()
+            ],
+            "query_string": request.META.get("QUERY_STRING", "").encode("latin-1", "replace"),
+            "scheme": request.scheme,
+            "client": (request.META.get("REMOTE_ADDR", ""), 0),
+        }
+        return cls.of(scope)
 
     @property
     def token(self) -> str:
-        """The credential of a program: Authorization, X-API-Key, or `?token=` (webagents §2.9)."""
+        """The key of a program, from each place in which clients send one (webagents §2.9).
+
+        The places are those of `header_token`, the query, and the subprotocol in which pages send a
+        key of OpenAI's Realtime API. The first that has a key counts.
+        """
+        if token := self.header_token:
+            return token
+        for name in _QUERY_KEYS:
+            if value := self.query.get(name, ""):
+                return value
+        for offered in self.subprotocols:
+            if offered.startswith(SUBPROTOCOL_KEY):
+                return offered.removeprefix(SUBPROTOCOL_KEY)
+        return ""
+
+    @property
+    def header_token(self) -> str:
+        """The key of a program in a header: Authorization, X-API-Key or api-key."""
         kind, _, value = self.headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer" and value.strip():
             return value.strip()
-        for name in ("token", "access_token", "api_key"):
-            if value := self.query.get(name, ""):
+        for name in _HEADER_KEYS:
+            if value := self.headers.get(name, "").strip():
                 return value
-        return self.headers.get("x-api-key", "")
+        return ""
+
+    @property
+    def dialects(self) -> tuple[str, ...]:
+        """The offered subprotocols without one that is a key: the server may choose of them."""
+        return tuple(one for one in self.subprotocols if not one.startswith(SUBPROTOCOL_KEY))
 
     @property
     def ticket(self) -> str:
@@ -101,6 +156,12 @@ class Handshake:
         """The payment token of a program: X-Payment-Token, or `?payment_token=`."""
         return self.headers.get("x-payment-token", "") or self.query.get("payment_token", "")
 
+    @property
+    def base_url(self) -> str:
+        """This server's address as the client wrote it, `https://host`; raises OriginError."""
+        self.check_host()
+        return f"{'https' if self.secure else 'http'}://{self.headers['host']}"
+
     def check_host(self) -> None:
         """Raise OriginError for a Host that is not ours: the Origin is compared with it."""
         domain, _ = split_domain_port(self.headers.get("host", ""))
@@ -109,15 +170,15 @@ class Handshake:
             raise OriginError("This host name is not served here.")
 
     def origin_is_ours(self) -> bool:
-        """Return whether the cookie counts; raise OriginError for a foreign or null Origin."""
+        """Return whether the cookie counts; raise OriginError for an Origin that is not allowed."""
         origin = self.headers.get("origin")
         if origin is None:
             return False
-        self.check_host()
-        own = f"{'https' if self.secure else 'http'}://{self.headers.get('host', '')}"
-        if origin != own and origin not in settings.CSRF_TRUSTED_ORIGINS:
-            raise OriginError("This page may not open a connection to this server.")
-        return True
+        if origin == self.base_url or origin in settings.CSRF_TRUSTED_ORIGINS:
+            return True
+        if not {origin, "*"}.intersection(settings.UAMP_CORS_ORIGINS):
+            raise OriginError("This page may not open a connection to this server without a key.")
+        return False
 
 
 def identify(handshake: Handshake) -> Principal:
@@ -127,22 +188,40 @@ def identify(handshake: Handshake) -> Principal:
     cookie.
     Raises OriginError and AuthenticationError.
     """
-    cookie_counts = handshake.origin_is_ours()
     if token := handshake.token:
         return replace(verify_token(token), address=handshake.address)
     if ticket := handshake.ticket:
         return replace(_principal_of_ticket(ticket), address=handshake.address)
-    if cookie_counts:
+    if handshake.origin_is_ours():
         principal = _principal_of_cookie(handshake.headers.get("cookie", ""))
         if principal is not None:
             return replace(principal, address=handshake.address)
     return anonymous(address=handshake.address)
 
 
+def identify_bound(handshake: Handshake) -> tuple[Principal, BoundSessions | None]:
+    """Return who opens a connection like `identify`, also by a client secret, and what that binds.
+
+    Raises like `identify`.
+    """
+    if not handshake.token.startswith(tickets.BOUND_PREFIX):
+        return identify(handshake), None
+    row = tickets.find_secret(handshake.token)
+    principal = None if row is None else _principal_of_row(row)
+    if row is None or principal is None:
+        raise AuthenticationError(
+            "The client secret is not good here, or has expired. Ask for a new one."
+        )
+    return (
+        replace(principal, address=handshake.address),
+        BoundSessions(agent=row.agent, config=row.config),
+    )
+
+
 def of_user(user: User, *, web_session: str = "") -> Principal:
     """Return the principal of a person who signed in."""
     return Principal(
-        key=f"user:{user.pk}",
+        key=PrincipalKind.PERSON.key(user.pk),
         user_id=user.pk,
         username=user.get_username(),
         web_session=web_session,
@@ -151,7 +230,7 @@ def of_user(user: User, *, web_session: str = "") -> Principal:
 
 def anonymous(*, address: str = "") -> Principal:
     """Return a new visitor, whose key no other visitor has."""
-    return Principal(key=f"anonymous:{secrets.token_hex(16)}", address=address)
+    return Principal(key=PrincipalKind.VISITOR.key(secrets.token_hex(16)), address=address)
 
 
 def _principal_of_cookie(cookie: str) -> Principal | None:
@@ -169,16 +248,20 @@ def _principal_of_cookie(cookie: str) -> Principal | None:
 
 def _principal_of_ticket(ticket: str) -> Principal:
     row = tickets.use(ticket)
-    if row is not None:
-        principal = of_user(row.user, web_session=row.web_session)
-        if row.api_key is not None:
-            expires_at = row.api_key.expires_at
-            principal = replace(principal, api_key_id=row.api_key.pk, expires_at=expires_at)
-        if not principal.is_expired and not unwelcome([principal]):
-            return principal
+    if row is not None and (principal := _principal_of_row(row)) is not None:
+        return principal
     raise AuthenticationError(
         f"The ticket is not good here. It works once, within {tickets.TICKET_SECONDS} seconds."
     )
+
+
+def _principal_of_row(row: Ticket) -> Principal | None:
+    """Return who asked for a ticket; None where their key or sign-in is not good any more."""
+    principal = of_user(row.user, web_session=row.web_session)
+    if row.api_key is not None:
+        expires_at = row.api_key.expires_at
+        principal = replace(principal, api_key_id=row.api_key.pk, expires_at=expires_at)
+    return None if principal.is_expired or unwelcome([principal]) else principal
 
 
 def verify_token(token: str) -> Principal:
@@ -211,7 +294,7 @@ def unwelcome(principals: Iterable[Principal]) -> list[Principal]:
     a logout, by a change of the password, by its deletion or its age). It is read from the
     database, so that it holds whichever process made the change.
     """
-    people = [principal for principal in principals if principal.user_id is not None]
+    people = [principal for principal in principals if principal.kind is PrincipalKind.PERSON]
     users = User.objects.filter(is_active=True).in_bulk({p.user_id for p in people})
     keys = set(
         ApiKey.objects.filter(
@@ -244,24 +327,24 @@ def _signed_in(web_sessions: Collection[str], users: Mapping[int, User]) -> dict
     return found
 
 
-def create_api_key(user: User, *, name: str, scopes: Iterable[str] = ()) -> str:
+def create_api_key(user: User, *, name: str) -> str:
     """Make a key for a person and return its secret, which is not kept."""
     secret = ApiKey.make_secret()
     prefix, sha256 = ApiKey.split_secret(secret)
-    ApiKey.objects.create(user=user, name=name, prefix=prefix, sha256=sha256, scopes=list(scopes))
+    ApiKey.objects.create(user=user, name=name, prefix=prefix, sha256=sha256)
     return secret
 
 
 class ApiKeyAuthentication(BaseAuthentication):
-    """`Authorization: Bearer <key>` for REST."""
+    """A key in a header, for REST; never in an address, which is logged."""
 
     def authenticate(self, request: Request) -> tuple[User, Principal] | None:
         """Return the key's owner; None lets the cookie speak; a bad key is an error."""
-        parts = get_authorization_header(request).split()
-        if len(parts) != 2 or parts[0].lower() != b"bearer":  # noqa: PLR2004 scheme and value
+        token = Handshake.of_request(request._request).header_token  # noqa: SLF001 the public request has no scope
+        if not token:
             return None
         try:
-            principal = verify_token(parts[1].decode("latin-1"))
+            principal = verify_token(token)
         except AuthenticationError as error:
             raise AuthenticationFailed(str(error), code=error.code) from error
         return User.objects.get(username=principal.username), principal

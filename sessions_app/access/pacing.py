@@ -1,4 +1,4 @@
-"""The pace at which one socket is read: a client that sends too fast is read more slowly.
+"""The pace of reading one socket: a client that sends too fast is slowed.
 
 No event is refused for it and none is kept in memory: what the client sent waits in the network.
 What a person may ask for in all their connections together is limited by `rates`.
@@ -11,7 +11,10 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Pace:
-    """`per_minute` events on average, and `burst` at once."""
+    """`per_minute` events on average, and `burst` at once.
+
+    It has no lock: one owner calls it, on one event loop.
+    """
 
     per_minute: int
     burst: int

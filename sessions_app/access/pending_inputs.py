@@ -1,4 +1,4 @@
-"""The inputs of a session that wait for its response.create, and the memory that they may take.
+"""The inputs that wait for a session's response.create, and their limit of memory.
 
 Counted are a session's inputs, and the bytes of all inputs that wait on a connection, and in this
 process for one person or for the visitors of one address. Inputs over HTTP wait in rows
@@ -42,14 +42,18 @@ def too_large(limit: int) -> RemoteProtocolError:
 
 
 def may_pass(error: Exception) -> bool:
-    """Return whether a turn that was refused may be taken a little later, with the same inputs."""
+    """Return whether a refused turn may be accepted later with the same inputs."""
     if isinstance(error, RemoteProtocolError):
         return "retry_after" in (error.details or {})
     return isinstance(error, OperationalError | InterfaceError) or is_out_of_space(error)
 
 
 class ConnectionBytes:
-    """The bytes of the inputs that wait on one connection."""
+    """The bytes of the inputs that wait on one connection.
+
+    The tasks of the process's event loop call it: the bytes of a person are counted over all
+    connections.
+    """
 
     def __init__(self) -> None:
         self.size = 0
@@ -74,7 +78,11 @@ class ConnectionBytes:
 
 
 class PendingInputs:
-    """The inputs of one session on a connection, in the order in which they came."""
+    """The inputs of one session on a connection, in the order in which they came.
+
+    The task that takes the client's events adds and takes them; any task of the event loop that
+    detaches the session takes the rest.
+    """
 
     def __init__(self, connection: ConnectionBytes, *, most: int) -> None:
         self._connection = connection

@@ -117,7 +117,8 @@ class CounterStorage(Storage, SlidingWindowCounterSupport):
 class SharedCounters(RedisStorage):
     """Counters in Redis, many of them counted and read in one round trip.
 
-    The library needs two for each request: one to count it, one to read what is left.
+    Any thread may call it, none on an event loop: it waits for Redis. The library needs two round
+    trips for each request: one to count it, one to read what is left.
     """
 
     def acquire_all(self, asked: Sequence[tuple[str, int, int, int]]) -> list[tuple[bool, Window]]:

@@ -39,13 +39,15 @@ ASKED_AT_ONCE: Final = 64
 # After a failure of Redis this process counts alone for this long.
 ALONE_SECONDS: Final = 5.0
 IPV6_PREFIX: Final = 64
+# How the names begin of what has no identity: an address, and a visitor in a row.
+_VISITORS: Final = ("address:", "anonymous:")
 # The key of an ASGI scope with the quota that its response headers show (`note`).
 SCOPE_KEY: Final = "uamp.quota"
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """One kind of request: the settings with its limits, and the window that they are for."""
+class RateKind:
+    """One kind of request: the settings with its limits, and their window."""
 
     person: str
     visitors: str
@@ -64,11 +66,11 @@ _WINDOWS: Final[Mapping[str, type[_Item]]] = {
 }
 
 
-def _same(name: str) -> Kind:
-    return Kind(name, name)
+def _same(name: str) -> RateKind:
+    return RateKind(name, name)
 
 
-KINDS: Final[Mapping[str, Kind]] = {
+KINDS: Final[Mapping[str, RateKind]] = {
     # Every HTTP request and handshake of an address, before authentication.
     "requests": _same("UAMP_REQUESTS_PER_MINUTE"),
     "reads": _same("UAMP_READS_PER_MINUTE"),
@@ -78,12 +80,18 @@ KINDS: Final[Mapping[str, Kind]] = {
     # Passwords of an address, and of an account: each costs a large part of a second of a core.
     "sign-ins": _same("UAMP_SIGN_INS_PER_MINUTE"),
     "discovery": _same("UAMP_DISCOVERY_PER_MINUTE"),
-    "events": Kind("UAMP_HTTP_EVENTS_PER_MINUTE", "UAMP_ANONYMOUS_HTTP_EVENTS_PER_MINUTE"),
-    "sessions": Kind("UAMP_SESSIONS_PER_MINUTE", "UAMP_ANONYMOUS_SESSIONS_PER_MINUTE"),
-    "payments": Kind("UAMP_PAYMENTS_PER_MINUTE", "UAMP_ANONYMOUS_PAYMENTS_PER_MINUTE"),
-    "responses": Kind("UAMP_RESPONSES_PER_MINUTE", "UAMP_ANONYMOUS_RESPONSES_PER_MINUTE"),
+    "events": RateKind("UAMP_HTTP_EVENTS_PER_MINUTE", "UAMP_ANONYMOUS_HTTP_EVENTS_PER_MINUTE"),
+    "sessions": RateKind("UAMP_SESSIONS_PER_MINUTE", "UAMP_ANONYMOUS_SESSIONS_PER_MINUTE"),
+    "payments": RateKind("UAMP_PAYMENTS_PER_MINUTE", "UAMP_ANONYMOUS_PAYMENTS_PER_MINUTE"),
+    "responses": RateKind("UAMP_RESPONSES_PER_MINUTE", "UAMP_ANONYMOUS_RESPONSES_PER_MINUTE"),
+    # Each `voice.*` event goes to all members of a chat.
+    "call events": RateKind("UAMP_CALL_EVENTS_PER_MINUTE", "UAMP_ANONYMOUS_CALL_EVENTS_PER_MINUTE"),
+    # States of responses that are sent to addresses which clients name.
+    "webhooks": RateKind("UAMP_WEBHOOKS_PER_MINUTE", "UAMP_ANONYMOUS_WEBHOOKS_PER_MINUTE"),
     # Text that is stored in rows: each byte counts as a request.
-    "bytes of text": Kind("UAMP_TEXT_BYTES_PER_DAY", "UAMP_ANONYMOUS_TEXT_BYTES_PER_DAY", "a day"),
+    "bytes of text": RateKind(
+        "UAMP_TEXT_BYTES_PER_DAY", "UAMP_ANONYMOUS_TEXT_BYTES_PER_DAY", "a day"
+    ),
 }
 
 
@@ -141,13 +149,13 @@ def visitors(address: str) -> str:
 
 
 def note(scope: MutableMapping[str, Any], quota: Quota) -> None:
-    """Set the quota of the response headers of a scope; the one with the least left wins."""
+    """Set the quota of a scope's response headers; the one with least left wins."""
     known: Quota | None = scope.get(SCOPE_KEY)
     if known is None or not quota.allowed or quota.remaining < known.remaining:
         scope[SCOPE_KEY] = quota
 
 
-class _Counted(NamedTuple):
+class _CountedRequest(NamedTuple):
     kind: str
     name: str
     cost: int
@@ -157,7 +165,7 @@ class _Counted(NamedTuple):
 class _Waiting:
     """The requests of one event loop that Redis has not counted yet; used on that loop only."""
 
-    requests: list[tuple[_Counted, asyncio.Future[Quota]]] = field(default_factory=list)
+    requests: list[tuple[_CountedRequest, asyncio.Future[Quota]]] = field(default_factory=list)
     counting: asyncio.Task[None] | None = None
 
 
@@ -165,6 +173,8 @@ class RateLimiter:
     """The limits of KINDS, counted in Redis if `redis_url` names one, else in this process.
 
     While Redis fails, this process counts alone: no request fails with it, none is free of limits.
+    Threads call `hit`, the tasks of any event loop call `take`. Each loop has one task that counts
+    the waiting requests, in a thread.
     """
 
     def __init__(self, redis_url: str = "", *, prefix: str = "uamp") -> None:
@@ -191,17 +201,17 @@ class RateLimiter:
 
         May wait for Redis, at most REDIS_SECONDS: not on an event loop.
         """
-        return self._count([_Counted(kind, name, cost)])[0]
+        return self._count([_CountedRequest(kind, name, cost)])[0]
 
     async def take(self, kind: str, name: str, *, cost: int = 1) -> Quota:
         """Count like `hit`, without blocking the event loop."""
         if self._shared is None or time.monotonic() < self._alone_until:
-            return _hit(self._alone, _Counted(kind, name, cost))
+            return _hit(self._alone, _CountedRequest(kind, name, cost))
         # Requests that arrive during a round trip are counted together by the next one.
         loop = asyncio.get_running_loop()
         waiting = self._waiting.setdefault(loop, _Waiting())
         counted: asyncio.Future[Quota] = loop.create_future()
-        waiting.requests.append((_Counted(kind, name, cost), counted))
+        waiting.requests.append((_CountedRequest(kind, name, cost), counted))
         if waiting.counting is None:
             waiting.counting = loop.create_task(self._count_waiting(waiting), name="rates")
         return await counted
@@ -224,7 +234,7 @@ class RateLimiter:
         finally:
             waiting.counting = None
 
-    def _count(self, asked: Sequence[_Counted]) -> list[Quota]:
+    def _count(self, asked: Sequence[_CountedRequest]) -> list[Quota]:
         """Count requests in order, in Redis if it answers."""
         if self._shared is not None and time.monotonic() >= self._alone_until:
             try:
@@ -235,13 +245,13 @@ class RateLimiter:
         return [_hit(self._alone, one) for one in asked]
 
 
-def _hit(limiter: SlidingWindowCounterRateLimiter, asked: _Counted) -> Quota:
+def _hit(limiter: SlidingWindowCounterRateLimiter, asked: _CountedRequest) -> Quota:
     item = _item(_limit(asked), KINDS[asked.kind].unit)
     allowed = limiter.hit(item, asked.kind, asked.name, cost=asked.cost)
     return _quota(limiter, asked, item, allowed=allowed)
 
 
-def _hit_shared(counters: SharedCounters, asked: Sequence[_Counted]) -> list[Quota]:
+def _hit_shared(counters: SharedCounters, asked: Sequence[_CountedRequest]) -> list[Quota]:
     items = [_item(_limit(one), KINDS[one.kind].unit) for one in asked]
     answers = counters.acquire_all(
         [
@@ -258,15 +268,15 @@ def _hit_shared(counters: SharedCounters, asked: Sequence[_Counted]) -> list[Quo
     return quotas
 
 
-def _limit(asked: _Counted) -> int:
+def _limit(asked: _CountedRequest) -> int:
     limits = KINDS[asked.kind]
-    is_person = asked.name.startswith("user:")
-    return int(getattr(settings, limits.person if is_person else limits.visitors))
+    is_visitors = asked.name.startswith(_VISITORS)
+    return int(getattr(settings, limits.visitors if is_visitors else limits.person))
 
 
 def _quota(
     limiter: SlidingWindowCounterRateLimiter,
-    asked: _Counted,
+    asked: _CountedRequest,
     item: _Item,
     *,
     allowed: bool,

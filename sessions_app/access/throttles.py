@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def count(request: HttpRequest, kind: str, user_id: int | None) -> rates.Quota:
-    """Count a request of a person, or of a visitor (None); its headers show what is left."""
+    """Count a request of a person, or of a visitor (None), for its headers."""
     address = str(request.META.get("REMOTE_ADDR", ""))
     name = rates.visitors(address) if user_id is None else rates.person(user_id)
     quota = rates.limiter().hit(kind, name)

@@ -1,8 +1,9 @@
-"""Django admin of sessions, their responses, calls and payment requests.
+"""Django admin of sessions, their responses, calls, payment requests and webhooks.
 
-`sessions` has the pages, `money` the amounts and links that pages of other rooms show too.
+`sessions` and `webhooks` have the pages, `money` the amounts and links that pages of other apps
+show too.
 """
 
-from sessions_app.admin import sessions
+from sessions_app.admin import sessions, webhooks
 
-__all__ = ["sessions"]
+__all__ = ["sessions", "webhooks"]

@@ -25,6 +25,7 @@ from payments_app import selectors as ledger_rows
 from payments_app.money import Money
 from payments_app.reporting import answer_costs, totals
 from sessions_app.models import PaymentRequest
+from sessions_app.states import PaymentState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,7 +128,7 @@ class PaymentRequestAdmin(HistoryAdmin):
             raise PermissionDenied
         found = totals.overview()
         waiting = PaymentRequest.objects.filter(
-            status=PaymentRequest.Status.WAITING, decided_at__isnull=True
+            status=PaymentState.WAITING, decided_at__isnull=True
         )
         return TemplateResponse(
             request,
@@ -136,7 +137,7 @@ class PaymentRequestAdmin(HistoryAdmin):
                 **self.admin_site.each_context(request),
                 "opts": self.opts,
                 "title": "Money",
-                "books": found,
+                "overview": found,
                 "asset": found.held.asset,
                 "waiting": waiting.count(),
                 "health": ledger_rows.ledger_health(),
@@ -168,7 +169,7 @@ def most_of(found: totals.Overview) -> list[dict[str, Any]]:
 
 
 def plot_of(found: totals.Overview) -> dict[str, Any]:
-    """Return the plot of the last days for the template: bars with their places, and a legend.
+    """Return the plot of the last days for the template: placed bars and a legend.
 
     `bars` are {x, y, width, height, shade, title}, `legend` {name, shade, amount}, `rows` the same
     figures as a table: {day, cells}.

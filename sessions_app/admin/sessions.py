@@ -19,12 +19,14 @@ from sessions_app import session_states
 from sessions_app.admin.money import PaymentRequestInline, cost_line, ledger_link, sees_money
 from sessions_app.models import (
     ApiKey,
+    HttpConnection,
     InboundEvent,
     PendingInput,
     Response,
     Session,
     Ticket,
     ToolCall,
+    UnansweredRequest,
 )
 from sessions_app.store.responses import request_cancel
 
@@ -115,19 +117,20 @@ class ResponseAdmin(HistoryAdmin):
     """Answers of agents; one that runs may be cancelled."""
 
     list_display = (
-        "id", "agent", "chat", "status", "tokens", "error_code", "created_at", "finished_at",
+        "id", "agent", "chat", "status", "transport", "tokens", "error_code", "created_at",
+        "finished_at",
     )  # fmt: skip
     list_filter = ("status", "agent")
-    list_select_related = ("agent", "chat")
+    list_select_related = ("agent", "chat", "session")
     search_fields = ("id__exact", "chat__id__exact", "session__id__exact")
     search_help_text = "The id of a response, a chat or a session."
     ordering = ("-created_at",)
     fields = (
-        "id", "chat", "session", "agent", "message", "status", "configuration", "text", "answer",
-        "usage_facts", "failure", "process", "fence", "lease_until", "cancel_requested_at",
-        "created_at", "finished_at",
+        "id", "chat", "session", "agent", "message", "status", "transport", "configuration", "text",
+        "answer", "usage_facts", "failure", "process", "fence", "lease_until",
+        "cancel_requested_at", "created_at", "finished_at",
     )  # fmt: skip
-    readonly_fields = ("configuration", "answer", "usage_facts", "failure", "money")
+    readonly_fields = ("transport", "configuration", "answer", "usage_facts", "failure", "money")
     inlines = (ToolCallInline, PaymentRequestInline)
     actions = ("cancel_responses",)
 
@@ -135,6 +138,11 @@ class ResponseAdmin(HistoryAdmin):
         """Add the link to its money for staff who may see the ledger."""
         fields = super().get_fields(request, obj)
         return (*fields, "money") if sees_money(request) else fields
+
+    @admin.display(description="transport")
+    def transport(self, response: Response) -> str:
+        """Return how its session was opened."""
+        return response.session.get_transport_display() if response.session else ""
 
     @admin.display(description="money")
     def money(self, response: Response) -> SafeString:
@@ -220,14 +228,37 @@ class InboundEventAdmin(HistoryAdmin):
 
 @admin.register(Ticket)
 class TicketAdmin(HistoryAdmin):
-    """One-time tickets that wait to be used."""
+    """One-time tickets that wait to be used, and client secrets."""
 
-    list_display = ("user", "api_key", "expires_at")
+    list_display = ("user", "kind", "agent", "api_key", "expires_at")
     list_select_related = ("user", "api_key")
-    fields = ("user", "api_key", "expires_at")
+    fields = ("user", "kind", "agent", "api_key", "expires_at")
     search_fields = ("user__username__exact",)
     search_help_text = "The owner's name."
     ordering = ("-expires_at",)
+
+
+@admin.register(HttpConnection)
+class HttpConnectionAdmin(HistoryAdmin):
+    """Connections over several HTTP requests; the id is a visitor's credential."""
+
+    list_display = ("principal", "transport", "agent", "created_at", "seen_at")
+    list_filter = ("transport",)
+    fields = ("principal", "transport", "agent", "created_at", "seen_at")
+    search_fields = ("principal__exact",)
+    search_help_text = "A principal, such as user:1."
+    ordering = ("-seen_at",)
+
+
+@admin.register(UnansweredRequest)
+class UnansweredRequestAdmin(HistoryAdmin):
+    """Requests whose answers wait for a stream of their connection."""
+
+    list_display = ("connection", "request_id", "session", "response_id", "created_at")
+    list_select_related = ("connection", "session")
+    fields = ("connection", "request_id", "session", "response_id", "created_at")
+    search_fields = ("session__id__exact",)
+    search_help_text = "The id of a session."
 
 
 class ApiKeyForm(_Form):
@@ -237,18 +268,7 @@ class ApiKeyForm(_Form):
         """The secret part is made, not written."""
 
         model = ApiKey
-        fields: ClassVar = ["user", "name", "scopes", "expires_at"]
-        help_texts: ClassVar = {
-            "scopes": "A note for operators. The server does not check it: a key may do all that"
-            " its owner may."
-        }
-
-    def clean_scopes(self) -> list[str]:
-        """Refuse what is no list of names."""
-        scopes = self.cleaned_data["scopes"] or []
-        if not isinstance(scopes, list) or not all(isinstance(name, str) for name in scopes):
-            raise forms.ValidationError('Write a JSON list of names, such as ["chats:read"].')
-        return scopes
+        fields: ClassVar = ["user", "name", "expires_at"]
 
 
 @admin.register(ApiKey)
@@ -264,7 +284,7 @@ class ApiKeyAdmin(HistoryAdmin):
     search_fields = ("prefix__exact", "user__username__exact")
     search_help_text = "The prefix, or the owner's name."
     fields = (
-        "prefix", "user", "name", "scopes", "created_at", "used_at", "expires_at", "revoked_at",
+        "prefix", "user", "name", "created_at", "used_at", "expires_at", "revoked_at",
     )  # fmt: skip
     raw_id_fields = ("user",)
     actions = ("revoke",)

@@ -1,4 +1,4 @@
-"""What an answer costs, who pays for it, and the requests for payment that wait for a person.
+"""The cost of an answer, its payer, and requests for payment.
 
 Money itself moves in `payments_app` alone.
 """

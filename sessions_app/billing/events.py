@@ -53,7 +53,7 @@ def revoked(response_id: str, agent: str, amount: Money) -> ev.PaymentError:
 
 
 def withdrawn(response_id: str) -> ev.PaymentError:
-    """Return the error of a payment request whose work has ended: nothing is due (UAMP §7.2)."""
+    """Return the error of a payment request whose work has ended (UAMP §7.2)."""
     return ev.PaymentError(
         code=PaymentErrorCode.PAYMENT_FAILED,
         message="The work has ended. Nothing is due any more.",

@@ -38,7 +38,7 @@ _ids: Final[dict[AccountOwner, int]] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What pays without asking: an account, and what may be taken of it for one answer.
+    """An account that pays without a question, and its limit for one answer.
 
     `user_id` is whose spending limits count, unless it is known that there are none; `expires_at`
     is when a token ends; `purpose` is limits.SPONSOR where a sponsor's budget has to allow it.
@@ -178,7 +178,7 @@ def _allows(said: approvals.Standing, one: Purchase) -> bool:
 
 
 def by_token(token_id: str, agent: str) -> Source | None:
-    """Return what a token that was resolved before pays an agent with; None when it ended since."""
+    """Return the source of a resolved token for an agent; None when the token ended."""
     try:
         token = token_lookup.by_id(token_id, agent=agent)
     except token_lookup.TokenRefused:
@@ -188,7 +188,7 @@ def by_token(token_id: str, agent: str) -> Source | None:
 
 
 def of_token(token: token_lookup.ResolvedToken) -> Source:
-    """Return what a token pays with: as much as it may, and as its owner's limits allow."""
+    """Return what a token pays with, within its own and its owner's limits."""
     return Source(
         account_id=token.account_id,
         user_id=token.owner_id,
@@ -202,7 +202,7 @@ def of_token(token: token_lookup.ResolvedToken) -> Source:
 
 
 def account_ids(owners: Iterable[AccountOwner]) -> dict[AccountOwner, int]:
-    """Return the account ids of owners; new accounts are made in the order of their owners."""
+    """Return the account ids of owners; missing accounts are made in their order."""
     # One order: two transactions that make the same accounts do not deadlock.
     wanted = sorted(set(owners))
     found = {owner: _ids.get(owner) or _account(owner) for owner in wanted}

@@ -1,4 +1,4 @@
-"""Payments that a response waits for: asked of a person, and taken once (UAMP §5.15, §7.2).
+"""Payment requests of waiting responses, each paid once (UAMP §5.15, §7.2).
 
 A wait is a row with a deadline, and what is not due, late or too little moves nothing.
 Everything here is synchronous.
@@ -21,14 +21,14 @@ from payments_app.tokens import lookup as token_lookup
 from sessions_app.billing.payers import Source, of_token
 from sessions_app.billing.reservations import REFUSALS, held_for, lock_running, reserve
 from sessions_app.models import PaymentRequest, Response
-from sessions_app.states import PaymentTrigger
+from sessions_app.states import PaymentState, PaymentTrigger
 from sessions_app.tools.delegated_calls import root_chat
 from sessions_app.transitions import move, move_row
 from uamp import PaymentErrorCode, ResponseTrigger
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from agents_app.selectors import AgentSpec
     from payments_app.services import HoldOutcome
@@ -55,7 +55,7 @@ class PaymentRefused(Exception):
 
 
 def so_far(response_id: str, asset: str) -> tuple[Money, list[PaymentRequest]]:
-    """Return what is held for a response, and what was asked to be paid for it, in order."""
+    """Return the holds of a response, and its payment requests in order."""
     asked = PaymentRequest.objects.filter(response_id=response_id).order_by("number")
     return held_for(response_id, asset), list(asked)
 
@@ -63,7 +63,7 @@ def so_far(response_id: str, asset: str) -> tuple[Money, list[PaymentRequest]]:
 def ask(
     response_id: str, *, fence: int, number: int, amount: Money, payer_id: int | None, action: str
 ) -> PaymentRequest | None:
-    """Write that a response waits to be paid; None when it is no longer this runner's.
+    """Write that a response waits to be paid; None when another runner has it.
 
     The same number again is the same request, as it is now. Raises InvalidAmount for a demand of
     nothing or less.
@@ -91,7 +91,7 @@ def ask(
 
 
 def submit(session: OpenSession, event: ev.PaymentSubmit) -> tuple[PaymentRequest, HoldOutcome]:
-    """Take a payment for a response that waits for one (UAMP §5.15), and reserve what it needs.
+    """Take a payment for a waiting response (UAMP §5.15), and reserve its need.
 
     Raises PaymentRefused; then nothing moved, and the response goes on waiting. LookupError when
     nothing waits for this payer: what came late or twice is not charged.
@@ -127,7 +127,7 @@ def submit(session: OpenSession, event: ev.PaymentSubmit) -> tuple[PaymentReques
 def _waiting_for(session: OpenSession, response_id: str | None) -> PaymentRequest:
     rows = PaymentRequest.objects.select_for_update(of=("self",)).filter(
         asked_in=session.chat_id,
-        status=PaymentRequest.Status.WAITING,
+        status=PaymentState.WAITING,
         decided_at__isnull=True,
         response__finished_at__isnull=True,
         deadline__gt=timezone.now(),
@@ -135,13 +135,7 @@ def _waiting_for(session: OpenSession, response_id: str | None) -> PaymentReques
     if response_id is not None:
         rows = rows.filter(response_id=response_id)
     for row in rows.select_related("response__session").order_by("id"):
-        asker = row.response.session
-        is_mine = (
-            row.payer_id == session.principal.user_id
-            if row.payer_id is not None
-            else asker is not None and asker.principal == session.principal.key
-        )
-        if is_mine:
+        if _is_of(row, session):
             return row
     raise LookupError("no payment is waited for")
 
@@ -211,38 +205,41 @@ def error_event(error: Exception, amount: Money, response_id: str) -> ev.Payment
 
 
 def waiting_payments(session: OpenSession) -> list[PaymentRequest]:
-    """Return the payments that a session's person, or its visitor, is asked for in its chat."""
+    """Return the open payment requests of a session's person or visitor in its chat."""
     rows = PaymentRequest.objects.filter(
         asked_in=session.chat_id,
-        status=PaymentRequest.Status.WAITING,
+        status=PaymentState.WAITING,
         decided_at__isnull=True,
         response__finished_at__isnull=True,
     ).select_related("response__agent", "response__session")
-    return [
-        row
-        for row in rows.order_by("id")
-        if (
-            row.payer_id == session.principal.user_id
-            if row.payer_id is not None
-            else row.response.session is not None
-            and row.response.session.principal == session.principal.key
-        )
-    ]
+    return [row for row in rows.order_by("id") if _is_of(row, session)]
+
+
+def paid_requests(session: OpenSession, response_ids: Collection[str]) -> list[PaymentRequest]:
+    """Return the requests of these responses that a session's person or visitor has paid."""
+    rows = PaymentRequest.objects.filter(
+        asked_in=session.chat_id, response_id__in=response_ids, status=PaymentState.PAID
+    ).select_related("response__session")
+    return [row for row in rows.order_by("id") if _is_of(row, session)]
+
+
+def _is_of(row: PaymentRequest, session: OpenSession) -> bool:
+    """Return whether the person or visitor of a session is the payer of a request."""
+    if row.payer_id is not None:
+        return row.payer_id == session.principal.user_id
+    asker = row.response.session
+    return asker is not None and asker.principal == session.principal.key
 
 
 def decided(pks: Sequence[int]) -> list[PaymentRequest]:
     """Return which of these requests wait no longer."""
-    return list(
-        PaymentRequest.objects.filter(pk__in=pks).exclude(status=PaymentRequest.Status.WAITING)
-    )
+    return list(PaymentRequest.objects.filter(pk__in=pks).exclude(status=PaymentState.WAITING))
 
 
 def expire() -> list[PaymentRequest]:
     """End the requests whose time is over, and those of responses that have ended."""
     now = timezone.now()
-    waiting = PaymentRequest.objects.filter(
-        status=PaymentRequest.Status.WAITING, decided_at__isnull=True
-    )
+    waiting = PaymentRequest.objects.filter(status=PaymentState.WAITING, decided_at__isnull=True)
     found = list(
         waiting.order_by("deadline").values_list("pk", "deadline", "response__finished_at")
     )

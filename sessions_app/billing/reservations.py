@@ -72,7 +72,7 @@ class BeyondApproval(Exception):
 
 
 class AnswerEnded(Exception):
-    """The answer has ended and is settled: what was reserved for it now would not be given back."""
+    """The answer is settled: a reservation for it now would never be released."""
 
 
 class MandateRevoked(Exception):
@@ -150,7 +150,7 @@ def held_for(response_id: str, asset: str) -> Money:
 
 
 def payment_now(wanted: Reservation) -> AnswerPayment:
-    """Return who pays for an answer as things are now; no source where it has or allows too little.
+    """Return the present payer of an answer; no source where too little is allowed.
 
     Nothing is reserved: it is for transports that cannot ask later.
     """
@@ -181,7 +181,7 @@ def _could_pay(source: Source, wanted: Reservation) -> bool:
 
 
 def reserve_all(wanted: Sequence[Reservation]) -> dict[str, AnswerPayment]:
-    """Reserve for the responses of many turns; returns by response what is known of its payment.
+    """Reserve for the responses of many turns; returns the payment of each response.
 
     Who is refused has nothing reserved, and is asked later. Called with every chat of the
     transaction locked; accounts follow in one order.
@@ -299,5 +299,5 @@ def _capture(
 
 
 def payer_balance(response_id: str) -> Money | None:
-    """Return what the account that paid for a response has left; None when nothing was held."""
+    """Return the balance of a response's payer; None when nothing was held."""
     return ledger_rows.balance_behind(response_id)

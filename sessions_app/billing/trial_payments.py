@@ -1,4 +1,4 @@
-"""The payment of a trial in the admin: from the account of the operator who tries an agent.
+"""The payment of a trial in the admin, by the operator who tries an agent.
 
 A trial is an answer like any other: nothing is done that is not reserved before. No person can be
 asked while it runs, so it ends where the operator's money or limits do.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class TrialPayment:
-    """Reserves and settles what one trial costs (agents_app.admin.trial.Payment)."""
+    """Reserves and settles what one trial costs (agents_app.admin.trial.TrialPaymentPort)."""
 
     def __init__(self, user_id: int, spec: AgentSpec, request: RunRequest) -> None:
         self._id = f"trial_{uuid.uuid4().hex}"

@@ -127,7 +127,7 @@ def of_failed(whole: Bill, policy: str) -> Bill:
 
 
 def of_stopped(whole: Bill, pricing: Pricing, *, has_begun: bool, tokens: int) -> Bill:
-    """Return what is due for an answer that was stopped, or whose payer let it wait.
+    """Return what is due for an answer that was stopped, or was not paid further.
 
     Tokens and tools, and of the price of an answer what the agent's owner chose: the whole once the
     output has begun, or the share of the expected tokens that were written.
@@ -233,7 +233,7 @@ class Meter:
                     self._ended(result.call_id, is_error=result.is_error)
 
     def expect_input(self, tokens: int) -> None:
-        """Count so much as the input of the first step, until its provider has counted it."""
+        """Count the input of the first step as this, until its provider has counted it."""
         self.first_input = self.first_input or tokens
 
     def add(self, event: ev.Event) -> None:
@@ -278,12 +278,12 @@ class Meter:
         self.first_input += tokens_of(result_weight(result, items))
 
     def next_step(self, first: uamp.UsageStats) -> uamp.UsageStats:
-        """Return about what the next step uses: it reads what was said and found since `first`."""
+        """Return an estimate of the next step's use, which reads everything since `first`."""
         read = max(first.input_tokens or 0, self.first_input)
         return msgspec.structs.replace(first, input_tokens=read)
 
     def wrote(self, text: str) -> None:
-        """Count what the model wrote: what it writes into its calls is output like its text."""
+        """Count the model's output, the text of its calls included."""
         weighs = weight(text)
         self.written += weighs
         self._said += weighs
@@ -306,7 +306,7 @@ class Meter:
         return [call_id for call_id, name in self._names.items() if self.has_price(name)]
 
     def count_begun(self, rows: Mapping[str, bool]) -> None:
-        """Count the calls of an answer that was stopped while they ran: what has begun is due.
+        """Count the begun calls of a stopped answer: they are due.
 
         `rows` says, of calls that have a row, whether they have begun.
         """
@@ -314,11 +314,11 @@ class Meter:
             self._ended(call_id, is_error=not rows.get(call_id, call_id in self._begun))
 
     def has_price(self, name: str) -> bool:
-        """Return whether a call of a tool is charged: one that the client runs itself is not."""
+        """Return whether a call of a tool is charged; a client's own is not."""
         return name in self.spec.pricing.tools and name not in self.client_tools
 
     def sent(self) -> None:
-        """Count the input of an inference that is sent now, until its provider has counted it."""
+        """Count the input of an inference when sent, until its provider has counted it."""
         self._is_sent = True
 
     def unsent(self) -> None:

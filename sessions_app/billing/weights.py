@@ -37,7 +37,7 @@ MEDIUM_TOKENS: Final = 1_600
 
 
 def weight(text: str) -> int:
-    """Return the quarters of tokens that a text has about: one for ASCII, four for the others.
+    """Return a text's estimate in quarter tokens: one for ASCII, four for other characters.
 
     Chinese, Japanese and emoji have about a token for each character. It is measured for every
     piece of a running answer: text that is all ASCII is not looked at.
@@ -54,7 +54,7 @@ def tokens_of(quarters: int) -> int:
 
 
 def step_usage(spec: AgentSpec, request: RunRequest) -> uamp.UsageStats:
-    """Return about what one step of an answer uses at most, reasoning that is not shown too."""
+    """Return the estimate of a step's most use, hidden reasoning included."""
     return uamp.UsageStats(
         input_tokens=tokens_of(_read_weight(spec, request)),
         output_tokens=max(
@@ -97,7 +97,7 @@ def _call_weight(call: uamp.ToolCallData) -> int:
 
 
 def result_weight(result: str, items: Sequence[uamp.ContentItem] | None) -> int:
-    """Return about what a model reads of a result weighs: media are named in it only."""
+    """Return the estimate of a result for a model, which reads media by name."""
     return weight(result) + LABEL_WEIGHT * len(items or ())
 
 

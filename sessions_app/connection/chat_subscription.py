@@ -1,8 +1,8 @@
 """What one session is sent of its chat: each durable event once, in order, text without gaps.
 
-Live messages are only hints. The subscription keeps its `cursor` and, for each running response,
-how many code points were sent. What does not join on is read from the log and the response rows,
-so that a lost layer message, a new socket and a slow one are all the same case.
+The subscription keeps its `cursor` and, for each running response, how many code points were sent.
+It sends a live message that follows directly on these, and otherwise reads the log and the response
+rows, so that a lost layer message, a new socket and a slow one are all the same case.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ Reading: TypeAlias = "Coroutine[Any, Any, None]"
 PAGE: Final = 256
 RESPONSES_REMEMBERED: Final = 256
 # What a session that did not name a chat is sent of the chat that is its own: the turns, as UAMP
-# §3.1 draws them, whichever connection or HTTP request asked for them.
-TURN_EVENTS: Final = frozenset({"response.created", *TERMINAL})
+# §3.1 draws them, whichever connection or HTTP request asked for them, and the state they share.
+TURN_EVENTS: Final = frozenset({"response.created", "state.updated", *TERMINAL})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,7 @@ class RunningText:
     agent: str
     text: str
     thinking: str
+    transport: str = ""
 
 
 class LogReader(Protocol):
@@ -86,6 +87,7 @@ class ChatSubscription:
         self.runs: dict[str, Run] = {}
         self._session = session
         self._wire_id = session.wire_id
+        self._stamp = uamp.session_stamp(session.wire_id)
         self._chat_id = session.chat_id
         self._reader = reader
         self._outgoing = outgoing
@@ -109,18 +111,19 @@ class ChatSubscription:
         if run.listen(self):
             self.runs[run.response_id] = run
 
-    def text(self, response_id: str, offset: int, text: str, frame: str) -> None:
-        """Take text of a running response and its delta as a frame."""
-        if self._outgoing.is_idle:
+    def text(self, response_id: str, offset: int, text: str, frame: tuple[str, str]) -> None:
+        """Take text of a running response, and the parts of its frame (uamp.TextDeltas)."""
+        outgoing = self._outgoing
+        if outgoing.is_idle:
             sent = self._sent.get(response_id)
             if sent == offset:
                 self._emit_joined(response_id, offset, text, frame)
-                self._outgoing.wake()
+                outgoing.wake()
                 return
             was_sent = sent is not None and offset + len(text) <= sent
             if was_sent or response_id in self._ended:
                 return
-        self._outgoing.put(partial(self._text, response_id, offset, text, frame))
+        outgoing.put(partial(self._text, response_id, offset, text, *frame))
 
     def frame(self, response_id: str, frame: str) -> None:
         """Take another event that is not kept; what belongs before the end comes before it."""
@@ -160,6 +163,10 @@ class ChatSubscription:
         """Leave out what the run itself sent to this session, and what is about its person."""
         user_id = self._session.principal.user_id
         is_repeat = signal["origin"] == self._origin and signal["response"] in self._direct
+        # A run that was joined here sends its own signals directly, under the origin of its turn.
+        run = self.runs.get(signal["response"])
+        is_joined = run is not None and signal["origin"] == run.context.origin != ""
+        is_repeat = is_repeat or is_joined
         is_about_user = signal["user"] is not None and signal["user"] == user_id
         is_to = signal["to"] in {None, user_id} and signal["session"] in {None, self._session.id}
         return is_to and not is_repeat and not is_about_user
@@ -169,6 +176,10 @@ class ChatSubscription:
     def send_signal(self, frame: str) -> None:
         """Send an event that is not kept, after what was queued before it."""
         self._outgoing.put(partial(self._signal, "", frame))
+
+    def emit_signal(self, frame: str) -> None:
+        """Send an event that is not kept now: work for the queue."""
+        self._signal("", frame)
 
     def close(self) -> None:
         """Leave the runs and read no further; what is queued is still sent."""
@@ -194,15 +205,21 @@ class ChatSubscription:
             self._deliver(seq, event_type, response_id, text)
         return None
 
-    def _text(self, response_id: str, offset: int, text: str, encoded: str) -> Reading | None:
+    def _text(
+        self, response_id: str, offset: int, text: str, head: str, tail: str
+    ) -> Reading | None:
         if self._sent.get(response_id) == offset:
-            self._emit_joined(response_id, offset, text, encoded)
+            self._emit_joined(response_id, offset, text, (head, tail))
             return None
         return self._join(response_id, offset, text)
 
-    def _emit_joined(self, response_id: str, offset: int, text: str, encoded: str) -> None:
+    def _emit_joined(
+        self, response_id: str, offset: int, text: str, frame: tuple[str, str]
+    ) -> None:
         self._sent[response_id] = offset + len(text)
-        self._emit(encoded, None)
+        if not self._has_left:
+            head, tail = frame
+            self._outgoing.emit(Outgoing(f"{head}{self._stamp}{tail}", self._wire_id))
 
     async def _join(self, response_id: str, offset: int, text: str) -> None:
         """Send the part of a text that is new, after what is missing before it."""
@@ -262,7 +279,10 @@ class ChatSubscription:
             if running.response_id not in self._sent:
                 # Its beginning is further back in the log than this session began to read.
                 created = ev.ResponseCreated(
-                    response_id=running.response_id, agent=running.agent, chat_id=self._chat_id
+                    response_id=running.response_id,
+                    agent=running.agent,
+                    chat_id=self._chat_id,
+                    transport=running.transport or None,
                 )
                 self._emit(frame(created), None)
             if running.thinking:
@@ -323,7 +343,7 @@ class ChatSubscription:
     def _emit(self, text: str, seq: int | None) -> None:
         """Add a frame to the next batch; a person who left the chat is sent nothing more of it."""
         if not self._has_left:
-            stamped = uamp.stamp_session(text, self._wire_id)
+            stamped = uamp.stamp_session(text, self._stamp)
             self._outgoing.emit(Outgoing(stamped, self._wire_id, seq))
 
 

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 
 import uamp
+from chat_app.ids import new_event_id
 from chat_app.log import fanout
 from sessions_app.access.pending_inputs import ConnectionBytes, PendingInputs
 from sessions_app.connection.attached_session import AttachedSession
 from sessions_app.connection.chat_subscription import ChatSubscription
-from sessions_app.connection.outgoing_queue import Outgoing, OutgoingQueue
+from sessions_app.connection.outgoing_queue import DialectFrame, Outgoing, OutgoingQueue
 from sessions_app.connection.token_watch import TokenWatch
-from sessions_app.frames import new_event_id, now_ms
+from sessions_app.frames import now_ms
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from sessions_app.access import rates
+    from sessions_app.access.auth import BoundSessions
     from sessions_app.access.principal import Principal
     from sessions_app.connection.chat_subscription import LogReader
     from sessions_app.connection.layer_groups import LayerGroups
@@ -54,6 +56,10 @@ class Defaults:
     agent: str | None = None
     chat: str | None = None
     payment_token: str | None = None
+    # Whether a session without an id or a chat of its client's choice is deleted after a time.
+    ephemeral: bool = False
+    # What the client secret of the connection binds its sessions to.
+    bound: BoundSessions | None = None
 
 
 class ClientConnection:
@@ -85,7 +91,7 @@ class ClientConnection:
         self.release = release
         self.limits = limits
         # A visitor may send less than a person.
-        self.protocol = uamp.Connection("server", limits, authenticated=not principal.is_anonymous)
+        self.protocol = uamp.Connection("server", limits, authenticated=not principal.is_visitor)
         self.sessions: dict[str, AttachedSession] = {}
         self.outgoing = OutgoingQueue(self._missed)
         self.groups = groups.member(self.take_layer_message)
@@ -99,6 +105,10 @@ class ClientConnection:
         self.pay: Any = None
         # Whether a response.create of this connection led to a response.
         self.has_begun = False
+        # The responses that its last response.create led to, and whether an earlier one had begun
+        # them: then this connection did not follow them from their start.
+        self.started: tuple[str, ...] = ()
+        self.has_repeated = False
         # Whether the client sends response.create itself: then nothing begins without it.
         self.asks_itself = False
         self._reader = reader
@@ -145,6 +155,7 @@ class ClientConnection:
                 attached.auto_respond.cancel()
             attached.inputs.take()
             attached.subscription.close()
+            self.outgoing.put(partial(self._leave_chat, attached.session.chat_id))
         return attached
 
     @property
@@ -175,6 +186,11 @@ class ClientConnection:
             # Whatever a layer raises: what happens in the chat is in its log.
             logger.warning("the group of chat %s was not joined", chat_id, exc_info=True)
 
+    async def _leave_chat(self, chat_id: str) -> None:
+        """Leave a chat's group where no session of the chat is left."""
+        if not self.sessions_in(chat_id):
+            await self.groups.leave(fanout.chat_group(chat_id))
+
     async def leave_groups(self) -> None:
         """Take no more messages of the layer."""
         await self.groups.leave_all()
@@ -186,10 +202,11 @@ class ClientConnection:
             return
         if self.remote is not None and not self.remote.admit(message):
             return
-        for attached in self._sessions_in(message["chat"]):
+        for attached in self.sessions_in(message["chat"]):
             attached.subscription.take_layer_message(message)
 
-    def _sessions_in(self, chat_id: str) -> list[AttachedSession]:
+    def sessions_in(self, chat_id: str | None) -> list[AttachedSession]:
+        """Return its sessions of one chat."""
         return [a for a in self.sessions.values() if a.session.chat_id == chat_id]
 
     def cursors(self) -> dict[str, int]:
@@ -203,7 +220,7 @@ class ClientConnection:
     def read_again(self, chat_id: str) -> None:
         """Read the log of a chat: a message about it was lost."""
         self.outgoing.put(partial(self.join_chat, chat_id))
-        for attached in self._sessions_in(chat_id):
+        for attached in self.sessions_in(chat_id):
             self.outgoing.put(attached.subscription.catch_up)
             self.outgoing.put(attached.subscription.repair)
 
@@ -281,7 +298,14 @@ class ClientConnection:
 
     def send_frame(self, text: str, session_id: str) -> None:
         """Send a frame that is ready; a client that does not read its replies is disconnected."""
-        self.outgoing.send(Outgoing(text, session_id))
+        self._send_reply(Outgoing(text, session_id))
+
+    def send_dialect_frame(self, text: str) -> None:
+        """Send a frame that the dialect of the socket wrote itself, behind the events before."""
+        self._send_reply(DialectFrame(text, ""))
+
+    def _send_reply(self, reply: Outgoing) -> None:
+        self.outgoing.send(reply)
         if self.outgoing.owed_bytes > 2 * settings.UAMP_OWED_BYTES:
             # Replies cannot be read again. A socket is not read that far; this is a stream whose
             # client sends by other requests and does not read it.

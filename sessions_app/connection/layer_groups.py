@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from channels.layers import get_channel_layer
 
+import uamp
+from chat_app.ids import new_event_id
 from chat_app.log import fanout
-from sessions_app.frames import frame
-from uamp import events as ev
+from sessions_app.frames import now_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,6 +46,11 @@ class GroupMember:
         self._joined.add(group)
         await self._groups.join(group, self)
 
+    async def leave(self, group: str) -> None:
+        """Take the messages of a group no more."""
+        self._joined.discard(group)
+        await self._groups.leave(group, self)
+
     async def leave_all(self) -> None:
         """Take nothing more."""
         while self._joined:
@@ -52,7 +58,7 @@ class GroupMember:
 
 
 class _Group:
-    """The members of a group, and whether the process's channel is in it."""
+    """The members of a group, and whether the process's channel is in it; for LayerGroups alone."""
 
     def __init__(self) -> None:
         self.members: dict[GroupMember, None] = {}
@@ -89,7 +95,7 @@ class LayerGroups:
                 group.is_joined = True
 
     async def leave(self, name: str, member: GroupMember) -> None:
-        """See GroupMember.leave_all; the process itself leaves after the last member."""
+        """See GroupMember.leave; the process itself leaves after the last member."""
         group = self._groups.get(name)
         if group is None:
             return
@@ -132,8 +138,10 @@ class LayerGroups:
         if group is None:
             return
         if message["type"] == "chat.delta":
-            delta = ev.text_delta(message["response"], message["text"], message["offset"])
-            message["frame"] = frame(delta)
+            deltas = uamp.TextDeltas(message["response"], event_id=new_event_id())
+            message["frame"] = deltas.frame(
+                message["text"], offset=message["offset"], timestamp=now_ms()
+            )
         for number, member in enumerate(list(group.members), 1):
             try:
                 member.take(message)

@@ -40,6 +40,12 @@ class Outgoing(NamedTuple):
     seq: int | None = None
 
 
+class DialectFrame(Outgoing):
+    """A frame in the words of the socket's dialect: it is sent as it is."""
+
+    __slots__ = ()
+
+
 class OutgoingQueue:
     """Replies and the work of subscriptions, and the batch that is sent next.
 
@@ -55,6 +61,8 @@ class OutgoingQueue:
         # Whether nothing more is sent.
         self.has_ended = False
         self._read_again = read_again
+        # So many bytes a client may be owed.
+        self._most = settings.UAMP_OWED_BYTES
         self._is_over: Callable[[], bool] = _never
         self._items: deque[Outgoing | Work] = deque()
         self._ready: list[Outgoing] = []
@@ -76,7 +84,7 @@ class OutgoingQueue:
 
     def put(self, work: Work) -> None:
         """Queue work of a subscription; one that is too much makes the connection read again."""
-        is_long = len(self._items) >= QUEUE_ITEMS or self.owed_bytes > settings.UAMP_OWED_BYTES
+        is_long = len(self._items) >= QUEUE_ITEMS or self.owed_bytes > self._most
         if is_long and not self._is_behind:
             self._fall_behind()
         if not self._is_behind:
@@ -91,7 +99,7 @@ class OutgoingQueue:
     def emit(self, outgoing: Outgoing) -> None:
         """Add a frame to the batch that is sent next."""
         self._ready.append(outgoing)
-        self._ready_bytes += _size_of(outgoing)
+        self._ready_bytes += ITEM_BYTES + outgoing.text.__sizeof__()
 
     def wake(self) -> None:
         """Let the pump look again for what it has to do."""
@@ -110,6 +118,11 @@ class OutgoingQueue:
     # --- Its bounds ---
 
     @property
+    def has_work(self) -> bool:
+        """Whether replies or reading wait for `batch`."""
+        return bool(self._items) or self._is_behind
+
+    @property
     def is_idle(self) -> bool:
         """Whether `emit` overtakes nothing, and the client is not owed too much."""
         return not (
@@ -117,7 +130,7 @@ class OutgoingQueue:
             or self._is_reading
             or self._is_behind
             or self._is_batch_full
-            or self.owed_bytes > settings.UAMP_OWED_BYTES
+            or self.owed_bytes > self._most
         )
 
     @property
@@ -136,7 +149,7 @@ class OutgoingQueue:
 
     async def wait_for_room(self) -> None:
         """Wait while the client is owed too much, so that its next event is not read before."""
-        while self.owed_bytes > settings.UAMP_OWED_BYTES and self.closed_with is None:
+        while self.owed_bytes > self._most and self.closed_with is None:
             self._has_room.clear()
             await self._has_room.wait()
 

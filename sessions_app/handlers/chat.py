@@ -1,4 +1,4 @@
-"""What the members of a chat send each other besides messages: typing, reading, calls (UAMP §7).
+"""What members of a chat send each other besides messages: typing, reading, calls, state (§7).
 
 A session sends to its own chat only, and only co-members receive it.
 """
@@ -11,19 +11,25 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 from django.core.cache import cache
+from django.db import transaction
 
-from chat_app.log import fanout
+from agents_app.tools.registry import storable_json
+from chat_app.log import fanout, shared_state
+from chat_app.log.entries import lock_chats
 from chat_app.members import membership, receipts
-from sessions_app import database
+from sessions_app import database, services
+from sessions_app.connection.rate_limit import check_rate, check_text
 from sessions_app.frames import frame
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
+from uamp.shared_state import StateChange
 
 if TYPE_CHECKING:
     import uamp
     from sessions_app.access.principal import Principal
     from sessions_app.connection.attached_session import AttachedSession
     from sessions_app.connection.client_connection import ClientConnection
+    from sessions_app.records import OpenSession
 
 # So long a call is known to clients that name none.
 CALL_SECONDS: Final = 12 * 3600
@@ -101,6 +107,7 @@ async def relay_voice(
     """
     attached = connection.attached_to(event)
     principal = attached.session.principal
+    await check_rate(connection, principal, "call events", attached.session.wire_id)
     chat_id = _chat_of(attached, event.chat_id)
     if isinstance(event, ev.VoiceInvite) and not attached.session.is_shared:
         declined = ev.VoiceDecline(call_id=event.call_id, chat_id=chat_id, reason="unsupported")
@@ -127,6 +134,38 @@ async def relay_voice(
     await _signal(principal, chat_id, relayed, to_user_id=to_user_id)
     if isinstance(event, ev.VoiceInvite) and event.call_id is None:
         connection.reply(relayed, session_id=attached.session.wire_id, in_reply_to=event.event_id)
+
+
+async def update_state(connection: ClientConnection, event: ev.StateUpdate) -> None:
+    """Change the state that the session's chat shares; its sessions receive `state.updated`.
+
+    A change to what the state is already is answered with its version and an empty patch.
+    """
+    attached = connection.attached_to(event)
+    session = attached.session
+    size = len(msgspec.json.encode(event))
+    await check_text(connection, session.principal, size, session.wire_id)
+    before, after = await database.run(_changed_state, session, event)
+    if after == before:
+        same = ev.StateUpdated(chat_id=session.chat_id, version=before, patch=())
+        connection.reply(same, session_id=session.wire_id, in_reply_to=event.event_id)
+
+
+def _changed_state(session: OpenSession, event: ev.StateUpdate) -> tuple[int, int]:
+    """Change the state of a chat; return its versions before and after. Synchronous."""
+    change = StateChange(
+        state=storable_json(event.state), patch=storable_json(event.patch), version=event.version
+    )
+    with transaction.atomic():
+        lock_chats([session.chat_id])
+        if session.is_shared and not services.is_member(session):
+            raise RemoteProtocolError(
+                ErrorCode.CHAT_NOT_FOUND, "There is no such chat, or you are not in it."
+            )
+        before = shared_state.read_state(session.chat_id)
+        user_id = session.principal.user_id
+        after = shared_state.write_state(session.chat_id, change, user_id=user_id)
+    return before.version, after.version
 
 
 def _call_of(

@@ -8,20 +8,20 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 from django.conf import settings
 
 import uamp
-from chat_app.log import fanout
-from chat_app.log import history as chat_history
+from chat_app.ids import new_event_id
 from sessions_app import database, selectors, services
 from sessions_app.access.pending_inputs import may_pass, size_of
+from sessions_app.access.principal import PrincipalKind
 from sessions_app.billing import payers
 from sessions_app.connection.rate_limit import check_rate, check_text
-from sessions_app.frames import new_event_id
 from sessions_app.handlers.payments import take_payment_token
+from sessions_app.handlers.repeats import reply_again, reply_created
 from sessions_app.process import registry
 from sessions_app.turn.request import TurnRequest
 from sessions_app.turn.start import start_response
@@ -46,8 +46,8 @@ async def take_input(connection: ClientConnection, event: ev.InputEvent, *, hand
     if connection.transport == "sse":
         # Two HTTP requests may meet two processes: between them the input is a row.
         principal = attached.session.principal
-        if principal.is_anonymous:
-            # `keep_input` bounds the rows that wait of one person, but has no name for visitors.
+        if principal.kind is not PrincipalKind.PERSON:
+            # `keep_input` bounds the rows that wait of one person, but has no name for others.
             await check_text(connection, principal, size_of(event), attached.session.wire_id)
         event_id = event.event_id or new_event_id()
         await database.run(
@@ -105,7 +105,7 @@ async def create_response(connection: ClientConnection, event: ev.ResponseCreate
         attached.auto_respond = None
     if not attached.inputs and attached.auto_started:
         # The turn that this asks for began by itself a moment ago.
-        _reply_created(connection, event, attached.auto_started)
+        reply_created(connection, event, attached.auto_started)
         attached.auto_started = ()
         return
     inputs = attached.inputs.take()
@@ -117,19 +117,10 @@ async def create_response(connection: ClientConnection, event: ev.ResponseCreate
         await _start(connection, event, attached, inputs)
     except Exception:
         # All of it can be sent again, under the same ids: if the turn was written after all, its
-        # client is told what it led to.
+        # client receives what it led to.
         for given in inputs:
             connection.protocol.forget(given)
         raise
-
-
-async def repeat_response(connection: ClientConnection, event: ev.ResponseCreate) -> None:
-    """Answer a response.create that came before; inputs that wait are the next one's."""
-    attached = connection.attached_to(event)
-    response_ids = await database.run(
-        selectors.responses_started_by, attached.session.id, event.event_id or ""
-    )
-    await _reply_again(connection, event, attached, response_ids)
 
 
 async def _start(
@@ -175,9 +166,10 @@ async def _start_with(
             await take_payment_token(attached.session, given.payment_token)
     listener = None if connection.transport == "sse" else attached.subscription
     started = await start_response(request, listener)
+    connection.started = tuple(started.response_ids)
     connection.has_begun = connection.has_begun or bool(started.response_ids)
     if started.repeated:
-        await _reply_again(connection, event, attached, started.response_ids)
+        await reply_again(connection, event, attached, started.response_ids)
     elif listener is not None:
         for run in started.runs:
             listener.follow(run)
@@ -198,30 +190,6 @@ async def _admit(
 def _digest(event: ev.ResponseCreate) -> str:
     content = msgspec.structs.replace(event, timestamp=None, session_id=None)
     return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
-
-
-def _reply_created(
-    connection: ClientConnection, event: uamp.Event, response_ids: tuple[str, ...]
-) -> None:
-    for response_id in response_ids:
-        connection.reply(ev.ResponseCreated(response_id=response_id), session_id=event.session_id)
-
-
-async def _reply_again(
-    connection: ClientConnection,
-    event: ev.ResponseCreate,
-    attached: AttachedSession,
-    response_ids: Any,
-) -> None:
-    """Answer a repeated response.create with what it led to: the responses, and their ends."""
-    _reply_created(connection, event, tuple(response_ids))
-    entries = await database.run(
-        chat_history.ends_of_responses, attached.session.chat_id, list(response_ids)
-    )
-    for entry in entries:
-        text = fanout.frame_of(entry.payload, entry.seq)
-        wire_id = attached.session.wire_id
-        connection.send_frame(uamp.stamp_session(text, wire_id), wire_id)
 
 
 async def cancel_response(connection: ClientConnection, event: ev.ResponseCancel) -> None:

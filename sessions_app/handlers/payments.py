@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING
 
 from payments_app.tokens import lookup as token_lookup
 from sessions_app import database, services
-from sessions_app.billing import requests
+from sessions_app.billing import requests, reservations
+from sessions_app.billing.events import accepted
 from sessions_app.connection.rate_limit import check_rate
+from sessions_app.frames import frame
 from sessions_app.process import registry
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from sessions_app.connection.client_connection import ClientConnection
     from sessions_app.records import OpenSession
 
@@ -37,6 +41,18 @@ async def take_payment(connection: ClientConnection, event: ev.PaymentSubmit) ->
         session.payment_token_id = row.token_id
         await database.run(services.keep_payment_token, session.id, row.token_id)
     await registry.current().signals.payment_decided(row.response_id, row.pk)
+
+
+async def accepted_frames(session: OpenSession, response_ids: Collection[str]) -> list[str]:
+    """Return a payment.accepted of each request of these responses that the session has paid."""
+    return await database.run(_accepted_frames, session, response_ids)
+
+
+def _accepted_frames(session: OpenSession, response_ids: Collection[str]) -> list[str]:
+    return [
+        frame(accepted(row.response_id, row.hold_id, reservations.payer_balance(row.response_id)))
+        for row in requests.paid_requests(session, response_ids)
+    ]
 
 
 async def pay_requests(connection: ClientConnection, session: OpenSession, secret: str) -> None:

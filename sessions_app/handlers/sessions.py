@@ -22,6 +22,7 @@ from sessions_app.billing import requests
 from sessions_app.billing.events import required as payment_required
 from sessions_app.connection.rate_limit import check_rate, check_text
 from sessions_app.frames import frame
+from sessions_app.handlers.announcements import session_created
 from sessions_app.handlers.payments import pay_requests, take_payment_token
 from sessions_app.process import registry
 from sessions_app.tools import approvals, calls, delegated_calls
@@ -30,7 +31,7 @@ from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from sessions_app.access.principal import Principal
     from sessions_app.connection.attached_session import AttachedSession
@@ -46,13 +47,16 @@ async def create_session(connection: ClientConnection, event: ev.SessionCreate) 
     if event.resume is not None and event.resume.session_id is not None:
         session = await _resumed_session(principal, event)
         if session is not None:
+            _check_room(connection, principal, session.chat_id)
             await hold_session(connection, session.id)
             await attach_session(connection, session, event)
             return
-    if event.session.id in connection.sessions and not principal.is_anonymous:
+    if event.session.id in connection.sessions and not principal.is_visitor:
         raise RemoteProtocolError(
             ErrorCode.SESSION_EXISTS, "This connection has a session of this id. Leave it out."
         )
+    chat_id = event.chat or connection.defaults.chat
+    _check_room(connection, principal, chat_id)
     await check_rate(connection, principal, "sessions")
     await check_text(connection, principal, len(msgspec.json.encode(event.session)))
     agent_name = event.agent or connection.defaults.agent
@@ -62,10 +66,21 @@ async def create_session(connection: ClientConnection, event: ev.SessionCreate) 
         transport=connection.transport,
         create=event,
         agent_name=agent_name,
-        chat_id=event.chat or connection.defaults.chat,
+        chat_id=chat_id,
         held_by=connection.held_by,
+        ephemeral=connection.defaults.ephemeral,
     )
     await attach_session(connection, session, event, asked_agent=agent_name)
+
+
+def _check_room(connection: ClientConnection, principal: Principal, chat_id: str | None) -> None:
+    """Refuse one more session of the same chat: each of them is sent all that happens there."""
+    most = connection.limits.sessions_per_chat
+    others = [a for a in connection.sessions_in(chat_id) if a.session.principal == principal]
+    if len(others) >= most:
+        raise RemoteProtocolError(
+            ErrorCode.TOO_MANY_SESSIONS, f"at most {most} sessions of one chat on a connection"
+        )
 
 
 def _check_extensions(extensions: Mapping[str, Any]) -> None:
@@ -112,10 +127,13 @@ async def _resumed_session(principal: Principal, event: ev.SessionCreate) -> Ope
 
 
 async def find_session(session_id: str, principal: Principal) -> OpenSession | None:
-    """Return a session of this principal, or an anonymous one by its id."""
+    """Return a session of this principal, or a visitor's by its id.
+
+    An ephemeral one is kept from now on: its client knows it.
+    """
     if not services.SESSION_ID.fullmatch(session_id):
         return None
-    if principal.is_anonymous:
+    if principal.is_visitor:
         if not settings.UAMP_ALLOW_ANONYMOUS:
             return None
         key = await database.run(selectors.anonymous_session_principal, session_id)
@@ -123,6 +141,10 @@ async def find_session(session_id: str, principal: Principal) -> OpenSession | N
             return None
         principal = replace(principal, key=key)
     session = await database.run(selectors.find_session, session_id, principal)
+    if session is not None and session.ephemeral:
+        if not await database.run(session_states.keep_session, session.id):
+            return None
+        session.ephemeral = False
     if session is None or not session.chat_scoped:
         return session
     # Membership may have ended since the session was opened.
@@ -159,6 +181,13 @@ async def attach_session(
         and resume.epoch in {None, session.epoch}
         and 0 <= resume.after <= session.last_seq
     )
+    # Made before the session is attached: from then on live events may be sent.
+    created = await session_created(
+        session,
+        agent=asked_agent or session.agent_name,
+        resumed=goes_on if resume is not None else None,
+        has_past=resume is not None or session.chat_scoped,
+    )
     attached = connection.attach(
         session, cursor=resume.after if resume is not None and goes_on else session.last_seq
     )
@@ -167,9 +196,8 @@ async def attach_session(
     await connection.join_chat(session.chat_id)
     if not session.is_shared and (resume is not None or session.chat_scoped):
         await registry.current().signals.watch_chat(session.chat_id)
-    name = asked_agent or session.agent_name
     connection.reply(
-        session_created(session, agent=name, resumed=goes_on if resume is not None else None),
+        created,
         session_id=session.wire_id,
         in_reply_to=event.event_id,
     )
@@ -193,29 +221,6 @@ async def attach_session(
         await take_payment_token(session, payment_token)
     if resume is not None or session.is_shared:
         await _catch_up(connection, attached)
-
-
-def session_created(
-    session: OpenSession, *, agent: str | None, resumed: bool | None
-) -> ev.SessionCreated:
-    """Return the event that announces a session (UAMP §6.1)."""
-    return ev.SessionCreated(
-        uamp_version=uamp.VERSION,
-        session=uamp.Session(
-            id=session.wire_id,
-            created_at=int(session.created_at.timestamp()),
-            config=session.config,
-            status="active",
-            agent=agent,
-            agent_id=session.agent_id,
-        ),
-        session_id=session.wire_id,
-        chat=session.chat_id,
-        agent=agent,
-        epoch=session.epoch,
-        seq=session.last_seq,
-        resumed=resumed,
-    )
 
 
 async def _catch_up(connection: ClientConnection, attached: AttachedSession) -> None:
@@ -281,21 +286,17 @@ async def update_session(connection: ClientConnection, event: ev.SessionUpdate) 
         else [connection.sessions[event.session_id]]
     )
     if event.token is not None:
-        principal = await verified(event.token, address=connection.principal.address)
-        if any(principal.key != attached.session.principal.key for attached in targets):
-            raise RemoteProtocolError(
-                ErrorCode.UNAUTHORIZED, "The new token belongs to somebody else."
-            )
-        for attached in targets:
-            attached.session.principal = principal
-        if principal.key == connection.principal.key:
-            # The connection itself shall not end with the token that it was opened with.
-            connection.principal = principal
+        await _refresh_token(connection, event.token, targets)
+    if event.payment_token is not None:
+        # It pays a waiting response: see `handlers.payments.take_payment`.
+        await check_rate(connection, connection.principal, "payments", event.session_id)
+    configs = await _changed_configs(connection, event, targets)
     for attached in targets:
         session = attached.session
-        if event.session is not None:
-            session.config = event.session.apply_to(session.config)
-            await database.run(services.update_session, session.id, config=session.config)
+        config = configs.get(session.wire_id)
+        if config is not None:
+            session.config = config
+            await database.run(services.update_session, session.id, config=config)
         if event.payment_token is not None:
             await take_payment_token(session, event.payment_token)
         connection.reply(
@@ -303,6 +304,40 @@ async def update_session(connection: ClientConnection, event: ev.SessionUpdate) 
         )
         if event.payment_token is not None:
             await pay_requests(connection, session, event.payment_token)
+
+
+async def _refresh_token(
+    connection: ClientConnection, token: str, targets: Sequence[AttachedSession]
+) -> None:
+    principal = await verified(token, address=connection.principal.address)
+    if any(principal.key != attached.session.principal.key for attached in targets):
+        raise RemoteProtocolError(
+            ErrorCode.UNAUTHORIZED, "The new token belongs to another person."
+        )
+    for attached in targets:
+        attached.session.principal = principal
+    if principal.key == connection.principal.key:
+        # The connection itself shall not end with the token that it was opened with.
+        connection.principal = principal
+
+
+async def _changed_configs(
+    connection: ClientConnection, event: ev.SessionUpdate, targets: Sequence[AttachedSession]
+) -> Mapping[str, uamp.SessionConfig]:
+    """Return what the sessions are changed to, by their ids; raises RemoteProtocolError.
+
+    Each is written whole, so that all its bytes are counted, however few the event has.
+    """
+    changes = event.session
+    if changes is None:
+        return {}
+    configs: dict[str, uamp.SessionConfig] = {}
+    for attached in targets:
+        session = attached.session
+        config = configs[session.wire_id] = changes.apply_to(session.config)
+        size = len(msgspec.json.encode(config))
+        await check_text(connection, session.principal, size, session.wire_id)
+    return configs
 
 
 async def end_session(connection: ClientConnection, event: ev.SessionEnd) -> None:
@@ -320,8 +355,8 @@ async def query_capabilities(connection: ClientConnection, event: ev.Capabilitie
     """Say what a model, an agent or this server can do (UAMP §5.4, §9.1).
 
     `model` is the name or id of an agent, or a model that an agent answers with. Where nothing that
-    the caller may use has it, a session is told of what answers in it, whose `id` says so; without
-    a session that is agent_not_found.
+    the caller may use has it, a session receives those of what answers in it, under its `id`;
+    without a session that is agent_not_found.
     """
     session_id = event.session_id
     if session_id is None and len(connection.sessions) == 1:
@@ -351,6 +386,8 @@ async def take_client_capabilities(
 ) -> None:
     """Keep what the client can do (UAMP §5.5)."""
     attached = connection.attached_to(event)
+    session, size = attached.session, len(msgspec.json.encode(event.capabilities))
+    await check_text(connection, session.principal, size, session.wire_id)
     await database.run(
         services.update_session, attached.session.id, client_capabilities=event.capabilities
     )

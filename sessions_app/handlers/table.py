@@ -14,15 +14,14 @@ from django.db import DatabaseError, InterfaceError
 
 import uamp
 from agents_app.rest.problems import is_out_of_space
-from sessions_app.connection.http_status import close_code
-from sessions_app.handlers.chat import mark_read, relay_voice, take_typing
+from sessions_app.handlers.chat import mark_read, relay_voice, take_typing, update_state
 from sessions_app.handlers.input import (
     cancel_response,
     create_response,
-    repeat_response,
     take_input,
 )
 from sessions_app.handlers.payments import take_payment
+from sessions_app.handlers.repeats import repeat_response
 from sessions_app.handlers.sessions import (
     create_session,
     end_session,
@@ -33,6 +32,7 @@ from sessions_app.handlers.sessions import (
 from sessions_app.handlers.tools import take_approval, take_tool_result
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
+from uamp.errors.http_status import close_code
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -172,5 +172,6 @@ HANDLERS: Final[dict[type[uamp.Event], Handler]] = {
     ev.VoiceDecline: relay_voice,
     ev.VoiceEnd: relay_voice,
     ev.MessageRead: mark_read,
+    ev.StateUpdate: update_state,
     ev.Ping: answer_ping,
 }

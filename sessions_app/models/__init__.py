@@ -1,21 +1,47 @@
-"""UAMP sessions, responses, tool calls and API keys as rows.
+"""UAMP sessions, responses, tool calls, webhooks and API keys as rows.
 
-Other rooms use selectors and services, not these classes.
+Other apps use selectors and services, not these classes.
 """
 
-from sessions_app.models.access import ApiKey, Ticket
-from sessions_app.models.responses import PaymentRequest, Response, ToolCall, new_response_id
-from sessions_app.models.sessions import InboundEvent, PendingInput, Session, new_session_id
+from sessions_app.models.access import ApiKey, Ticket, TicketKind
+from sessions_app.models.http_connections import (
+    HttpConnection,
+    UnansweredRequest,
+    new_connection_id,
+)
+from sessions_app.models.responses import (
+    PaymentRequest,
+    Response,
+    ToolCall,
+    ToolCallKind,
+    new_response_id,
+)
+from sessions_app.models.sessions import (
+    InboundEvent,
+    PendingInput,
+    Session,
+    SessionTransport,
+    new_session_id,
+)
+from sessions_app.models.webhooks import Webhook, WebhookDelivery
 
 __all__ = [
     "ApiKey",
+    "HttpConnection",
     "InboundEvent",
     "PaymentRequest",
     "PendingInput",
     "Response",
     "Session",
+    "SessionTransport",
     "Ticket",
+    "TicketKind",
     "ToolCall",
+    "ToolCallKind",
+    "UnansweredRequest",
+    "Webhook",
+    "WebhookDelivery",
+    "new_connection_id",
     "new_response_id",
     "new_session_id",
 ]

@@ -18,6 +18,7 @@ class ApiKey(models.Model):
     name = models.CharField(max_length=100, blank=True)
     prefix = models.CharField(max_length=16, unique=True)
     sha256 = models.CharField(max_length=64)
+    # Of older versions, whose admin kept it as a note: a key may do all that its owner may.
     scopes = models.JSONField(default=list, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField(null=True, blank=True)
@@ -43,8 +44,18 @@ class ApiKey(models.Model):
         return secret[:12], hashlib.sha256(secret.encode()).hexdigest()
 
 
+class TicketKind(models.TextChoices):
+    """What a ticket opens."""
+
+    CONNECTION = "connection", "one socket or stream"
+    SESSIONS = "sessions", "sessions of one agent (client secret)"
+
+
 class Ticket(models.Model):
-    """A one-time ticket (`access.tickets`) that is not used yet; its secret is not kept."""
+    """A one-time ticket that is not used yet, or a client secret (`access.tickets`).
+
+    Its secret is not kept.
+    """
 
     sha256 = models.CharField(primary_key=True, max_length=64)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
@@ -52,6 +63,10 @@ class Ticket(models.Model):
     api_key = models.ForeignKey(ApiKey, models.CASCADE, null=True, blank=True, related_name="+")
     web_session = models.CharField(max_length=40, blank=True)
     expires_at = models.DateTimeField(db_index=True)
+    kind = models.CharField(max_length=10, choices=TicketKind, default=TicketKind.CONNECTION.value)
+    # Of a client secret: the only agent that it opens sessions of, and their configuration.
+    agent = models.CharField(max_length=256, blank=True)
+    config = models.JSONField(default=dict)
 
     def __str__(self) -> str:
         return f"of {self.user_id} until {self.expires_at}"

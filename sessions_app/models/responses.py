@@ -6,7 +6,6 @@ writes; the sweep takes over rows whose lease was not renewed.
 
 from __future__ import annotations
 
-import uuid
 from typing import ClassVar
 
 from django.conf import settings
@@ -14,6 +13,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from chat_app.ids import new_hex
 from sessions_app.models.sessions import Session
 from sessions_app.states import TOOL_CALL_TRANSITIONS, PaymentState, ToolCallState
 from uamp import RESPONSE_TRANSITIONS, ResponseState, unfinished
@@ -21,21 +21,21 @@ from uamp import RESPONSE_TRANSITIONS, ResponseState, unfinished
 
 def new_response_id() -> str:
     """Return a response id: `resp_` and 128 random bits in hex."""
-    return f"resp_{uuid.uuid4().hex}"
+    return f"resp_{new_hex()}"
+
+
+_RESPONSE_STATUSES = [
+    (ResponseState.QUEUED.value, "queued: no process runs it"),
+    (ResponseState.IN_PROGRESS.value, "in progress"),
+    (ResponseState.WAITING.value, "waiting for a tool, a person or a payment"),
+    (ResponseState.COMPLETED.value, "Completed"),
+    (ResponseState.CANCELLED.value, "Cancelled"),
+    (ResponseState.FAILED.value, "Failed"),
+]
 
 
 class Response(models.Model):
     """One agent answer (UAMP §6.5-6.9). It outlives the socket that requested it."""
-
-    class Status(models.TextChoices):
-        """The states of `uamp.state.RESPONSE_TRANSITIONS`."""
-
-        QUEUED = ResponseState.QUEUED.value, "queued: no process runs it"
-        IN_PROGRESS = ResponseState.IN_PROGRESS.value, "in progress"
-        WAITING = ResponseState.WAITING.value, "waiting for a tool, a person or a payment"
-        COMPLETED = ResponseState.COMPLETED.value
-        CANCELLED = ResponseState.CANCELLED.value
-        FAILED = ResponseState.FAILED.value
 
     LIVE: ClassVar = tuple(state.value for state in unfinished(RESPONSE_TRANSITIONS))
 
@@ -51,7 +51,9 @@ class Response(models.Model):
     message = models.ForeignKey(
         "chat_app.Message", models.SET_NULL, null=True, blank=True, related_name="+"
     )
-    status = models.CharField(max_length=12, choices=Status, default=Status.IN_PROGRESS)
+    status = models.CharField(
+        max_length=12, choices=_RESPONSE_STATUSES, default=ResponseState.IN_PROGRESS.value
+    )
     # What this response overrides of its session: instructions, tools, format, model, context.
     request = models.JSONField(default=dict)
     # The answer so far while it runs, flushed a few times a second.
@@ -104,27 +106,28 @@ class Response(models.Model):
         return self.id
 
 
+class ToolCallKind(models.TextChoices):
+    """Who executes it."""
+
+    CLIENT = "client", "the client of the session"
+    LONG = "long", "a worker"
+    AGENT = "agent", "another agent"
+
+
+_TOOL_CALL_STATUSES = [
+    (ToolCallState.ASKING.value, "waiting for approval"),
+    (ToolCallState.WAITING.value, "Waiting"),
+    (ToolCallState.QUEUED.value, "Queued"),
+    (ToolCallState.RUNNING.value, "Running"),
+    (ToolCallState.DONE.value, "Done"),
+    (ToolCallState.FAILED.value, "Failed"),
+    (ToolCallState.CANCELLED.value, "Cancelled"),
+    (ToolCallState.UNKNOWN.value, "outcome unknown"),
+]
+
+
 class ToolCall(models.Model):
     """One tool call of a response. For a long tool the row is the queue."""
-
-    class Kind(models.TextChoices):
-        """Who executes it."""
-
-        CLIENT = "client", "the client of the session"
-        LONG = "long", "a worker"
-        AGENT = "agent", "another agent"
-
-    class Status(models.TextChoices):
-        """The states of `sessions_app.states.TOOL_CALL_TRANSITIONS`."""
-
-        ASKING = ToolCallState.ASKING.value, "waiting for approval"
-        WAITING = ToolCallState.WAITING.value
-        QUEUED = ToolCallState.QUEUED.value
-        RUNNING = ToolCallState.RUNNING.value
-        DONE = ToolCallState.DONE.value
-        FAILED = ToolCallState.FAILED.value
-        CANCELLED = ToolCallState.CANCELLED.value
-        UNKNOWN = ToolCallState.UNKNOWN.value, "outcome unknown"
 
     OPEN: ClassVar = tuple(state.value for state in unfinished(TOOL_CALL_TRANSITIONS))
 
@@ -133,10 +136,10 @@ class ToolCall(models.Model):
     response = models.ForeignKey(
         Response, models.CASCADE, related_name="tool_calls", db_index=False
     )
-    kind = models.CharField(max_length=10, choices=Kind)
+    kind = models.CharField(max_length=10, choices=ToolCallKind)
     name = models.CharField(max_length=128)
     arguments = models.TextField(default="{}")
-    status = models.CharField(max_length=10, choices=Status)
+    status = models.CharField(max_length=10, choices=_TOOL_CALL_STATUSES)
     result = models.TextField(blank=True)
     is_error = models.BooleanField(default=False)
     content_items = models.JSONField(default=list)
@@ -186,19 +189,14 @@ class ToolCall(models.Model):
         return f"{self.name} ({self.call_id})"
 
 
+_PAYMENT_STATUSES = [(state.value, state.value.capitalize()) for state in PaymentState]
+
+
 class PaymentRequest(models.Model):
-    """A response waits to be paid (UAMP §7.2); the wait is a row with a deadline.
+    """A response that waits to be paid, with a deadline (UAMP §7.2).
 
     Amounts are smallest units of `asset`. `action` is `topup` for an answer that is under way.
     """
-
-    class Status(models.TextChoices):
-        """The states of `sessions_app.states.PAYMENT_TRANSITIONS`."""
-
-        WAITING = PaymentState.WAITING.value
-        PAID = PaymentState.PAID.value
-        EXPIRED = PaymentState.EXPIRED.value
-        WITHDRAWN = PaymentState.WITHDRAWN.value
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     response = models.ForeignKey(
@@ -214,7 +212,9 @@ class PaymentRequest(models.Model):
     asset = models.CharField(max_length=10)
     reason = models.CharField(max_length=40)
     action = models.CharField(max_length=10, blank=True)
-    status = models.CharField(max_length=10, choices=Status, default=Status.WAITING)
+    status = models.CharField(
+        max_length=10, choices=_PAYMENT_STATUSES, default=PaymentState.WAITING.value
+    )
     hold_id = models.CharField(max_length=40, blank=True)
     account_id = models.BigIntegerField(null=True, blank=True)
     token_id = models.CharField(max_length=40, blank=True)

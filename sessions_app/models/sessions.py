@@ -18,23 +18,30 @@ def new_session_id() -> str:
     return f"sess_{uuid.uuid4().hex}"
 
 
+class SessionTransport(models.TextChoices):
+    """How the session was opened: a native transport, an agent, or another protocol."""
+
+    WEBSOCKET = "websocket"
+    SSE = "sse", "HTTP + SSE"
+    BATCH = "batch"
+    DELEGATE = "delegate", "another agent"
+    COMPLETIONS = "completions", "Chat Completions"
+    RESPONSES = "responses", "Responses"
+    REALTIME = "realtime", "Realtime"
+    AG_UI = "ag-ui", "AG-UI"
+    A2A = "a2a", "A2A"
+    ACP = "acp", "ACP"
+
+
+_STATUSES = [
+    (SessionState.IDLE.value, "idle: no connection holds it"),
+    (SessionState.ACTIVE.value, "active: a connection holds it"),
+    (SessionState.CLOSED.value, "Closed"),
+]
+
+
 class Session(models.Model):
     """A UAMP session (§8.8): its principal, agent, chat and configuration."""
-
-    class Status(models.TextChoices):
-        """The states of `uamp.state.SESSION_TRANSITIONS`."""
-
-        IDLE = SessionState.IDLE.value, "idle: no connection holds it"
-        ACTIVE = SessionState.ACTIVE.value, "active: a connection holds it"
-        CLOSED = SessionState.CLOSED.value
-
-    class Transport(models.TextChoices):
-        """How the session was opened."""
-
-        WEBSOCKET = "websocket"
-        SSE = "sse", "HTTP + SSE"
-        BATCH = "batch"
-        DELEGATE = "delegate", "another agent"
 
     # The states of a session that can be used and resumed.
     OPEN: ClassVar = tuple(state.value for state in unfinished(SESSION_TRANSITIONS))
@@ -45,7 +52,7 @@ class Session(models.Model):
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.CASCADE, null=True, blank=True, related_name="+"
     )
-    # `user:<id>` or `anonymous:<random>`; every later access must come from the same one.
+    # The key of `access.principal`; every later access must come from the same principal.
     principal = models.CharField(max_length=80, db_index=True)
     api_key = models.ForeignKey(
         "sessions_app.ApiKey", models.SET_NULL, null=True, blank=True, related_name="sessions"
@@ -63,10 +70,13 @@ class Session(models.Model):
     chat_scoped = models.BooleanField(default=False)
     # `Chat.last_seq` when it was opened: a stream without Last-Event-ID begins there.
     opened_seq = models.BigIntegerField(default=0)
-    status = models.CharField(max_length=10, choices=Status, default=Status.IDLE)
+    # Made by a request that has no session or chat of its own: it is deleted with its private chat
+    # after UAMP_EPHEMERAL_HOURS, unless its id is named again (process.retention).
+    ephemeral = models.BooleanField(default=False, db_default=False)
+    status = models.CharField(max_length=10, choices=_STATUSES, default=SessionState.IDLE.value)
     # The connection that attached last: an older one that ends later does not make it idle.
     held_by = models.CharField(max_length=120, blank=True)
-    transport = models.CharField(max_length=10, choices=Transport)
+    transport = models.CharField(max_length=24, choices=SessionTransport)
     uamp_version = models.CharField(max_length=10)
     config = models.JSONField(default=dict)
     client_capabilities = models.JSONField(null=True, blank=True)
@@ -92,6 +102,9 @@ class Session(models.Model):
             models.Index(fields=["transport", "-created_at", "-id"], name="session_transports"),
             models.Index(fields=["agent", "-created_at", "-id"], name="sessions_of_an_agent"),
             models.Index(fields=["status", "seen_at"], name="sessions_seen"),
+            models.Index(
+                fields=["seen_at"], condition=Q(ephemeral=True), name="ephemeral_sessions"
+            ),
         ]
         constraints: ClassVar = [
             models.CheckConstraint(

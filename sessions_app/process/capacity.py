@@ -1,4 +1,4 @@
-"""How many answers a process carries: in all, for each person or address, and for each session."""
+"""Limits of running answers: of the process, each person or address, each session."""
 
 from __future__ import annotations
 
@@ -55,15 +55,12 @@ class Capacity:
         """Raise RemoteProtocolError `busy` or `queue_full` where so many answers have no room."""
         if self.working + answers > settings.UAMP_RUNS_PER_PROCESS:
             raise busy()
-        if answers > settings.UAMP_RESPONSES_PER_TURN:
-            raise _queue_full(
-                f"At most {settings.UAMP_RESPONSES_PER_TURN} agents answer one message. "
-                "Mention fewer."
-            )
+        of_turn, of_session = settings.UAMP_RESPONSES_PER_TURN, settings.UAMP_RESPONSES_PER_SESSION
+        if answers > of_turn:
+            raise _queue_full(f"At most {of_turn} agents answer one message. Mention fewer.")
         running = self._of_session[session_id]
         # A chat may have more agents than a session has answers: alone, their turn is taken whole.
-        most = max(settings.UAMP_RESPONSES_PER_SESSION, settings.UAMP_RESPONSES_PER_TURN)
-        if running >= settings.UAMP_RESPONSES_PER_SESSION or running + answers > most:
+        if running >= of_session or running + answers > max(of_session, of_turn):
             raise _queue_full(
                 f"{running} responses of this session are running. Wait for one, or cancel one."
             )

@@ -1,4 +1,4 @@
-"""The connections of this process that follow chats, and what is checked for all of them."""
+"""The connections of this process that follow chats, and their common checks."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from chat_app.log import history as chat_history
 from chat_app.members import presence
 from sessions_app import database, selectors, session_states
 from sessions_app.access import auth
+from sessions_app.access.principal import PrincipalKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -51,9 +52,9 @@ class Followers:
 
     def has_room_for(self, principal: Principal) -> bool:
         """Return whether a principal may open another connection in this process."""
-        if principal.is_anonymous:
+        if principal.is_visitor:
             most = settings.UAMP_CONNECTIONS_PER_ADDRESS
-            others = (f.principal for f in self if f.principal.is_anonymous)
+            others = (f.principal for f in self if f.principal.is_visitor)
         else:
             most = settings.UAMP_CONNECTIONS_PER_USER
             others = (f.principal for f in self)
@@ -79,7 +80,7 @@ class Followers:
         for follower in followers:
             follower.watch_tokens(time.time())
         principals = {p for follower in followers for p in follower.principals()}
-        if any(not principal.is_anonymous for principal in principals):
+        if any(principal.kind is PrincipalKind.PERSON for principal in principals):
             for principal in await database.run(auth.unwelcome, principals):
                 for follower in followers:
                     follower.dismiss(principal)

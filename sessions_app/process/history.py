@@ -1,7 +1,10 @@
 """The last messages of chats, cached between turns: what an agent is shown.
 
-Reading history each turn is the largest cost after the writes. An entry is only used when the turn
-that was just committed took the very next `seq`: a write of another process drops it.
+They are cached with what they become for a model, so that a turn converts only what is new.
+
+An entry is only used when the turn that was just committed took the very next `seq`: a write of
+another process drops it. Without the cache, reading history would be the largest cost of a turn
+after its writes.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 
 CHATS_REMEMBERED: Final = 2048
 CHARS_REMEMBERED: Final = 16 * 1024 * 1024
+MESSAGE_CHARS: Final = 1024
+"""The memory of a message beside its text, with what it is for a model; in characters."""
 
 
 @dataclass(slots=True)
@@ -113,7 +118,11 @@ class History:
 
 def _chars(message: HistoryMessage) -> int:
     """Return about how many characters a message keeps; an item that is no text has a few."""
-    return len(message.content) + sum(
-        len(item.text) if isinstance(item, uamp.TextContent) else 256
-        for item in message.content_items
+    return (
+        MESSAGE_CHARS
+        + len(message.content)
+        + sum(
+            len(item.text) if isinstance(item, uamp.TextContent) else 256
+            for item in message.content_items
+        )
     )

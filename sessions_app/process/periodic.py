@@ -16,6 +16,7 @@ from sessions_app import database
 from sessions_app.process import recovery, retention
 from sessions_app.store import leases, responses
 from sessions_app.tools.tasks import requeue_lost_calls
+from sessions_app.webhooks.tasks import send_changes
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -33,6 +34,7 @@ REJOIN_SECONDS: Final = 30.0
 # the time of the job included.
 PRINCIPALS_SECONDS: Final = 2.0
 TOUCH_SECONDS: Final = 60.0
+WEBHOOKS_SECONDS: Final = 1.0
 RETENTION_SECONDS: Final = 60.0
 # One kind of row is deleted in batches, each a transaction of its own, until none is left.
 RETENTION_BATCHES: Final = 20
@@ -85,6 +87,7 @@ def jobs(process: Process) -> list[PeriodicJob]:
         PeriodicJob("check principals", PRINCIPALS_SECONDS, followers.check_principals),
         PeriodicJob("touch sessions", TOUCH_SECONDS, touch),
         PeriodicJob("join the group of processes", REJOIN_SECONDS, process.signals.join),
+        PeriodicJob("send webhooks", WEBHOOKS_SECONDS, send_changes),
         PeriodicJob("delete old rows", RETENTION_SECONDS, delete_old_rows),
     ]
 

@@ -25,7 +25,7 @@ from sessions_app import database
 from sessions_app.access import rates
 from sessions_app.access.principal import Principal
 from sessions_app.billing import payers, requests
-from sessions_app.models import Response, Session, ToolCall
+from sessions_app.models import Response, Session, ToolCall, ToolCallKind
 from sessions_app.process.signals import send_decision
 from sessions_app.response.checkpoints import Checkpoints
 from sessions_app.response.context import RunContext
@@ -34,13 +34,14 @@ from sessions_app.response.payment_guard import PaymentGuard
 from sessions_app.response.port import RunPort
 from sessions_app.response.request import ResponseRequest, run_request
 from sessions_app.selectors import open_session_of, parent_of
+from sessions_app.states import ToolCallState
 from sessions_app.store import leases
 from sessions_app.tools import approvals, calls
 from uamp import ErrorCode, ResponseState
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from agents_app.checkpoints import Checkpoint
+    from agents_app.checkpoints import ResponseCheckpoint
     from agents_app.selectors import AgentSpec
     from sessions_app.billing.payers import AnswerPayment
     from sessions_app.process.registry import Process
@@ -61,7 +62,7 @@ async def sweep(process: Process) -> None:
     """End overdue waits, then take over what other processes left behind."""
     for late in await database.run(calls.expire_calls):
         await process.signals.call_ended(late.response_id, late.pk)
-        if late.status == ToolCall.Status.ASKING:
+        if late.status == ToolCallState.ASKING:
             await send_decision(late.asked_in, approvals.question_withdrawn(late))
     for request in await database.run(requests.expire):
         await process.signals.payment_decided(request.response_id, request.pk)
@@ -101,14 +102,14 @@ def _continuation(row: Response) -> RunContext | None:
     return _continued(row, kept) if _can_continue(row, kept) else None
 
 
-def _can_continue(row: Response, kept: Checkpoint | None) -> bool:
+def _can_continue(row: Response, kept: ResponseCheckpoint | None) -> bool:
     """Return whether an answer can be continued: from a wait, a step, or a tool that has run.
 
     An answer that ends its process each time is not tried for ever.
     """
     if row.session_id is None:
         return False
-    if row.status == Response.Status.WAITING:
+    if row.status == ResponseState.WAITING:
         return True
     if kept is not None:
         return row.fence - kept.fence <= TAKEOVERS
@@ -185,10 +186,10 @@ def _payment(session: Session | None, spec: AgentSpec) -> AnswerPayment | None:
     return payers.who_pays([purchase])[purchase]
 
 
-def _continued(row: Response, kept: Checkpoint | None) -> RunContext:
+def _continued(row: Response, kept: ResponseCheckpoint | None) -> RunContext:
     """Return the context of a continued response: same id, kept output, same tools."""
     resume = _with_results(row)
-    if kept is not None and row.status != Response.Status.WAITING:
+    if kept is not None and row.status != ResponseState.WAITING:
         resume = _beyond(row, kept) or kept.output
     session = Session.objects.select_related("chat").get(pk=row.session_id)
     config = msgspec.convert(session.config, uamp.SessionConfig)
@@ -214,7 +215,7 @@ def _continued(row: Response, kept: Checkpoint | None) -> RunContext:
     return _context(row, request)
 
 
-def _beyond(row: Response, kept: Checkpoint) -> tuple[uamp.ContentItem, ...]:
+def _beyond(row: Response, kept: ResponseCheckpoint) -> tuple[uamp.ContentItem, ...]:
     """Return the kept output up to the last tool, where tools have run since the checkpoint.
 
     Its process died after their results and before the next checkpoint: they do not run twice.
@@ -230,7 +231,7 @@ def _beyond(row: Response, kept: Checkpoint) -> tuple[uamp.ContentItem, ...]:
 
 def _on_the_wire(call: ToolCall) -> str:
     """Return a result as clients see it (UAMP §8.4.2): a client's own JSON, else words as JSON."""
-    if call.kind == ToolCall.Kind.CLIENT:
+    if call.kind == ToolCallKind.CLIENT:
         return call.result
     return msgspec.json.encode(pure(call.result)).decode()
 

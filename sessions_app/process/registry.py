@@ -1,4 +1,4 @@
-"""The server process: its turn store, its runs, its followers, and the tasks that it keeps alive.
+"""The server process: its turn store, runs, followers, and tasks.
 
 There is one for each event loop. Losing a process loses nothing that is not in rows.
 """
@@ -73,7 +73,7 @@ class Process:
         for call in await database.run(approvals.undecided_calls, response_id):
             await send_decision(call.asked_in, approvals.question_withdrawn(call))
 
-    def is_heard_by_others(self, session: OpenSession) -> bool:
+    def has_other_listeners(self, session: OpenSession) -> bool:
         """Return whether more than the asker may listen to a turn of a session."""
         return session.is_shared or self.runs.is_watched(session.chat_id)
 
@@ -89,12 +89,13 @@ class Process:
         for row in await database.run(selectors.running_responses, chat_id):
             run = self.runs.get(row.id)
             if run is None:
-                found.append(RunningText(row.id, row.agent, row.text, row.thinking))
+                found.append(RunningText(row.id, row.agent, row.text, row.thinking, row.transport))
                 await self.signals.watch(row.id)
             else:
                 run.watch()
                 answer = run.answer
-                found.append(RunningText(row.id, row.agent, answer.text, answer.thinking))
+                said = (answer.text, answer.thinking)
+                found.append(RunningText(row.id, row.agent, *said, row.transport))
         return found
 
     # --- Tasks ---

@@ -1,4 +1,4 @@
-"""Signals to the process that runs a response: cancel it, read a row that it waits for.
+"""Signals to the process of a response: cancel, or read a changed row.
 
 A signal only saves time. Each process reads the rows of its runs every second
 (`Runs.read_rows`), so that a lost message is found there.

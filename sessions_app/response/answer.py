@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+import msgspec
 
 import uamp
 from agents_app.runtime.offered_tools import run_by_client
@@ -12,13 +14,10 @@ from sessions_app.store.responses import Flush
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from sessions_app.response.context import RunContext
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerSnapshot:
+class AnswerSnapshot(msgspec.Struct, frozen=True):
     """The answer so far, as rows keep it."""
 
     text: str

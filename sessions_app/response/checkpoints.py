@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 class Checkpoints:
-    """The CheckpointKeeper of one run; only its task calls it."""
+    """The CheckpointSaver of one run; only its task calls it."""
 
     def __init__(self, port: RunPort) -> None:
         self._port = port

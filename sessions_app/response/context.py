@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+import msgspec
+
+import uamp
+from agents_app.runtime.agent_run import RunRequest
+from agents_app.selectors import AgentSpec
+from sessions_app.billing.payers import AnswerPayment
+from sessions_app.records import ParentCall
 from uamp import ResponseState
-
-if TYPE_CHECKING:
-    import uamp
-    from agents_app.runtime.agent_run import RunRequest
-    from agents_app.selectors import AgentSpec
-    from sessions_app.billing.payers import AnswerPayment
-    from sessions_app.records import ParentCall
-    from uamp import events as ev
+from uamp import events as ev
 
 
 class Listener(Protocol):
     """Receives the frames of responses in this process; called on the event loop, in order."""
 
-    def text(self, response_id: str, offset: int, text: str, frame: str) -> None:
-        """Take text, and its delta as a frame; `offset` is in code points."""
+    def text(self, response_id: str, offset: int, text: str, frame: tuple[str, str]) -> None:
+        """Take text at `offset` in code points, and the parts of its frame (uamp.TextDeltas)."""
 
     def frame(self, response_id: str, frame: str) -> None:
         """Take another event that is not stored."""
@@ -32,8 +31,7 @@ class Listener(Protocol):
         """Take note that nothing follows: it ended, or another process runs the response."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunContext:
+class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     """What a run is about. It does not change while the run lives."""
 
     response_id: str

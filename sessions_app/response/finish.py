@@ -16,12 +16,13 @@ from django.utils import timezone
 
 import uamp
 from chat_app.contents import references
+from chat_app.ids import new_event_id, new_hex
 from chat_app.log.entries import NewEvent, NewMessage, message_event
 from payments_app.money import MAX_DIGITS, InvalidAmount, Money
 from sessions_app import database
 from sessions_app.billing.reservations import AnswerCharge
 from sessions_app.billing.usage import CAUSES, Bill, Cause, of_failed, of_stopped
-from sessions_app.frames import new_event_id, now_ms
+from sessions_app.frames import now_ms
 from sessions_app.records import CallAnswer
 from sessions_app.store.records import Fenced, Finish, Finished
 from sessions_app.tools.calls import begun_calls
@@ -66,8 +67,7 @@ class Ending:
         return (self.cause or CAUSES.get(self.error.code)) is Cause.ASKER
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CommittedEnd:
+class CommittedEnd(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a response that is committed: `count` log entries from `first_seq`."""
 
     first_seq: int
@@ -172,7 +172,7 @@ def _finish_of(port: RunPort, ending: Ending, *, has_calls: bool, held: Money | 
     if output:
         text_only = len(output) == 1 and isinstance(output[0], uamp.TextContent)
         message = NewMessage(
-            id=f"msg_{new_event_id().replace('-', '')}",
+            id=f"msg_{new_hex()}",
             role="assistant",
             at=at,
             name=context.spec.name,
@@ -181,6 +181,7 @@ def _finish_of(port: RunPort, ending: Ending, *, has_calls: bool, held: Money | 
             sender_agent_id=context.spec.id,
             response_id=context.response_id,
             status=status,
+            transport=context.protocol,
         )
     return Finish(
         chat_id=context.chat_id,

@@ -24,13 +24,14 @@ from sessions_app.billing import payers, requests, reservations
 from sessions_app.billing.events import accepted, balance_event, required, revoked, withdrawn
 from sessions_app.billing.payers import AnswerPayment
 from sessions_app.billing.weights import step_usage, weight
-from sessions_app.models import PaymentRequest
 from sessions_app.response.row_state import taken_over
+from sessions_app.states import PaymentState
 from uamp import ErrorCode, UsageStats
 from uamp import events as ev
 
 if TYPE_CHECKING:
     from payments_app.services import HoldOutcome
+    from sessions_app.models import PaymentRequest
     from sessions_app.response.context import RunContext
     from sessions_app.response.port import RunPort
     from sessions_app.response.row_state import Wait
@@ -100,7 +101,7 @@ class PaymentGuard:
         )
         self._is_known = True
         self._requests = len(asked)
-        if asked and asked[-1].status == PaymentRequest.Status.EXPIRED:
+        if asked and asked[-1].status == PaymentState.EXPIRED:
             raise _late()
         await self._need(self._cost(more=self._step), action="")
 
@@ -121,9 +122,10 @@ class PaymentGuard:
         await self._cover(weight(text))
         self._meter.wrote(text)
 
-    async def watch(self, event: ev.Event) -> None:
+    async def watch(self, shown: ev.Event | str) -> None:
         """Pause the answer before it publishes what is not held; raises AgentError."""
-        await self._cover(weight(_written_by(event)))
+        text = shown if isinstance(shown, str) else _written_by(shown)
+        await self._cover(weight(text))
 
     async def _cover(self, writes: int) -> None:
         if not writes:
@@ -250,7 +252,7 @@ class PaymentGuard:
         finally:
             self._wait = None
             self._port.row.end_wait(wait)
-        if row.status != PaymentRequest.Status.PAID:
+        if row.status != PaymentState.PAID:
             raise _late()
         await self._take_payment(row)
 
@@ -351,13 +353,8 @@ def _payment_of(context: RunContext) -> AnswerPayment:
 
 
 def _written_by(event: ev.Event) -> str:
-    """Return what an event adds to the output: text or thoughts."""
-    match event:
-        case ev.ResponseDelta(delta=ev.Delta(text=str() as text)):
-            return text
-        case ev.Thinking(content=content):
-            return content
-    return ""
+    """Return the thoughts that an event adds to the output."""
+    return event.content if isinstance(event, ev.Thinking) else ""
 
 
 def _unpaid(message: str) -> AgentError:

@@ -18,11 +18,11 @@ from sessions_app.response.row_state import RowState
 from sessions_app.response.subscribers import Subscribers
 from sessions_app.response.text_frames import TextFrames
 from sessions_app.tools.delegated_calls import root_chat
-from uamp import events as ev
 
 if TYPE_CHECKING:
     from sessions_app.response.clock import IdleResponses
     from sessions_app.response.context import RunContext
+    from uamp import events as ev
 
 
 class DelegatedRun(Protocol):
@@ -58,14 +58,14 @@ class RunPort:
         """The id of the response."""
         return self.context.response_id
 
-    def publish(self, event: ev.Event) -> None:
-        """Add an event to the answer and send it to all who receive this response."""
-        if isinstance(event, ev.ResponseDelta) and event.delta.type == "text":
-            if text := event.delta.text:
-                self._text_frames.add(self.answer.add_text(text), event.delta, text)
+    def publish(self, shown: ev.Event | str) -> None:
+        """Add text or an event to the answer and send it to all who receive this response."""
+        if isinstance(shown, str):
+            if shown:
+                self._text_frames.add(self.answer.add_text(shown), shown)
             return
-        self.answer.add(event)
-        text = frame(event)
+        self.answer.add(shown)
+        text = frame(shown)
         self.send_here(text)
         self.subscribers.send_to_group(text)
 

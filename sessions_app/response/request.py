@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 import uamp
 from agents_app.runtime.agent_run import RunRequest
-from uamp.types.bounds import Temperature, Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agents_app.checkpoints import Checkpoint
+    from agents_app.checkpoints import ResponseCheckpoint
+
+_OPTIONS: Final = ("model", *uamp.GenerationOptions.__struct_fields__)
 
 
-class ResponseRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ResponseRequest(uamp.GenerationOptions, frozen=True, kw_only=True, omit_defaults=True):
     """What a response overrides of its session, as its row keeps it (UAMP §5.12).
 
     `context` is the whole conversation of a stateless turn; `before` are system and assistant
@@ -28,8 +29,6 @@ class ResponseRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     modalities: tuple[str, ...] | None = None
     response_format: uamp.ResponseFormat | None = None
     model: str | None = None
-    temperature: Temperature | None = None
-    max_tokens: Tokens | None = None
     context: tuple[uamp.Message, ...] | None = None
     before: tuple[uamp.Message, ...] = ()
     # Whether a call of the client's ends the response instead of waiting for `tool.result`.
@@ -43,18 +42,11 @@ def run_request(
     history: Sequence[uamp.Message],
     *,
     resume: Sequence[uamp.ContentItem] = (),
-    checkpoint: Checkpoint | None = None,
+    checkpoint: ResponseCheckpoint | None = None,
     written: int = 0,
     asker: str = "",
 ) -> RunRequest:
     """Return the request to an agent, from its session and what this response overrides."""
-    params: dict[str, Any] = {
-        name: value
-        for name in ("model", "temperature", "max_tokens")
-        if (value := _first(getattr(overrides, name), config.extensions.get(name))) is not None
-    }
-    if config.extensions:
-        params["extensions"] = config.extensions
     return RunRequest(
         response_id=response_id,
         history=history,
@@ -62,12 +54,25 @@ def run_request(
         instructions=_first(overrides.instructions, config.instructions),
         tools=config.tools if overrides.tools is None else overrides.tools,
         response_format=_first(overrides.response_format, config.response_format),
-        params=params,
+        params=_params(config, overrides),
         resume=resume,
         checkpoint=checkpoint,
         written=written,
         asker=asker,
     )
+
+
+def _params(config: uamp.SessionConfig, overrides: ResponseRequest) -> dict[str, Any]:
+    """Return the options of the model as builtins: those of the response before the session's."""
+    params: dict[str, Any] = {}
+    for name in _OPTIONS:
+        override = getattr(overrides, name)
+        value = config.extensions.get(name) if override is None else msgspec.to_builtins(override)
+        if value is not None:
+            params[name] = value
+    if config.extensions:
+        params["extensions"] = config.extensions
+    return params
 
 
 def _first(override: Any, of_session: Any) -> Any:

@@ -11,6 +11,7 @@ import contextvars
 import logging
 import weakref
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from django.db import DataError
@@ -230,7 +231,7 @@ class Run:
             end = await run_agent(
                 self.context.spec,
                 request,
-                self._receive,
+                self._port.publish if guard is None else partial(self._receive_paid, guard),
                 broker=weakref.proxy(self._tools),
                 media=self,
                 checkpoints=weakref.proxy(self._checkpoints),
@@ -241,12 +242,10 @@ class Run:
             await port.row.resume()
         return Ending("completed", end.finish_reason)
 
-    async def _receive(self, event: ev.Event) -> None:
-        guard = self._guard
-        if guard is not None:
-            await guard.watch(event)
-        self._port.publish(event)
-        if guard is not None and isinstance(event, ev.UsageDelta):
+    async def _receive_paid(self, guard: PaymentGuard, shown: ev.Event | str) -> None:
+        await guard.watch(shown)
+        self._port.publish(shown)
+        if isinstance(shown, ev.UsageDelta):
             await guard.counted()
 
     async def load(self, content_id: str) -> tuple[bytes, str]:

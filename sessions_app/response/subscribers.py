@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 
 import uamp
+from chat_app.ids import new_event_id
 from chat_app.log import fanout
-from sessions_app.frames import new_event_id, now_ms
+from sessions_app.frames import now_ms
 from sessions_app.response.broadcast import Broadcaster
-from uamp import events as ev
 
 if TYPE_CHECKING:
     from chat_app.log.entries import NewEvent
@@ -28,6 +28,7 @@ class Subscribers:
         self._response_id, self._chat_id = context.response_id, context.chat_id
         self._origin, self._session_id = context.origin, context.session_id
         self._listeners: list[Listener] = []
+        self._deltas = uamp.TextDeltas(context.response_id, event_id=new_event_id())
         self._broadcaster = Broadcaster(context.chat_id, settings.UAMP_COALESCE_MS / 1000)
         self._fan_out = context.fan_out
         self._is_over = False
@@ -63,21 +64,13 @@ class Subscribers:
         for listener in list(self._listeners):
             listener.ended(self._response_id)
 
-    def send_text(self, offset: int, delta: ev.Delta, text: str) -> None:
-        """Send text of the answer; `delta` holds the same text, `offset` is in code points."""
-        # The hottest path: one event is made, with all that it has, and encoded once.
+    def send_text(self, offset: int, text: str) -> None:
+        """Send text of the answer; `offset` is in code points."""
+        # The hottest path: no event is made, and only the text is encoded, once.
         if self._listeners:
-            encoded = uamp.encode(
-                ev.ResponseDelta(
-                    event_id=new_event_id(),
-                    timestamp=now_ms(),
-                    response_id=self._response_id,
-                    delta=delta,
-                    offset=offset,
-                )
-            )
+            frame = self._deltas.frame(text, offset=offset, timestamp=now_ms())
             for listener in self._listeners:
-                listener.text(self._response_id, offset, text, encoded)
+                listener.text(self._response_id, offset, text, frame)
         if self._fan_out:
             self._broadcaster.text(self._response_id, offset, text, self._origin)
 

@@ -12,7 +12,6 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from sessions_app.access.pacing import Pace
-from uamp import events as ev
 
 if TYPE_CHECKING:
     from sessions_app.response.subscribers import Subscribers
@@ -22,7 +21,10 @@ FRAMES_BURST: Final = 256
 
 
 class TextFrames:
-    """Sends text to the subscribers of a response: at once, or joined with what follows it."""
+    """Sends text to the subscribers of a response: at once, or joined with what follows it.
+
+    The run's task, the tasks of its tools and a timer call it, all on one event loop.
+    """
 
     def __init__(self, subscribers: Subscribers) -> None:
         self._subscribers = subscribers
@@ -36,15 +38,15 @@ class TextFrames:
         self._parts: list[str] = []
         self._timer: asyncio.TimerHandle | None = None
 
-    def add(self, offset: int, delta: ev.Delta, text: str) -> None:
-        """Take the text of a delta, which is at `offset` in code points."""
+    def add(self, offset: int, text: str) -> None:
+        """Take text of the answer, which is at `offset` in code points."""
         if self._parts:
             self._parts.append(text)
         elif pause := self._pace.wait(time.monotonic()):
             self._offset, self._parts = offset, [text]
             self._timer = asyncio.get_running_loop().call_later(pause, self.flush)
         else:
-            self._subscribers.send_text(offset, delta, text)
+            self._subscribers.send_text(offset, text)
 
     def flush(self) -> None:
         """Send the collected text now: another frame comes after it, or the response ends."""
@@ -53,4 +55,4 @@ class TextFrames:
             self._timer = None
         if self._parts:
             text, self._parts = "".join(self._parts), []
-            self._subscribers.send_text(self._offset, ev.Delta(type="text", text=text), text)
+            self._subscribers.send_text(self._offset, text)

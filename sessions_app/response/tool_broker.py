@@ -16,17 +16,20 @@ from django.utils import timezone
 import uamp
 from agents_app.tools.registry import ServerTool, ToolError, ToolOutcome
 from sessions_app import database
-from sessions_app.models import ToolCall
+from sessions_app.models import ToolCall, ToolCallKind
 from sessions_app.records import CallAnswer
 from sessions_app.response.client_time import ClientTime
 from sessions_app.response.row_state import taken_over
+from sessions_app.states import ToolCallState
 from sessions_app.tools import approvals, calls
 from sessions_app.tools.calls import OpenedCall, open_call
 from sessions_app.tools.contents import presentable
 from sessions_app.tools.delegated_calls import answer_call
+from sessions_app.tools.shared_states import change_for_response, read_for_response
 from sessions_app.tools.tasks import notify_workers
 from uamp import RemoteProtocolError
 from uamp import events as ev
+from uamp.shared_state import StateChange
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
     from agents_app.conversation.delegation_orders import DelegationOrder
     from sessions_app.response.payment_guard import PaymentGuard
     from sessions_app.response.port import DelegatedRun, RunPort
+    from uamp.json_patch import PatchOperation
+    from uamp.shared_state import VersionedState
 
     Delegate: TypeAlias = Callable[
         [RunPort, int, uamp.ToolCallData, DelegationOrder], Awaitable[Sequence[DelegatedRun]]
@@ -131,7 +136,7 @@ class ResponseToolBroker:
         asked = self._asked(call)
         self._opening += 1
         try:
-            pk = (await self._open(ToolCall.Kind.CLIENT, call)).pk
+            pk = (await self._open(ToolCallKind.CLIENT, call)).pk
         finally:
             self._opening -= 1
         wait = self._wait(pk)
@@ -154,7 +159,7 @@ class ResponseToolBroker:
         The row records that the call was made, and ends with the response.
         """
         asked = self._asked(call)
-        opened = await self._open(ToolCall.Kind.CLIENT, call)
+        opened = await self._open(ToolCallKind.CLIENT, call)
         self._end_wait(opened.pk)
         await self._port.row.resume()
         self._port.send_to_asker(asked)
@@ -177,10 +182,10 @@ class ResponseToolBroker:
         The row is the queue; the Celery task only has a worker look there.
         """
         self._port.answer.meter.has_row(call.id)
-        opened = await self._open(ToolCall.Kind.LONG, call, needs_approval=tool.needs_approval)
+        opened = await self._open(ToolCallKind.LONG, call, needs_approval=tool.needs_approval)
         wait = self._wait(opened.pk)
         with self._keepalive(call.id):
-            if opened.status == ToolCall.Status.ASKING:
+            if opened.status == ToolCallState.ASKING:
                 await self._ask(call, opened)
             else:
                 await database.run(notify_workers, opened.pk)
@@ -213,9 +218,9 @@ class ResponseToolBroker:
         self._port.answer.meter.has_row(call.id)
         self._delegating += 1
         try:
-            opened = await self._open(ToolCall.Kind.AGENT, call)
+            opened = await self._open(ToolCallKind.AGENT, call)
             wait = self._wait(opened.pk)
-            if opened.status == ToolCall.Status.WAITING:
+            if opened.status == ToolCallState.WAITING:
                 await self._give(opened.pk, call, order)
         finally:
             self._delegating -= 1
@@ -239,6 +244,31 @@ class ResponseToolBroker:
         """Return the items of contents that the chat may see (UAMP §8.5.4); raises ToolError."""
         context = self._context
         return await database.run(presentable, context.response_id, context.chat_id, content_ids)
+
+    async def shared_state(self) -> VersionedState:
+        """Return the state of the response's chat."""
+        return await database.run(read_for_response, self._context.chat_id)
+
+    async def change_state(
+        self, patch: Sequence[PatchOperation], *, version: int
+    ) -> VersionedState:
+        """Change the state of the response's chat; raises ToolError for what cannot be changed so.
+
+        The run that another process took over changes nothing.
+        """
+        context = self._context
+        change = StateChange(patch=patch, version=version)
+        state = await database.run(
+            change_for_response,
+            change,
+            chat_id=context.chat_id,
+            response_id=context.response_id,
+            fence=context.fence,
+            agent=context.spec.name,
+        )
+        if state is None:
+            raise taken_over()
+        return state
 
     # --- Rows and waits ---
 

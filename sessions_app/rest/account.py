@@ -86,7 +86,7 @@ def _counted(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpRespons
 @never_cache
 @login_required
 def account(request: HttpRequest) -> HttpResponse:
-    """Show the person's keys, one that was made just now, and the way to a new password."""
+    """Show the person's keys, a new one once, and the link to change the password."""
     # A HEAD request shows nothing, so the key stays for the page.
     new = request.session.pop(NEW_KEY, {}) if request.method == "GET" else {}
     return _page(request, KeyForm(), **new)

@@ -1,6 +1,6 @@
-"""Discovery: what this server and its agents are and can do, before any session (UAMP §9.2).
+"""Discovery: what this server and its agents can do, before any session (UAMP §9.2).
 
-A caller hears of the agents that they may use, and of no others: an agent that is not
+A caller finds the agents that they may use, and no others: an agent that is not
 for the caller is answered like one that does not exist. A key may be shown; none is needed.
 """
 
@@ -20,7 +20,7 @@ from agents_app import capabilities
 from agents_app import selectors as agents
 from agents_app.rest.problems import PROBLEMS, refusal, wrong_method
 from sessions_app.access import throttles
-from sessions_app.access.auth import AuthenticationError, verify_token
+from sessions_app.access.auth import AuthenticationError, Handshake, verify_token
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -134,12 +134,12 @@ def _viewer(request: HttpRequest) -> Any:
 
     Raises _Refused for a bad key, and when they send too many requests.
     """
-    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    if scheme.lower() != "bearer":
+    token = Handshake.of_request(request).token
+    if not token:
         _count(request, request.user.pk)
         return request.user
     try:
-        user_id = verify_token(token.strip()).user_id
+        user_id = verify_token(token).user_id
     except AuthenticationError as error:
         _count(request, None)
         code = error.code if error.code in PROBLEMS else "unauthorized"

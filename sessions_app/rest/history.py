@@ -12,7 +12,7 @@ from agents_app.rest.problems import responses
 from agents_app.rest.views import caller
 from chat_app.rest.edge import RestView
 from chat_app.rest.paging import ListQuery, list_of, list_response, read_query, time_page
-from sessions_app.models import Session
+from sessions_app.models import Session, SessionTransport
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -37,7 +37,9 @@ class SessionSerializer(serializers.Serializer[Any]):
     chat_id = serializers.CharField()
     agent = serializers.CharField(allow_null=True)
     status = serializers.CharField(help_text="active while a connection holds it, idle or closed")
-    transport = serializers.CharField(help_text="websocket, sse or batch")
+    transport = serializers.ChoiceField(
+        choices=SessionTransport.choices, help_text="How the session was opened."
+    )
     uamp_version = serializers.CharField()
     created_at = serializers.DateTimeField()
     closed_at = serializers.DateTimeField(allow_null=True)

@@ -64,7 +64,7 @@ class PaymentReceiptSerializer(serializers.Serializer[Any]):
     input_tokens = serializers.IntegerField(allow_null=True)
     output_tokens = serializers.IntegerField(allow_null=True)
     tools = serializers.IntegerField(help_text="How many calls of tools.")
-    paid_by = serializers.CharField(help_text="you, somebody, or pool")
+    paid_by = serializers.CharField(help_text="`you`, `pool`, or `somebody`: another person")
     unfinished = serializers.CharField(
         allow_null=True,
         help_text="Of an answer that was not completed, how much of the price of an answer was"

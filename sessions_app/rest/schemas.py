@@ -31,7 +31,7 @@ def index(_request: HttpRequest) -> JsonResponse:
 @require_safe
 @cache_control(public=True, max_age=3600)
 def event(_request: HttpRequest, type_name: str) -> JsonResponse:
-    """Return the schema of one event; Http404 for a type that the protocol does not have."""
+    """Return the schema of one event; Http404 for an unknown type."""
     try:
         schema: dict[str, Any] = _cached_schema(type_name)
     except KeyError as error:

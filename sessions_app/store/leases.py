@@ -14,9 +14,10 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
-from sessions_app.models import PaymentRequest, Response, Session, ToolCall
+from sessions_app.models import PaymentRequest, Response, Session, ToolCall, ToolCallKind
+from sessions_app.states import PaymentState
 from sessions_app.transitions import move
-from uamp import ResponseTrigger
+from uamp import ResponseState, ResponseTrigger
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -45,7 +46,7 @@ def park_response(response_id: str, *, fence: int) -> bool:
     mine = Response.objects.filter(pk=response_id, fence=fence)
     return bool(
         move(mine, ResponseTrigger.PARK, lease_until=now)
-        or mine.filter(status=Response.Status.WAITING).update(lease_until=now)
+        or mine.filter(status=ResponseState.WAITING).update(lease_until=now)
     )
 
 
@@ -59,17 +60,15 @@ def claim_orphans(process: str, *, running: Collection[str], limit: int = 50) ->
     now = timezone.now()
     # Its process may have died before the other agent was given the work: then none works on it.
     given = Session.objects.filter(parent_call=OuterRef("pk"), responses__isnull=False)
-    not_given = Q(kind=ToolCall.Kind.AGENT) & ~Exists(given)
+    not_given = Q(kind=ToolCallKind.AGENT) & ~Exists(given)
     parked = (
         ToolCall.objects.filter(status__in=ToolCall.OPEN, finished_at__isnull=True)
         .exclude(not_given)
         .values("response_id")
     )
-    unpaid = PaymentRequest.objects.filter(
-        status=PaymentRequest.Status.WAITING, decided_at__isnull=True
-    )
+    unpaid = PaymentRequest.objects.filter(status=PaymentState.WAITING, decided_at__isnull=True)
     is_asked_for = Q(cancel_requested_at__isnull=True, session__isnull=False)
-    waits = Q(status=Response.Status.WAITING) & is_asked_for
+    waits = Q(status=ResponseState.WAITING) & is_asked_for
     orphans = list(
         Response.objects.filter(finished_at__isnull=True, lease_until__lt=now)
         .exclude(waits & (Q(pk__in=parked) | Q(pk__in=unpaid.values("response_id"))))
@@ -84,7 +83,7 @@ def claim_orphans(process: str, *, running: Collection[str], limit: int = 50) ->
             pk=row.pk, fence=row.fence, status=row.status, lease_until__lt=now
         )
         taken = {"fence": F("fence") + 1, "process": process, "lease_until": until}
-        if row.status == Response.Status.QUEUED:
+        if row.status == ResponseState.QUEUED:
             won = move(free, ResponseTrigger.START, **taken)
         else:
             won = free.update(**taken)

@@ -7,10 +7,10 @@ batch back; the store then tries its turns one by one.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
+from msgspec.structs import replace
 
 from chat_app.contents import reading_rights
 from chat_app.log import entries
@@ -19,6 +19,7 @@ from chat_app.members import membership
 from sessions_app.billing.reservations import reserve_all, settle_all
 from sessions_app.models import InboundEvent, PendingInput, Response, Session, ToolCall
 from sessions_app.states import ToolCallTrigger
+from sessions_app.store.lock_wait import apply_limit
 from sessions_app.store.records import Fenced, Finished, StartCommitted, StartRefused, StartRepeated
 from sessions_app.tools.delegated_calls import answer_call
 from sessions_app.transitions import BEGUN, end_response, move
@@ -37,6 +38,7 @@ def start_turns(starts: Sequence[Start]) -> list[StartOutcome]:
     A repeated event gets its first outcome; another body under a used id is refused; so is a turn
     whose session has ended or whose person has left the chat.
     """
+    apply_limit()
     known = {
         (row.session_id, row.event_id): row
         for row in InboundEvent.objects.filter(
@@ -182,6 +184,7 @@ def finish_turns(finishes: Sequence[Finish]) -> list[FinishOutcome]:
 
     Only the holder of the fence number of a response that still runs may end it.
     """
+    apply_limit()
     # Chats first, as everywhere: a start and a finish of one chat must not cross.
     entries.lock_chats({f.chat_id for f in finishes})
     rows = {
@@ -228,7 +231,7 @@ def with_charges(
 
 
 def earlier_finish(finish: Finish) -> FinishOutcome:
-    """Tell a write whose answer to COMMIT was lost from one that came too late."""
+    """Return whether a write was committed, its answer to COMMIT lost, or came too late."""
     seq = entries.seq_of_event(finish.chat_id, finish.response_id, finish.event.payload["event_id"])
     return Fenced() if seq is None else Finished(seq)
 

@@ -17,6 +17,7 @@ import msgspec
 import psycopg
 from django.db import connection
 
+from sessions_app.store import lock_wait
 from sessions_app.store.rows import (
     BEGINS,
     ENDS,
@@ -47,13 +48,14 @@ placed AS MATERIALIZED (
     WHERE chat.id = latest.chat_id AND chat.id = ANY(ARRAY(SELECT id FROM locked))
 ), new_message AS (
     INSERT INTO chat_app_message (id, chat_id, seq, role, sender_user_id, sender_agent_id, name,
-        content, content_items, response_id, status, created_at)
+        content, content_items, response_id, status, transport, created_at)
     SELECT m.id, placed.chat_id, placed.first_seq + m.n, m.role, m.sender_user_id,
         m.sender_agent_id, m.name, m.content, m.content_items, m.response_id, m.status,
-        m.created_at
+        m.transport, m.created_at
     FROM json_to_recordset(%(messages)s::json) AS m (i int, n int, id text, role text,
         sender_user_id bigint, sender_agent_id text, name text, content text,
-        content_items jsonb, response_id text, status text, created_at timestamptz)
+        content_items jsonb, response_id text, status text, transport text,
+        created_at timestamptz)
     JOIN placed USING (i)
 ), new_event AS (
     INSERT INTO chat_app_chatevent (chat_id, seq, type, response_id, payload, created_at)
@@ -63,11 +65,18 @@ placed AS MATERIALIZED (
     JOIN placed USING (i)
 )"""
 
+# Before a lock is asked for: how long it is waited for (`lock_wait`), in this transaction.
+_PATIENCE: Final[LiteralString] = """
+WITH patience AS MATERIALIZED (
+    SELECT set_config('lock_timeout',
+        coalesce(%(lock_wait)s::text, current_setting('lock_timeout')), true)
+), """
+
 _ACCEPTED_STARTS: Final[LiteralString] = f"""
-WITH turn AS MATERIALIZED (
+turn AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(turns)s::json) AS t (i int, size int, session_id text,
         chat_id text, user_id bigint, event_id text, sha256 text, message_id text,
-        response_ids jsonb, process text, lease_until timestamptz, at timestamptz)
+        response_ids jsonb, process text, lease_until timestamptz, at timestamptz), patience
 ), judged AS MATERIALIZED (
     SELECT turn.*, known.sha256 AS known_sha256, known.outcome::text AS known_outcome,
         session.id IS NOT NULL AS is_open,
@@ -112,10 +121,10 @@ SELECT judged.is_open, judged.is_member, judged.known_sha256,
 FROM judged LEFT JOIN placed USING (i) ORDER BY judged.i"""  # noqa: S608 as above
 
 _ACCEPTED_FINISHES: Final[LiteralString] = f"""
-WITH turn AS MATERIALIZED (
+turn AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(turns)s::json) AS t (i int, size int, chat_id text,
         response_id text, fence int, is_first boolean, status text, text text, output jsonb,
-        usage jsonb, error jsonb, at timestamptz)
+        usage jsonb, error jsonb, at timestamptz), patience
 ), locked AS MATERIALIZED (
     SELECT id, last_seq FROM chat_app_chat WHERE id = ANY(ARRAY(SELECT chat_id FROM turn))
     ORDER BY id FOR UPDATE
@@ -140,8 +149,8 @@ _WRITTEN_FINISHES: Final[LiteralString] = """
 )
 SELECT placed.first_seq FROM turn LEFT JOIN placed USING (i) ORDER BY turn.i"""
 
-_START: Final[LiteralString] = _ACCEPTED_STARTS + _PLACED + _WRITTEN_STARTS
-_FINISH: Final[LiteralString] = _ACCEPTED_FINISHES + _PLACED + _WRITTEN_FINISHES
+_START: Final[LiteralString] = _PATIENCE + _ACCEPTED_STARTS + _PLACED + _WRITTEN_STARTS
+_FINISH: Final[LiteralString] = _PATIENCE + _ACCEPTED_FINISHES + _PLACED + _WRITTEN_FINISHES
 
 
 def write_starts(starts: Sequence[Start]) -> list[Verdict]:
@@ -217,7 +226,10 @@ def _log(turns: Sequence[Start | Finish]) -> dict[str, list[dict[str, Any]]]:
 
 def _run(statement: LiteralString, **rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     """Run a statement with its rows as JSON, prepared; raises Django's database errors."""
-    parameters = {name: msgspec.json.encode(value).decode() for name, value in rows.items()}
+    parameters: dict[str, str | None] = {
+        name: msgspec.json.encode(value).decode() for name, value in rows.items()
+    }
+    parameters["lock_wait"] = lock_wait.limit()
     connection.ensure_connection()
     raw = connection.connection
     with connection.wrap_database_errors:

@@ -6,22 +6,21 @@ caller, `seq` alone comes back. `turn_writes` holds the bodies, lists in and lis
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
+import msgspec
 
-    from chat_app.log.entries import NewEvent, NewMessage
-    from payments_app.money import Money
-    from sessions_app.billing.payers import AnswerPayment
-    from sessions_app.billing.reservations import AnswerCharge, Reservation
-    from sessions_app.records import CallAnswer, ParentCall
+from chat_app.log.entries import NewEvent, NewMessage
+from payments_app.money import Money
+from sessions_app.billing.payers import AnswerPayment
+from sessions_app.billing.reservations import AnswerCharge, Reservation
+from sessions_app.records import CallAnswer, ParentCall
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NewResponse:
+class NewResponse(msgspec.Struct, frozen=True, kw_only=True):
     """A response that a turn starts, with its event of the log."""
 
     id: str
@@ -30,8 +29,7 @@ class NewResponse:
     event: NewEvent
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Start:
+class Start(msgspec.Struct, frozen=True, kw_only=True):
     """One turn to be started: at most one message and any number of responses."""
 
     session_id: str
@@ -51,33 +49,29 @@ class Start:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class StartCommitted:
+class StartCommitted(msgspec.Struct, frozen=True):
     """The turn is committed; its events have `first_seq` and the numbers after it.
 
     `payments` are what is known of the payments of its responses, by response.
     """
 
     first_seq: int
-    payments: Mapping[str, AnswerPayment] = field(default_factory=dict)
+    payments: Mapping[str, AnswerPayment] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class StartRepeated:
+class StartRepeated(msgspec.Struct, frozen=True):
     """The event had its effect before: these are the responses that it started then."""
 
     response_ids: list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class StartRefused:
+class StartRefused(msgspec.Struct, frozen=True):
     """Nothing was written; `code` is a UAMP error code."""
 
     code: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Finish:
+class Finish(msgspec.Struct, frozen=True, kw_only=True):
     """The end of one response: its terminal event and, where it said something, its message."""
 
     chat_id: str
@@ -99,8 +93,7 @@ class Finish:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(msgspec.Struct, frozen=True):
     """The end is committed; its events have `first_seq` and the number after it.
 
     `available` is what the payer has left, where something was charged.
@@ -110,8 +103,7 @@ class Finished:
     available: Money | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Fenced:
+class Fenced(msgspec.Struct, frozen=True):
     """Another process took the response over, or it may not end so: nothing was written."""
 
 

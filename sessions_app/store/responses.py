@@ -18,7 +18,7 @@ import uamp
 from agents_app import checkpoints
 from sessions_app.models import Response
 from sessions_app.transitions import move_one
-from uamp import ResponseTrigger
+from uamp import ResponseState, ResponseTrigger
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,6 +122,6 @@ def continue_response(response_id: str, *, fence: int) -> None:
     Raises TransitionRefused where it has ended, or another process holds it.
     """
     mine = Response.objects.filter(pk=response_id, fence=fence)
-    if mine.filter(status=Response.Status.IN_PROGRESS).exists():
+    if mine.filter(status=ResponseState.IN_PROGRESS).exists():
         return
     move_one(mine, ResponseTrigger.CONTINUE)

@@ -59,5 +59,6 @@ def message_row(message: NewMessage) -> dict[str, Any]:
         "content_items": msgspec.to_builtins(message.content_items),
         "response_id": message.response_id,
         "status": message.status,
+        "transport": message.transport,
         "created_at": message.at,
     }

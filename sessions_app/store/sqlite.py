@@ -6,6 +6,7 @@ is safe. Values are stored in the form in which Django stores them.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -24,7 +25,6 @@ from sessions_app.store.rows import (
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
-    from datetime import datetime
 
     from sessions_app.store.records import Finish, Start
 
@@ -44,9 +44,9 @@ INSERT INTO chat_app_chatevent (chat_id, seq, type, response_id, payload, create
 VALUES (?, ?, ?, ?, ?, ?)"""
 _NEW_MESSAGE: Final = """
 INSERT INTO chat_app_message (id, chat_id, seq, role, sender_user_id, sender_agent_id, name,
-    content, content_items, response_id, status, created_at)
+    content, content_items, response_id, status, transport, created_at)
 VALUES (:id, :chat_id, :seq, :role, :sender_user_id, :sender_agent_id, :name, :content,
-    :content_items, :response_id, :status, :created_at)"""
+    :content_items, :response_id, :status, :transport, :created_at)"""
 _NEW_INBOUND: Final = """
 INSERT INTO sessions_app_inboundevent (session_id, event_id, sha256, outcome, created_at)
 VALUES (?, ?, ?, ?, ?)"""
@@ -200,5 +200,5 @@ def _json(value: Any) -> str:
 
 
 def _time(value: datetime) -> str:
-    """Return a time as Django's SQLite backend writes it, so that both compare as text."""
-    return str(connection.ops.adapt_datetimefield_value(value))
+    """Return a time as Django's SQLite backend writes it, in UTC, so that both compare as text."""
+    return str(value.astimezone(UTC).replace(tzinfo=None))

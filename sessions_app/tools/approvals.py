@@ -14,7 +14,8 @@ from django.utils import timezone
 
 from chat_app.members import membership
 from sessions_app.models import ToolCall
-from sessions_app.states import ToolCallTrigger
+from sessions_app.states import ToolCallState, ToolCallTrigger
+from sessions_app.tools.delegated_calls import works_for
 from sessions_app.transitions import move_row
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
@@ -43,7 +44,7 @@ def decide_call(session: OpenSession, answer: ev.ToolApprove) -> ToolCall | None
             if _was_decided(session, answer):
                 return None
             raise unknown_call(answer.call_id)
-        if not _may_decide(session, row) or row.status != ToolCall.Status.ASKING:
+        if not _may_decide(session, row) or row.status != ToolCallState.ASKING:
             raise unknown_call(answer.call_id)
         row.decided_by_id, row.decided_at = session.principal.user_id, now
         if answer.approved:
@@ -79,13 +80,13 @@ def _was_decided(session: OpenSession, answer: ev.ToolApprove) -> bool:
     row = rows.order_by("-id").first()
     if row is None or row.decided_by_id != session.principal.user_id:
         return False
-    refused = row.status == ToolCall.Status.FAILED and row.attempts == 0
+    refused = row.status == ToolCallState.FAILED and row.attempts == 0
     return answer.approved is not refused
 
 
 def decided_calls(call_pks: Iterable[int]) -> list[int]:
     """Return which of these calls wait for no person's decision any more."""
-    rows = ToolCall.objects.filter(pk__in=list(call_pks)).exclude(status=ToolCall.Status.ASKING)
+    rows = ToolCall.objects.filter(pk__in=list(call_pks)).exclude(status=ToolCallState.ASKING)
     return list(rows.values_list("pk", flat=True))
 
 
@@ -93,7 +94,7 @@ def asking_calls(chat_id: str) -> list[ev.ToolApprovalRequired]:
     """Return the questions that are open in a chat, the oldest first."""
     rows = ToolCall.objects.filter(
         asked_in=chat_id,
-        status=ToolCall.Status.ASKING,
+        status=ToolCallState.ASKING,
         finished_at__isnull=True,
         response__finished_at__isnull=True,
     )
@@ -111,11 +112,20 @@ def asking_calls(chat_id: str) -> list[ev.ToolApprovalRequired]:
     ]
 
 
+def delegated_questions(chat_id: str, response_id: str) -> list[ev.ToolApprovalRequired]:
+    """Return the open questions of a chat about the work that a response delegated."""
+    return [
+        asked
+        for asked in asking_calls(chat_id)
+        if asked.response_id != response_id and works_for(asked.response_id, response_id)
+    ]
+
+
 def undecided_calls(response_id: str) -> list[ToolCall]:
-    """Return the calls of an ended response that a person was asked to allow, and none did."""
+    """Return the calls of an ended response whose approval was never decided."""
     return list(
         ToolCall.objects.filter(
-            response_id=response_id, decided_at__isnull=True, status=ToolCall.Status.CANCELLED
+            response_id=response_id, decided_at__isnull=True, status=ToolCallState.CANCELLED
         ).exclude(asked_in="")
     )
 
@@ -132,7 +142,7 @@ def asker_id(row: ToolCall) -> str | None:
 
 
 def unknown_call(call_id: str) -> RemoteProtocolError:
-    """Return the refusal of a result or a decision for a call that does not wait."""
+    """Return the refusal of a result or decision for a call that does not wait."""
     return RemoteProtocolError(
         ErrorCode.UNKNOWN_CALL,
         "No call of this session waits under this call_id.",

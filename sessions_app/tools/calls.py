@@ -16,9 +16,9 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 import uamp
-from sessions_app.models import Response, Session, ToolCall
+from sessions_app.models import Response, Session, ToolCall, ToolCallKind
 from sessions_app.services import take_media
-from sessions_app.states import ToolCallTrigger
+from sessions_app.states import ToolCallState, ToolCallTrigger
 from sessions_app.tools.approvals import asker_id, unknown_call
 from sessions_app.tools.delegated_calls import root_chat
 from sessions_app.transitions import move, move_row
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class OpenedCall(NamedTuple):
-    """A call that is written: the key of its row, its status, and the account that asked."""
+    """A written call: its row's key, its status, and the account that asked."""
 
     pk: int
     status: str
@@ -42,9 +42,9 @@ class OpenedCall(NamedTuple):
 
 
 _FIRST_STATUS = {
-    ToolCall.Kind.CLIENT: ToolCall.Status.WAITING,
-    ToolCall.Kind.AGENT: ToolCall.Status.WAITING,
-    ToolCall.Kind.LONG: ToolCall.Status.QUEUED,
+    ToolCallKind.CLIENT: ToolCallState.WAITING,
+    ToolCallKind.AGENT: ToolCallState.WAITING,
+    ToolCallKind.LONG: ToolCallState.QUEUED,
 }
 
 
@@ -81,13 +81,13 @@ def open_call(
                 "name": call.name,
                 "arguments": call.arguments,
                 "status": (
-                    ToolCall.Status.ASKING if needs_approval else _FIRST_STATUS[ToolCall.Kind(kind)]
+                    ToolCallState.ASKING if needs_approval else _FIRST_STATUS[ToolCallKind(kind)]
                 ),
                 "asked_in": root_chat(response_id) if needs_approval else "",
                 "deadline": timezone.now() + timedelta(seconds=seconds),
             },
         )
-        asker = asker_id(row) if row.status == ToolCall.Status.ASKING else None
+        asker = asker_id(row) if row.status == ToolCallState.ASKING else None
     return OpenedCall(row.pk, row.status, row.deadline, asker)
 
 
@@ -103,12 +103,12 @@ def record_tool_result(session: OpenSession, result: ev.ToolResult) -> tuple[str
             .filter(
                 response__session_id=session.id,
                 call_id=result.call_id,
-                kind=ToolCall.Kind.CLIENT,
+                kind=ToolCallKind.CLIENT,
             )
             .order_by("-id")
             .first()
         )
-        if row is not None and row.status == ToolCall.Status.WAITING:
+        if row is not None and row.status == ToolCallState.WAITING:
             move_row(row, ToolCallTrigger.FAIL if result.is_error else ToolCallTrigger.FINISH)
             row.result, row.is_error = result.result, result.is_error
             items = take_media(result.content_items or (), session.principal)
@@ -121,15 +121,15 @@ def record_tool_result(session: OpenSession, result: ev.ToolResult) -> tuple[str
 
 
 def begun_calls(response_id: str, call_ids: Sequence[str]) -> dict[str, bool]:
-    """Return by call whether the agent's tool has begun, and has not failed, of those with a row.
+    """Return, by call with a row, whether its tool has begun and not failed.
 
     A long tool has begun when a worker took it. The client runs its tools itself.
     """
     rows = ToolCall.objects.filter(response_id=response_id, call_id__in=call_ids)
-    failed = {ToolCall.Status.FAILED, ToolCall.Status.UNKNOWN}
+    failed = {ToolCallState.FAILED, ToolCallState.UNKNOWN}
     return {
         row.call_id: row.status not in failed
-        and (row.kind == ToolCall.Kind.AGENT or row.attempts > 0)
+        and (row.kind == ToolCallKind.AGENT or row.attempts > 0)
         for row in rows
     }
 
@@ -140,10 +140,10 @@ def expire_calls() -> list[ToolCall]:
     One that was answered at the last moment is none of them.
     """
     now = timezone.now()
-    unheard = {
-        ToolCall.Status.ASKING: "Nobody allowed the call in time.",
-        ToolCall.Status.WAITING: "The tool did not answer in time.",
-        ToolCall.Status.QUEUED: "The tool did not answer in time.",
+    unanswered = {
+        ToolCallState.ASKING: "The call was not allowed in time.",
+        ToolCallState.WAITING: "The tool did not answer in time.",
+        ToolCallState.QUEUED: "The tool did not answer in time.",
     }
     # Another agent has its own time, and may have to wait for a person.
     at_work = Session.objects.filter(
@@ -151,19 +151,19 @@ def expire_calls() -> list[ToolCall]:
     )
     late = list(
         ToolCall.objects.filter(
-            status__in=unheard, finished_at__isnull=True, deadline__lt=now
-        ).exclude(Q(kind=ToolCall.Kind.AGENT) & Exists(at_work))
+            status__in=unanswered, finished_at__isnull=True, deadline__lt=now
+        ).exclude(Q(kind=ToolCallKind.AGENT) & Exists(at_work))
     )
     ended = []
     for row in late:
-        status = ToolCall.Status(row.status)
+        status = ToolCallState(row.status)
         if move(
             ToolCall.objects.filter(pk=row.pk, status=status, deadline=row.deadline),
             ToolCallTrigger.FAIL,
             is_error=True,
-            result=unheard[status],
+            result=unanswered[status],
             finished_at=now,
-            decided_at=now if status == ToolCall.Status.ASKING else row.decided_at,
+            decided_at=now if status == ToolCallState.ASKING else row.decided_at,
         ):
             ended.append(row)
     return ended
@@ -185,8 +185,8 @@ def waiting_calls(session_id: str) -> list[ToolCall]:
         ToolCall.objects.filter(
             response__session_id=session_id,
             response__finished_at__isnull=True,
-            kind=ToolCall.Kind.CLIENT,
-            status=ToolCall.Status.WAITING,
+            kind=ToolCallKind.CLIENT,
+            status=ToolCallState.WAITING,
             finished_at__isnull=True,
         ).order_by("id")
     )

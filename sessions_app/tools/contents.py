@@ -1,4 +1,4 @@
-"""Which contents an agent may touch for whom: those of the chat, and the asker's own (UAMP §8.5.4).
+"""The contents that an agent may read: the chat's and the asker's (UAMP §8.5.4).
 
 Not all that a person may read: an agent must not carry files between their chats. Synchronous.
 """
@@ -25,7 +25,7 @@ def chat_owner(chat_id: str) -> quota.ContentOwner:
 
 
 def readable(content_id: str, *, chat_id: str, asker: quota.ContentOwner) -> Content:
-    """Return a content that was made in the chat, appears in it, or is the asker's own.
+    """Return a content made or shown in the chat, or owned by the asker.
 
     Raises ToolError, with the same words for one that does not exist and one that is not theirs.
     """

@@ -11,7 +11,8 @@ import msgspec
 
 import uamp
 from chat_app.contents import reading_rights, references
-from sessions_app.models import Response, ToolCall
+from sessions_app.models import Response, ToolCall, ToolCallKind
+from sessions_app.states import ToolCallState
 from sessions_app.transitions import end_call
 from uamp import events as ev
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class CallAbove(NamedTuple):
-    """A call by which an agent delegated work: the chat and the response that wait for it."""
+    """A delegating call: the chat and the response that wait for it."""
 
     chat_id: str
     response_id: str
@@ -44,8 +45,13 @@ def calls_above(response_id: str) -> list[CallAbove]:
         response_id = parent[1]
 
 
+def works_for(response_id: str, other_id: str) -> bool:
+    """Return whether a response works for another one, through any number of delegations."""
+    return any(above.response_id == other_id for above in calls_above(response_id))
+
+
 def progress_of_call(progress: ev.Progress, call: CallAbove, agent: str) -> ev.Progress:
-    """Return the progress of an agent's work as progress of the call that waits for it."""
+    """Return the progress of delegated work as progress of the delegating call."""
     text = progress.message or progress.stage or ""
     return msgspec.structs.replace(
         progress,
@@ -73,8 +79,8 @@ def answer_call(pk: int, answer: CallAnswer, *, at: datetime) -> None:
     What the other agent made may then be read, passed on and shown where it was asked for.
     """
     answered = end_call(
-        ToolCall.objects.filter(pk=pk, status=ToolCall.Status.WAITING),
-        ToolCall.Status.FAILED if answer.is_error else ToolCall.Status.DONE,
+        ToolCall.objects.filter(pk=pk, status=ToolCallState.WAITING),
+        ToolCallState.FAILED if answer.is_error else ToolCallState.DONE,
         result=answer.result,
         is_error=answer.is_error,
         content_items=msgspec.to_builtins(answer.content_items),
@@ -104,7 +110,7 @@ def work_under_way(chat_id: str) -> list[ev.Event]:
         response__finished_at__isnull=True,
         status__in=ToolCall.OPEN,
         finished_at__isnull=True,
-    ).exclude(kind=ToolCall.Kind.CLIENT)
+    ).exclude(kind=ToolCallKind.CLIENT)
     events: list[ev.Event] = []
     for row in rows.order_by("id"):
         call = uamp.ToolCallData(id=row.call_id, name=row.name, arguments=row.arguments)

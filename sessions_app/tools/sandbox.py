@@ -1,4 +1,4 @@
-"""A process for each long tool call, so that whatever a tool does can be ended.
+"""A process for each long tool call, which can be ended at any time.
 
 A tool may hang, loop, eat memory or end its process, and only its own call feels it. Its
 process has no lease and no claim: all that a ToolContext does is done by the worker, who answers
@@ -115,7 +115,7 @@ def run_tool(
     *,
     must_stop: Callable[[], bool],
 ) -> ToolOutcome:
-    """Run a tool in a process of its own and return its outcome, which fits a row.
+    """Run a tool in its own process and return its outcome, which fits a row.
 
     `context` answers for it in this thread. Once `must_stop` says so the tool has GRACE_SECONDS.
     Raises ToolCancelled and ToolError as the tool does, ToolKilled, ToolDied, ToolBroke and
@@ -287,7 +287,10 @@ def _fit(name: str, context: ToolContext, outcome: ToolOutcome) -> ToolOutcome:
 
 
 class _Remote:
-    """The ToolContext that a tool is given: each method is done by the worker."""
+    """The ToolContext that a tool is given: the worker does what each method asks.
+
+    Any thread of the tool may call it; a lock lets one at a time use the pipe to the worker.
+    """
 
     def __init__(self, call_id: str, pipe: Connection) -> None:
         self.call_id = call_id

@@ -1,4 +1,4 @@
-"""What the processes of tools share: Django and the tools, imported once before they are forked.
+"""Imports for the processes of tools, made once before they are forked.
 
 The fork server of `sandbox` imports this module and nothing else does: it sets Django up.
 """

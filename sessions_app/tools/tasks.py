@@ -22,8 +22,8 @@ from agents_app.mcp.tools import find_tool
 from agents_app.tools.registry import ToolCancelled, ToolError, ToolOutcome, storable
 from chat_app.log import fanout
 from sessions_app import database
-from sessions_app.models import ToolCall
-from sessions_app.states import ToolCallTrigger
+from sessions_app.models import ToolCall, ToolCallKind
+from sessions_app.states import ToolCallState, ToolCallTrigger
 from sessions_app.tools.sandbox import ToolBroke, ToolDied, ToolKilled, ToolTooLarge, run_tool
 from sessions_app.tools.worker import CallClaim, Work, claim_call, end_call
 from sessions_app.transitions import move
@@ -45,7 +45,7 @@ ATTEMPTS: Final = 5
 WRITE_RETRY_SECONDS: Final = (0.2, 1.0, 3.0)
 BROKE: Final = "The tool failed. Its error is in the server's log."
 
-End = tuple[ToolCall.Status, ToolOutcome]
+End = tuple[ToolCallState, ToolOutcome]
 
 
 # --- Messages to workers ---
@@ -74,11 +74,11 @@ def requeue_lost_calls() -> list[int]:
     `lease_until` in the future has had a message within NOTIFY_SECONDS.
     """
     now = timezone.now()
-    is_silent = Q(status=ToolCall.Status.RUNNING, lease_until__lt=now) | (
-        Q(status=ToolCall.Status.QUEUED, created_at__lt=now - timedelta(seconds=LOST_SECONDS))
+    is_silent = Q(status=ToolCallState.RUNNING, lease_until__lt=now) | (
+        Q(status=ToolCallState.QUEUED, created_at__lt=now - timedelta(seconds=LOST_SECONDS))
         & (Q(lease_until__isnull=True) | Q(lease_until__lt=now))
     )
-    silent = ToolCall.objects.filter(is_silent, kind=ToolCall.Kind.LONG, finished_at__isnull=True)
+    silent = ToolCall.objects.filter(is_silent, kind=ToolCallKind.LONG, finished_at__isnull=True)
     found = silent.order_by("id").values_list("pk", flat=True)[:NOTIFIED_AT_ONCE]
     # The condition again: one of the processes that found the row sends the message.
     requeued = [
@@ -99,7 +99,7 @@ def requeue_lost_calls() -> list[int]:
 
 @shared_task
 def run_tool_call(*, pk: int, **kwargs: Any) -> None:
-    """Run one queued call to its end; skip one that ended or that another worker holds."""
+    """Run one queued call to its end, unless it ended or another worker holds it."""
     if kwargs:
         logger.info("arguments of a newer caller are not used: %s", ", ".join(kwargs))
     claim = database.scoped(claim_call, pk)
@@ -141,7 +141,7 @@ def _run_tool(tool: ServerTool, work: Work, arguments: dict[str, Any]) -> End:
         return _end_without(tool, work, error)
     if work.is_lost:
         return _stopped(work)
-    return ToolCall.Status.FAILED if outcome.is_error else ToolCall.Status.DONE, outcome
+    return ToolCallState.FAILED if outcome.is_error else ToolCallState.DONE, outcome
 
 
 def _end_without(tool: ServerTool, work: Work, error: Exception) -> End:
@@ -174,11 +174,11 @@ def _end_without(tool: ServerTool, work: Work, error: Exception) -> End:
 
 
 def _failed(message: str) -> End:
-    return ToolCall.Status.FAILED, ToolOutcome(result=storable(message), is_error=True)
+    return ToolCallState.FAILED, ToolOutcome(result=storable(message), is_error=True)
 
 
 def _unknown(why: str) -> End:
-    return ToolCall.Status.UNKNOWN, ToolOutcome(
+    return ToolCallState.UNKNOWN, ToolOutcome(
         result=f"Outcome unknown: {why}, and it may or may not have done its work. It was not run "
         "again.",
         is_error=True,
@@ -190,7 +190,7 @@ def _stopped(work: Work, *, is_unknown: bool = False) -> End:
         if is_unknown:
             return _unknown("the tool took too long and was stopped")
         return _failed("The tool took too long and was stopped.")
-    return ToolCall.Status.CANCELLED, ToolOutcome(result="The tool was cancelled.", is_error=True)
+    return ToolCallState.CANCELLED, ToolOutcome(result="The tool was cancelled.", is_error=True)
 
 
 def _write_end(claim: CallClaim, status: str, outcome: ToolOutcome) -> bool:

@@ -1,4 +1,4 @@
-"""The work on one long tool call: only the worker that holds the row's fence number writes.
+"""The work on one long tool call, under the fence of its row.
 
 A claim is one conditional UPDATE that increments `attempts`; that number is the fence of every
 later write. Losing the claim is no error: the worker that holds it now goes on.
@@ -37,7 +37,7 @@ from chat_app.search.search import search_messages
 from sessions_app import database
 from sessions_app.frames import frame
 from sessions_app.models import Response, ToolCall
-from sessions_app.states import ToolCallTrigger
+from sessions_app.states import ToolCallState, ToolCallTrigger
 from sessions_app.tools.contents import chat_owner, readable
 from sessions_app.tools.delegated_calls import CallAbove, calls_above, progress_of_call
 from sessions_app.transitions import end_call as end
@@ -63,7 +63,7 @@ LOOK_SECONDS: Final = 2.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CallClaim:
-    """A running call and the fence number (`attempt`) under which this worker may write to it."""
+    """A running call and the fence number (`attempt`) of this worker."""
 
     pk: int
     attempt: int
@@ -89,7 +89,7 @@ def lease_end() -> datetime:
 
 
 def claim_call(pk: int) -> CallClaim | None:
-    """CallClaim a call that is queued, or whose lease ended; None when it cannot be claimed.
+    """Claim a call that is queued or whose lease ended; None where it cannot be.
 
     The time limit counts from the first start, so that a call that kills its workers ends too.
     """
@@ -102,7 +102,7 @@ def claim_call(pk: int) -> CallClaim | None:
         return None
     now = timezone.now()
     deadline = row.deadline if row.attempts else now + timedelta(seconds=_tool_seconds())
-    free = Q(status=ToolCall.Status.QUEUED) | Q(status=ToolCall.Status.RUNNING, lease_until__lt=now)
+    free = Q(status=ToolCallState.QUEUED) | Q(status=ToolCallState.RUNNING, lease_until__lt=now)
     # The attempts that were read are in the condition: exactly one worker wins.
     won = move(
         ToolCall.objects.filter(free, pk=pk, attempts=row.attempts),
@@ -139,12 +139,12 @@ def _tool_seconds() -> float:
 
 def _held(claim: CallClaim) -> QuerySet[ToolCall]:
     return ToolCall.objects.filter(
-        pk=claim.pk, status=ToolCall.Status.RUNNING, attempts=claim.attempt
+        pk=claim.pk, status=ToolCallState.RUNNING, attempts=claim.attempt
     )
 
 
 def renew_claim(claim: CallClaim, progress: dict[str, Any] | None) -> bool:
-    """Extend the lease and store the progress; False once the claim or its response has ended."""
+    """Extend the lease and store the progress; False once claim or response ended."""
     wanted = Response.objects.filter(
         pk=OuterRef("response_id"), status__in=Response.LIVE, cancel_requested_at__isnull=True
     )

@@ -51,7 +51,7 @@ async def under_key(
     if not key:
         return principal, events
     content = b"\n".join((key.encode(), *(_digest(one.encode()) for one in asked), request.body))
-    if principal.is_anonymous:
+    if principal.is_visitor:
         payment = _payment(request, principal, events)
         if not payment:
             return principal, events
@@ -116,7 +116,7 @@ async def _named(
     opens = event.get("type") == "session.create" and not event.get("resume")
     if not opens or not isinstance(session, dict):
         return named
-    if session.get("id") and not principal.is_anonymous:
+    if session.get("id") and not principal.is_visitor:
         # A visitor's choice of an id counts for nothing.
         return named
     session_id = _session_id(digest, place)

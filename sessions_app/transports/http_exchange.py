@@ -9,6 +9,8 @@ import asyncio
 import logging
 import math
 import weakref
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import InterfaceError, OperationalError
@@ -20,16 +22,17 @@ from agents_app.rest.problems import ProblemKind, refusal, wrong_method
 from sessions_app import database, selectors
 from sessions_app.access import auth, rates
 from sessions_app.connection.client_connection import ClientConnection, Defaults
-from sessions_app.connection.http_status import http_status
 from sessions_app.connection.rate_limit import rate_limited
 from sessions_app.connection.remote_responses import RemoteResponses
 from sessions_app.handlers import table
+from sessions_app.handlers.payments import accepted_frames
 from sessions_app.handlers.sessions import find_session, waiting_frames
 from sessions_app.process import registry
 from uamp import ErrorCode, RemoteProtocolError
+from uamp.errors.http_status import http_status
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Coroutine
 
     from sessions_app.access.principal import Principal
     from sessions_app.connection.attached_session import AttachedSession
@@ -66,9 +69,14 @@ def retry_after(error: RemoteProtocolError) -> int | None:
     return None if wait is None else math.ceil(float(wait))
 
 
-async def count_events(request: HttpRequest, principal: Principal, events: int = 1) -> None:
-    """Count the events of a request; raises RemoteProtocolError rate_limited."""
-    quota = await rates.limiter().take("events", principal.counted_as, cost=events)
+async def count_events(
+    request: HttpRequest, principal: Principal, events: int = 1, *, kind: str = "events"
+) -> None:
+    """Count the events of a request, or it as another kind of `rates.KINDS`.
+
+    Raises RemoteProtocolError rate_limited.
+    """
+    quota = await rates.limiter().take(kind, principal.counted_as, cost=events)
     rates.note(request.scope, quota)  # type: ignore[attr-defined]  # an ASGIRequest
     if not quota.allowed:
         raise rate_limited(quota)
@@ -88,10 +96,19 @@ async def principal_of(request: HttpRequest) -> Principal:
 class HttpExchange:
     """A client connection for as long as one HTTP exchange lasts.
 
-    The request's task calls its methods; `close` may be called again, by another task.
+    The request's task calls its methods. Where the client leaves before the first frame of its
+    answer, a task of the process calls `close`, which may be the second time. With `ephemeral` the
+    sessions that it opens are deleted after a time, with their private chats (`Session.ephemeral`).
     """
 
-    def __init__(self, request: HttpRequest, principal: Principal, transport: str) -> None:
+    def __init__(
+        self,
+        request: HttpRequest,
+        principal: Principal,
+        transport: str,
+        *,
+        ephemeral: bool = False,
+    ) -> None:
         self._request = request
         self._process = registry.current()
         self._watching: set[asyncio.Task[None]] = set()
@@ -102,7 +119,7 @@ class HttpExchange:
             transport=transport,
             reader=self._process,
             groups=self._process.groups,
-            defaults=defaults_of(request, transport),
+            defaults=replace(defaults_of(request), ephemeral=ephemeral),
         )
         self.connection.remote = self._remote
 
@@ -154,8 +171,13 @@ class HttpExchange:
             watching.cancel()
         await connection.leave_groups()
 
-    def answer(self, frames: AsyncIterator[bytes]) -> StreamingHttpResponse:
-        """Return a streamed answer, with which the exchange is closed.
+    def answer(
+        self,
+        frames: AsyncIterator[bytes],
+        *,
+        close: Callable[[], Coroutine[Any, Any, None]] | None = None,
+    ) -> StreamingHttpResponse:
+        """Return a streamed answer, with which the exchange is closed, by `close` where given.
 
         A client may go before the first frame: then the iterator is neither started nor closed.
         """
@@ -164,13 +186,15 @@ class HttpExchange:
             frames, content_type="text/event-stream", headers=STREAM_HEADERS
         )
         loop = asyncio.get_running_loop()
-        weakref.finalize(response, self._leave, loop)
+        weakref.finalize(response, self._leave, loop, close or self.close)
         return response
 
-    def _leave(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _leave(
+        self, loop: asyncio.AbstractEventLoop, close: Callable[[], Coroutine[Any, Any, None]]
+    ) -> None:
         if not loop.is_closed():
             loop.call_soon_threadsafe(
-                lambda: self._process.spawn(self.close(), name="close an exchange")
+                lambda: self._process.spawn(close(), name="close an exchange")
             )
 
     async def attach_known(self, session_id: str) -> None:
@@ -182,6 +206,26 @@ class HttpExchange:
             )
         self.connection.protocol.attach(session_id)
         self.connection.attach(session, cursor=session.last_seq)
+
+    async def follow_chat(self, session_id: str) -> None:
+        """Follow the chat of a session here: what its other members and agents change."""
+        chat_id = self.connection.sessions[session_id].session.chat_id
+        self._process.followers.add(self.connection)
+        await self.connection.join_chat(chat_id)
+
+    async def join_known(self, session_id: str) -> None:
+        """Attach an existing session, as one of the caller's open connections.
+
+        Raises RemoteProtocolError: unknown_session, rate_limited for one connection too many.
+        """
+        followers = self._process.followers
+        if not followers.has_room_for(self.connection.principal):
+            raise RemoteProtocolError(
+                ErrorCode.RATE_LIMITED, "You have too many open connections. Close one first."
+            )
+        # Counted before it waits: others come meanwhile.
+        followers.add(self.connection)
+        await self.attach_known(session_id)
 
     async def follow_running(self, session_id: str) -> None:
         """Follow the running responses of a session here: a tool.result lets one go on.
@@ -199,12 +243,16 @@ class HttpExchange:
             if run.context.session_id == attached.session.id:
                 attached.subscription.follow(run)
         # What ended since the session was read is in the log.
-        connection.outgoing.put(attached.subscription.catch_up)
+        if elsewhere:
+            for text in (
+                *await waiting_frames(attached.session),
+                *await accepted_frames(attached.session, elsewhere),
+            ):
+                # Its client was sent this before.
+                self._remote.is_new(text)
+        connection.outgoing.put(partial(self._catch_up, attached, elsewhere))
         connection.outgoing.put(attached.subscription.catch_up_running)
         if elsewhere:
-            for text in await waiting_frames(attached.session):
-                # Its client was asked for this before.
-                self._remote.is_new_request(text)
             self._remote.ids |= elsewhere
             self._watching.add(
                 self._process.spawn(self._watch_elsewhere(attached, elsewhere), name="elsewhere")
@@ -221,33 +269,38 @@ class HttpExchange:
             try:
                 going_on = await database.run(selectors.going_on, session.id)
                 if watched & going_on:
-                    outgoing.put(attached.subscription.catch_up)
+                    outgoing.put(partial(self._catch_up, attached, watched))
                     continue
                 for text in await waiting_frames(session):
-                    if self._remote.is_new_request(text):
+                    if self._remote.is_new(text):
                         attached.subscription.send_signal(text)
             except (OperationalError, InterfaceError):
                 logger.warning("responses of %s cannot be read now", session.id, exc_info=True)
                 continue
-            outgoing.put(attached.subscription.catch_up)
+            outgoing.put(partial(self._catch_up, attached, watched))
             self._remote.ids -= watched
         outgoing.wake()
 
+    async def _catch_up(self, attached: AttachedSession, elsewhere: set[str]) -> None:
+        """Send what is in the log, after the payments that were accepted for it; for the queue.
 
-def defaults_of(request: HttpRequest, transport: str) -> Defaults:
+        The log may have an end before the layer brings the acceptance, which the log has not.
+        """
+        if elsewhere:
+            for text in await accepted_frames(attached.session, elsewhere):
+                if self._remote.is_new(text):
+                    attached.subscription.emit_signal(text)
+        await attached.subscription.catch_up()
+
+
+def defaults_of(request: HttpRequest) -> Defaults:
     """Return what a request names for the sessions that it opens, besides their events."""
+    handshake = auth.Handshake.of(request.scope)  # type: ignore[attr-defined]  # an ASGIRequest
     return Defaults(
         agent=_url_agent(request) or request.headers.get("X-Agent-Id"),
         chat=request.headers.get("X-Chat-Id"),
-        payment_token=_payment_token(request, transport),
+        payment_token=handshake.payment_token or None,
     )
-
-
-def _payment_token(request: HttpRequest, transport: str) -> str | None:
-    """Return the token that a request pays with; a batch pays by its headers itself (x402)."""
-    if transport == "batch":
-        return request.GET.get("payment_token")
-    return auth.Handshake.of(request.scope).payment_token or None  # type: ignore[attr-defined]  # an ASGIRequest
 
 
 def _url_agent(request: HttpRequest) -> str | None:

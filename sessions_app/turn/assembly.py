@@ -1,13 +1,13 @@
 """The assembly of a turn: from inputs and a `response.create` to a message and what it overrides.
 
-Nothing is written but the media of the message, which the caller discards where the turn is
-refused.
+Nothing is written but the media of the message and its history, which the caller discards where the
+turn is refused.
 """
 
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,31 +16,32 @@ from django.utils import timezone
 
 import uamp
 from agents_app.providers.options import audio_formats
+from chat_app.contents import references, storage
+from chat_app.ids import new_hex
 from chat_app.log.entries import NewMessage
 from sessions_app import database, services
 from sessions_app.response.request import ResponseRequest
+from sessions_app.turn.options import check_options
 from sessions_app.turn.recall import recalled
-from sessions_app.turn.request import TurnRequest, check_options, check_size
+from sessions_app.turn.request import TurnRequest, check_size
 from sessions_app.turn.targets import agent_spec
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from sessions_app.records import OpenSession
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AssembledTurn:
+class AssembledTurn(msgspec.Struct, frozen=True, kw_only=True):
     """The message of a turn, and what its responses override of their session.
 
-    `size` is the bytes that it stores as text.
+    `size` is the bytes that it stores as text, `content_ids` what its chat may read from then on.
     """
 
     message: NewMessage | None
     overrides: ResponseRequest
     size: int
+    content_ids: Sequence[str] = ()
 
 
 async def assemble(request: TurnRequest) -> AssembledTurn:
@@ -66,13 +67,22 @@ async def assemble(request: TurnRequest) -> AssembledTurn:
     stateless = config.messages is not None or any(
         isinstance(event, ev.InputText) and event.messages is not None for event in request.inputs
     )
+    began = timezone.now()
+    of_history: list[str] = []
     if stateless:
         context = await database.run(recalled, context, session.principal.key)
+        context, of_history = await database.run(services.take_history, context, session.principal)
     overrides = _overrides(request, config, context, stateless=stateless)
+    try:
+        new = await _new_message(request, message, new_ids, reuse=stateless) if message else None
+    except RemoteProtocolError:
+        await database.run(storage.discard, of_history, since=began)
+        raise
     return AssembledTurn(
-        message=(None if message is None else await _new_message(request, message, new_ids)),
+        message=new,
         overrides=overrides,
         size=size + len(msgspec.json.encode(overrides)),
+        content_ids=(*(references.content_ids(new.content_items) if new else ()), *of_history),
     )
 
 
@@ -90,8 +100,7 @@ def _overrides(
         modalities=config.modalities,
         response_format=request.create.response_format,
         model=config.model,
-        temperature=config.temperature,
-        max_tokens=config.max_tokens,
+        **{name: getattr(config, name) for name in uamp.GenerationOptions.__struct_fields__},
         ends_at_tools=_ends_at_tools(request.session.config, config),
         context=tuple(context) if stateless else None,
         before=() if stateless else tuple(context),
@@ -145,20 +154,25 @@ def _new_content_id(new_ids: set[str]) -> str:
 
 
 async def _new_message(
-    request: TurnRequest, message: uamp.Message, new_ids: set[str]
+    request: TurnRequest, message: uamp.Message, new_ids: set[str], *, reuse: bool
 ) -> NewMessage:
-    """Return the message of a turn; `new_ids` are the content ids that no client chose."""
+    """Return the message of a turn; `new_ids` are the content ids that no client chose.
+
+    With `reuse` media that the client sent before are not stored again.
+    """
     items = message.content_items or ()
     principal = request.session.principal
     text_only = all(isinstance(item, uamp.TextContent) for item in items)
     if not text_only:
-        items = await database.run(services.take_media, items, principal, new_ids=new_ids)
+        items = await database.run(
+            services.take_media, items, principal, new_ids=new_ids, reuse=reuse
+        )
     if request.attachments:
         own = items or (uamp.TextContent(text=message.content or ""),)
         items, text_only = (*own, *request.attachments), False
     content = message.content if message.content is not None else uamp.text_of(items)
     return NewMessage(
-        id=f"msg_{uuid.uuid4().hex}",
+        id=f"msg_{new_hex()}",
         role="user",
         at=timezone.now(),
         name=principal.username,
@@ -166,4 +180,5 @@ async def _new_message(
         content_items=() if text_only else items,
         sender_user_id=principal.user_id,
         client_event_id=request.create.event_id,
+        transport=request.session.transport,
     )

@@ -24,7 +24,7 @@ from chat_app.members import chats
 from sessions_app import database
 from sessions_app.access.principal import Principal
 from sessions_app.frames import TERMINAL
-from sessions_app.models import Response, Session
+from sessions_app.models import Response, Session, SessionTransport
 from sessions_app.selectors import open_session_of
 from sessions_app.tools import delegated_calls
 from sessions_app.tools.contents import readable
@@ -116,11 +116,12 @@ def _new_session(asker: Session, target: AgentSpec, pk: int) -> Session:
         principal=asker.principal,
         agent_id=target.id,
         chat=chat,
-        transport=Session.Transport.DELEGATE,
+        transport=SessionTransport.DELEGATE,
         uamp_version=uamp.VERSION,
         config=msgspec.to_builtins(uamp.SessionConfig()),
         parent_call_id=pk,
         payment_token_id=asker.payment_token_id,
+        ephemeral=asker.ephemeral,
     )
 
 
@@ -172,7 +173,7 @@ class Forwarder:
         self._text: list[str] = []
         self._timer: asyncio.TimerHandle | None = None
 
-    def text(self, response_id: str, offset: int, text: str, frame: str) -> None:
+    def text(self, response_id: str, offset: int, text: str, frame: tuple[str, str]) -> None:
         """See Listener."""
         del response_id, offset, frame
         self._add(text)

@@ -41,11 +41,8 @@ async def launch(
         before = await database.insist(partial(process.history.before, session.chat_id, first_seq))
     append = Append(chat_id=session.chat_id, events=start_events(start), at=start.at)
     process.history.append(session.chat_id, first_seq, len(append.events), start.message)
-    fan_out = listener is None or process.is_heard_by_others(session)
+    fan_out = listener is None or process.has_other_listeners(session)
     messages = layer_messages(append, first_seq, origin=request.origin)
-    if listener is not None:
-        for sent in messages:
-            listener.event(sent["seq"], sent["event"], sent["response"], sent["frame"])
     if fan_out:
         await fanout.publish(session.chat_id, messages)
     spoken = [*before, *([process.history.of(start.message)] if start.message else [])]
@@ -53,11 +50,16 @@ async def launch(
         # An answer is made again to the messages before the last one.
         while spoken and spoken[-1].role == "assistant":
             spoken.pop()
-    runs = []
+    contexts = []
     for new in start.responses:
         history = _history_of(new, request, turn, spoken)
-        context = await _context_of(new, request, turn, outcome, history, fan_out=fan_out)
-        runs.append(process.runs.launch(context, listener))
+        contexts.append(await _context_of(new, request, turn, outcome, history, fan_out=fan_out))
+    runs = [process.runs.launch(context, listener) for context in contexts]
+    if listener is not None:
+        # Before the runs begin, which they do in their tasks; the connection of the listener sends
+        # these events with what the runs give it in their first step.
+        for sent in messages:
+            listener.event(sent["seq"], sent["event"], sent["response"], sent["frame"])
     return StartedTurn(response_ids=[new.id for new in start.responses], runs=runs)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 import uamp
-from sessions_app.models import ToolCall
+from sessions_app.models import ToolCall, ToolCallKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +60,7 @@ def _answers(
         return {}
     rows = ToolCall.objects.filter(
         call_id__in=call_ids,
-        kind=ToolCall.Kind.CLIENT,
+        kind=ToolCallKind.CLIENT,
         response__session__principal=principal,
         response__request__ends_at_tools=True,
     ).values_list("call_id", "response_id", "response__output")

@@ -1,31 +1,28 @@
-"""A turn as a transport asks for it, what it led to, and the checks of its size and options."""
+"""A turn as a transport asks for it, what it led to, and the check of its size."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 from django.conf import settings
 
 import uamp
+from sessions_app.records import OpenSession
+from sessions_app.response.run import Run
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
     from agents_app.selectors import AgentSpec
     from payments_app.money import Money
     from sessions_app.billing.payers import Source
-    from sessions_app.records import OpenSession
-    from sessions_app.response.run import Run
 
     Pay: TypeAlias = Callable[[OpenSession, AgentSpec, Money], Awaitable[Source]]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TurnRequest:
+class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A turn as a transport asks for it. `sha256` is the digest of its whole client event."""
 
     session: OpenSession
@@ -52,32 +49,12 @@ class TurnRequest:
         return self.counted_as or self.session.principal.counted_as
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StartedTurn:
+class StartedTurn(msgspec.Struct, frozen=True, kw_only=True):
     """What a turn led to; for a repeated event, what it led to the first time."""
 
     response_ids: Sequence[str]
     runs: Sequence[Run] = ()
     repeated: bool = False
-
-
-def check_options(config: uamp.SessionConfig, response: ev.ResponseConfig) -> None:
-    """Check the options for the model, those of the session and those of the response.
-
-    A session's row may be older than the bounds. Raises RemoteProtocolError.
-    """
-    options = {
-        **{name: config.extensions.get(name) for name in ("model", "temperature", "max_tokens")},
-        **{
-            name: value
-            for name in ("temperature", "max_tokens")
-            if (value := getattr(response, name)) is not None
-        },
-    }
-    try:
-        msgspec.convert(options, uamp.ModelOptions)
-    except msgspec.ValidationError as error:
-        raise RemoteProtocolError(ErrorCode.INVALID_EVENT, f"{error}.") from None
 
 
 def check_size(inputs: Sequence[ev.InputEvent], message: uamp.Message | None) -> int:

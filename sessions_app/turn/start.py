@@ -7,7 +7,6 @@ the listener receives their responses in this process.
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -17,10 +16,11 @@ from django.conf import settings
 from django.utils import timezone
 
 import uamp
-from chat_app.contents import references, storage
+from chat_app.contents import storage
+from chat_app.ids import new_event_id
 from chat_app.log.entries import NewEvent, message_event
 from sessions_app import database
-from sessions_app.frames import new_event_id, now_ms
+from sessions_app.frames import now_ms
 from sessions_app.models import new_response_id
 from sessions_app.process import registry
 from sessions_app.process.capacity import busy
@@ -35,6 +35,7 @@ from sessions_app.store.records import (
 from sessions_app.turn.assembly import assemble
 from sessions_app.turn.holds import reservations_of
 from sessions_app.turn.launch import launch
+from sessions_app.turn.options import check_taken
 from sessions_app.turn.request import StartedTurn, TurnRequest
 from sessions_app.turn.targets import targets_of
 from uamp import ErrorCode, RemoteProtocolError
@@ -78,15 +79,15 @@ async def start_response(request: TurnRequest, listener: Listener | None) -> Sta
     with ExitStack() as room:
         try:
             targets = await targets_of(request.session, turn.message)
+            await check_taken(request.session.config, turn.overrides, targets)
             room.enter_context(
                 process.capacity.reserved(request.session.id, request.person, len(targets))
             )
             if request.admit is not None:
                 await request.admit(len(targets), turn.size)
         except RemoteProtocolError:
-            if turn.message is not None:
-                ids = references.content_ids(turn.message.content_items)
-                await database.run(storage.discard, ids, since=began)
+            if turn.content_ids:
+                await database.run(storage.discard, turn.content_ids, since=began)
             raise
         return await _write(process, request, turn, targets, listener, began=began)
 
@@ -109,9 +110,8 @@ async def _write(
     began: datetime,
 ) -> StartedTurn:
     start = _start_of(process, request, turn, targets)
-    start = replace(
-        start, reservations=await reservations_of(process.history, request, turn, start)
-    )
+    if reservations := await reservations_of(process.history, request, turn, start):
+        start = msgspec.structs.replace(start, reservations=reservations)
     try:
         # A lost answer to COMMIT hides what was written: the same write again finds it.
         outcome = await database.insist(partial(process.store.start, start))
@@ -144,7 +144,7 @@ def _start_of(
         message=message,
         message_event=message_event(session.chat_id, message) if message else None,
         responses=[_new_response(session, target, message, plain) for target in targets],
-        content_ids=references.content_ids(message.content_items) if message else (),
+        content_ids=turn.content_ids,
         pending_input_ids=request.pending_input_ids,
         process=process.id,
         lease_until=at + timedelta(seconds=settings.UAMP_LEASE_SECONDS),
@@ -166,6 +166,7 @@ def _new_response(
         agent=target.name,
         message_id=message.id if message else None,
         chat_id=session.chat_id,
+        transport=session.transport,
     )
     return NewResponse(
         id=response_id,

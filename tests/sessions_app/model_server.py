@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
-from agents_app.models import Agent
+from agents_app.models import Agent, ModelProvider
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +65,7 @@ class ModelServer:
         return Agent.objects.create(
             name=name,
             is_public=True,
-            **{"provider": Agent.Provider.OPENAI_COMPAT, "model": "m", **fields},
+            **{"provider": ModelProvider.OPENAI_COMPAT, "model": "m", **fields},
             options=options,
         )
 

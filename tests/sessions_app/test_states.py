@@ -25,10 +25,19 @@ from hypothesis.stateful import (
 from chat_app.models import Presence
 from sessions_app import session_states, transitions
 from sessions_app.billing import requests
-from sessions_app.models import PaymentRequest, Response, Session, ToolCall
+from sessions_app.models import (
+    PaymentRequest,
+    Response,
+    Session,
+    ToolCall,
+    Webhook,
+    WebhookDelivery,
+)
 from sessions_app.states import (
+    DELIVERY_TRANSITIONS,
     PAYMENT_TRANSITIONS,
     TOOL_CALL_TRANSITIONS,
+    DeliveryTrigger,
     PaymentTrigger,
     ToolCallTrigger,
 )
@@ -42,8 +51,8 @@ from uamp import (
     RESPONSE_TRANSITIONS,
     SESSION_TRANSITIONS,
     LocalProtocolError,
-    ResponseState,
     ResponseTrigger,
+    SessionState,
     SessionTrigger,
     moves,
     unfinished,
@@ -60,13 +69,17 @@ TABLES: dict[type[Any], dict[Any, dict[Any, Any]]] = {
     Response: RESPONSE_TRANSITIONS,
     ToolCall: TOOL_CALL_TRANSITIONS,
     PaymentRequest: PAYMENT_TRANSITIONS,
+    WebhookDelivery: DELIVERY_TRANSITIONS,
 }
 TRIGGERS: tuple[StrEnum, ...] = (
     *SessionTrigger,
     *ResponseTrigger,
     *ToolCallTrigger,
     *PaymentTrigger,
+    *DeliveryTrigger,
 )
+# Their rows have `finished_at` when they have ended, and only then.
+ENDING = (Response, WebhookDelivery)
 KINDS = st.sampled_from(tuple(TABLES))
 
 
@@ -96,11 +109,14 @@ class Rows(RuleBasedStateMachine):
                 reason="llm_usage",
                 deadline=timezone.now(),
             ).pk,
+            WebhookDelivery: WebhookDelivery.objects.create(
+                webhook=Webhook.objects.create(response=response), number=1
+            ).pk,
         }
         self.states = {kind: next(iter(table)) for kind, table in TABLES.items()}
 
     def _changes(self, kind: type[Any], after: str) -> dict[str, Any]:
-        ends = kind is Response and not RESPONSE_TRANSITIONS[ResponseState(after)]
+        ends = kind in ENDING and not TABLES[kind][after]
         return {"finished_at": timezone.now()} if ends else {}
 
     @rule(kind=KINDS, trigger=st.sampled_from(TRIGGERS), locked=st.booleans())
@@ -129,7 +145,7 @@ class Rows(RuleBasedStateMachine):
     def begin_again(self, kind: type[Any]) -> None:
         """Put a row back, so that its table is walked again."""
         first = next(iter(TABLES[kind]))
-        changes = {"finished_at": None} if kind is Response else {}
+        changes = {"finished_at": None} if kind in ENDING else {}
         kind.objects.filter(pk=self.pks[kind]).update(status=first, **changes)
         self.states[kind] = first
 
@@ -157,7 +173,7 @@ def test_rows_walk_their_tables_and_nothing_else() -> None:
 @pytest.mark.django_db
 @pytest.mark.parametrize("kind", TABLES)
 def test_a_row_may_have_the_states_of_its_table_alone(kind: type[Any]) -> None:
-    assert set(kind.Status.values) == set(TABLES[kind])
+    assert {state for state, _ in kind._meta.get_field("status").choices} == set(TABLES[kind])
     machine = Rows()
     machine.make()
     with pytest.raises(IntegrityError), transaction.atomic():
@@ -210,7 +226,7 @@ def test_a_response_ends_only_as_its_table_says(bodies: Bodies) -> None:
 @pytest.mark.parametrize("bodies", [SQL, ORM], ids=["sql", "orm"])
 def test_a_turn_begins_in_every_session_that_is_not_closed(bodies: Bodies) -> None:
     found = {}
-    for status in Session.Status.values:
+    for status in [state.value for state in SessionState]:
         (outcome,) = bodies.start([worlds.start(session_id=f"chat_a_{status}")])
         found[status] = type(outcome).__name__
     assert found == {"idle": "StartCommitted", "active": "StartCommitted", "closed": "StartRefused"}

@@ -22,7 +22,8 @@ from chat_app.contents import media_types, quota, storage
 from chat_app.models import Content, Participant
 from payments_app import services as ledger
 from sessions_app.access.auth import create_api_key
-from sessions_app.models import Response, Session, ToolCall
+from sessions_app.models import Response, Session, ToolCallKind
+from sessions_app.states import ToolCallState
 from tests import factories
 from tests.live_server import Person, person, shared_chat
 from tests.payments_app.funded_accounts import authorize, usd
@@ -61,7 +62,7 @@ def known(dial: Dial, alice: Person, mallory: Person) -> KnownIds:
     alices.answer("Look")
     content = Content.objects.get()
     response = factories.response(Agent.objects.get(name="echo"), chat)
-    call = factories.tool_call(response, kind=ToolCall.Kind.CLIENT, status=ToolCall.Status.WAITING)
+    call = factories.tool_call(response, kind=ToolCallKind.CLIENT, status=ToolCallState.WAITING)
     account = ledger.account_of_user(alice.user.pk)
     ledger.top_up(
         key="alice", account=account.id, amount=usd("9"), provider="test", external_id="alice"
@@ -345,7 +346,7 @@ def test_principals_use_the_same_ids_without_meeting(
     assert resumed.receive()["session_id"] == "main"
 
 
-def test_streams_of_one_name_hear_their_own_principal_only(
+def test_streams_of_one_name_receive_events_of_their_own_principal_only(
     dial: Dial, web: httpx.Client, alice: Person, bob: Person
 ) -> None:
     for who in (alice, bob):
@@ -365,14 +366,14 @@ def test_streams_of_one_name_hear_their_own_principal_only(
             )
             for event in events:
                 assert web.post("/events", json=event, headers=shown).status_code == 202
-        heard = []
+        received = []
         for line in lines:
-            heard.append(line)
+            received.append(line)
             if "response.done" in line:
                 break
-    assert "bobs own" in "".join(heard)
-    assert "alices secret" not in "".join(heard)
-    assert sum("session.updated" in line for line in heard) == 1
+    assert "bobs own" in "".join(received)
+    assert "alices secret" not in "".join(received)
+    assert sum("session.updated" in line for line in received) == 1
 
 
 def test_one_socket_has_a_session_of_a_name_once(dial: Dial, alice: Person, bob: Person) -> None:

@@ -16,6 +16,7 @@ from websockets.exceptions import InvalidStatus
 
 from sessions_app.access import rates
 from sessions_app.access.rate_counters import CounterStorage
+from sessions_app.models import Session
 from tests.client import new_event
 from tests.sessions_app.transports.http_requests import opened, post, stream_of
 
@@ -142,6 +143,20 @@ def test_payments_are_counted(dial: Dial, alice: Person, settings: Settings) -> 
 
     assert codes == ["payment_not_due", "rate_limited"]
 
+    # A token for the session pays a waiting response, so that it is a payment too.
+    client.send("session.update", payment_token="ptok_unknown")
+    assert client.until("session.error")[-1]["error"]["code"] == "rate_limited"
+
+
+def test_call_events_are_counted(dial: Dial, alice: Person, settings: Settings) -> None:
+    settings.UAMP_CALL_EVENTS_PER_MINUTE = 1
+    client = dial(alice)
+    client.create_session(agent="echo")
+    client.send("voice.invite", call_id="call-1")
+    assert client.until("voice.decline")[-1]["reason"] == "unsupported"
+    client.send("voice.invite", call_id="call-2")
+    assert client.until("session.error")[-1]["error"]["code"] == "rate_limited"
+
 
 def test_what_is_stored_as_text_is_counted_by_its_bytes(
     dial: Dial, web: httpx.Client, alice: Person, bob: Person, settings: Settings
@@ -151,8 +166,8 @@ def test_what_is_stored_as_text_is_counted_by_its_bytes(
     client.create_session(agent="echo")
     client.answer("x" * 6000)
     client.ask("y" * 6000)
-    *_, told, refused = client.until("session.error")
-    assert (told["type"], told["limit"]) == ("rate_limit", 10_000)
+    *_, reported, refused = client.until("session.error")
+    assert (reported["type"], reported["limit"]) == ("rate_limit", 10_000)
     assert refused["error"]["code"] == "rate_limited"
     assert refused["error"]["message"].startswith("At most 10000 bytes of text a day.")
     assert 1 <= refused["error"]["details"]["retry_after"] <= 2 * DAY_SECONDS
@@ -171,6 +186,50 @@ def test_what_is_stored_as_text_is_counted_by_its_bytes(
     other = dial(bob)
     other.create_session(agent="echo")
     other.answer("w" * 6000)
+
+
+def test_changed_options_are_counted_for_each_session_that_stores_them(
+    dial: Dial, alice: Person, settings: Settings
+) -> None:
+    settings.UAMP_TEXT_BYTES_PER_DAY = 10_000
+    client = dial(alice)
+    sessions = [client.create_session(agent="echo")["session_id"] for _ in range(2)]
+    # Without a session_id it changes both: twice 6,000 bytes.
+    client.send("session.update", session={"instructions": "i" * 6000})
+    assert client.until("session.error")[-1]["error"]["code"] == "rate_limited"
+    rows = Session.objects.filter(pk__in=sessions)
+    assert [row.config.get("instructions") for row in rows] == [None, None]
+
+
+def test_options_are_counted_each_time_that_they_are_stored(
+    dial: Dial, alice: Person, settings: Settings
+) -> None:
+    settings.UAMP_TEXT_BYTES_PER_DAY = 10_000
+    client = dial(alice)
+    client.create_session(agent="echo")
+    client.send("session.update", session={"instructions": "i" * 6000})
+    client.until("session.updated")
+    # The whole row is written again, however little of it changes.
+    client.send("session.update", session={"modalities": ["text"]})
+    assert client.until("session.error")[-1]["error"]["code"] == "rate_limited"
+    # A token is no text.
+    client.send("session.update", token=alice.key)
+    client.until("session.updated")
+
+
+def test_the_capabilities_of_a_client_are_counted_by_their_bytes(
+    dial: Dial, alice: Person, settings: Settings
+) -> None:
+    settings.UAMP_TEXT_BYTES_PER_DAY = 10_000
+    client = dial(alice)
+    client.create_session(agent="echo")
+    codes = []
+    for letter in "ab":
+        capabilities = {"extensions": {"x": letter * 6000}}
+        client.send("client.capabilities", capabilities=capabilities)
+        client.send("ping")
+        codes.append(client.until("session.error", "pong")[-1]["type"])
+    assert codes == ["pong", "session.error"]
 
 
 def test_the_inputs_of_visitors_that_wait_over_http_are_counted(
@@ -202,12 +261,12 @@ def test_every_transport_draws_on_the_same_limit(
         new_event("response.create"),
     ]
     answer = web.post("/uamp", json=batch, headers=alice.headers)
-    told = answer.json()
-    assert answer.headers["Retry-After"] == str(told[-1]["error"]["details"]["retry_after"])
+    reported = answer.json()
+    assert answer.headers["Retry-After"] == str(reported[-1]["error"]["details"]["retry_after"])
     streamed = web.post("/uamp/stream", json=batch, headers=alice.headers)
     assert 1 <= int(streamed.headers["Retry-After"]) <= WINDOW_SECONDS
 
-    by_type = {frame["type"]: frame for frame in told}
+    by_type = {frame["type"]: frame for frame in reported}
     assert by_type["rate_limit"]["remaining"] == 0
     assert by_type["session.error"]["error"]["code"] == "rate_limited"
     assert "response.created" not in by_type
@@ -216,7 +275,7 @@ def test_every_transport_draws_on_the_same_limit(
     assert client.until("session.error")[-1]["error"]["code"] == "rate_limited"
 
 
-def test_a_stream_hears_of_the_limit_that_a_request_met(
+def test_a_stream_receives_the_limit_that_a_request_met(
     web: httpx.Client, settings: Settings
 ) -> None:
     settings.UAMP_ANONYMOUS_RESPONSES_PER_MINUTE = 0
@@ -224,10 +283,10 @@ def test_a_stream_hears_of_the_limit_that_a_request_met(
     with stream_of(web, session_id) as stream:
         post(web, "input.text", session_id, text="x")
         refused = post(web, "response.create", session_id)
-        told = next(event.data for event in stream if event.data["type"] == "rate_limit")
+        reported = next(event.data for event in stream if event.data["type"] == "rate_limit")
 
     assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
-    assert (told["limit"], told["remaining"]) == (0, 0)
+    assert (reported["limit"], reported["remaining"]) == (0, 0)
     assert refused.headers["RateLimit-Limit"] == "0"
 
 
@@ -246,18 +305,18 @@ def test_visitors_of_one_address_open_few_sessions(
         created += client.until("session.created", "session.error")[-1]["type"] == "session.created"
         created += post(web, "session.create", session={}, agent="echo").is_success
         batch = [new_event("session.create", uamp_version="1.0", session={}, agent="echo")]
-        told = web.post("/uamp", json=batch).json()
-        created += any(frame["type"] == "session.created" for frame in told)
+        reported = web.post("/uamp", json=batch).json()
+        created += any(frame["type"] == "session.created" for frame in reported)
     assert created == most
     over_http = post(web, "session.create", session={}, agent="echo")
     client.send("session.create", uamp_version="1.0", session={}, agent="echo")
-    told = client.until("session.error")
+    reported = client.until("session.error")
 
     assert (over_http.status_code, over_http.json()["code"]) == (429, "rate_limited")
     assert int(over_http.headers["RateLimit-Limit"]) == most
-    assert told[-1]["error"]["code"] == "rate_limited"
-    assert told[-1]["error"]["details"]["retry_after"] >= 1
-    assert "rate_limit" in {frame["type"] for frame in told}
+    assert reported[-1]["error"]["code"] == "rate_limited"
+    assert reported[-1]["error"]["details"]["retry_after"] >= 1
+    assert "rate_limit" in {frame["type"] for frame in reported}
 
 
 def test_a_handshake_above_the_limit_is_refused_by_http(dial: Dial, settings: Settings) -> None:
@@ -274,8 +333,8 @@ def test_a_handshake_above_the_limit_is_refused_by_http(dial: Dial, settings: Se
 
 def statuses_from(web: httpx.Client, *addresses: str) -> list[int]:
     """Return the answers to requests that say they come from these addresses."""
-    told: list[dict[str, Any]] = [{"X-Forwarded-For": address} for address in addresses]
-    return [web.get("/capabilities", headers=headers).status_code for headers in told]
+    reported: list[dict[str, Any]] = [{"X-Forwarded-For": address} for address in addresses]
+    return [web.get("/capabilities", headers=headers).status_code for headers in reported]
 
 
 def test_a_forwarded_address_counts_only_from_a_known_proxy(

@@ -161,7 +161,7 @@ EVERYTHING = {"first", "second", "key"}
         (delete_the_person, EVERYTHING),
     ],
 )
-def test_what_is_ended_is_parted_from_and_the_rest_lives_on(
+def test_ended_sessions_are_detached_and_the_others_stay(
     connections: Connections,
     dial: Dial,
     bob: Person,

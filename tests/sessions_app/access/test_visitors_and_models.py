@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agents_app.models import Agent
+from agents_app.models import ModelProvider
 from tests import factories
 from tests.sessions_app.turn.delegation import asked, doer, said, to
 from tests.sessions_app.turn.team_tools import order
@@ -32,7 +32,7 @@ PRICES: dict[str, dict[str, Any]] = {
 def _models(web: httpx.Client, settings: Settings) -> None:
     del web
     settings.UAMP_ANONYMOUS_MODELS = False
-    of_model = {"provider": Agent.Provider.OPENAI_COMPAT, "model": "m", "options": {}}
+    of_model = {"provider": ModelProvider.OPENAI_COMPAT, "model": "m", "options": {}}
     for name, pricing in PRICES.items():
         factories.agent(name, pricing=pricing, **of_model)
 
@@ -74,7 +74,7 @@ def test_the_operator_may_let_visitors_use_models(
 def test_visitors_may_use_a_model_at_an_address_of_the_operator(
     dial: Dial, web: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    of_model = {"provider": Agent.Provider.OPENAI_COMPAT, "model": "m"}
+    of_model = {"provider": ModelProvider.OPENAI_COMPAT, "model": "m"}
     factories.agent("inside", options={"base_url": "http://127.0.0.1:11434/v1"}, **of_model)
     factories.agent("outside", options={"base_url": "https://models.example/v1"}, **of_model)
     names = ("inside", "outside", "free")
@@ -94,7 +94,7 @@ def test_a_visitor_reaches_no_closed_model_through_another_agent(
 ) -> None:
     fields: dict[str, Any] = {"owner": bob.user, "is_public": False}
     doer("hidden", **fields)
-    of_model = {"provider": Agent.Provider.OPENAI_COMPAT, "model": "m", "options": {}}
+    of_model = {"provider": ModelProvider.OPENAI_COMPAT, "model": "m", "options": {}}
     factories.agent("secret", **fields, **of_model)
     names = ("free", "zeros", "secret", "hidden")
     doer("boss", *names, owner=bob.user)

@@ -93,7 +93,7 @@ def test_visitors_go_on_only_while_there_may_be_visitors(
     assert code_of_the_next_error(again) == expected
 
 
-def test_nobody_can_guess_the_id_of_a_visitors_session(dial: Dial, alice: Person) -> None:
+def test_the_id_of_a_visitors_session_cannot_be_guessed(dial: Dial, alice: Person) -> None:
     visitor, person = dial(), dial(alice)
     created = visitor.create_session(agent="echo", session={"id": "my-session"})
     assert re.fullmatch("sess_[0-9a-f]{32}", created["session_id"])
@@ -131,6 +131,6 @@ def test_a_rate_of_nothing_refuses_every_turn(
     client = dial(alice)
     client.create_session(agent="echo")
     client.ask("Hello")
-    told = client.until("session.error")
-    assert told[-1]["error"]["code"] == "rate_limited"
-    assert told[0]["type"] == "rate_limit"
+    reported = client.until("session.error")
+    assert reported[-1]["error"]["code"] == "rate_limited"
+    assert reported[0]["type"] == "rate_limit"

@@ -148,7 +148,7 @@ def test_the_dashboard_is_red_when_the_ledger_does_not_add_up() -> None:
     assert "1 mismatch." in page
 
 
-def test_the_sums_are_made_once_a_minute_whoever_asks() -> None:
+def test_the_sums_are_made_once_a_minute_for_all_operators() -> None:
     charged()
     client = signed_in("Finance")
     client.get(DASHBOARD)
@@ -231,7 +231,7 @@ def test_who_may_refund_and_void(role: str, may: bool) -> None:  # noqa: FBT001 
 
 
 @pytest.mark.parametrize("role", ["Finance", "superuser"])
-def test_nobody_edits_a_row(role: str) -> None:
+def test_the_admin_edits_no_row(role: str) -> None:
     response = charged()
     asked = wait_for(response)
     client = signed_in(role)

@@ -8,6 +8,7 @@ from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.models import Hold
 from payments_app.money import Money
+from payments_app.tokens import issuance
 from tests.live_server import Person, quick_agent
 
 if TYPE_CHECKING:
@@ -32,6 +33,12 @@ def rich(who: Person, amount: str = "10") -> Person:
         external_id=f"seed:{who.user.pk}:{amount}",
     )
     return who
+
+
+def token_of(who: Person) -> str:
+    """Return a payment token of a dollar."""
+    user_id = rich(who).user.pk
+    return issuance.issue(key="token", user_id=user_id, amount=usd("1"), expires_in=600).token
 
 
 def priced(name: str, script: str = "echo", **pricing: Any) -> Agent:

@@ -130,7 +130,7 @@ def test_a_token_in_the_session_pays_too(web: httpx.Client, agent: Agent, token:
 
 
 @pytest.mark.parametrize(
-    ("payment", "code"), [("nonsense", "token_invalid"), ("ptok_nobody", "token_invalid")]
+    ("payment", "code"), [("nonsense", "token_invalid"), ("ptok_missing", "token_invalid")]
 )
 def test_a_bad_payment_is_named_and_nothing_runs(
     web: httpx.Client, agent: Agent, payment: str, code: str
@@ -178,7 +178,7 @@ def test_a_later_turn_of_a_session_is_paid_anew_when_its_token_is_used_up(
     wait_until(lambda: earned(agent) == "0.5")
 
 
-def test_a_batch_ends_where_somebody_has_to_top_up(
+def test_a_batch_ends_where_a_payer_has_to_top_up(
     web: httpx.Client, agent: Agent, token: str, settings: Settings
 ) -> None:
     """The answer of the first request asks for more; the next one pays and receives the rest."""
@@ -289,7 +289,7 @@ def test_a_payment_whose_answer_failed_is_the_payers_alone(
 
         agent.options = {"script": "echo"}
         agent.save()
-        others = [{}, mallory.headers, {"X-Payment-Token": "ptok_nobody"}]
+        others = [{}, mallory.headers, {"X-Payment-Token": "ptok_missing"}]
         for other in others if signed_in else [*others, alice.headers]:
             refused = ask(web, **payment, **other)
             assert refused.status_code == httpx.codes.PAYMENT_REQUIRED, refused.text

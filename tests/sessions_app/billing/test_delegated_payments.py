@@ -78,7 +78,7 @@ def test_who_asked_is_asked_for_the_price_of_delegated_work(
         asked["response_id"]
     ] * 2
     (ended,) = [f for f in frames if f["type"] in TERMINAL]
-    assert said([ended]) == "heard: done"
+    assert said([ended]) == "received: done"
     assert (str(wallet(alice).available), earned(paid)) == ("9.75", "0.25")
     # The work was asked for here: its cost counts here.
     assert charged_chats() == {created["chat"]}
@@ -92,14 +92,12 @@ def test_the_token_of_the_session_pays_for_delegated_work(
     client = dial()
     client.create_session(agent="boss", payment_token=issued.token)
     frames = client.answer(TASK)
-    assert said(frames) == "heard: done"
+    assert said(frames) == "received: done"
     assert "payment.required" not in types(frames)
     wait_until(lambda: earned(paid) == "0.25")
 
 
-def test_work_that_nobody_pays_for_is_cancelled_alone(
-    dial: Dial, alice: Person, paid: Agent
-) -> None:
+def test_unpaid_work_is_cancelled_alone(dial: Dial, alice: Person, paid: Agent) -> None:
     """The payer may refuse it; the agent that passed it on reads that, and goes on."""
     rich(alice)
     client = dial(alice)
@@ -116,7 +114,7 @@ def test_work_that_nobody_pays_for_is_cancelled_alone(
     assert str(wallet(alice).available) == "10"
 
 
-def test_nobody_else_cancels_delegated_work(
+def test_no_other_person_cancels_delegated_work(
     dial: Dial, alice: Person, bob: Person, paid: Agent
 ) -> None:
     rich(alice)
@@ -130,7 +128,7 @@ def test_nobody_else_cancels_delegated_work(
     assert refused["error"]["code"] == "nothing_to_cancel"
     pay(client, asked)
     (ended,) = [f for f in frames_to_the_end(client) if f["type"] in TERMINAL]
-    assert said([ended]) == "heard: done"
+    assert said([ended]) == "received: done"
 
 
 def test_work_that_is_not_paid_in_time_is_not_due_any_more(
@@ -167,11 +165,11 @@ def test_the_owner_of_the_chat_pays_for_delegated_work(
     owner.create_session(chat=chat.pk)
     client.create_session(chat=chat.pk)
     client.ask(TASK)
-    assert said(client.until(*TERMINAL)) == "heard: done"
+    assert said(client.until(*TERMINAL)) == "received: done"
     wait_until(lambda: earned(paid) == "0.25")
     assert str(wallet(alice).available) == "9.75"
-    heard = frames_to_the_end(owner)
-    (left,) = [f["balance"] for f in heard if f["type"] == "payment.balance"]
+    received = frames_to_the_end(owner)
+    (left,) = [f["balance"] for f in received if f["type"] == "payment.balance"]
     assert left == "9.75"
     assert charged_chats() == {chat.pk}
 
@@ -189,7 +187,7 @@ def test_the_pool_of_the_chat_pays_for_delegated_work_of_any_depth(
     client = dial(alice)
     client.create_session(chat=chat.pk)
     client.ask(to("boss", TASK))
-    assert said(client.until(*TERMINAL, timeout=30)) == "heard: heard: done"
+    assert said(client.until(*TERMINAL, timeout=30)) == "received: received: done"
     wait_until(lambda: str(ledger_rows.balance(pool).available) == "0.75")
     assert charged_chats() == {chat.pk}
     assert clean()
@@ -231,15 +229,15 @@ def test_a_batch_ends_where_delegated_work_has_to_be_paid(
         new_event("input.text", text=TASK),
         new_event("response.create"),
     ]
-    heard = web.post("/uamp", json=turn, headers=alice.headers).json()
-    assert heard[-1]["type"] == "payment.required"
+    received = web.post("/uamp", json=turn, headers=alice.headers).json()
+    assert received[-1]["type"] == "payment.required"
     submit = new_event(
         "payment.submit",
-        session_id=heard[0]["session_id"],
-        response_id=heard[-1]["response_id"],
+        session_id=received[0]["session_id"],
+        response_id=received[-1]["response_id"],
         payment=WALLET,
     )
     rest = web.post("/uamp", json=[submit], headers=alice.headers).json()
     (ended,) = [f for f in rest if f["type"] in TERMINAL]
-    assert said([ended]) == "heard: done"
+    assert said([ended]) == "received: done"
     wait_until(lambda: earned(paid) == "0.25")

@@ -22,6 +22,7 @@ from tests.sessions_app.billing.interrupted_payments import (
     asker_balance,
     left_behind,
 )
+from uamp import ResponseState
 from uamp import events as ev
 
 if TYPE_CHECKING:
@@ -46,11 +47,11 @@ def _pay(response: Response) -> object:
 def _take(response: Response) -> object:
     """Reserve more from the asker's account, as a running answer does; return what came of it."""
     assert response.session is not None
-    purses = payers.account_ids([("user", str(response.session.user_id), "USD")])
+    accounts = payers.account_ids([("user", str(response.session.user_id), "USD")])
     try:
         return reservations.reserve_more(
             payers.AnswerPayment(
-                source=payers.Source(account_id=next(iter(purses.values()))), payer_id=None
+                source=payers.Source(account_id=next(iter(accounts.values()))), payer_id=None
             ),
             key="more",
             amount=DOLLAR,
@@ -64,7 +65,7 @@ def _take(response: Response) -> object:
 
 def _end(response: Response) -> None:
     Response.objects.filter(pk=response.pk).update(
-        status=Response.Status.CANCELLED, finished_at=timezone.now()
+        status=ResponseState.CANCELLED, finished_at=timezone.now()
     )
 
 

@@ -84,9 +84,9 @@ def test_an_owner_who_comes_back_owns_nothing_and_pays_nothing(
     # The member who has been there the longest owns it, and does not pay for what alice paid.
     assert membership.is_owner(chat.pk, bob.user.pk)
     assert rule(chat) == ("asker", None)
-    told = ChatEvent.objects.filter(chat=chat, type="chat.updated").last()
-    assert told is not None
-    assert told.payload["payer"] == "asker"
+    reported = ChatEvent.objects.filter(chat=chat, type="chat.updated").last()
+    assert reported is not None
+    assert reported.payload["payer"] == "asker"
     add(web, bob, alice, chat)
     assert not membership.is_owner(chat.pk, alice.user.pk)
     assert ask(dial, bob, chat) == "payment.required"
@@ -159,8 +159,8 @@ def test_a_payer_who_stops_pays_what_is_held_and_who_asked_is_asked_for_the_rest
     rule, _, how = ends.partition(" ")
     account = ledger.account_of_user(alice.user.pk).id
     if rule == "pool":
-        purse, account = account, payers.pool_of(chat.pk, "USD")
-        ledger.transfer(key="fill", debit=purse, credit=account, amount=usd("5"))
+        payer, account = account, payers.pool_of(chat.pk, "USD")
+        ledger.transfer(key="fill", debit=payer, credit=account, amount=usd("5"))
     budget = {"budgets": [{"period": "total", "amount": "5"}]}
     sponsorship = "/api/payments/sponsorships/helper"
     assert web.put(sponsorship, headers=alice.headers, json=budget).is_success
@@ -187,7 +187,7 @@ def test_a_payer_who_stops_pays_what_is_held_and_who_asked_is_asked_for_the_rest
     assert earned(helper) == str(given + (usd("10") - wallet(bob).posted))
 
 
-def test_who_is_asked_instead_of_a_payer_who_left_does_not_hear_what_that_one_has(
+def test_the_payer_asked_after_another_left_does_not_receive_the_others_balance(
     dial: Dial, web: httpx.Client, alice: Person, bob: Person, helper: Agent
 ) -> None:
     chat = shared_chat(rich(alice), rich(bob), agents=("helper",))
@@ -249,9 +249,9 @@ def test_a_sponsor_pays_as_far_as_the_budget_goes_then_who_asks_is_asked(
     client.create_session(chat=chat.pk)
     for _ in range(2):
         client.ask("@paid Hello")
-        heard = client.until("response.done")
+        received = client.until("response.done")
         # What the sponsor has left is theirs to know.
-        assert not [f for f in [*heard, *client.settle()] if f["type"].startswith("payment.")]
+        assert not [f for f in [*received, *client.settle()] if f["type"].startswith("payment.")]
     wait_until(lambda: str(wallet(bob).posted) == "8")
     (state,) = web.get("/api/payments/sponsorships", headers=bob.headers).json()["sponsorships"]
     assert [(b["period"], b["spent"], b["left"]) for b in state["budgets"]] == [
@@ -260,9 +260,9 @@ def test_a_sponsor_pays_as_far_as_the_budget_goes_then_who_asks_is_asked(
     ]
     client.ask("@paid Hello")
     pay(client, client.until("payment.required")[-1])
-    heard = client.until("payment.balance")
-    assert text_of(heard) == "Hello"
-    assert heard[-1]["balance"] == "9"
+    received = client.until("payment.balance")
+    assert text_of(received) == "Hello"
+    assert received[-1]["balance"] == "9"
     assert (str(wallet(alice).available), str(wallet(bob).available)) == ("9", "8")
     assert earned(paid) == "3"
     assert clean()

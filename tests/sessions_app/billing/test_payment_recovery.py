@@ -41,7 +41,7 @@ async def test_an_answer_that_waits_to_be_paid_is_left_in_peace(process: Process
     assert process.runs == {}
 
 
-async def test_what_was_paid_while_nobody_ran_it_goes_on_without_asking_again(
+async def test_what_was_paid_while_no_process_ran_it_goes_on_without_asking_again(
     process: Process,
 ) -> None:
     response = await database.run(left_behind, "waiting")
@@ -54,7 +54,7 @@ async def test_what_was_paid_while_nobody_ran_it_goes_on_without_asking_again(
     assert (await database.run(asker_balance, response), await database.run(held)) == ("4", 0)
 
 
-async def test_what_nobody_paid_in_time_ends_and_is_not_asked_for_again(process: Process) -> None:
+async def test_what_was_not_paid_in_time_ends_and_is_not_asked_for_again(process: Process) -> None:
     response = await database.run(left_behind, "waiting")
     await database.run(asked_for, response, deadline=timezone.now() - timedelta(seconds=1))
     await sweep(process)
@@ -75,7 +75,9 @@ async def test_what_was_held_for_an_answer_that_is_lost_comes_back(process: Proc
     assert (await database.run(ledger.audit)).clean
 
 
-async def test_who_paid_for_an_answer_that_is_lost_is_told_what_is_left(process: Process) -> None:
+async def test_who_paid_for_an_answer_that_is_lost_is_reported_what_is_left(
+    process: Process,
+) -> None:
     response = await database.run(left_behind, "in_progress")
     row = await database.run(asked_for, response)
     await database.run(pay, response, row)
@@ -84,9 +86,9 @@ async def test_who_paid_for_an_answer_that_is_lost_is_told_what_is_left(process:
     channel = await layer.new_channel()
     await layer.group_add(fanout.chat_group(response.chat_id), channel)
     await sweep(process)
-    heard: list[dict[str, Any]] = []
+    received: list[dict[str, Any]] = []
     async with asyncio.timeout(WAIT_SECONDS):
-        while not heard or heard[-1]["type"] != "payment.balance":
-            heard.append(json.loads((await layer.receive(channel))["frame"]))
-    assert [frame["type"] for frame in heard] == ["response.error", "payment.balance"]
-    assert (heard[-1]["response_id"], heard[-1]["balance"]) == (response.pk, "5")
+        while not received or received[-1]["type"] != "payment.balance":
+            received.append(json.loads((await layer.receive(channel))["frame"]))
+    assert [frame["type"] for frame in received] == ["response.error", "payment.balance"]
+    assert (received[-1]["response_id"], received[-1]["balance"]) == (response.pk, "5")

@@ -88,7 +88,7 @@ def test_no_word_is_said_before_it_is_paid(dial: Dial, alice: Person) -> None:
     assert Response.objects.get().status == "waiting"
 
 
-def test_who_has_too_little_is_told_and_can_pay_later(dial: Dial, alice: Person) -> None:
+def test_a_payer_who_has_too_little_is_refused_and_can_pay_later(dial: Dial, alice: Person) -> None:
     agent = priced("paid", per_answer="1")
     client = dial(alice)
     client.create_session(agent="paid")
@@ -148,7 +148,7 @@ def test_a_payment_that_comes_twice_is_taken_once(dial: Dial, alice: Person) -> 
     assert (str(wallet(alice).available), earned(agent)) == ("9", "1")
 
 
-def test_an_answer_that_nobody_pays_for_ends(dial: Dial, alice: Person, settings: Settings) -> None:
+def test_an_unpaid_answer_ends(dial: Dial, alice: Person, settings: Settings) -> None:
     settings.UAMP_PAYMENT_SECONDS = 0.5
     settings.UAMP_SWEEP_SECONDS = 0.3
     agent = priced("paid", per_answer="1")
@@ -344,10 +344,10 @@ def test_who_takes_back_what_they_allowed_is_asked_for_the_rest(dial: Dial, alic
     client.until("payment.accepted")
     held = wallet(alice).held
     approvals.withdraw(alice.user.pk, agent.pk)
-    told, asked = client.until("payment.required", timeout=30)[-2:]
-    assert (told["type"], told["code"]) == ("payment.error", "mandate_revoked")
-    assert told["can_retry"] is True
-    assert told["balance_required"] == asked["requirements"]["amount"]
+    reported, asked = client.until("payment.required", timeout=30)[-2:]
+    assert (reported["type"], reported["code"]) == ("payment.error", "mandate_revoked")
+    assert reported["can_retry"] is True
+    assert reported["balance_required"] == asked["requirements"]["amount"]
     assert asked["extra"] == {"action": "topup"}
     assert wallet(alice).held == held
     frames = [asked]
@@ -402,7 +402,7 @@ def test_an_empty_pool_is_said_and_nothing_runs(dial: Dial, alice: Person) -> No
     assert str(wallet(alice).available) == "10"
 
 
-def test_others_in_the_chat_neither_pay_nor_see_what_somebody_has(
+def test_others_in_the_chat_neither_pay_nor_see_the_payers_balance(
     dial: Dial, alice: Person, bob: Person
 ) -> None:
     priced("paid", per_answer="1")
@@ -417,9 +417,11 @@ def test_others_in_the_chat_neither_pay_nor_see_what_somebody_has(
     pay(other, asked)
     pay(asker, asked)
     asker.until("payment.balance")
-    heard = other.until("response.done")
-    assert not [f for f in heard if f["type"].startswith("payment.")]
-    assert "payment_not_due" in [f["error"]["code"] for f in heard if f["type"] == "session.error"]
+    received = other.until("response.done")
+    assert not [f for f in received if f["type"].startswith("payment.")]
+    assert "payment_not_due" in [
+        f["error"]["code"] for f in received if f["type"] == "session.error"
+    ]
     assert str(wallet(bob).available) == "10"
 
 
@@ -442,7 +444,7 @@ def test_who_comes_back_is_asked_again(dial: Dial, alice: Person) -> None:
 @pytest.mark.parametrize(
     ("payment", "code"),
     [
-        ({"scheme": "token", "token": "ptok_nobody"}, "token_invalid"),
+        ({"scheme": "token", "token": "ptok_missing"}, "token_invalid"),
         ({"scheme": "token"}, "payment_failed"),
         ({"scheme": "crypto", "network": "base"}, "payment_failed"),
         ({"scheme": "balance", "amount": "0.5"}, "payment_failed"),

@@ -59,7 +59,7 @@ def labour() -> str:
 
 
 @tool
-def errand() -> str:
+def delivery() -> str:
     """Be run by a worker."""
     return "done"
 
@@ -80,7 +80,7 @@ async def helper(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step
 
 @pytest.fixture(autouse=True)
 def _tools(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    own = [OWN.format("labour"), OWN.format("errand")]
+    own = [OWN.format("labour"), OWN.format("delivery")]
     settings.UAMP_SERVER_TOOLS = [*settings.UAMP_SERVER_TOOLS, *own]
     monkeypatch.setitem(scripts.SCRIPTS, "worker", worker)
     monkeypatch.setitem(scripts.SCRIPTS, "helper", helper)
@@ -92,7 +92,7 @@ def _tools(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 
 def asked(dial: Dial, who: Person, up_to: str = "5", **row: Any) -> tuple[Agent, UampClient]:
     """Ask an agent that calls a tool for 0.5; it may take so much without asking."""
-    prices = dict.fromkeys(["labour", "errand", "delegate"], "0.5")
+    prices = dict.fromkeys(["labour", "delivery", "delegate"], "0.5")
     agent = priced("paid", "worker", per_answer="1", tools=prices)
     for name, value in row.items():
         setattr(agent, name, value)
@@ -133,8 +133,8 @@ def test_a_tool_of_a_worker_is_paid_once_it_has_begun(
 ) -> None:
     # The worker of other tests may run in this process: it is not notified of the call.
     monkeypatch.setattr(run_tool_call, "apply_async", lambda **_: None)
-    approvals = ["errand"] if state == "asking" else []
-    agent, client = asked(dial, alice, tools=["errand"], approvals=approvals)
+    approvals = ["delivery"] if state == "asking" else []
+    agent, client = asked(dial, alice, tools=["delivery"], approvals=approvals)
     wait_until(ToolCall.objects.exists)
     row = ToolCall.objects.get()
     if state in {"running", "failed"}:
@@ -166,12 +166,12 @@ async def test_a_process_that_ends_an_answer_of_another_charges_its_tool(
 
 def stopped_in_its_tool(response: Response, attempts: int) -> None:
     """Let a response have called its tool before its process died, and be stopped after."""
-    pricing = {"per_answer": "1", "tools": {"errand": "0.5"}}
-    Agent.objects.filter(pk=response.agent_id).update(pricing=pricing, tools=["errand"])
+    pricing = {"per_answer": "1", "tools": {"delivery": "0.5"}}
+    Agent.objects.filter(pk=response.agent_id).update(pricing=pricing, tools=["delivery"])
     row = asked_for(response)
     PaymentRequest.objects.filter(pk=row.pk).update(amount=2 * DOLLAR.amount)
     pay(response, row, DOLLAR * 2)
-    call = {"id": "call_1", "name": "errand", "arguments": "{}"}
+    call = {"id": "call_1", "name": "delivery", "arguments": "{}"}
     Response.objects.filter(pk=response.pk).update(
         status="in_progress",
         output=[{"type": "tool_call", "tool_call": call}],
@@ -181,7 +181,7 @@ def stopped_in_its_tool(response: Response, attempts: int) -> None:
         response=response,
         call_id="call_1",
         kind="long",
-        name="errand",
+        name="delivery",
         status="running" if attempts else "queued",
         attempts=attempts,
         deadline=timezone.now() + timedelta(minutes=5),

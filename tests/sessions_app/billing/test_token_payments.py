@@ -75,7 +75,9 @@ def test_a_token_of_the_session_pays_without_asking(dial: Dial, alice: Person) -
     assert earned(agent) == "0.25"
 
 
-def test_a_token_that_comes_with_session_update_pays_what_waits(dial: Dial, alice: Person) -> None:
+def test_a_token_that_comes_with_session_update_pays_the_waiting_response(
+    dial: Dial, alice: Person
+) -> None:
     priced("paid", per_answer="0.25")
     token = issue(rich(alice))
     client = dial()
@@ -250,13 +252,13 @@ def test_a_limit_holds_within_a_group_of_turns(alice: Person) -> None:
 @pytest.mark.usefixtures("database_threads")
 def test_an_account_that_was_rolled_back_is_made_again() -> None:
     """An id that is remembered too early would refuse every later answer of the agent."""
-    purse = ("agent", "agent_new", "USD")
+    reference = ("agent", "agent_new", "USD")
     with suppress(RuntimeError), transaction.atomic():
-        payers.account_ids([purse])
+        payers.account_ids([reference])
         raise RuntimeError("the write failed")
-    made = payers.account_ids([purse])[purse]
+    made = payers.account_ids([reference])[reference]
     assert ledger_rows.balance(made).posted == usd("0")
-    assert payers.account_ids([purse]) == {purse: made}
+    assert payers.account_ids([reference]) == {reference: made}
 
 
 def test_no_more_than_what_was_reserved_is_taken(alice: Person) -> None:
@@ -320,9 +322,7 @@ def test_a_tool_is_paid_when_it_has_worked(
     assert clean()
 
 
-def test_a_tool_that_nobody_pays_for_does_not_run(
-    dial: Dial, alice: Person, settings: Settings
-) -> None:
+def test_an_unpaid_tool_does_not_run(dial: Dial, alice: Person, settings: Settings) -> None:
     settings.UAMP_SERVER_TOOLS = [f"{__name__}.weigh"]
     settings.UAMP_PAYMENT_SECONDS = 0.5
     settings.UAMP_SWEEP_SECONDS = 0.3

@@ -16,11 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import uamp
+from chat_app.ids import new_event_id
 from chat_app.log import fanout
 from chat_app.log.history import LoggedEvent
 from sessions_app.connection.chat_subscription import PAGE, ChatSubscription, RunningText
 from sessions_app.connection.outgoing_queue import OutgoingQueue
-from sessions_app.frames import frame, new_event_id, now_ms
+from sessions_app.frames import frame, now_ms
 from tests.client import TERMINAL, Story, output_text
 from tests.sessions_app.connection.sessions import open_session
 from uamp import events as ev
@@ -32,17 +33,17 @@ if TYPE_CHECKING:
     from tests.client import Frame
 
 CHAT = "chat_1"
-Told = tuple[str, tuple[Any, ...]]
+Notice = tuple[str, tuple[Any, ...]]
 
 
 @dataclass
 class LocalChat:
-    """A chat with its log and its running responses; `told` is what the layer was given."""
+    """A chat with its log and its running responses; `reported` is what the layer was given."""
 
     log: list[LoggedEvent] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
     flushed: dict[str, str] = field(default_factory=dict)
-    told: list[Told] = field(default_factory=list)
+    reported: list[Notice] = field(default_factory=list)
     count: int = 0
 
     # --- LogReader ---
@@ -72,7 +73,7 @@ class LocalChat:
         entry = LoggedEvent(len(self.log) + 1, payload["type"], response_id, payload)
         self.log.append(entry)
         text = fanout.frame_of(payload, entry.seq)
-        self.told.append(("event", (entry.seq, entry.type, response_id, text)))
+        self.reported.append(("event", (entry.seq, entry.type, response_id, text)))
 
     def message(self) -> None:
         """Let a member write a message."""
@@ -101,8 +102,9 @@ class LocalChat:
         response_id = list(self.texts)[which % len(self.texts)]
         offset = len(self.texts[response_id])
         self.texts[response_id] += text
-        encoded = frame(ev.text_delta(response_id, text, offset))
-        self.told.append(("text", (response_id, offset, text, encoded)))
+        deltas = uamp.TextDeltas(response_id, event_id=new_event_id())
+        encoded = deltas.frame(text, offset=offset, timestamp=now_ms())
+        self.reported.append(("text", (response_id, offset, text, encoded)))
 
     def flush(self) -> None:
         """Keep the texts so far."""
@@ -192,9 +194,9 @@ class Reader:
             assert known == output_text(said) or (self.replays and not known)
         self.story.take(said)
 
-    def hear(self, told: Told, *, from_the_group: bool = True) -> None:
+    def hear(self, reported: Notice, *, from_the_group: bool = True) -> None:
         """Take what was published; straight from a runner, text comes encoded too."""
-        kind, fields = told
+        kind, fields = reported
         if from_the_group:
             self.hear_group(**layer_message(kind, fields))
             return
@@ -246,7 +248,7 @@ class Play:
     def __init__(self) -> None:
         self.local = LocalChat()
         self.readers = [Reader(self.local, cursor=0)]
-        self.heard = [0]
+        self.received = [0]
 
     def step(self, name: str, *fields: Any) -> None:
         """Let one thing happen."""
@@ -254,17 +256,17 @@ class Play:
         if name == "join":
             # As a session of a chat does: its cursor is the head of the log.
             self.readers.append(Reader(local, cursor=len(local.log)))
-            self.heard.append(len(local.told))
+            self.received.append(len(local.reported))
             self.readers[-1].join()
-        elif name == "hear" and local.told:
+        elif name == "hear" and local.reported:
             which, back, direct = fields
-            told = local.told[-1 - back % len(local.told)]
-            self.readers[which % len(self.readers)].hear(told, from_the_group=not direct)
+            reported = local.reported[-1 - back % len(local.reported)]
+            self.readers[which % len(self.readers)].hear(reported, from_the_group=not direct)
         elif name == "hear next":
             which = fields[0] % len(self.readers)
-            if self.heard[which] < len(local.told):
-                self.readers[which].hear(local.told[self.heard[which]])
-                self.heard[which] += 1
+            if self.received[which] < len(local.reported):
+                self.readers[which].hear(local.reported[self.received[which]])
+                self.received[which] += 1
         elif name == "nudge":
             reader = self.readers[fields[0] % len(self.readers)]
             reader.do(reader.subscription.catch_up)
@@ -278,7 +280,7 @@ def test_nothing_of_a_response_is_sent_after_its_end_was_read_from_the_log() -> 
     reader = Reader(local, cursor=0)
     local.begin()
     (response_id,) = local.texts
-    reader.hear(local.told[-1], from_the_group=False)
+    reader.hear(local.reported[-1], from_the_group=False)
     usage = frame(ev.UsageDelta(response_id=response_id, delta=uamp.UsageStats(input_tokens=3)))
     reader.subscription.frame(response_id, usage)
     local.end(0, 0)
@@ -289,7 +291,7 @@ def test_nothing_of_a_response_is_sent_after_its_end_was_read_from_the_log() -> 
         **fanout.signal_message(chat_id=CHAT, frame=usage, response_id=response_id, before_end=True)
     )
     # The run sends its end, which the log had, and then the balance.
-    reader.hear(local.told[-1], from_the_group=False)
+    reader.hear(local.reported[-1], from_the_group=False)
     balance = frame(ev.PaymentBalance(balance="1", currency="USD"))
     reader.subscription.frame(response_id, balance)
     reader.drain()
@@ -303,7 +305,7 @@ def test_nothing_of_a_response_is_sent_after_its_end_was_read_from_the_log() -> 
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(happenings, min_size=20, max_size=60))
-def test_what_is_heard_live_is_what_is_replayed(steps: list[tuple[Any, ...]]) -> None:
+def test_what_is_sent_live_is_what_is_replayed(steps: list[tuple[Any, ...]]) -> None:
     play = Play()
     for step in steps:
         play.step(*step)
@@ -319,7 +321,7 @@ def test_what_is_heard_live_is_what_is_replayed(steps: list[tuple[Any, ...]]) ->
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(happenings, max_size=40))
-def test_a_session_without_a_chat_hears_the_turns_only(steps: list[tuple[Any, ...]]) -> None:
+def test_a_session_without_a_chat_receives_the_turns_only(steps: list[tuple[Any, ...]]) -> None:
     play = Play()
     reader = play.readers[0] = Reader(play.local, cursor=0, chat_scoped=False)
     for step in steps:
@@ -347,17 +349,17 @@ def begun(*texts: str) -> tuple[LocalChat, Reader]:
 def test_a_lost_delta_is_repaired_when_the_next_one_comes() -> None:
     local, reader = begun("one ", "two ", "three")
     local.flush()
-    created, first, _lost, third = local.told
-    for told in (created, first, third):
-        reader.hear(told)
+    created, first, _lost, third = local.reported
+    for reported in (created, first, third):
+        reader.hear(reported)
     assert reader.story.texts == {"resp_1": "one two three"}
 
 
 @pytest.mark.parametrize("from_the_group", [True, False])
 def test_a_delta_that_comes_twice_is_said_once(from_the_group: bool) -> None:  # noqa: FBT001 a case
     local, reader = begun("one ", "two")
-    for told in [*local.told, *local.told[1:]]:
-        reader.hear(told, from_the_group=from_the_group)
+    for reported in [*local.reported, *local.reported[1:]]:
+        reader.hear(reported, from_the_group=from_the_group)
     assert reader.story.texts == {"resp_1": "one two"}
 
 
@@ -365,27 +367,27 @@ def test_a_lost_durable_event_is_read_before_the_next_is_said() -> None:
     local, reader = begun()
     local.message()
     local.message()
-    reader.hear(local.told[-1])
+    reader.hear(local.reported[-1])
     assert list(reader.story.log) == [1, 2, 3]
 
 
 def test_the_end_brings_the_text_that_was_lost() -> None:
     local, reader = begun("one ", "two")
     local.end(0, 0)
-    created, first, _lost, done = local.told
+    created, first, _lost, done = local.reported
     frames: list[dict[str, Any]] = []
-    for told in (created, first, done):
-        reader.hear(told)
+    for reported in (created, first, done):
+        reader.hear(reported)
     frames = list(reader.story.log.values())
     assert output_text(frames[-1]) == reader.story.texts["resp_1"] == "one two"
 
 
 def test_text_that_comes_after_the_end_is_not_said() -> None:
     local, reader = begun("one ")
-    late = local.told[-1]
+    late = local.reported[-1]
     local.end(0, 0)
-    reader.hear(local.told[0])
-    reader.hear(local.told[-1])
+    reader.hear(local.reported[0])
+    reader.hear(local.reported[-1])
     said = dict(reader.story.texts)
     reader.hear(late)
     assert reader.story.texts == said
@@ -398,7 +400,7 @@ def test_a_reader_that_joins_in_mid_answer_gets_the_text_so_far_at_offset_0() ->
     late.join()
     assert late.story.texts == {"resp_1": "one two "}
     local.say(0, "three")
-    late.hear(local.told[-1])
+    late.hear(local.reported[-1])
     assert late.story.texts == {"resp_1": "one two three"}
 
 
@@ -412,17 +414,18 @@ def test_a_long_log_is_read_page_by_page() -> None:
 
 def test_a_response_that_goes_on_from_a_checkpoint_replaces_its_text() -> None:
     local, reader = begun("kept ", "lost")
-    for told in local.told:
-        reader.hear(told)
+    for reported in local.reported:
+        reader.hear(reported)
     assert reader.story.texts == {"resp_1": "kept lost"}
     reader.hear_group(**fanout.text_message(chat_id=CHAT, response_id="resp_1", text="kept "))
     assert reader.story.texts == {"resp_1": "kept "}
-    new = frame(ev.text_delta("resp_1", "new", len("kept ")))
+    deltas = uamp.TextDeltas("resp_1", event_id=new_event_id())
+    new = deltas.frame("new", offset=len("kept "), timestamp=now_ms())
     reader.hear(("text", ("resp_1", len("kept "), "new", new)))
     assert reader.story.texts == {"resp_1": "kept new"}
 
 
-def test_the_text_of_a_response_that_nobody_follows_is_not_replaced() -> None:
+def test_the_text_of_a_response_without_followers_is_not_replaced() -> None:
     _, reader = begun()
     reader.hear_group(**fanout.text_message(chat_id=CHAT, response_id="resp_9", text="text"))
     assert reader.story.texts == {}

@@ -104,7 +104,7 @@ async def test_a_long_log_is_not_read_faster_than_it_is_sent() -> None:
     ]
 
 
-async def test_who_fell_behind_is_not_told_everything_at_once(
+async def test_a_session_that_fell_behind_is_not_sent_everything_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(outgoing_queue, "QUEUE_ITEMS", 2)
@@ -118,7 +118,7 @@ async def test_who_fell_behind_is_not_told_everything_at_once(
     assert batches[-1][-1]["type"] == "response.delta"
 
 
-async def test_what_waits_for_a_client_is_bounded_in_bytes(settings: Settings) -> None:
+async def test_the_queue_of_a_client_is_bounded_in_bytes(settings: Settings) -> None:
     settings.UAMP_OWED_BYTES = 100_000
     log = Log(length=100)
     connection = connected(log)
@@ -144,7 +144,9 @@ async def read_nothing(connection: ClientConnection) -> bool:
     return True
 
 
-async def test_who_does_not_read_the_answers_is_not_heard_on(settings: Settings) -> None:
+async def test_no_further_frame_is_read_from_a_client_that_does_not_read_the_answers(
+    settings: Settings,
+) -> None:
     settings.UAMP_OWED_BYTES = 10_000
     connection = connected(Log(length=0))
     while connection.outgoing.owed_bytes <= settings.UAMP_OWED_BYTES:

@@ -107,7 +107,7 @@ async def test_members_of_a_group_share_one_channel_and_one_frame(
         ),
     )
     frames = {(await member.received())["frame"] for member in members}
-    (delta,) = [json.loads(frame) for frame in frames]
+    (delta,) = [json.loads("".join(parts)) for parts in frames]
     assert (delta["delta"]["text"], delta["offset"]) == ("four", 3)
 
 

@@ -58,7 +58,7 @@ def meeting(dial: Dial, chat: Chat, *people: Person) -> list[UampClient]:
     return clients
 
 
-def heard(client: UampClient) -> list[Frame]:
+def received(client: UampClient) -> list[Frame]:
     """Return what arrives up to the agent's message, which comes last of a turn."""
     frames: list[Frame] = []
     while not frames or frames[-1].get("message", {}).get("role") != "assistant":
@@ -66,11 +66,13 @@ def heard(client: UampClient) -> list[Frame]:
     return frames
 
 
-def test_all_members_hear_the_same_turn(dial: Dial, alice: Person, bob: Person, chat: Chat) -> None:
+def test_all_members_receive_the_same_turn(
+    dial: Dial, alice: Person, bob: Person, chat: Chat
+) -> None:
     clients = meeting(dial, chat, alice, bob)
     clients[0].ask(WORDS)
     for client in clients:
-        frames = heard(client)
+        frames = received(client)
         between = {"response.delta", "usage.delta"}
         types = [f["type"] for f in frames if f["type"] not in between]
         assert types == ["message.created", "response.created", "response.done", "message.created"]
@@ -81,7 +83,7 @@ def test_all_members_hear_the_same_turn(dial: Dial, alice: Person, bob: Person, 
         assert story.log == stored
 
 
-def test_members_hear_everything_although_the_layer_loses_half(
+def test_members_receive_everything_although_the_layer_loses_half(
     lossy: None, dial: Dial, alice: Person, bob: Person, chat: Chat
 ) -> None:
     clients = [joined(dial, who, chat) for who in (alice, bob)]
@@ -100,7 +102,7 @@ def test_members_hear_everything_although_the_layer_loses_half(
     assert stories[0].texts == stories[1].texts == texts
 
 
-def test_who_joins_in_mid_answer_hears_all_of_it(
+def test_who_joins_in_mid_answer_receives_all_of_it(
     dial: Dial, alice: Person, bob: Person, chat: Chat
 ) -> None:
     asker = joined(dial, alice, chat)
@@ -108,7 +110,7 @@ def test_who_joins_in_mid_answer_hears_all_of_it(
     asker.until("response.delta")
     late = dial(bob)
     late.send("session.create", session={}, chat=chat.pk)
-    frames = heard(late)
+    frames = received(late)
     # The response is introduced, its text so far comes at once, and the rest as it grows.
     deltas = [f for f in frames if f["type"] == "response.delta"]
     assert deltas[0]["offset"] == 0
@@ -119,27 +121,27 @@ def test_who_joins_in_mid_answer_hears_all_of_it(
     assert created["response_id"] == done["response_id"]
 
 
-def test_the_asker_who_comes_back_on_a_second_socket_hears_it_there_too(
+def test_the_asker_who_comes_back_on_a_second_socket_receives_it_there_too(
     dial: Dial, alice: Person, chat: Chat
 ) -> None:
     first, second = (joined(dial, alice, chat) for _ in range(2))
     first.ask(WORDS)
-    assert text_of(heard(first)) == text_of(heard(second)) == WORDS
+    assert text_of(received(first)) == text_of(received(second)) == WORDS
 
 
 # --- What is not kept: typing, presence, calls; and receipts ---
 
 
-def test_typing_is_told_to_the_others_only(
+def test_typing_is_sent_to_the_others_only(
     dial: Dial, alice: Person, bob: Person, mallory: Person, chat: Chat
 ) -> None:
     writer, reader = meeting(dial, chat, alice, bob)
     other_chat = joined(dial, mallory, shared_chat(mallory))
     before = ChatEvent.objects.count()
     writer.send("input.typing", is_typing=True, chat_id=chat.pk)
-    told = reader.expect("presence.typing")
-    assert (told["user_id"], told["username"]) == (str(alice.user.pk), "alice")
-    assert (told["is_typing"], told["chat_id"]) == (True, chat.pk)
+    reported = reader.expect("presence.typing")
+    assert (reported["user_id"], reported["username"]) == (str(alice.user.pk), "alice")
+    assert (reported["is_typing"], reported["chat_id"]) == (True, chat.pk)
     # Once in three seconds is enough; the end is always sent.
     writer.send("input.typing", is_typing=True)
     writer.send("input.typing", is_typing=False)
@@ -150,7 +152,7 @@ def test_typing_is_told_to_the_others_only(
     assert writer.expect("session.error")["error"]["code"] == "chat_not_found"
 
 
-def test_people_of_one_socket_are_told_apart(
+def test_people_of_one_socket_are_distinguished(
     dial: Dial, alice: Person, bob: Person, chat: Chat
 ) -> None:
     """A daemon may hold sessions of several people, each with its own token (UAMP §10.3)."""
@@ -158,12 +160,12 @@ def test_people_of_one_socket_are_told_apart(
     ids = [client.create_session(chat=chat.pk, token=who.key)["session_id"] for who in (alice, bob)]
     client.settle()
     client.send("input.typing", session_id=ids[0], is_typing=True)
-    told = client.expect("presence.typing")
-    assert (told["session_id"], told["username"]) == (ids[1], "alice")
+    reported = client.expect("presence.typing")
+    assert (reported["session_id"], reported["username"]) == (ids[1], "alice")
     assert client.during(0.1) == []
 
 
-def test_coming_and_going_is_told_to_co_members_only(
+def test_coming_and_going_is_sent_to_co_members_only(
     dial: Dial, alice: Person, bob: Person, mallory: Person, chat: Chat
 ) -> None:
     watcher = joined(dial, alice, chat)
@@ -183,18 +185,18 @@ def test_coming_and_going_is_told_to_co_members_only(
     assert stranger.settle() == []
 
 
-def test_reading_is_told_to_everybody_once(
+def test_reading_is_sent_to_every_member_once(
     dial: Dial, alice: Person, bob: Person, chat: Chat
 ) -> None:
     writer, reader = meeting(dial, chat, alice, bob)
     writer.ask("Hello")
-    message_id = heard(reader)[-1]["message"]["id"]
-    heard(writer)
+    message_id = received(reader)[-1]["message"]["id"]
+    received(writer)
     reader.send("message.read", message_id=message_id, user_id="999", read_at=1)
     for client in (writer, reader):
-        told = client.expect("message.read")
-        assert (told["message_id"], told["user_id"]) == (message_id, str(bob.user.pk))
-        assert told["read_at"] > 1.7e12
+        reported = client.expect("message.read")
+        assert (reported["message_id"], reported["user_id"]) == (message_id, str(bob.user.pk))
+        assert reported["read_at"] > 1.7e12
     reader.send("message.read", message_id=message_id)
     assert reader.settle() == []
     reader.send("message.read", message_id="msg_unknown")
@@ -230,7 +232,9 @@ def test_a_call_is_passed_on_to_whom_it_names(
 # --- Strangers, and members who leave ---
 
 
-def test_a_stranger_hears_nothing(dial: Dial, alice: Person, mallory: Person, chat: Chat) -> None:
+def test_a_stranger_receives_nothing(
+    dial: Dial, alice: Person, mallory: Person, chat: Chat
+) -> None:
     stranger = dial(mallory)
     stranger.create_session(agent="echo")
     visitor = dial()
@@ -238,11 +242,13 @@ def test_a_stranger_hears_nothing(dial: Dial, alice: Person, mallory: Person, ch
     member = joined(dial, alice, chat)
     member.ask("A secret")
     member.send("input.typing", is_typing=True)
-    heard(member)
+    received(member)
     assert stranger.settle() == visitor.settle() == []
 
 
-def test_who_leaves_hears_nothing_more(dial: Dial, alice: Person, bob: Person, chat: Chat) -> None:
+def test_who_leaves_receives_nothing_more(
+    dial: Dial, alice: Person, bob: Person, chat: Chat
+) -> None:
     staying, leaving = meeting(dial, chat, alice, bob)
     place = Participant.objects.get(chat=chat, user=bob.user)
     remove_participant(chat_id=chat.pk, removed_by=alice.user, participant_id=place.pk)
@@ -251,7 +257,7 @@ def test_who_leaves_hears_nothing_more(dial: Dial, alice: Person, bob: Person, c
     assert leaving.expect("session.error")["error"]["code"] == "chat_not_found"
     staying.ask("Now that bob has gone")
     staying.send("input.typing", is_typing=True)
-    heard(staying)
+    received(staying)
     assert leaving.settle() == []
     leaving.ask("Am I still here?")
     assert leaving.expect("session.error")["error"]["code"] == "session_required"
@@ -261,12 +267,16 @@ def test_who_leaves_hears_nothing_more(dial: Dial, alice: Person, bob: Person, c
     staying.expect("participant.joined")
     again = joined(dial, bob, chat)
     staying.ask("Welcome back")
-    assert text_of(heard(again)) == "Welcome back"
+    assert text_of(received(again)) == "Welcome back"
 
 
-def test_a_new_member_is_told_of(dial: Dial, alice: Person, mallory: Person, chat: Chat) -> None:
+def test_a_new_member_is_announced(dial: Dial, alice: Person, mallory: Person, chat: Chat) -> None:
     client = joined(dial, alice, chat)
     add_participant(chat_id=chat.pk, added_by=alice.user, user=mallory.user)
-    told = client.expect("participant.joined")
-    assert told["participant"] == {"kind": "user", "id": str(mallory.user.pk), "name": "mallory"}
-    assert told["seq"] == Chat.objects.get(pk=chat.pk).last_seq
+    reported = client.expect("participant.joined")
+    assert reported["participant"] == {
+        "kind": "user",
+        "id": str(mallory.user.pk),
+        "name": "mallory",
+    }
+    assert reported["seq"] == Chat.objects.get(pk=chat.pk).last_seq

@@ -119,8 +119,8 @@ def test_an_owner_changes_who_pays_while_sessions_are_open(
     client.create_session(chat=chat.pk)
     done = web.patch(f"/api/v1/chats/{chat.pk}", headers=alice.headers, json={"payer": "owner"})
     assert done.status_code == 200
-    told = client.until("chat.updated")[-1]
-    assert told["payer"] == "owner"
+    reported = client.until("chat.updated")[-1]
+    assert reported["payer"] == "owner"
     client.ask("@paid Hello")
     assert text_of(client.until("response.done")) == "Hello"
     wait_until(lambda: earned(agent) == "1")

@@ -121,8 +121,8 @@ def test_a_story_with_many_cuts_is_the_stored_one(
     shown = web.get(
         f"/api/v1/chats/{chat.pk}/messages", params={"order": "asc"}, headers=alice.headers
     ).json()["data"]
-    told = [e["message"] for e in story.log.values() if e["type"] == "message.created"]
-    assert [(m["id"], m["content"]) for m in shown] == [(m["id"], m["content"]) for m in told]
+    reported = [e["message"] for e in story.log.values() if e["type"] == "message.created"]
+    assert [(m["id"], m["content"]) for m in shown] == [(m["id"], m["content"]) for m in reported]
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -161,13 +161,13 @@ def test_an_agent_may_be_named_by_its_id(dial: Dial, alice: Person) -> None:
     assert (created["agent"], created["session"]["agent_id"]) == (agent.pk, agent.pk)
     assert Session.objects.get().agent_id == agent.pk
     assert text_of(client.answer("Hi")) == "Hi"
-    told = []
+    reported = []
     for name in (private.pk, f"agent_{'0' * 32}"):
         client.send("session.create", session={}, agent=name)
         error = client.expect("session.error")["error"]
-        told.append((error["code"], error["message"].replace(name, "ID")))
-    assert told[0] == told[1]
-    assert told[0][0] == "agent_not_found"
+        reported.append((error["code"], error["message"].replace(name, "ID")))
+    assert reported[0] == reported[1]
+    assert reported[0][0] == "agent_not_found"
 
 
 def test_capabilities_of_a_model_are_those_of_an_agent_that_has_it(
@@ -179,9 +179,9 @@ def test_capabilities_of_a_model_are_those_of_an_agent_that_has_it(
         client.create_session(agent="echo")
         for name in ("gpt-4o", "gpt-4o-mini"):
             client.send("capabilities.query", model=name)
-            told = client.expect("capabilities")["capabilities"]
-            assert (told["id"], told["context_window"]) == (name, 128_000)
-            assert "image" in told["modalities"]
+            reported = client.expect("capabilities")["capabilities"]
+            assert (reported["id"], reported["context_window"]) == (name, 128_000)
+            assert "image" in reported["modalities"]
         client.send("capabilities.query", model="model")
         assert client.expect("capabilities")["capabilities"]["id"] == "model"
         # A model that nothing here has: what answers in its place says its own name.
@@ -194,7 +194,7 @@ def test_capabilities_of_a_model_are_those_of_an_agent_that_has_it(
         assert alone.expect("session.error")["error"]["code"] == "agent_not_found"
 
 
-def test_a_model_of_an_agent_of_another_person_is_not_told(dial: Dial, bob: Person) -> None:
+def test_a_model_of_an_agent_of_another_person_is_not_reported(dial: Dial, bob: Person) -> None:
     with model_server() as model:
         model.agent(model="secret-model")
         Agent.objects.filter(name="model").update(is_public=False)
@@ -207,7 +207,7 @@ def test_a_model_of_an_agent_of_another_person_is_not_told(dial: Dial, bob: Pers
 
 
 REFUSED_SESSIONS: list[tuple[dict[str, Any], int]] = [
-    ({"agent": "nobody"}, 4404),
+    ({"agent": "missing"}, 4404),
     ({"chat": "chat_unknown"}, 4404),
     ({"resume": {"session_id": "sess_unknown"}}, 4404),
     ({"token": "uak_00000000_guessed"}, 4401),
@@ -229,8 +229,8 @@ def test_a_refused_session_closes_a_socket_that_has_no_other(dial: Dial, alice: 
 def test_a_client_that_goes_on_keeps_its_socket(dial: Dial, alice: Person) -> None:
     several, again = dial(alice), dial(alice)
     several.create_session(agent="echo")
-    several.send("session.create", session={}, agent="nobody")
-    again.send("session.create", session={}, agent="nobody")
+    several.send("session.create", session={}, agent="missing")
+    again.send("session.create", session={}, agent="missing")
     again.expect("session.error")
     again.send("session.create", session={}, agent="echo")
     again.until("capabilities")
@@ -278,16 +278,16 @@ def test_a_call_needs_no_id_and_its_description_may_be_text(
     caller.send("voice.accept")
     assert caller.until("session.error")[-1]["error"]["code"] == "invalid_event"
     caller.send("voice.invite", sdp="v=0 offer")
-    heard = called.until("voice.invite")[-1]
-    assert heard["sdp"] == {"type": "offer", "sdp": "v=0 offer"}
-    assert heard["from"] == str(alice.user.pk)
+    received = called.until("voice.invite")[-1]
+    assert received["sdp"] == {"type": "offer", "sdp": "v=0 offer"}
+    assert received["from"] == str(alice.user.pk)
     own = caller.until("voice.invite")[-1]
-    assert own["call_id"] == heard["call_id"]
+    assert own["call_id"] == received["call_id"]
     called.send("voice.accept", sdp="v=0 answer")
     taken = caller.until("voice.accept")[-1]
-    assert (taken["call_id"], taken["sdp"]["type"]) == (heard["call_id"], "answer")
+    assert (taken["call_id"], taken["sdp"]["type"]) == (received["call_id"], "answer")
     caller.send("voice.end", duration_ms=5)
-    assert called.until("voice.end")[-1]["call_id"] == heard["call_id"]
+    assert called.until("voice.end")[-1]["call_id"] == received["call_id"]
 
 
 def test_an_agent_declines_a_call(dial: Dial, alice: Person) -> None:
@@ -303,13 +303,15 @@ def test_an_agent_declines_a_call(dial: Dial, alice: Person) -> None:
 WAV = b"RIFF\x2c\x00\x00\x00WAVEfmt \x10\x00\x00\x00" + bytes(16) + b"data" + bytes(8)
 
 
-def test_sound_reaches_a_model_that_hears(dial: Dial, web: httpx.Client, alice: Person) -> None:
+def test_sound_reaches_a_model_that_accepts_audio(
+    dial: Dial, web: httpx.Client, alice: Person
+) -> None:
     with model_server() as model:
         model.agent(options={"audio": True})
         model.agent("deaf")
-        told = web.get("/agents/model/capabilities").json()
-        assert "audio" in told["modalities"]
-        assert told["audio"]["input_formats"] == ["wav", "mp3"]
+        reported = web.get("/agents/model/capabilities").json()
+        assert "audio" in reported["modalities"]
+        assert reported["audio"]["input_formats"] == ["wav", "mp3"]
         assert "audio" not in web.get("/agents/deaf/capabilities").json()["modalities"]
         assert "video" not in web.get("/capabilities").json()["modalities"]
         client = dial(alice)

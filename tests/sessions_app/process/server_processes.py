@@ -104,10 +104,10 @@ class Server:
 
     def run(self, code: str) -> None:
         """Run code on its database, while it may run or not."""
-        told = {**environment(self.data_dir), "DJANGO_SETTINGS_MODULE": self.settings}
+        variables = {**environment(self.data_dir), "DJANGO_SETTINGS_MODULE": self.settings}
         prepared_code = f"import django\ndjango.setup()\n{code}"
         subprocess.run(  # noqa: S603 our own code
-            [sys.executable, "-c", prepared_code], cwd=ROOT, env=told, check=True
+            [sys.executable, "-c", prepared_code], cwd=ROOT, env=variables, check=True
         )
 
     def execute(self, sql: str) -> None:

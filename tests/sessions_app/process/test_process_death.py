@@ -30,7 +30,7 @@ def test_a_response_whose_process_was_killed_ends_once_with_its_text(killable: S
     created = client.create_session(agent="slow")
     client.ask("Count")
     begun = client.expect("response.created")
-    heard = [client.receive() for _ in range(12)]
+    received = [client.receive() for _ in range(12)]
     killable.end(signal.SIGKILL)
     client.close()
     assert killable.query("SELECT status FROM sessions_app_response") == [("in_progress",)]
@@ -45,7 +45,7 @@ def test_a_response_whose_process_was_killed_ends_once_with_its_text(killable: S
     assert status == "failed"
     # At most one flush behind what arrived; a prefix of what would have been said.
     assert COUNTED.startswith(text)
-    assert len(text.split()) >= len(text_of(heard).split()) - 3
+    assert len(text.split()) >= len(text_of(received).split()) - 3
     assert killable.query(
         "SELECT content, status FROM chat_app_message WHERE role = 'assistant'"
     ) == [(text, "failed")]
@@ -108,7 +108,7 @@ def test_a_response_that_went_on_elsewhere_asks_its_client_again(killable: Serve
         assert output_text(again.until("response.done")[-1]) == "Both are answered."
 
 
-def test_a_call_that_was_not_flushed_is_told_with_its_result(killable: Server) -> None:
+def test_a_call_that_was_not_flushed_is_reported_with_its_result(killable: Server) -> None:
     tool = {"type": "function", "function": {"name": "search"}}
     killable.start()
     client = killable.dial()
@@ -138,9 +138,9 @@ def killed_in_the_second_step(server: Server, journal: Path) -> tuple[Frame, Fra
     created = client.create_session(agent="noter")
     client.ask(str(journal))
     begun = client.expect("response.created")
-    heard: list[Frame] = []
-    while len(text_of(heard)) < 50:
-        heard.append(client.receive())
+    received: list[Frame] = []
+    while len(text_of(received)) < 50:
+        received.append(client.receive())
     server.end(signal.SIGKILL)
     client.close()
     assert server.query("SELECT status FROM sessions_app_response") == [("in_progress",)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,20 +12,29 @@ from django.utils import timezone
 
 import uamp
 from agents_app import checkpoints
+from agents_app.models import Agent
+from agents_app.providers.scripts import SCRIPTS
 from sessions_app import database
-from sessions_app.models import Response, Session, ToolCall
+from sessions_app.models import Response, Session, ToolCall, ToolCallKind
 from sessions_app.process import recovery
 from sessions_app.tools import calls
 from tests import factories
 from tests.client import wait_until
 from tests.sessions_app.response.running import get_response, left_behind, log_of, process
 from uap import AgentState
-from upp import AssistantMessage, TextBlock
+from upp import AssistantMessage, TextBlock, ToolResultMessage
+from upp.providers.scripted import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncGenerator, Callable
+    from pathlib import Path
 
+    from pytest_django import Settings
+
+    from agents_app.selectors import AgentSpec
     from sessions_app.process.registry import Process
+    from upp import LLMRequest
+    from upp.providers.scripted import Step
 
 __all__ = ["process"]
 
@@ -39,7 +49,7 @@ def of_kind(kind: str, status: str) -> Response:
     ToolCall.objects.filter(pk=call.pk).update(
         kind=kind, status=status, asked_in=response.chat_id if status == "asking" else ""
     )
-    if kind == ToolCall.Kind.AGENT:
+    if kind == ToolCallKind.AGENT:
         person = User.objects.get(username="ada")
         room = factories.chat(person)
         given = factories.session(person, room, parent_call=call)
@@ -57,7 +67,7 @@ def of_kind(kind: str, status: str) -> Response:
         ("long", "running"),
     ],
 )
-async def test_a_response_stays_where_it_is_while_somebody_works_for_it(
+async def test_a_response_stays_where_it_is_while_its_calls_run(
     process: Process, kind: str, status: str
 ) -> None:
     """A process that took it over now would ask the client, or the person, a second time."""
@@ -182,6 +192,58 @@ async def test_a_tool_that_answered_after_the_last_checkpoint_is_not_called_agai
     assert ended.output[1]["tool_call"]["id"] == call.call_id
     assert ended.output[2]["tool_result"]["call_id"] == call.call_id
     assert ended.output[3]["text"].endswith("sunny")
+
+
+async def says_results(_agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
+    """Say the results that came last."""
+    last = request.messages[-1]
+    assert isinstance(last, ToolResultMessage)
+    yield Text(" and ".join(str(one.result) for one in last.results))
+
+
+@transaction.atomic
+def between_the_rows_of_two_calls(journal: Path) -> Response:
+    """Return a response that died when one of its two calls had a row, which has ended since."""
+    response = left_behind()
+    Agent.objects.update(tools=["note"], options={"script": "says-results"})
+    kept = response.tool_calls.get()
+    response.tool_calls.update(status="done", result='"sunny"')
+    called = [
+        ("call_note", "note", json.dumps({"journal": str(journal)})),
+        (kept.call_id, kept.name, "{}"),
+    ]
+    Response.objects.update(
+        text="I do both. ",
+        output=[
+            {"type": "text", "text": "I do both. "},
+            *(
+                {"type": "tool_call", "tool_call": {"id": key, "name": name, "arguments": given}}
+                for key, name, given in called
+            ),
+        ],
+    )
+    return response
+
+
+async def test_calls_with_and_without_a_row_are_one_round_after_a_takeover(
+    process: Process, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The agent is given both results, and the call without a row is run."""
+    settings.UAMP_SERVER_TOOLS = ["tests.sessions_app.response.step_tools.note"]
+    monkeypatch.setitem(SCRIPTS, "says-results", says_results)
+    journal = tmp_path / "journal"
+    response = await database.run(between_the_rows_of_two_calls, journal)
+    await recovery.sweep(process)
+    await database.run(wait_until, lambda: get_response(response.pk).status == "completed")
+    ended = await database.run(get_response, response.pk)
+    assert ended.text == "I do both. noted and sunny"
+    assert [item["type"] for item in ended.output] == [
+        "text",
+        *("tool_call", "tool_call"),
+        *("tool_result", "tool_result"),
+        "text",
+    ]
+    assert journal.read_text() == "noted\n"
 
 
 @transaction.atomic

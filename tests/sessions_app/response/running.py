@@ -15,11 +15,13 @@ from django.utils import timezone
 from chat_app.models import ChatEvent
 from sessions_app import lifespan, services
 from sessions_app.access import auth
-from sessions_app.models import Response, ToolCall
+from sessions_app.models import Response, ToolCallKind
+from sessions_app.states import ToolCallState
 from sessions_app.turn.request import TurnRequest
 from sessions_app.turn.start import start_response
 from tests import factories
 from tests.live_server import quick_agent
+from uamp import ResponseState
 from uamp import events as ev
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ class Hearer:
                 self.news.clear()
                 await self.news.wait()
 
-    def text(self, response_id: str, offset: int, text: str, frame: str) -> None:
+    def text(self, response_id: str, offset: int, text: str, frame: tuple[str, str]) -> None:
         """See Listener."""
         del response_id, offset, frame
         self.texts.append(text)
@@ -128,12 +130,12 @@ def left_behind(**fields: object) -> Response:
         agent,
         chat,
         session=factories.session(person, chat),
-        status=Response.Status.WAITING,
+        status=ResponseState.WAITING,
         process="gone",
         lease_until=timezone.now() - timedelta(seconds=1),
         **fields,
     )
-    factories.tool_call(response, kind=ToolCall.Kind.CLIENT, status=ToolCall.Status.WAITING)
+    factories.tool_call(response, kind=ToolCallKind.CLIENT, status=ToolCallState.WAITING)
     return response
 
 

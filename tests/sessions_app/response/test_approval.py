@@ -6,16 +6,21 @@ import json
 import shutil
 import signal
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agents_app.models import Agent
+from sessions_app import database, services
+from sessions_app.access import auth
 from sessions_app.models import Response, ToolCall
 from tests.client import TERMINAL, Frame, UampClient, new_event, output_text
 from tests.live_server import person, shared_chat
 from tests.sessions_app.process.server_processes import Server, prepared, resumed
+from tests.sessions_app.response.running import Hearer, ask, process
 from tests.sessions_app.turn.team_tools import order
+from uamp import events as ev
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,9 +29,10 @@ if TYPE_CHECKING:
     import httpx
     from pytest_django import Settings
 
+    from sessions_app.process.registry import Process
     from tests.live_server import Dial, Person
 
-__all__ = ["prepared"]
+__all__ = ["prepared", "process"]
 
 TOOLS = [
     "tests.sessions_app.turn.team_tools.STEPS",
@@ -123,7 +129,7 @@ def test_a_tool_runs_once_it_was_allowed(dial: Dial, alice: Person, journal: Pat
     approve(client, question)
     done = client.until("tool.approval_done")[-1]
     assert (done["approved"], done["username"]) == (True, "alice")
-    assert said(client) == "heard: 1 steps"
+    assert said(client) == "received: 1 steps"
     assert len(journal.read_text().splitlines()) == 1
     call.refresh_from_db()
     assert (call.decided_by, call.status) == (alice.user, "done")
@@ -151,7 +157,7 @@ def test_a_visitor_decides_in_a_session_of_their_own(dial: Dial, journal: Path) 
     question = asked_of(client)
     assert "user_id" not in question
     approve(client, question)
-    assert said(client) == "heard: 1 steps"
+    assert said(client) == "received: 1 steps"
 
 
 def test_a_short_tool_that_would_have_to_be_allowed_is_not_had(dial: Dial, journal: Path) -> None:
@@ -195,7 +201,7 @@ def test_only_who_asked_and_the_owners_of_the_chat_decide(
         assert "not allowed by alice" in said(client)
 
 
-def test_the_asker_decides_in_a_chat_of_somebody_else(
+def test_the_asker_decides_in_a_chat_of_another_person(
     dial: Dial, alice: Person, bob: Person, journal: Path
 ) -> None:
     asker()
@@ -245,8 +251,8 @@ def test_who_opens_the_chat_later_is_asked_too(
     late.create_session(chat=chat.pk)
     again = dial(alice)
     resumed(again, created, created["seq"])
-    told = [asked_of(late), asked_of(again)]
-    assert {q["call_id"] for q in told} == {question["call_id"]}
+    reported = [asked_of(late), asked_of(again)]
+    assert {q["call_id"] for q in reported} == {question["call_id"]}
     elsewhere = dial(mallory)
     elsewhere.create_session(agent="echo")
     assert elsewhere.settle() == []
@@ -261,7 +267,7 @@ def test_who_opens_the_chat_later_is_asked_too(
 # --- Time ---
 
 
-def test_a_question_that_nobody_answers_expires(
+def test_a_question_without_an_answer_expires(
     dial: Dial, settings: Settings, journal: Path
 ) -> None:
     settings.UAMP_APPROVAL_SECONDS = 0.5
@@ -274,7 +280,7 @@ def test_a_question_that_nobody_answers_expires(
     (done,) = [f for f in frames if f["type"] == "tool.approval_done"]
     assert (done["call_id"], done["approved"]) == (question["call_id"], False)
     assert "user_id" not in done
-    assert output_text(frames[-1]) == "failed: Nobody allowed the call in time."
+    assert output_text(frames[-1]) == "failed: The call was not allowed in time."
     sent = approve(client, question)
     assert errors(client.settle()) == [("unknown_call", sent)]
     assert not journal.exists()
@@ -296,7 +302,7 @@ def test_the_time_that_a_person_takes_is_not_the_answers(
     question = asked_of(client)
     time.sleep(4.5)
     approve(client, question)
-    assert said(client).endswith("heard: 1 steps")
+    assert said(client).endswith("received: 1 steps")
 
 
 @pytest.mark.usefixtures("celery_worker_thread")
@@ -327,7 +333,7 @@ def test_a_batch_that_allows_a_tool_brings_the_answer(
     allowing = [new_event("tool.approve", **{name: question[name] for name in names})]
     answered = web.post("/uamp", json=allowing, headers=alice.headers).json()
     assert answered[-1]["type"] == "response.done"
-    assert output_text(answered[-1]) == "heard: 1 steps"
+    assert output_text(answered[-1]) == "received: 1 steps"
 
 
 def test_who_cancels_the_answer_takes_the_question_back(
@@ -384,7 +390,7 @@ def test_what_another_agent_wants_to_do_is_asked_where_the_work_began(
     assert child.chat_id != chat.pk
     approve(client, asked_of(client))
     for each in (owner, client):
-        assert said(each) == "heard: heard: 1 steps"
+        assert said(each) == "received: received: 1 steps"
 
 
 # --- Death ---
@@ -422,11 +428,34 @@ def test_a_question_survives_the_death_of_the_server(killable: Server, journal: 
     approve(again, asked, approved=False, reason="No.")
     end = again.until(*TERMINAL)[-1]
     assert end["response_id"] == begun["response_id"]
-    told = "The call was not allowed by the visitor. They say: No."
-    assert output_text(end) == f"failed: {told}"
+    reported = "The call was not allowed by the visitor. They say: No."
+    assert output_text(end) == f"failed: {reported}"
     # A result is JSON also when another process took it up (UAMP §8.4.2).
     results = [i["tool_result"] for i in end["response"]["output"] if i["type"] == "tool_result"]
-    assert [json.loads(result["result"]) for result in results] == [told]
+    assert [json.loads(result["result"]) for result in results] == [reported]
     assert killable.query("SELECT status, count(*) FROM sessions_app_toolcall GROUP BY status") == [
         ("failed", 1)
     ]
+
+
+async def test_a_call_that_was_allowed_waits_for_no_person(
+    process: Process, settings: Settings, journal: Path
+) -> None:
+    settings.UAMP_SERVER_TOOLS = [*settings.UAMP_SERVER_TOOLS, *TOOLS]
+    await database.run(asker)
+    opening = partial(
+        services.open_session,
+        principal=auth.anonymous(),
+        transport="websocket",
+        create=ev.SessionCreate(),
+        agent_name="asker",
+        chat_id=None,
+    )
+    hearer = Hearer()
+    run = await ask(await database.run(opening), task(journal), hearer)
+    await hearer.until(lambda: run.undecided_calls)
+    assert run.waits_for_client
+    run.decide_calls(run.undecided_calls)
+    # Its task has not run yet: an exchange that waits for the answer must not end meanwhile.
+    assert run.undecided_calls
+    assert not run.waits_for_client

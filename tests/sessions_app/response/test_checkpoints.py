@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from agents_app import checkpoints
-from agents_app.models import Checkpoint as CheckpointRow
+from agents_app.models import Checkpoint
 from sessions_app.models import Response
 from sessions_app.store import responses
 from tests import factories
@@ -50,6 +50,6 @@ def test_old_checkpoints_of_what_has_ended_are_forgotten() -> None:
         status="completed", finished_at=timezone.now()
     )
     old = timezone.now() - timedelta(days=1)
-    CheckpointRow.objects.filter(pk__in=[live.pk, ended.pk]).update(updated_at=old)
+    Checkpoint.objects.filter(pk__in=[live.pk, ended.pk]).update(updated_at=old)
     responses.forget_old_checkpoints()
-    assert set(CheckpointRow.objects.values_list("pk", flat=True)) == {live.pk, fresh.pk}
+    assert set(Checkpoint.objects.values_list("pk", flat=True)) == {live.pk, fresh.pk}

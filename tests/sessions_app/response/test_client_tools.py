@@ -84,9 +84,9 @@ def test_what_the_server_did_besides_comes_back_with_the_history(
         assert call["name"] == "search"
         history = [*ASKED, *answered(call, "rain")]
         turn(client, history)
-        told, *results = model.last["messages"][2:]
-        assert told["content"] == "Let me look."
-        names = {made["id"]: made["function"]["name"] for made in told["tool_calls"]}
+        reported, *results = model.last["messages"][2:]
+        assert reported["content"] == "Let me look."
+        names = {made["id"]: made["function"]["name"] for made in reported["tool_calls"]}
         found = {names.pop(result["tool_call_id"]): result["content"] for result in results}
         assert (found, names) == ({"weigh": "5 grams", "search": "rain"}, {})
         # No other caller receives what an answer said, even with the ids of its calls.

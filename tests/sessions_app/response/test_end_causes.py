@@ -231,8 +231,8 @@ def test_a_plan_that_fails_at_what_a_person_did_not_allow_is_charged(
     settings.UAMP_SERVER_TOOLS = [*settings.UAMP_SERVER_TOOLS, STEPS]
     agent, client = ask("planned", row=planner(tools=["steps"], approvals=["steps"]))
     asked = client.until("tool.approval_required")[-1]
-    told = {"call_id": asked["call_id"], "response_id": asked["response_id"]}
-    client.send("tool.approve", **told, approved=False)
+    reported = {"call_id": asked["call_id"], "response_id": asked["response_id"]}
+    client.send("tool.approve", **reported, approved=False)
     ended(agent, client.until(*TERMINAL), "step_refused", "1")
 
 

@@ -4,7 +4,7 @@ import os
 import random
 import uuid
 
-from sessions_app.frames import new_event_id
+from chat_app.ids import new_event_id
 
 
 def test_an_event_id_is_a_random_uuid_of_its_own() -> None:

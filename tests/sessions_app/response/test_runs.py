@@ -28,6 +28,7 @@ from sessions_app.process import periodic, recovery, signals
 from sessions_app.process import registry as processes
 from sessions_app.response import text_frames
 from sessions_app.response.broadcast import Broadcaster
+from sessions_app.states import ToolCallState
 from sessions_app.store import leases
 from sessions_app.tools import calls
 from tests import factories
@@ -126,7 +127,7 @@ async def test_an_answer_that_is_made_faster_than_read_has_few_frames(
     assert slow.texts == ["one ", "two ", "three"]
 
 
-async def test_text_that_waits_is_told_before_what_comes_after_it(
+async def test_text_that_waits_is_reported_before_what_comes_after_it(
     process: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del process
@@ -210,7 +211,7 @@ async def test_the_end_of_a_run_loses_nothing_that_waits_for_the_layer(
     assert frames == ["0", "1", "2", "3"]
 
 
-async def test_a_session_opens_while_the_layer_is_away_and_is_heard_when_it_is_back(
+async def test_a_session_opens_while_the_layer_is_away_and_is_received_when_it_is_back(
     database_threads: None,
     slow_layer: None,
     settings: Settings,
@@ -333,16 +334,16 @@ async def test_an_answer_that_cannot_be_kept_keeps_no_other_from_it(
     process: Process, caplog: pytest.LogCaptureFixture
 ) -> None:
     session = await database.run(open_session, "slow")
-    heard = Hearer(), Hearer()
-    bad = await ask(session, "Count", heard[0], "evt_1")
-    good = await ask(session, "Count", heard[1], "evt_2")
-    await heard[1].until(lambda: heard[1].texts)
+    received = Hearer(), Hearer()
+    bad = await ask(session, "Count", received[0], "evt_1")
+    good = await ask(session, "Count", received[1], "evt_2")
+    await received[1].until(lambda: received[1].texts)
     bad.answer.add_text("half a character: \ud800")
     await database.run(wait_until, lambda: get_response(good.response_id).text != "")
     assert f"the answer so far of {bad.response_id} was not kept" in caplog.text
 
 
-async def test_a_process_that_begins_without_its_layer_hears_the_others_later(
+async def test_a_process_that_begins_without_its_layer_receives_the_others_later(
     database_threads: None, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(signals, "LISTEN_AGAIN_SECONDS", 0.05)
@@ -370,7 +371,7 @@ async def test_an_answer_whose_tool_has_run_goes_on_without_a_checkpoint(process
     await database.run(
         ToolCall.objects.filter(response=response).update,
         call_id="call_1",
-        status=ToolCall.Status.DONE,
+        status=ToolCallState.DONE,
         result='"sunny"',
         finished_at=timezone.now(),
     )

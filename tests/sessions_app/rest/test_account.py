@@ -162,9 +162,9 @@ def test_a_foreign_key_is_neither_shown_nor_revoked(browser: WebSignIn) -> None:
     secret = keys.make_key(factories.user("bob").pk, "of bob")
     key = ApiKey.objects.get()
     assert "of bob" not in browser.web.get("/account").text
-    told = [browser.post(f"/account/keys/{pk}/revoke") for pk in (key.pk, key.pk + 1)]
-    assert [answer.status_code for answer in told] == [404, 404]
-    assert told[0].text == told[1].text
+    answers = [browser.post(f"/account/keys/{pk}/revoke") for pk in (key.pk, key.pk + 1)]
+    assert [answer.status_code for answer in answers] == [404, 404]
+    assert answers[0].text == answers[1].text
     assert me(browser.web, secret) == 200
 
 

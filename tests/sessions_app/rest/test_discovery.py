@@ -50,15 +50,15 @@ def test_info_names_the_agents_and_where_to_connect() -> None:
 
 
 @pytest.mark.parametrize("what", ["capabilities", "models", "info"])
-def test_an_agent_is_found_by_whoever_may_use_it(what: str) -> None:
+def test_an_agent_is_found_by_a_caller_who_may_use_it(what: str) -> None:
     ada = factories.user("ada")
     factories.agent("Mine", is_public=False, owner=ada)
     factories.agent("off", is_enabled=False)
     stranger = Client().get(f"/agents/mine/{what}")
-    nobody = Client().get(f"/agents/nothere/{what}")
-    assert (stranger.status_code, nobody.status_code) == (404, 404)
+    anonymous = Client().get(f"/agents/nothere/{what}")
+    assert (stranger.status_code, anonymous.status_code) == (404, 404)
     own = {"instance", "request_id"}
-    bodies = [{k: v for k, v in r.json().items() if k not in own} for r in (stranger, nobody)]
+    bodies = [{k: v for k, v in r.json().items() if k not in own} for r in (stranger, anonymous)]
     assert bodies[0] == bodies[1]
     assert Client().get(f"/agents/off/{what}").status_code == 404
     key = create_api_key(ada, name="tests")
@@ -76,7 +76,7 @@ def test_a_bad_key_is_refused_although_none_is_needed() -> None:
     assert response.json()["code"] == "unauthorized"
 
 
-def test_an_agents_instructions_and_options_are_not_told() -> None:
+def test_an_agents_instructions_and_options_are_not_reported() -> None:
     factories.agent("echo", instructions="the secret", options={"script": "echo", "k": "secret"})
     for path in ("/info", "/models", "/agents/echo/info", "/agents/echo/capabilities"):
         assert "secret" not in Client().get(path).content.decode()

@@ -12,7 +12,7 @@ from chat_app.models import Message
 from sessions_app import database
 from sessions_app.models import Response, Session
 from sessions_app.process.history import History
-from sessions_app.store import group_commit
+from sessions_app.store import turn_writer
 from tests.client import TERMINAL, Frame, new_event, text_of, wait_until
 from tests.faults.commit_proxy import CommitProxy
 from tests.sessions_app.billing.paid_agents import clean, earned, priced, rich, usd, wallet
@@ -50,7 +50,7 @@ def chat(alice: Person, paid: Agent) -> Chat:
 def lossy_line(monkeypatch: pytest.MonkeyPatch) -> Iterator[CommitProxy]:
     """Let the server's threads reach PostgreSQL over a line that loses answers to COMMIT."""
     # The writer keeps no connection of this line beyond the test.
-    monkeypatch.setattr(group_commit, "IDLE_SECONDS", 0)
+    monkeypatch.setattr(turn_writer, "IDLE_SECONDS", 0)
     configured = connections["default"].settings_dict
     proxy = CommitProxy(
         configured["HOST"] or "127.0.0.1", int(configured["PORT"] or 5432), CUT_CHANCE
@@ -86,11 +86,11 @@ def ask_until_stored(client: UampClient, frames: list[Frame]) -> str:
     for _ in range(20):
         for frame in frames:
             client.send_raw(json.dumps(frame))
-        heard = client.until("session.error", *TERMINAL, timeout=60)[-1]
-        if heard["type"] != "session.error":
-            kind: str = heard["type"]
+        received = client.until("session.error", *TERMINAL, timeout=60)[-1]
+        if received["type"] != "session.error":
+            kind: str = received["type"]
             return kind
-        assert heard["error"]["code"] == "unavailable", heard
+        assert received["error"]["code"] == "unavailable", received
     raise AssertionError("the turn was never stored")
 
 

@@ -13,16 +13,15 @@ from chat_app.log.entries import message_event
 from chat_app.models import Chat, ChatEvent, Message
 from sessions_app import database
 from sessions_app.models import InboundEvent, PendingInput, Response, ToolCall
-from sessions_app.store import group_commit, orm, sql
+from sessions_app.store import orm, sql, turn_writer
+from sessions_app.store.attempts import write_each
 from sessions_app.store.group_commit import (
     ORM,
-    QUEUE,
     SQL,
     Bodies,
     DirectTurnStore,
     GroupTurnStore,
     StoreBusy,
-    write_each,
 )
 from sessions_app.store.records import (
     Failed,
@@ -33,6 +32,7 @@ from sessions_app.store.records import (
     StartRefused,
     StartRepeated,
 )
+from sessions_app.store.turn_writer import QUEUE
 from tests import factories
 from tests.client import wait_until
 from tests.sessions_app.store import turn_rows as worlds
@@ -129,7 +129,7 @@ def test_strangers_and_ended_sessions_are_refused_and_the_rest_is_written(bodies
         start(user_id=worlds.STRANGER),
         start(),
         start(session_id="chat_a_closed"),
-        start(session_id="nobody"),
+        start(session_id="missing"),
     ]
     assert bodies.start(turns) == [
         StartRefused("chat_not_found"),
@@ -173,7 +173,7 @@ def test_an_end_closes_its_open_tool_calls(bodies: Bodies) -> None:
 
 
 def test_a_turn_that_breaks_a_key_fails_alone(bodies: Bodies) -> None:
-    broken = start(responses=[worlds.new_response("resp_x", agent_id="nobody")])
+    broken = start(responses=[worlds.new_response("resp_x", agent_id="missing")])
     first, failed, last = write_each(bodies.start, [start(), broken, start()])
     assert (first, last) == (StartCommitted(1), StartCommitted(3))
     assert isinstance(failed, Failed)
@@ -264,7 +264,7 @@ async def test_three_stores_number_one_chat_without_gaps(
 
 async def test_a_broken_turn_raises_for_its_own_caller_only(bodies: Bodies) -> None:
     store = GroupTurnStore(bodies)
-    broken = start(responses=[worlds.new_response("resp_x", agent_id="nobody")])
+    broken = start(responses=[worlds.new_response("resp_x", agent_id="missing")])
     good, failed = await asyncio.gather(
         store.start(start()), store.start(broken), return_exceptions=True
     )
@@ -312,7 +312,7 @@ async def test_a_full_store_refuses_before_anything_is_written() -> None:
 async def test_the_writer_keeps_its_connection_until_it_breaks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(group_commit, "IDLE_SECONDS", 60)
+    monkeypatch.setattr(turn_writer, "IDLE_SECONDS", 60)
     used: list[int] = []
 
     def begin(turns: Sequence[Start]) -> list[Any]:
@@ -342,7 +342,7 @@ async def test_an_idle_writer_gives_its_connection_back(monkeypatch: pytest.Monk
         used.append(connections["default"])
         return SQL.start(turns)
 
-    monkeypatch.setattr(group_commit, "IDLE_SECONDS", 0.01)
+    monkeypatch.setattr(turn_writer, "IDLE_SECONDS", 0.01)
     store = GroupTurnStore(Bodies(begin, SQL.finish))
     assert isinstance(await store.start(start()), StartCommitted)
     await asyncio.to_thread(wait_until, lambda: used[0].connection is None)

@@ -16,6 +16,7 @@ from chat_app.log.entries import NewEvent, NewMessage, message_event
 from chat_app.models import Chat, ChatEvent, Content, ContentUse, Message, Participant
 from sessions_app.models import InboundEvent, PendingInput, Response, Session, ToolCall
 from sessions_app.store.records import Finish, NewResponse, Start
+from uamp import SessionState
 
 if TYPE_CHECKING:
     from django.db.models import Model
@@ -36,7 +37,7 @@ def build_world() -> None:
     for chat_id in CHATS:
         Chat.objects.create(pk=chat_id, epoch="e", created_at=AT, latest_at=AT)
         Participant.objects.create(chat_id=chat_id, user_id=MEMBER, joined_at=AT)
-        for status in Session.Status.values:
+        for status in [state.value for state in SessionState]:
             Session.objects.create(
                 pk=f"{chat_id}_{status}",
                 chat_id=chat_id,
@@ -128,7 +129,8 @@ def finish(of: Start, **fields: Any) -> Finish:
 
 def new_message(message_id: str, **fields: Any) -> NewMessage:
     """Return a message of a user."""
-    return NewMessage(**{"id": message_id, "role": "user", "at": AT, "content": "Hello", **fields})
+    given = {"role": "user", "at": AT, "content": "Hello", "transport": "batch"}
+    return NewMessage(**{"id": message_id, **given, **fields})
 
 
 def new_response(response_id: str, **fields: Any) -> NewResponse:
@@ -198,7 +200,7 @@ class RandomTurns:
         says = not self._rarely()
         new = start(
             chat_id,
-            session_id=self._often(f"{chat_id}_active", f"{chat_id}_closed", "nobody"),
+            session_id=self._often(f"{chat_id}_active", f"{chat_id}_closed", "missing"),
             user_id=self._often(MEMBER, STRANGER, None),
             event_id=f"event_{number}",
             message=message if says else None,
@@ -206,7 +208,7 @@ class RandomTurns:
             responses=[
                 new_response(
                     f"resp_{number}{i}",
-                    agent_id=self._often("agent_first", "agent_second", "agent_of_nobody"),
+                    agent_id=self._often("agent_first", "agent_second", "agent_missing"),
                     request=self._often({}, {"temperature": 0.1, "tools": [None, 1, "ß"]}),
                 )
                 for i in range(self._often(1, 2, 2 if not says else 0))

@@ -60,10 +60,10 @@ def _tools(settings: Settings) -> None:
 @pytest.fixture
 def notified_calls() -> Iterator[Callable[[], list[int]]]:
     """Send messages to a queue without workers; give a function that returns the new calls."""
-    unheard = Celery("unheard", broker="memory://")
-    unheard.conf.task_default_queue = "unheard"
-    unheard.set_current()
-    with unheard.connection_for_read() as broker, broker.SimpleQueue("unheard") as queue:
+    unanswered = Celery("unanswered", broker="memory://")
+    unanswered.conf.task_default_queue = "unanswered"
+    unanswered.set_current()
+    with unanswered.connection_for_read() as broker, broker.SimpleQueue("unanswered") as queue:
         queue.clear()
 
         def notified() -> list[int]:
@@ -76,7 +76,7 @@ def notified_calls() -> Iterator[Callable[[], list[int]]]:
 
         yield notified
     app.set_current()
-    unheard.close()
+    unanswered.close()
 
 
 def expire_lease(call: ToolCall) -> None:
@@ -92,9 +92,9 @@ def claimed(call: ToolCall) -> CallClaim:
 
 
 @contextmanager
-def hearing(call: ToolCall) -> Iterator[list[dict[str, Any]]]:
+def receiving(call: ToolCall) -> Iterator[list[dict[str, Any]]]:
     """Collect what is sent to the chat of a call and to the processes."""
-    heard: list[dict[str, Any]] = []
+    received: list[dict[str, Any]] = []
     ready = threading.Event()
     stop = asyncio.Event()
 
@@ -105,7 +105,7 @@ def hearing(call: ToolCall) -> Iterator[list[dict[str, Any]]]:
             await layer.group_add(group, channel)
         ready.set()
         while True:
-            heard.append(await layer.receive(channel))
+            received.append(await layer.receive(channel))
 
     async def main() -> None:
         task = asyncio.create_task(listen())
@@ -118,33 +118,33 @@ def hearing(call: ToolCall) -> Iterator[list[dict[str, Any]]]:
     thread.start()
     try:
         assert ready.wait(5)
-        yield heard
+        yield received
     finally:
         loop.call_soon_threadsafe(stop.set)
         thread.join()
         loop.close()
 
 
-def progress_of(heard: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def progress_of(received: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the progress events among the layer messages."""
-    return [json.loads(m["frame"]) for m in heard if m["type"] == "chat.signal"]
+    return [json.loads(m["frame"]) for m in received if m["type"] == "chat.signal"]
 
 
 # --- Progress and the end ---
 
 
 @pytest.mark.usefixtures("celery_worker_thread")
-def test_a_queued_call_is_run_and_the_chat_hears_its_progress(tmp_path: Path) -> None:
+def test_a_queued_call_is_run_and_the_chat_receives_its_progress(tmp_path: Path) -> None:
     call = queued_call("steps", {"steps": 3, "pause": 0.15, "journal": str(tmp_path / "j")})
-    with hearing(call) as heard:
+    with receiving(call) as received:
         notify_workers(call.pk)
         row = ended(call)
-        wait_for(lambda: heard[-1:] and heard[-1]["type"] == "run.settled")
+        wait_for(lambda: received[-1:] and received[-1]["type"] == "run.settled")
     assert (row.status, row.result, row.is_error) == ("done", "3 steps", False)
     assert (row.attempts, row.lease_until) == (1, None)
-    told = progress_of(heard)
-    assert [(e["step"], e["percent"]) for e in told] == [(1, 33), (2, 67), (3, 100)]
-    last = told[-1]
+    reported = progress_of(received)
+    assert [(e["step"], e["percent"]) for e in reported] == [(1, 33), (2, 67), (3, 100)]
+    last = reported[-1]
     assert row.progress is not None
     assert {name: last[name] for name in row.progress if name not in {"event_id", "timestamp"}} == {
         "type": "progress",
@@ -157,33 +157,33 @@ def test_a_queued_call_is_run_and_the_chat_hears_its_progress(tmp_path: Path) ->
         "step": 3,
         "total_steps": 3,
     }
-    assert {m["response"] for m in heard} == {call.response_id}
-    assert heard[-1] == {"type": "run.settled", "response": call.response_id, "call": call.pk}
+    assert {m["response"] for m in received} == {call.response_id}
+    assert received[-1] == {"type": "run.settled", "response": call.response_id, "call": call.pk}
 
 
 @pytest.mark.usefixtures("celery_worker_thread")
 def test_rapid_progress_is_thinned_out_but_each_stage_keeps_its_last() -> None:
     call = queued_call("rapid", {"seconds": 0.5})
-    with hearing(call) as heard:
+    with receiving(call) as received:
         notify_workers(call.pk)
         row = ended(call)
-        wait_for(lambda: heard[-1]["type"] == "run.settled")
-    told = progress_of(heard)
+        wait_for(lambda: received[-1]["type"] == "run.settled")
+    reported = progress_of(received)
     assert row.status == "done"
-    assert len(told) <= 14
-    read = [e for e in told if e["stage"] == "read"]
-    assert (read[0]["step"], read[-1]["step"], told[-1]["step"]) == (1, -1, -1)
-    percents = [e["percent"] for e in told if "percent" in e]
+    assert len(reported) <= 14
+    read = [e for e in reported if e["stage"] == "read"]
+    assert (read[0]["step"], read[-1]["step"], reported[-1]["step"]) == (1, -1, -1)
+    percents = [e["percent"] for e in reported if "percent" in e]
     assert set(percents) == {99}
 
 
 @pytest.mark.usefixtures("celery_worker_thread")
-def test_the_last_words_before_a_silence_are_told(tmp_path: Path) -> None:
+def test_the_last_words_before_a_silence_are_reported(tmp_path: Path) -> None:
     call = queued_call("gated", {"journal": str(tmp_path / "j")})
-    with hearing(call) as heard:
+    with receiving(call) as received:
         notify_workers(call.pk)
-        wait_for(lambda: len(progress_of(heard)) == 2)
-        assert [e["message"] for e in progress_of(heard)] == ["first", "second"]
+        wait_for(lambda: len(progress_of(received)) == 2)
+        assert [e["message"] for e in progress_of(received)] == ["first", "second"]
         long_tools.open_gate(tmp_path / "j")
         assert ended(call).status == "done"
 
@@ -193,29 +193,29 @@ def test_progress_never_falls_not_even_in_another_attempt() -> None:
     with Work(claimed(call)) as work:
         work.progress(percent=60.4)
     expire_lease(call)
-    with Work(claimed(call)) as work, hearing(call) as heard:
+    with Work(claimed(call)) as work, receiving(call) as received:
         work.progress(percent=10, stage="again")
         work.progress(percent=250, stage="over")
-    assert [e["percent"] for e in progress_of(heard)] == [60, 100]
+    assert [e["percent"] for e in progress_of(received)] == [60, 100]
 
 
 @pytest.mark.parametrize("percent", [float("nan"), float("inf"), float("-inf"), 1e308 * 10])
-def test_progress_that_is_no_number_is_told_without_it(percent: float) -> None:
+def test_progress_that_is_no_number_is_reported_without_it(percent: float) -> None:
     call = queued_call("steps")
-    with Work(claimed(call)) as work, hearing(call) as heard:
+    with Work(claimed(call)) as work, receiving(call) as received:
         work.progress(percent=30, stage="one")
         work.progress(percent=percent, stage="two", step=2)
         work.progress(percent=20, stage="three")
-    told = [(e["stage"], e.get("percent"), e.get("step")) for e in progress_of(heard)]
-    assert told == [("one", 30, None), ("two", None, 2), ("three", 30, None)]
+    reported = [(e["stage"], e.get("percent"), e.get("step")) for e in progress_of(received)]
+    assert reported == [("one", 30, None), ("two", None, 2), ("three", 30, None)]
 
 
 def test_long_words_of_progress_are_cut() -> None:
     call = queued_call("steps")
-    with Work(claimed(call)) as work, hearing(call) as heard:
+    with Work(claimed(call)) as work, receiving(call) as received:
         work.progress(stage="s" * 10_000, message="m" * 10_000)
-    (told,) = progress_of(heard)
-    assert (told["stage"], told["message"]) == ("s" * 500, "m" * 500)
+    (reported,) = progress_of(received)
+    assert (reported["stage"], reported["message"]) == ("s" * 500, "m" * 500)
 
 
 @pytest.mark.usefixtures("celery_worker_thread")
@@ -268,7 +268,7 @@ def test_a_tool_that_refuses_is_quoted() -> None:
     assert row.result == "There is no column 'price'. Name one of: cost, date."
 
 
-def test_a_tool_that_breaks_is_logged_and_tells_no_internals(
+def test_a_tool_that_breaks_is_logged_and_reveals_no_internals(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     call = queued_call("break")
@@ -332,13 +332,13 @@ def test_a_result_with_characters_that_no_database_takes_is_kept() -> None:
 @pytest.mark.usefixtures("celery_worker_thread")
 def test_a_cancelled_response_stops_its_running_tool(tmp_path: Path) -> None:
     call = queued_call("gated", {"journal": str(tmp_path / "j")})
-    with hearing(call) as heard:
+    with receiving(call) as received:
         notify_workers(call.pk)
         wait_for(lambda: lines(tmp_path / "j"))
         responses.request_cancel(call.response_id)
         long_tools.open_gate(tmp_path / "j")
         row = ended(call)
-        wait_for(lambda: heard[-1]["type"] == "run.settled")
+        wait_for(lambda: received[-1]["type"] == "run.settled")
     assert (row.status, row.is_error) == ("cancelled", True)
     assert row.result == "The tool was cancelled."
     assert lines(tmp_path / "j") == ["began"]
@@ -386,11 +386,11 @@ def test_the_second_claim_wins_and_the_first_writes_nothing() -> None:
         assert claim_call(call.pk) is None
         expire_lease(call)
         second = claimed(call)
-        with hearing(call) as heard, pytest.raises(ToolCancelled):
+        with receiving(call) as received, pytest.raises(ToolCancelled):
             slow.progress(stage="two")
         with pytest.raises(ToolCancelled):
             slow.write_content(b"late", mime_type="text/plain", filename="late.txt")
-    assert heard == []
+    assert received == []
     assert not end_call(first, "done", ToolOutcome(result="first"))
     assert end_call(second, "done", ToolOutcome(result="second"))
     row = ToolCall.objects.get(pk=call.pk)
@@ -606,18 +606,18 @@ def test_the_tool_that_ships_reports_on_a_file_of_the_chat() -> None:
         owner=quota.ContentOwner(user_id=asker.pk),
     )
     call = queued_call("csv_report", {"content_id": str(table.pk)}, user=asker)
-    with hearing(call) as heard:
+    with receiving(call) as received:
         notify_workers(call.pk)
         row = ended(call)
-        wait_for(lambda: heard[-1]["type"] == "run.settled")
+        wait_for(lambda: received[-1]["type"] == "run.settled")
     assert (row.status, row.is_error) == ("done", False)
     assert row.result.startswith("**rain.csv** has 2 rows and 2 columns.")
     [item] = row.content_items
     _, mime_type = storage.read_in_chat(item["content_id"], call.response.chat_id)
     assert (item["type"], mime_type) == ("image", "image/png")
-    stages = list(dict.fromkeys(event["stage"] for event in progress_of(heard)))
+    stages = list(dict.fromkeys(event["stage"] for event in progress_of(received)))
     assert stages == ["read", "parse", "statistics", "chart", "write", "done"]
-    assert progress_of(heard)[-1]["percent"] == 100
+    assert progress_of(received)[-1]["percent"] == 100
 
 
 @pytest.mark.usefixtures("celery_worker_thread")
@@ -676,16 +676,16 @@ def test_a_worker_killed_in_a_tool_is_replaced_once(tmp_path: Path, settings: Se
     kept = ToolCall.objects.get(pk=call.pk).progress
     assert kept is not None
 
-    with hearing(call) as heard:
+    with receiving(call) as received:
         wait_for(lambda: requeue_lost_calls() == [call.pk])
         row = ended(call)
-        wait_for(lambda: heard[-1]["type"] == "run.settled")
+        wait_for(lambda: received[-1]["type"] == "run.settled")
 
     assert (row.status, row.result, row.attempts) == ("done", "8 steps", 2)
     again = [line.split() for line in lines(journal)[len(killed) :]]
     assert [step for _, step in again] == [str(step) for step in range(1, 9)]
     assert not {process for process, _ in again} & {str(tool_process), str(os.getpid())}
-    percents = [event["percent"] for event in progress_of(heard)]
+    percents = [event["percent"] for event in progress_of(received)]
     assert percents == sorted(percents)
     assert (percents[0], percents[-1]) == (kept["percent"], 100)
     assert requeue_lost_calls() == []

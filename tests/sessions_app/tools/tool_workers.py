@@ -18,7 +18,7 @@ from kombu import Connection
 import uamp
 from agents_app.models import Agent
 from chat_app.models import Chat
-from sessions_app.models import Response, Session, ToolCall
+from sessions_app.models import Response, Session, ToolCall, ToolCallKind
 from sessions_app.tools import calls
 
 
@@ -39,7 +39,7 @@ def queued_call(tool: str, arguments: object = None, *, user: User | None = None
     opened = calls.open_call(
         response_id=response.pk,
         fence=1,
-        kind=ToolCall.Kind.LONG,
+        kind=ToolCallKind.LONG,
         call=uamp.ToolCallData(id="call_1", name=tool, arguments=text),
         text="",
         output=(),

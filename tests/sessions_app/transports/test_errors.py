@@ -20,7 +20,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 import uamp
-from agents_app.models import Agent
+from agents_app.models import Agent, AgentKind, ModelProvider
 from chat_app.models import ChatEvent, Content, Message
 from sessions_app.access.auth import create_api_key
 from sessions_app.models import ApiKey, Response, Session
@@ -202,6 +202,11 @@ def _session_exists(scene: Scene) -> Frame:
     return new_event("session.create", session={"id": scene.session_id})
 
 
+@row(ErrorCode.STATE_CONFLICT)
+def _state_conflict(scene: Scene) -> Frame:
+    return new_event("state.update", state={"a": 1}, version=7)
+
+
 @row(ErrorCode.TOO_MANY_SESSIONS)
 def _too_many_sessions(scene: Scene) -> Frame:
     for _ in range(LIMITS.sessions_per_connection - 1):
@@ -287,7 +292,7 @@ def _forbidden_role(scene: Scene) -> Frame:
 
 @row(ErrorCode.AGENT_NOT_FOUND)
 def _agent_not_found(scene: Scene) -> Frame:
-    return new_event("session.create", session={}, agent="nobody")
+    return new_event("session.create", session={}, agent="missing")
 
 
 @row(ErrorCode.CHAT_NOT_FOUND)
@@ -320,6 +325,15 @@ def _unsupported_modality(scene: Scene) -> Frame:
     wav = base64.b64encode(b"RIFF\x24\x00\x00\x00WAVEfmt ").decode()
     scene.client.send("input.audio", audio=wav, format="wav", is_final=True, session_id=session_id)
     return new_event("response.create", session_id=session_id)
+
+
+@row(ErrorCode.UNSUPPORTED_PARAMETER)
+def _unsupported_parameter(scene: Scene) -> Frame:
+    # Its provider is never asked.
+    model_agent("http://127.0.0.1:9/v1", provider="anthropic")
+    session_id = scene.client.create_session(agent="model")["session_id"]
+    scene.client.send("input.text", text="Hello", session_id=session_id)
+    return new_event("response.create", session_id=session_id, response={"seed": 7})
 
 
 # --- How much ---
@@ -423,10 +437,8 @@ def model_agent(base_url: str, **fields: Any) -> None:
     Agent.objects.create(
         name="model",
         is_public=True,
-        provider=Agent.Provider.OPENAI_COMPAT,
-        model="m",
+        **{"provider": ModelProvider.OPENAI_COMPAT, "model": "m", **fields},
         options={"base_url": base_url},
-        **fields,
     )
 
 
@@ -493,7 +505,7 @@ def assert_response_fails(client: UampClient, session_id: str) -> dict[str, Any]
 
 
 def test_an_agent_that_runs_elsewhere_is_offline(scene: Scene) -> None:
-    Agent.objects.create(name="away", is_public=True, kind=Agent.Kind.REMOTE)
+    Agent.objects.create(name="away", is_public=True, kind=AgentKind.REMOTE)
     session_id = scene.client.create_session(agent="away")["session_id"]
     assert assert_response_fails(scene.client, session_id)["code"] == "agent_offline"
 
@@ -593,7 +605,7 @@ SHOWN_ELSEWHERE = {
         "transports.test_errors: a_provider_that_fails_in_mid_answer_leaves_one_error_and_its_text"
     ),
     ErrorCode.PAYMENT_REQUIRED: ("billing.test_payments: an_empty_pool_is_said_and_nothing_runs"),
-    ErrorCode.PAYMENT_TIMEOUT: "billing.test_payments: an_answer_that_nobody_pays_for_ends",
+    ErrorCode.PAYMENT_TIMEOUT: "billing.test_payments: an_unpaid_answer_ends",
     ErrorCode.FORBIDDEN: ("transports.test_transports: a_cookie_counts_with_our_own_origin_only"),
     ErrorCode.INTERRUPTED: (
         "process.test_process_death: a_response_whose_process_was_killed_ends_once_with_its_text"
@@ -605,8 +617,8 @@ SHOWN_ELSEWHERE = {
 
 
 def test_every_code_of_the_table_is_reached_by_a_test() -> None:
-    told = [*REFUSED, *PROVIDER_FAILURES, *SHOWN_ELSEWHERE]
-    assert sorted(told) == sorted(ERROR_CODES)
+    reported = [*REFUSED, *PROVIDER_FAILURES, *SHOWN_ELSEWHERE]
+    assert sorted(reported) == sorted(ERROR_CODES)
     for shown in SHOWN_ELSEWHERE.values():
         module, _, name = shown.partition(": ")
         found = import_module(f"tests.sessions_app.{module}")
@@ -674,7 +686,7 @@ def test_a_frame_that_is_wrong_is_named_for_what_is_wrong(dial: Dial) -> None:
 # --- Unknown and foreign are the same ---
 
 
-def told_without_ids(frame: Frame, *ids: str) -> str:
+def reported_without_ids(frame: Frame, *ids: str) -> str:
     """Return a frame with what must differ taken out."""
     frame = {**frame, "event_id": "", "timestamp": 0}
     frame["error"] = {**frame["error"], "details": {"event_id": ""}}
@@ -691,7 +703,7 @@ SCOPED_EVENTS = [
 ]
 
 
-def test_a_session_of_somebody_else_is_as_unknown_as_none(scene: Scene) -> None:
+def test_a_session_of_another_person_is_as_unknown_as_none(scene: Scene) -> None:
     foreign = scene.dial(scene.bob).create_session(agent="echo")["session_id"]
     unknown = "sess_" + "0" * 32
     before = counted_rows()
@@ -701,7 +713,9 @@ def test_a_session_of_somebody_else_is_as_unknown_as_none(scene: Scene) -> None:
         for session_id in (foreign, unknown):
             event = {**example, "event_id": "e", "session_id": session_id}
             scene.client.send_raw(json.dumps(event))
-            answers.append(told_without_ids(scene.client.expect("session.error"), foreign, unknown))
+            answers.append(
+                reported_without_ids(scene.client.expect("session.error"), foreign, unknown)
+            )
         assert answers[0] == answers[1]
         assert '"code": "unknown_session"' in answers[0], name
     assert counted_rows() == before
@@ -714,32 +728,32 @@ def test_a_chat_of_strangers_is_as_unknown_as_none(scene: Scene) -> None:
     answers = []
     for chat_id in (foreign, unknown):
         scene.client.send("session.create", session={}, chat=chat_id)
-        answers.append(told_without_ids(scene.client.expect("session.error"), foreign, unknown))
+        answers.append(reported_without_ids(scene.client.expect("session.error"), foreign, unknown))
     assert answers[0] == answers[1]
     assert '"code": "chat_not_found"' in answers[0]
     assert counted_rows() == before
 
 
-def test_an_agent_of_somebody_else_is_as_unknown_as_none(scene: Scene) -> None:
+def test_an_agent_of_another_person_is_as_unknown_as_none(scene: Scene) -> None:
     Agent.objects.create(name="private-bot", owner=scene.bob.user, options={"script": "echo"})
     answers = []
     for name in ("private-bot", "unknown-bot"):
         scene.client.send("session.create", session={}, agent=name)
         answers.append(
-            told_without_ids(scene.client.expect("session.error"), "private-bot", "unknown-bot")
+            reported_without_ids(scene.client.expect("session.error"), "private-bot", "unknown-bot")
         )
     assert answers[0] == answers[1]
     assert scene.dial(scene.bob).create_session(agent="private-bot")["agent"] == "private-bot"
 
 
-def test_a_content_of_somebody_else_is_as_unknown_as_none(scene: Scene) -> None:
+def test_a_content_of_another_person_is_as_unknown_as_none(scene: Scene) -> None:
     foreign = str(factories.content(scene.bob.user).pk)
     unknown = "550e8400-e29b-41d4-a716-446655440000"
     answers = []
     for content_id in (foreign, unknown):
         scene.client.send("input.image", image={"url": f"/api/content/{content_id}"})
         scene.client.send("response.create")
-        answers.append(told_without_ids(scene.client.expect("session.error"), foreign, unknown))
+        answers.append(reported_without_ids(scene.client.expect("session.error"), foreign, unknown))
     assert answers[0] == answers[1]
     assert '"code": "content_not_found"' in answers[0]
 
@@ -747,7 +761,7 @@ def test_a_content_of_somebody_else_is_as_unknown_as_none(scene: Scene) -> None:
 # --- The same event again ---
 
 
-def test_a_repeated_response_create_tells_of_its_first_response(scene: Scene) -> None:
+def test_a_repeated_response_create_names_its_first_response(scene: Scene) -> None:
     client = scene.client
     client.send("input.text", text="Hello")
     event = json.dumps(new_event("response.create"))
@@ -756,10 +770,12 @@ def test_a_repeated_response_create_tells_of_its_first_response(scene: Scene) ->
     before = counted_rows()
     client.send_raw(event)
     again = client.settle()
-    assert [frame["type"] for frame in again] == ["response.created", "response.done"]
+    types = [frame["type"] for frame in again]
+    assert types == ["response.created", "response.delta", "response.done"]
     assert again[0]["response_id"] == first[0]["response_id"]
-    assert again[1]["response"] == first[-1]["response"]
-    assert again[1]["event_id"] == first[-1]["event_id"]
+    assert (again[1]["offset"], again[1]["delta"]["text"]) == (0, "Hello")
+    assert again[2]["response"] == first[-1]["response"]
+    assert again[2]["event_id"] == first[-1]["event_id"]
     assert counted_rows() == before
 
 
@@ -803,8 +819,9 @@ def test_the_same_turn_again_on_another_connection_has_no_second_effect(scene: S
     before = counted_rows()
     again.send_raw(event)
     frames = again.settle()
-    assert [frame["type"] for frame in frames] == ["response.created", "response.done"]
-    assert frames[1]["response"] == first[-1]["response"]
+    types = [frame["type"] for frame in frames]
+    assert types == ["response.created", "response.delta", "response.done"]
+    assert frames[2]["response"] == first[-1]["response"]
     assert counted_rows() == before
 
 

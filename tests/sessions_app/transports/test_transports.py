@@ -1,4 +1,4 @@
-"""UAMP without a socket (§13.2, batches), and who may enter by which door."""
+"""UAMP without a socket (§13.2, batches), and which clients each transport admits."""
 
 import json
 import threading
@@ -99,7 +99,7 @@ def test_a_stream_goes_on_from_the_last_event_id(web: httpx.Client) -> None:
             assert stream.until("session.error")[-1].data["error"]["code"] == "resync"
 
 
-def test_answers_are_heard_on_the_stream_too(web: httpx.Client) -> None:
+def test_answers_are_received_on_the_stream_too(web: httpx.Client) -> None:
     session_id = opened(web, agent="echo")
     with stream_of(web, session_id) as stream:
         stream.until("capabilities")
@@ -109,7 +109,7 @@ def test_answers_are_heard_on_the_stream_too(web: httpx.Client) -> None:
 
 PROBLEMS = [
     (401, "unauthorized", "session.create", {"session": {}, "token": "uak_wrong"}),
-    (404, "agent_not_found", "session.create", {"session": {}, "agent": "nobody"}),
+    (404, "agent_not_found", "session.create", {"session": {}, "agent": "missing"}),
     (404, "chat_not_found", "session.create", {"session": {}, "chat": "chat_unknown"}),
     (400, "invalid_event", "input.text", {}),
     (400, "session_required", "input.text", {"text": "x"}),
@@ -146,7 +146,7 @@ def test_errors_of_a_session_by_http(web: httpx.Client, settings: Settings) -> N
     assert 1 <= int(limited.headers["Retry-After"]) <= 61
 
 
-def test_a_session_of_somebody_else_is_not_found_by_http(
+def test_a_session_of_another_person_is_not_found_by_http(
     web: httpx.Client, alice: Person, mallory: Person
 ) -> None:
     created = web.post(
@@ -154,15 +154,15 @@ def test_a_session_of_somebody_else_is_not_found_by_http(
     )
     ids = [created.headers["X-Session-ID"], "sess_unknown"]
     for headers in (mallory.headers, {}):
-        told = []
+        reported = []
         for session_id in ids:
             shown = {**headers, "X-Session-ID": session_id}
             event = new_event("input.text", text="x")
             sent = web.post("/events", json=event, headers=shown)
             streamed = web.get("/events/stream", headers=shown)
             assert (sent.status_code, streamed.status_code) == (404, 404)
-            told.append(sent.json()["detail"] + streamed.json()["detail"])
-        assert told[0] == told[1]
+            reported.append(sent.json()["detail"] + streamed.json()["detail"])
+        assert reported[0] == reported[1]
 
 
 def test_an_input_that_is_sent_twice_counts_once(web: httpx.Client) -> None:
@@ -350,8 +350,8 @@ def test_a_key_that_has_ended_is_not_taken(web: httpx.Client, alice: Person, end
     answer = web.post("/uamp", json=[{"type": "ping"}], headers=alice.headers)
     assert answer.status_code == 401
     assert answer.json()["code"] == ("token_expired" if end == "expired" else "unauthorized")
-    told = "has expired" if end == "expired" else "or was revoked"
-    assert told in answer.json()["detail"]
+    reported = "has expired" if end == "expired" else "or was revoked"
+    assert reported in answer.json()["detail"]
 
 
 def cookie_of(who: Person) -> str:
@@ -364,7 +364,7 @@ def cookie_of(who: Person) -> str:
 
 ORIGINS = {
     "http://{host}": "alice",
-    None: "nobody",
+    None: "anonymous",
     "https://{host}": "refused",
     "http://{host}.evil.example": "refused",
     "http://evil.example": "refused",

@@ -70,18 +70,18 @@ def test_the_client_runs_its_tool_and_resumes(demo: ServerAddress, alice: Person
     assert "response.created" not in types[first:]
 
 
-def test_a_turn_by_http_is_heard_on_the_stream(demo: ServerAddress, alice: Person) -> None:
-    heard = run(1, demo, alice)
-    assert heard.count('"type":"response.created"') == 1
-    assert "hello there" in heard.splitlines()[-1]
-    assert '"type":"response.done"' in heard.splitlines()[-1]
+def test_a_turn_by_http_is_received_on_the_stream(demo: ServerAddress, alice: Person) -> None:
+    received = run(1, demo, alice)
+    assert received.count('"type":"response.created"') == 1
+    assert "hello there" in received.splitlines()[-1]
+    assert '"type":"response.done"' in received.splitlines()[-1]
 
 
 def test_a_stream_goes_on_after_the_last_event_id(demo: ServerAddress, alice: Person) -> None:
-    heard = run(2, demo, alice)
-    assert '"type":"response.created"' not in heard
-    assert "one two" in heard.splitlines()[-1]
-    assert '"type":"response.done"' in heard.splitlines()[-1]
+    received = run(2, demo, alice)
+    assert '"type":"response.created"' not in received
+    assert "one two" in received.splitlines()[-1]
+    assert '"type":"response.done"' in received.splitlines()[-1]
 
 
 @pytest.mark.parametrize(("number", "end"), [(3, "}]"), (5, "data: [DONE]\n\n")])

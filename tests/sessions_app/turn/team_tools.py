@@ -35,7 +35,7 @@ def order(**task: Any) -> str:
     """Return a task as the doer reads it.
 
     `think` and `say` come first, `words` is how many words it then says slowly, `call` with
-    `arguments` is a tool, `fail` breaks off. Once a tool has answered, it says what it heard.
+    `arguments` is a tool, `fail` breaks off. Once a tool has answered, it says what it received.
     """
     return msgspec.json.encode(task).decode()
 
@@ -46,8 +46,8 @@ async def doer(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, No
     last = request.messages[-1]
     if isinstance(last, ToolResultMessage):
         result = last.results[-1]
-        heard = f"{'failed' if result.is_error else 'heard'}: {result.result}"
-        yield Text(heard.removeprefix(said_so_far(request)))
+        received = f"{'failed' if result.is_error else 'received'}: {result.result}"
+        yield Text(received.removeprefix(said_so_far(request)))
         return
     task: dict[str, Any] = msgspec.json.decode(asked_text(agent, request))
     if "think" in task:
@@ -59,7 +59,7 @@ async def doer(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, No
         yield Pause(0.05)
     if "fail" in task:
         yield Fail(
-            UPPError("It was told to fail.", code=ErrorCode.PROVIDER_ERROR, provider="scripted")
+            UPPError("It was made to fail.", code=ErrorCode.PROVIDER_ERROR, provider="scripted")
         )
     if "call" in task:
         yield Call(name=task["call"], arguments=task.get("arguments", {}))

@@ -89,10 +89,10 @@ def test_a_picture_goes_to_another_agent_and_what_comes_back_is_presented(
         made["content_id"]
     ]
     # The work of the other agent's tool is the progress of the call.
-    told = [f for f in frames if f["type"] == "progress" and f["target_id"] == call["id"]]
-    assert told[0]["response_id"] == frames[-1]["response_id"]
-    assert [f["percent"] for f in told if "percent" in f][-1] == 100
-    assert "darkroom: Black and white" in [f.get("message") for f in told]
+    reported = [f for f in frames if f["type"] == "progress" and f["target_id"] == call["id"]]
+    assert reported[0]["response_id"] == frames[-1]["response_id"]
+    assert [f["percent"] for f in reported if "percent" in f][-1] == 100
+    assert "darkroom: Black and white" in [f.get("message") for f in reported]
     assert progress_text(frames).startswith("The new picture is black and white")
     # Text purity: no address of a content in anything that is read.
     assert not [t for f in frames for t in texts(f) if "/api/content/" in t]
@@ -106,8 +106,8 @@ def test_the_models_read_ids_and_no_addresses(dial: Dial, alice: Person) -> None
         f"see /api/content/{content.pk}?signature=abc:def and http://h/api/content/{content.pk}"
     )
     frames = asked(dial(alice), "boss", to("worker", order(say=address), str(content.pk)))
-    heard = said(frames)
-    assert heard == f"heard: see content_id {content.pk} and content_id {content.pk}"
+    received = said(frames)
+    assert received == f"received: see content_id {content.pk} and content_id {content.pk}"
     results = [t for t in team_tools.read if t.startswith("see ")]
     assert results
     assert not [text for text in results if "/api/content/" in text]
@@ -125,14 +125,14 @@ def test_contents_of_others_are_as_unknown_as_those_that_do_not_exist(
     client = dial(mallory)
     answers = []
     for content_id in (foreign, str(uuid.uuid4()), "no-uuid"):
-        heard = said(asked(client, "boss", to("worker", order(say="done"), content_id)))
-        assert content_id in heard
-        answers.append(heard.replace(content_id, "X"))
+        received = said(asked(client, "boss", to("worker", order(say="done"), content_id)))
+        assert content_id in received
+        answers.append(received.replace(content_id, "X"))
     assert answers == ["failed: There is no content 'X' in this chat."] * 3
     assert not Response.objects.filter(agent__name="worker").exists()
     # Whose it is may give it.
     own = said(asked(dial(alice), "boss", to("worker", order(say="done"), foreign)))
-    assert own == "heard: done"
+    assert own == "received: done"
 
 
 def test_who_was_not_declared_is_not_asked(dial: Dial) -> None:
@@ -140,11 +140,11 @@ def test_who_was_not_declared_is_not_asked(dial: Dial) -> None:
     doer("worker")
     doer("stranger")
     client = dial()
-    heard = said(asked(client, "boss", to("stranger", order(say="done"))))
-    assert heard == "failed: There is no agent 'stranger' to give work to: ['worker']."
+    received = said(asked(client, "boss", to("stranger", order(say="done"))))
+    assert received == "failed: There is no agent 'stranger' to give work to: ['worker']."
     Agent.objects.filter(name="worker").update(is_enabled=False)
-    heard = said(asked(client, "boss", to("worker", order(say="done"))))
-    assert heard == "failed: worker is not there for the person who asks."
+    received = said(asked(client, "boss", to("worker", order(say="done"))))
+    assert received == "failed: worker is not there for the person who asks."
     assert Response.objects.count() == 2
 
 
@@ -153,13 +153,13 @@ def test_a_private_agent_works_for_its_owners_agents_only(dial: Dial, alice: Per
     doer("mine", "worker", owner=alice.user)
     doer("boss", "worker")
     client = dial()
-    assert said(asked(client, "mine", to("worker", order(say="done")))) == "heard: done"
-    heard = said(asked(client, "boss", to("worker", order(say="done"))))
-    assert heard == "failed: worker is not there for the person who asks."
+    assert said(asked(client, "mine", to("worker", order(say="done")))) == "received: done"
+    received = said(asked(client, "boss", to("worker", order(say="done"))))
+    assert received == "failed: worker is not there for the person who asks."
 
 
 @pytest.mark.parametrize("chain", [("boss",), ("worker", "boss"), ("worker", "third", "worker")])
-def test_nobody_is_asked_who_waits_for_the_answer(dial: Dial, chain: tuple[str, ...]) -> None:
+def test_no_payer_is_asked_where_a_batch_waits(dial: Dial, chain: tuple[str, ...]) -> None:
     # Rows that were written past the form that checks them.
     doer("boss", "boss", "worker")
     doer("worker", "boss", "third")
@@ -167,12 +167,12 @@ def test_nobody_is_asked_who_waits_for_the_answer(dial: Dial, chain: tuple[str, 
     task = order(say="never")
     for name in reversed(chain):
         task = to(name, task)
-    heard = said(asked(dial(), "boss", task))
+    received = said(asked(dial(), "boss", task))
     refused = (
         f"failed: {chain[-1]} waits for this answer already, so that it cannot be asked."
         " Do the task yourself."
     )
-    assert heard == "heard: " * (len(chain) - 1) + refused
+    assert received == "received: " * (len(chain) - 1) + refused
     assert Response.objects.count() == len(chain)
 
 
@@ -183,9 +183,12 @@ def test_work_is_passed_on_so_often_and_no_more(dial: Dial, settings: Settings) 
     doer("a4")
     deep = to("a2", to("a3", to("a4", order(say="never"))))
     assert said(asked(dial(), "a1", deep)) == (
-        "heard: heard: failed: Work is passed on at most 2 times. Do the task yourself."
+        "received: received: failed: Work is passed on at most 2 times. Do the task yourself."
     )
-    assert said(asked(dial(), "a2", to("a3", to("a4", order(say="deep"))))) == "heard: heard: deep"
+    assert (
+        said(asked(dial(), "a2", to("a3", to("a4", order(say="deep")))))
+        == "received: received: deep"
+    )
 
 
 @pytest.mark.parametrize(
@@ -197,14 +200,14 @@ def test_work_is_passed_on_so_often_and_no_more(dial: Dial, settings: Settings) 
         ({"agent": "worker", "task": "x", "why": 1}, "unknown field `why`"),
     ],
 )
-def test_an_order_that_does_not_fit_is_told(
+def test_an_order_that_does_not_fit_is_reported(
     dial: Dial, arguments: dict[str, Any], problem: str
 ) -> None:
     doer("boss", "worker")
     doer("worker")
-    heard = said(asked(dial(), "boss", order(call="delegate", arguments=arguments)))
-    assert heard.startswith("failed: The task was not given to an agent.")
-    assert problem in heard
+    received = said(asked(dial(), "boss", order(call="delegate", arguments=arguments)))
+    assert received.startswith("failed: The task was not given to an agent.")
+    assert problem in received
 
 
 # --- Progress meanwhile ---
@@ -219,7 +222,7 @@ def test_thoughts_of_the_other_agent_are_forwarded_unless_the_operator_says_no(
     doer("worker")
     frames = asked(dial(), "boss", to("worker", order(think="I ponder. ", say="Done.")))
     assert progress_text(frames) == ("I ponder. Done." if is_forwarded else "Done.")
-    assert said(frames) == "heard: Done."
+    assert said(frames) == "received: Done."
 
 
 def test_a_deep_answer_is_forwarded_to_the_top(dial: Dial) -> None:
@@ -227,8 +230,8 @@ def test_a_deep_answer_is_forwarded_to_the_top(dial: Dial) -> None:
     doer("a2", "a3")
     doer("a3")
     frames = asked(dial(), "a1", to("a2", to("a3", order(say="deep"))))
-    assert said(frames) == "heard: heard: deep"
-    assert progress_text(frames) == "heard: deep"
+    assert said(frames) == "received: received: deep"
+    assert progress_text(frames) == "received: deep"
     kinds = [f["delta"]["type"] for f in frames if f["type"] == "response.delta"]
     # All of it comes before the result.
     assert kinds == ["tool_call", "tool_progress", "tool_result", "text"]
@@ -253,10 +256,10 @@ def test_who_comes_while_they_work_sees_what_runs_and_how_far_it_is(
     frames = late.settle()
     (call,) = [f["delta"]["tool_call"] for f in frames if "tool_call" in f.get("delta", {})]
     assert call["name"] == "delegate"
-    (told,) = [f for f in frames if f["type"] == "progress"]
-    assert (told["target_id"], told["message"]) == (call["id"], "worker: second")
+    (reported,) = [f for f in frames if f["type"] == "progress"]
+    assert (reported["target_id"], reported["message"]) == (call["id"], "worker: second")
     open_gate(journal)
-    assert said(late.until(*TERMINAL)) == "heard: heard: through"
+    assert said(late.until(*TERMINAL)) == "received: received: through"
 
 
 # --- Ends ---
@@ -266,9 +269,9 @@ def test_an_agent_that_fails_leaves_what_it_had_said_and_the_other_goes_on(dial:
     doer("boss", "worker")
     doer("worker")
     frames = asked(dial(), "boss", to("worker", order(say="Half of it.", fail=True)))
-    heard = said(frames)
-    assert heard.startswith("failed: worker could not finish: ")
-    assert heard.endswith("So far it said:\n\nHalf of it.")
+    received = said(frames)
+    assert received.startswith("failed: worker could not finish: ")
+    assert received.endswith("So far it said:\n\nHalf of it.")
     assert sorted(Response.objects.values_list("agent__name", "status")) == [
         ("boss", "completed"),
         ("worker", "failed"),
@@ -331,7 +334,7 @@ def test_an_answer_that_comes_too_late_changes_nothing(alice: Person) -> None:
     assert not content.uses.exists()
 
 
-def test_work_that_waits_for_somebody_does_not_run_out_of_time(alice: Person) -> None:
+def test_work_that_waits_for_a_person_does_not_run_out_of_time(alice: Person) -> None:
     boss = factories.response(doer("boss"), factories.chat(alice.user), status="waiting")
     late = timezone.now() - timedelta(seconds=1)
     given, lost = (
@@ -351,7 +354,7 @@ def test_the_time_of_the_other_one_is_not_the_answers(dial: Dial, settings: Sett
     doer("worker")
     # Two seconds of words.
     frames = asked(dial(), "boss", to("worker", order(words=40)))
-    assert said(frames).startswith("heard: word0 word1 ")
+    assert said(frames).startswith("received: word0 word1 ")
 
 
 def test_what_two_agents_use_is_counted_apart(dial: Dial) -> None:
@@ -372,7 +375,7 @@ def test_what_is_presented_is_in_the_answer_and_nothing_of_others_is(
     content = str(factories.content(alice.user).pk)
     text = order(call="present", arguments={"content_ids": [content], "caption": "a red square"})
     frames = asked(dial(alice), "shower", text)
-    assert said(frames) == "heard: The chat sees the content now."
+    assert said(frames) == "received: The chat sees the content now."
     (shown,) = [i for i in frames[-1]["response"]["output"] if i["type"] == "image"]
     assert (shown["content_id"], shown["description"]) == (content, "a red square")
 

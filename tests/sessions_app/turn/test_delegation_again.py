@@ -85,7 +85,7 @@ async def test_an_order_that_is_given_again_is_the_same_order(process: Process) 
     assert (await database.run(Response.objects.get, pk=run.response_id)).status == "completed"
 
 
-async def test_the_last_words_of_the_other_agent_are_told_before_its_result(
+async def test_the_last_words_of_the_other_agent_are_reported_before_its_result(
     process: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its end is written before all is cleared away after it, and the waiting response resumes."""
@@ -108,10 +108,10 @@ async def test_the_last_words_of_the_other_agent_are_told_before_its_result(
     async with asyncio.timeout(10):
         await hearer.is_over.wait()
     deltas = [json.loads(frame).get("delta", {}) for frame in hearer.frames]
-    told = [d.get("tool_progress", {}).get("text") for d in deltas]
+    reported = [d.get("tool_progress", {}).get("text") for d in deltas]
     ended = next(n for n, delta in enumerate(deltas) if delta.get("type") == "tool_result")
-    assert [text for text in told if text] == ["word0 word1 word2 "]
-    assert any(told[:ended])
+    assert [text for text in reported if text] == ["word0 word1 word2 "]
+    assert any(reported[:ended])
 
 
 async def test_work_that_was_passed_on_ends_before_the_process_does(
@@ -139,4 +139,4 @@ async def test_work_that_was_passed_on_ends_before_the_process_does(
     assert process.runs == {}
     assert hearer.is_over.is_set()
     row = await database.run(Response.objects.get, pk=run.response_id)
-    assert (row.status, row.text.startswith("heard: ")) == ("completed", True)
+    assert (row.status, row.text.startswith("received: ")) == ("completed", True)

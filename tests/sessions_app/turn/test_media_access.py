@@ -58,7 +58,7 @@ def secret(bob: Person) -> Content:
     return factories.content(bob.user)
 
 
-def test_a_tool_result_does_not_open_somebody_elses_file(
+def test_a_tool_result_does_not_open_another_persons_file(
     dial: Dial, alice: Person, secret: Content
 ) -> None:
     client, call_id = asked_for_a_tool(dial, alice)

@@ -7,8 +7,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import httpx
+import msgspec
 import pytest
 
+import uamp
 from agents_app.providers import scripts
 from chat_app.models import Message
 from payments_app import services as ledger
@@ -16,17 +18,22 @@ from payments_app.models import Transfer
 from payments_app.money import Money
 from payments_app.tokens import issuance
 from sessions_app.models import Response, Session
-from tests.client import Frame, new_event, output_text, wait_until
+from tests.client import TERMINAL, Frame, new_event, output_text, wait_until
 from tests.live_server import person, quick_agent
+from tests.sessions_app.model_server import called, model_server, said
 from upp import LLMRequest, ToolResultMessage
 from upp.providers.scripted import Call, Step, Text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
+    from pytest_django import Settings
+
     from agents_app.selectors import AgentSpec
+    from tests.client import UampClient
     from tests.live_server import Dial, Person
 
+WEIGH = "tests.sessions_app.billing.test_token_payments.weigh"
 TOOLS = [{"type": "function", "function": {"name": name}} for name in ("left", "right")]
 
 
@@ -55,6 +62,79 @@ def test_a_late_repeat_of_a_turn_takes_no_input_of_the_next_one(dial: Dial, alic
     assert output_text(client.until("response.done")[-1]) == "second"
     texts = Message.objects.filter(role="user").order_by("seq").values_list("content", flat=True)
     assert list(texts) == ["first", "second"]
+
+
+def repeated(client: UampClient, **response: Any) -> tuple[list[Frame], list[Frame]]:
+    """Ask once and again with the same event; return the frames of both."""
+    event = json.dumps(new_event("response.create", response=response))
+    client.send_raw(event)
+    first = client.until(*TERMINAL)
+    client.send_raw(event)
+    return first, client.until(*TERMINAL)
+
+
+def output_of(frames: list[Frame]) -> list[Frame]:
+    """Return the output that frames before the end add up to."""
+    builder = uamp.OutputBuilder()
+    for sent in frames[:-1]:
+        event = uamp.decode(json.dumps(sent), sender="server")
+        builder.add(event)
+    return [msgspec.to_builtins(item) for item in builder.output]
+
+
+def test_a_repeat_has_the_whole_answer_again(dial: Dial, alice: Person, settings: Settings) -> None:
+    settings.UAMP_SERVER_TOOLS = [*settings.UAMP_SERVER_TOOLS, WEIGH]
+    with model_server(called(("a", "weigh", '{"query": "it"}'), text="I look. "), said("5")) as m:
+        m.agent(tools=["weigh"])
+        client = dial(alice)
+        client.create_session(agent="model")
+        client.send("input.text", text="Hello")
+        first, again = repeated(client)
+        assert again[-1] == first[-1]
+        assert output_of(again) == output_of(first) == first[-1]["response"]["output"]
+        assert len(m.requests) == 2
+
+
+def test_a_repeat_asks_for_the_calls_at_which_the_answer_ended(dial: Dial, alice: Person) -> None:
+    client = dial(alice)
+    client.create_session(agent="tool-user", session={"tools": TOOLS[:1]})
+    client.send("input.text", text="Hello")
+    first, again = repeated(client, client_tools="end")
+    (call,) = [frame for frame in first if frame["type"] == "tool.call"]
+    (asked,) = [frame for frame in again if frame["type"] == "tool.call"]
+    assert (asked["call_id"], asked["arguments"]) == (call["call_id"], call["arguments"])
+    assert again[-1] == first[-1]
+
+
+def test_a_repeat_does_not_ask_for_a_call_that_was_answered(dial: Dial, alice: Person) -> None:
+    client = dial(alice)
+    client.create_session(agent="tool-user", session={"tools": TOOLS[:1]})
+    client.send("input.text", text="Hello")
+    event = json.dumps(new_event("response.create"))
+    client.send_raw(event)
+    call = client.until("tool.call")[-1]
+    client.send("tool.result", call_id=call["call_id"], result="1")
+    client.until("response.done")
+    client.send_raw(event)
+    again = client.until("response.done")
+    assert {frame["type"] for frame in again} == {
+        "response.created",
+        "response.delta",
+        "response.done",
+    }
+    assert {f["delta"]["type"] for f in again if f["type"] == "response.delta"} == {"text"}
+
+
+def test_a_repeat_has_the_text_of_an_answer_that_failed(dial: Dial, alice: Person) -> None:
+    with model_server(said("So far", finish="content_filter")) as model:
+        model.agent()
+        client = dial(alice)
+        client.create_session(agent="model")
+        client.send("input.text", text="Hello")
+        first, again = repeated(client)
+        assert again[-1] == first[-1]
+        assert again[-1]["type"] == "response.error"
+        assert output_of(again) == [{"type": "text", "text": "So far"}]
 
 
 def calls_in(frames: list[Frame]) -> dict[str, str]:
@@ -119,8 +199,8 @@ def test_a_batch_that_is_sent_again_under_its_key_is_paid_once(
         answer = web.post(path, json=events, headers={**headers, **changed})
         assert answer.status_code == httpx.codes.OK, answer.text
         lines = answer.text.splitlines() if path.endswith("stream") else []
-        told = [line[6:] for line in lines if line.startswith("data: {")]
-        frames = [json.loads(line) for line in told] if told else answer.json()
+        reported = [line[6:] for line in lines if line.startswith("data: {")]
+        frames = [json.loads(line) for line in reported] if reported else answer.json()
         (done,) = [frame for frame in frames if frame["type"] == "response.done"]
         return str(done["response_id"])
 
@@ -197,7 +277,7 @@ def test_a_visitors_batch_that_is_sent_again_is_paid_once(
     wait_until(lambda: Transfer.objects.filter(kind="answer").count() == 4)
 
 
-def test_a_visitor_without_a_payment_hears_nothing_of_anothers_batch(
+def test_a_visitor_without_a_payment_receives_nothing_of_anothers_batch(
     web: httpx.Client, paid: Callable[..., str]
 ) -> None:
     quick_agent("free", "echo")
@@ -206,7 +286,7 @@ def test_a_visitor_without_a_payment_hears_nothing_of_anothers_batch(
     answers = [web.post("/uamp", json=free, headers=key) for _ in range(2)]
     assert len({response_of(answer) for answer in answers}) == 2
     response_of(web.post("/uamp", json=SAID, headers={**key, "X-PAYMENT": paid("one")}))
-    for payment in ({}, {"X-PAYMENT": "nonsense"}, {"X-PAYMENT": "ptok_nobody"}):
+    for payment in ({}, {"X-PAYMENT": "nonsense"}, {"X-PAYMENT": "ptok_missing"}):
         refused = web.post("/uamp", json=SAID, headers={**key, **payment})
         assert refused.status_code == httpx.codes.PAYMENT_REQUIRED
     assert Response.objects.count() == 3

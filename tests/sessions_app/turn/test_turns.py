@@ -202,14 +202,14 @@ def test_usage_is_streamed_and_counted_in_the_end(dial: Dial) -> None:
     assert sum(streamed) == usage["output_tokens"]
 
 
-def test_a_rate_limit_is_told_before_it_is_reached(dial: Dial, settings: Settings) -> None:
+def test_a_rate_limit_is_reported_before_it_is_reached(dial: Dial, settings: Settings) -> None:
     settings.UAMP_ANONYMOUS_RESPONSES_PER_MINUTE = 3
     client = dial()
     client.create_session(agent="echo")
-    told = []
+    reported = []
     for text in ("one", "two", "three"):
-        told += [f for f in client.answer(text) if f["type"] == "rate_limit"]
-    assert [(f["limit"], f["remaining"]) for f in told] == [(3, 2), (3, 1), (3, 0)]
+        reported += [f for f in client.answer(text) if f["type"] == "rate_limit"]
+    assert [(f["limit"], f["remaining"]) for f in reported] == [(3, 2), (3, 1), (3, 0)]
     client.ask("four")
     assert client.expect("rate_limit")["remaining"] == 0
     error = client.expect("session.error")["error"]
@@ -290,7 +290,7 @@ def test_a_member_cancels_a_response_of_the_chat(dial: Dial, alice: Person, bob:
     assert ends[0]["partial_output"] == ends[1]["partial_output"]
 
 
-def test_a_member_hears_that_the_text_of_a_response_is_replaced(
+def test_a_member_receives_that_the_text_of_a_response_is_replaced(
     dial: Dial, alice: Person, bob: Person
 ) -> None:
     """As a process says that takes a response over from its checkpoint."""
@@ -303,9 +303,9 @@ def test_a_member_hears_that_the_text_of_a_response_is_replaced(
     response_id = begun["response_id"]
     text = fanout.text_message(chat_id=chat.pk, response_id=response_id, text="kept ")
     fanout.publish_from_thread(chat.pk, [text])
-    while (heard := member.until("response.delta")[-1])["offset"] != 0:
+    while (received := member.until("response.delta")[-1])["offset"] != 0:
         pass
-    assert (heard["response_id"], heard["delta"]["text"]) == (response_id, "kept ")
+    assert (received["response_id"], received["delta"]["text"]) == (response_id, "kept ")
     asker.send("response.cancel", response_id=response_id)
     asker.until(*TERMINAL)
 
@@ -331,7 +331,7 @@ def test_two_agents_that_are_mentioned_answer_both(dial: Dial, alice: Person) ->
         assert output_text(done) == text_of(frames, event["response_id"])
 
 
-def test_a_message_that_mentions_nobody_is_kept_and_not_answered(dial: Dial, alice: Person) -> None:
+def test_a_message_without_a_mention_is_kept_and_not_answered(dial: Dial, alice: Person) -> None:
     chat = shared_chat(alice)
     client = dial(alice)
     client.create_session(chat=chat.pk)
@@ -387,7 +387,7 @@ def test_calls_at_once_are_answered_in_any_order(dial: Dial, alice: Person) -> N
         assert f"for {done['session_id']}" in output_text(done)
 
 
-def test_a_tool_that_failed_is_told_to_the_agent(dial: Dial) -> None:
+def test_a_tool_that_failed_is_reported_to_the_agent(dial: Dial) -> None:
     client = dial()
     client.create_session(agent="tool-user", session={"tools": [SEARCH]})
     client.ask("Hello")
@@ -415,7 +415,7 @@ def test_a_tool_result_counts_once(dial: Dial) -> None:
     assert ToolCall.objects.get().result == "1"
 
 
-def test_a_call_of_somebody_else_cannot_be_answered(dial: Dial, mallory: Person) -> None:
+def test_a_call_of_another_person_cannot_be_answered(dial: Dial, mallory: Person) -> None:
     client, stranger = dial(), dial(mallory)
     client.create_session(agent="tool-user", session={"tools": [SEARCH]})
     client.ask("Hello")

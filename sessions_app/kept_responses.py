@@ -1,0 +1,222 @@
+"""Reads of the responses that a principal got over one transport, for clients that come back.
+
+Synchronous. A visitor is known by the ids of responses and sessions alone, which cannot be guessed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from django.db.models import DateTimeField, Exists, OuterRef, Q
+from django.db.models.functions import Coalesce
+
+import uamp
+from sessions_app.access.principal import PrincipalKind
+from sessions_app.models import PaymentRequest, Response, ToolCall, ToolCallKind
+from sessions_app.response.request import ResponseRequest
+from sessions_app.states import PaymentState, ToolCallState
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from django.db.models import QuerySet
+
+    from sessions_app.access.principal import Principal
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PaidDemand:
+    """A demand of a response that was paid; `amount` is in the asset's smallest unit."""
+
+    hold_id: str
+    asset: str
+    amount: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeptResponse:
+    """A response as its rows have it; `changed_at` is when it ended, or began.
+
+    `request` is what it overrides of its session; its `messages` are the conversation before the
+    message, None where that was the chat's own.
+    """
+
+    id: str
+    session_id: str
+    extensions: dict[str, Any]
+    agent: str
+    agent_description: str
+    chat_id: str
+    chat_scoped: bool
+    status: str
+    request: ev.ResponseCreate
+    output: tuple[uamp.ContentItem, ...]
+    error: uamp.ErrorDetail | None
+    message_id: str
+    message: tuple[uamp.ContentItem, ...]
+    created_at: datetime
+    changed_at: datetime
+    paid: tuple[PaidDemand, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ResponseFilter:
+    """Which responses are listed.
+
+    `states` are those of responses, without them all; `asks` chooses those of them that ask their
+    client for something, or do not; `error_codes` those that failed so, or did not.
+    """
+
+    session_id: str = ""
+    extension: tuple[str, str, str] | None = None
+    states: tuple[str, ...] = ()
+    asks: bool | None = None
+    error_codes: tuple[str, ...] = ()
+    without_codes: bool = False
+    changed_after: datetime | None = None
+
+
+def find_response(
+    response_id: str, principal: Principal, *, transport: str, agent: str
+) -> KeptResponse | None:
+    """Return a response of this principal and agent; None for unknown and foreign alike.
+
+    Without an agent it may be of any.
+    """
+    row = _rows(principal, transport, agent).filter(pk=response_id).first()
+    return None if row is None else _kept(row)
+
+
+def response_about(message_id: str, response_id: str) -> KeptResponse | None:
+    """Return a response by its id, or without one the first answer to a message.
+
+    Access is not checked here: the caller has found out that the reader is a member of the chat.
+    """
+    rows = _with_facts(Response.objects.all())
+    if response_id:
+        row = rows.filter(pk=response_id).first()
+    else:
+        row = rows.filter(message_id=message_id).order_by("created_at", "pk").first()
+    return None if row is None else _kept(row)
+
+
+def list_responses(
+    principal: Principal,
+    which: ResponseFilter,
+    *,
+    transport: str,
+    agent: str,
+    limit: int,
+    before: tuple[datetime, str] | None,
+) -> tuple[list[KeptResponse], int]:
+    """Return responses, the last changed first, and how many there are in all.
+
+    `before` is the time and the id of the last one of the page before.
+    """
+    if principal.is_visitor and not which.session_id:
+        return [], 0
+    rows = _rows(principal, transport, agent)
+    if which.session_id:
+        named = Q(session_id=which.session_id, session__client_id="")
+        if which.extension is not None and not principal.is_visitor:
+            name, member, value = which.extension
+            named |= Q(**{f"session__config__extensions__{name}__{member}": value})
+        rows = rows.filter(named)
+    rows = _in_state(rows, which)
+    if which.changed_after is not None:
+        rows = rows.filter(changed_at__gt=which.changed_after)
+    total = rows.count()
+    if before is not None:
+        at, pk = before
+        rows = rows.filter(Q(changed_at__lt=at) | Q(changed_at=at, pk__lt=pk))
+    return [_kept(row) for row in rows.order_by("-changed_at", "-pk")[:limit]], total
+
+
+def _rows(principal: Principal, transport: str, agent: str) -> QuerySet[Any]:
+    rows = Response.objects.filter(session__transport=transport)
+    if agent:
+        rows = rows.filter(agent__name__iexact=agent)
+    if principal.is_visitor:
+        rows = rows.filter(session__principal__startswith=PrincipalKind.VISITOR.prefix)
+    else:
+        rows = rows.filter(session__principal=principal.key)
+    return _with_facts(rows)
+
+
+def _with_facts(rows: QuerySet[Any]) -> QuerySet[Any]:
+    changed = Coalesce("finished_at", "created_at", output_field=DateTimeField())
+    rows = rows.annotate(changed_at=changed).select_related("session", "agent", "message")
+    return rows.prefetch_related("payment_requests")
+
+
+def _in_state(rows: QuerySet[Any], which: ResponseFilter) -> QuerySet[Any]:
+    if which.states:
+        rows = rows.filter(status__in=which.states)
+    if which.error_codes:
+        failed_so = Q(error__code__in=which.error_codes)
+        rows = rows.filter(~failed_so if which.without_codes else failed_so)
+    if which.asks is None:
+        return rows
+    calls = ToolCall.objects.filter(response=OuterRef("pk"), finished_at__isnull=True)
+    waiting = Q(kind=ToolCallKind.CLIENT, status=ToolCallState.WAITING)
+    unpaid = PaymentRequest.objects.filter(response=OuterRef("pk"), decided_at__isnull=True)
+    asking = Exists(calls.filter(waiting | Q(status=ToolCallState.ASKING))) | Exists(unpaid)
+    return rows.filter(asking) if which.asks else rows.exclude(asking)
+
+
+def _kept(row: Any) -> KeptResponse:
+    output = msgspec.convert(row.output, tuple[uamp.ContentItem, ...])
+    if not output and row.text:
+        output = (uamp.TextContent(text=row.text),)
+    return KeptResponse(
+        id=row.pk,
+        # An ephemeral session may be deleted before the chat that its answer is in.
+        session_id="" if row.session is None else row.session.wire_id,
+        extensions={} if row.session is None else row.session.config.get("extensions") or {},
+        agent=row.agent.name,
+        agent_description=row.agent.description,
+        chat_id=row.chat_id,
+        chat_scoped=row.session.chat_scoped,
+        status=row.status,
+        request=_request(row),
+        output=output,
+        error=None if row.error is None else msgspec.convert(row.error, uamp.ErrorDetail),
+        message_id=row.message_id or "",
+        message=_message(row),
+        created_at=row.created_at,
+        changed_at=row.changed_at,
+        paid=tuple(_paid(row)),
+    )
+
+
+def _request(row: Any) -> ev.ResponseCreate:
+    kept = msgspec.convert(row.request, ResponseRequest)
+    options = {name: getattr(kept, name) for name in uamp.GenerationOptions.__struct_fields__}
+    config = ev.ResponseConfig(
+        modalities=kept.modalities,
+        instructions=kept.instructions,
+        tools=kept.tools,
+        messages=kept.context,
+        model=kept.model,
+        client_tools="end" if kept.ends_at_tools else "wait",
+        **options,
+    )
+    return ev.ResponseCreate(response=config, response_format=kept.response_format)
+
+
+def _message(row: Any) -> tuple[uamp.ContentItem, ...]:
+    if row.message is None:
+        return ()
+    items = msgspec.convert(row.message.content_items, tuple[uamp.ContentItem, ...])
+    return items or (uamp.TextContent(text=row.message.content),)
+
+
+def _paid(row: Any) -> list[PaidDemand]:
+    return [
+        PaidDemand(hold_id=demand.hold_id, asset=demand.asset, amount=demand.amount)
+        for demand in row.payment_requests.all()
+        if demand.status == PaymentState.PAID
+    ]

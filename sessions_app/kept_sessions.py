@@ -1,0 +1,62 @@
+"""Reads of a principal's own open sessions over one transport, for clients that come back.
+
+Synchronous. A visitor's sessions are known by their ids alone, and are in no list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Q
+
+from sessions_app.models import Session
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sessions_app.access.principal import Principal
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeptSession:
+    """An open session; `id` is the one on the wire, `row_id` its place in a list."""
+
+    id: str
+    row_id: str
+    extensions: dict[str, Any]
+    title: str
+    created_at: datetime
+    seen_at: datetime
+
+
+def list_sessions(
+    principal: Principal,
+    *,
+    transport: str,
+    agent: str | None,
+    limit: int,
+    before: tuple[datetime, str] | None = None,
+) -> list[KeptSession]:
+    """Return a principal's open sessions, the newest first; none of a visitor."""
+    if principal.is_visitor:
+        return []
+    rows = Session.objects.filter(
+        principal=principal.key, transport=transport, status__in=Session.OPEN
+    )
+    if agent is not None:
+        rows = rows.filter(agent__name__iexact=agent)
+    if before is not None:
+        at, pk = before
+        rows = rows.filter(Q(created_at__lt=at) | Q(created_at=at, pk__lt=pk))
+    return [
+        KeptSession(
+            id=row.wire_id,
+            row_id=row.pk,
+            extensions=row.config.get("extensions") or {},
+            title=row.chat.title,
+            created_at=row.created_at,
+            seen_at=row.seen_at,
+        )
+        for row in rows.select_related("chat").order_by("-created_at", "-pk")[:limit]
+    ]

@@ -1,0 +1,69 @@
+"""Connections that a protocol keeps over several HTTP requests, and what they have not answered."""
+
+from __future__ import annotations
+
+import uuid
+from typing import ClassVar
+
+from django.db import models
+from django.utils import timezone
+
+from sessions_app.models.sessions import Session, SessionTransport
+
+
+def new_connection_id() -> str:
+    """Return the id of a connection: 128 random bits in hex."""
+    return uuid.uuid4().hex
+
+
+class HttpConnection(models.Model):
+    """A connection of a client that posts requests and reads their answers on event streams.
+
+    Its id is random: it is the credential of a visitor's, and of a person's beside the key.
+    """
+
+    id = models.CharField(primary_key=True, max_length=32, default=new_connection_id)
+    # The key of `access.principal`.
+    principal = models.CharField(max_length=80)
+    transport = models.CharField(max_length=24, choices=SessionTransport)
+    # The agent that its path names.
+    agent = models.CharField(max_length=256, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    # The last request, to within an hour; a connection that is not used is deleted (retention).
+    seen_at = models.DateTimeField(default=timezone.now, db_index=True)
+
+    def __str__(self) -> str:
+        return f"{self.transport} of {self.principal}"
+
+
+class UnansweredRequest(models.Model):
+    """A request of an HTTP connection, until a stream sends its answer."""
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    connection = models.ForeignKey(
+        HttpConnection, models.CASCADE, related_name="requests", db_index=False
+    )
+    # The session whose stream sends the answer; None for the connection's own stream.
+    session = models.ForeignKey(
+        Session, models.CASCADE, null=True, blank=True, related_name="+", db_index=False
+    )
+    # The id that the client gave it, as JSON.
+    request_id = models.CharField(max_length=640)
+    # The response whose end is the answer.
+    response_id = models.CharField(max_length=40, blank=True)
+    # The answer where it is ready: messages of the protocol, one a line.
+    answer = models.TextField(blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        """A connection has one request of an id at a time."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["connection", "request_id"], name="request_is_taken_once"
+            )
+        ]
+        indexes: ClassVar = [models.Index(fields=["session"], name="requests_of_a_session")]
+
+    def __str__(self) -> str:
+        return f"request {self.request_id}"

@@ -1,0 +1,117 @@
+"""Webhooks: where the states of a response are sent to, and each sending as a row."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from sessions_app.models.responses import Response
+from sessions_app.states import DeliveryState
+
+
+class Webhook(models.Model):
+    """A receiver of the states of one response, under a name that its client chose.
+
+    `secrets` is encrypted (`webhooks.encryption`). `seen` is the state that was sent last, or that
+    the response had when its client set the webhook. `look_at` is when the state is compared with
+    it again, and null when nothing more is sent.
+    """
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    response = models.ForeignKey(Response, models.CASCADE, related_name="webhooks", db_index=False)
+    name = models.CharField(max_length=256)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, null=True, blank=True, related_name="+"
+    )
+    principal = models.CharField(max_length=80)
+    # The name under which limits count what is sent: a principal, or a visitor's address.
+    counted_as = models.CharField(max_length=200)
+    format = models.CharField(max_length=40)
+    # The address of this server, as the client names it.
+    origin = models.CharField(max_length=300)
+    url = models.CharField(max_length=2048)
+    secrets = models.TextField(blank=True)
+    seen = models.CharField(max_length=64, blank=True)
+    sent = models.PositiveIntegerField(default=0)
+    look_at = models.DateTimeField(null=True, blank=True)
+    disabled_at = models.DateTimeField(null=True, blank=True)
+    disabled_reason = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        """A response has one webhook of a name; those with `look_at` are looked at."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["response", "name"], name="webhook_name_is_unique_to_its_response"
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["look_at"], condition=Q(look_at__isnull=False), name="live_webhooks"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.response_id} {self.name}"
+
+
+_DELIVERY_STATUSES = [(state.value, state.value.capitalize()) for state in DeliveryState]
+
+
+class WebhookDelivery(models.Model):
+    """One state of a response on its way to a webhook, sent until its receiver takes it.
+
+    The row is the queue: `due_at` is the next attempt, while one is under way the time after which
+    it counts as lost. `notify_at` is when workers may be notified again. `body` is deleted at the
+    end.
+    """
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    webhook = models.ForeignKey(Webhook, models.CASCADE, related_name="deliveries", db_index=False)
+    number = models.PositiveIntegerField()
+    state = models.CharField(max_length=64)
+    body = models.TextField(blank=True)
+    status = models.CharField(
+        max_length=10, choices=_DELIVERY_STATUSES, default=DeliveryState.QUEUED.value
+    )
+    attempts = models.PositiveIntegerField(default=0)
+    due_at = models.DateTimeField(default=timezone.now)
+    notify_at = models.DateTimeField(default=timezone.now)
+    http_status = models.PositiveSmallIntegerField(null=True, blank=True)
+    error = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        """Deliveries of a webhook are numbered; those without `finished_at` are to be sent."""
+
+        verbose_name_plural = "webhook deliveries"
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["webhook", "number"], name="webhook_delivery_is_numbered"
+            ),
+            models.CheckConstraint(
+                condition=Q(status=DeliveryState.QUEUED.value, finished_at__isnull=True)
+                | Q(
+                    status__in=[DeliveryState.SENT.value, DeliveryState.FAILED.value],
+                    finished_at__isnull=False,
+                ),
+                name="an_ended_delivery_says_when",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["due_at"],
+                condition=Q(finished_at__isnull=True),
+                name="queued_webhook_deliveries",
+            ),
+            models.Index(fields=["status", "-id"], name="webhook_delivery_states"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.webhook_id} {self.number}"

@@ -1,0 +1,202 @@
+"""A thread that commits the turns of a process in groups.
+
+The thread takes whatever has queued up while it wrote the group before, up to a number of turns and
+of characters: the time of a write grows with its text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
+
+from django.db import close_old_connections, connections
+
+from sessions_app.store.attempts import write_each
+from sessions_app.store.lock_wait import is_lock_timeout, lock_wait
+from sessions_app.store.records import Failed, Start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sessions_app.store.records import Finish
+
+logger = logging.getLogger(__name__)
+
+BATCH: Final = 256
+BATCH_CHARS: Final = 1024 * 1024
+"""A group takes no further turn beyond so much text; one turn may have more."""
+QUEUE: Final = 4096
+IDLE_SECONDS: Final = 1.0
+
+Turn = TypeVar("Turn")
+Outcome = TypeVar("Outcome")
+
+
+class TurnJob(Generic[Turn, Outcome]):
+    """A turn that waits for its transaction; its future belongs to the loop that made it."""
+
+    __slots__ = ("chars", "future", "loop", "turn", "write")
+
+    def __init__(self, turn: Turn, write: Callable[[Sequence[Turn]], list[Outcome]]) -> None:
+        self.turn = turn
+        self.write = write
+        self.chars = text_chars(turn)
+        self.loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[Outcome] = self.loop.create_future()
+
+
+AnyJob: TypeAlias = TurnJob[Any, Any]
+
+
+class TurnWriter:
+    """One thread that writes the jobs which any thread puts into its queue.
+
+    Only that thread takes jobs from it; their futures are resolved on their own loops. `close`
+    waits for it, and is called once.
+
+    Where `patient` is another writer, a turn here waits for locks `lock_milliseconds` at most, and
+    then goes there.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        patient: TurnWriter | None = None,
+        lock_milliseconds: int | None = None,
+    ) -> None:
+        self._name = name
+        self._patient = patient
+        self._lock_milliseconds = lock_milliseconds
+        self._queue: queue.Queue[AnyJob | None] = queue.Queue(QUEUE)
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._closed = False
+        # What was taken from the queue and begins the next group.
+        self._first: AnyJob | None = None
+
+    def put(self, job: AnyJob) -> bool:
+        """Queue a job; return False where the queue is full, or closed."""
+        with self._lock:
+            if self._closed:
+                return False
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._write, name=self._name, daemon=True)
+                self._thread.start()
+            try:
+                self._queue.put_nowait(job)
+            except queue.Full:
+                return False
+        return True
+
+    def close(self) -> None:
+        """Write what has been taken, and take no more."""
+        with self._lock:
+            self._closed = True
+            thread, self._thread = self._thread, None
+        if thread is not None:
+            self._queue.put(None)
+            thread.join()
+
+    def _write(self) -> None:
+        try:
+            while (first := self._next()) is not None:
+                jobs, last = self._drain(first)
+                # In the order in which they came, each kind together.
+                for write in dict.fromkeys(job.write for job in jobs):
+                    self._write_batch([job for job in jobs if job.write == write])
+                if last:
+                    return
+        finally:
+            connections.close_all()
+
+    def _next(self) -> AnyJob | None:
+        """Return the next turn; a thread without one gives its connection back after a second."""
+        if self._first is not None:
+            first, self._first = self._first, None
+            return first
+        try:
+            return self._queue.get(timeout=IDLE_SECONDS)
+        except queue.Empty:
+            try:
+                close_old_connections()
+            except Exception:
+                # A writer thread that died would hang every turn of the process.
+                logger.exception("the connection of the idle writer was not given back")
+            return self._queue.get()
+
+    def _drain(self, first: AnyJob) -> tuple[list[AnyJob], bool]:
+        jobs, chars = [first], first.chars
+        while len(jobs) < BATCH and chars < BATCH_CHARS:
+            try:
+                job = self._queue.get_nowait()
+            except queue.Empty:
+                break
+            if job is None:
+                return jobs, True
+            chars += job.chars
+            if chars > BATCH_CHARS:
+                self._first = job
+                break
+            jobs.append(job)
+        return jobs, False
+
+    def _write_batch(self, jobs: list[AnyJob]) -> None:
+        try:
+            with lock_wait(self._lock_milliseconds):
+                outcomes = write_each(jobs[0].write, [job.turn for job in jobs])
+        except Exception as error:
+            # A writer thread that died would hang every turn of the process.
+            logger.exception("turns could not be written")
+            outcomes = [Failed(error)] * len(jobs)
+        by_loop: dict[asyncio.AbstractEventLoop, list[tuple[AnyJob, Any]]] = {}
+        for job, outcome in zip(jobs, outcomes, strict=True):
+            if not self._is_passed_on(job, outcome):
+                by_loop.setdefault(job.loop, []).append((job, outcome))
+        for loop, settled in by_loop.items():
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_settle, settled)
+
+    def _is_passed_on(self, job: AnyJob, outcome: Any) -> bool:
+        """Give a turn that met a lock to the writer that waits for it; return whether it went."""
+        return (
+            self._patient is not None
+            and isinstance(outcome, Failed)
+            and is_lock_timeout(outcome.error)
+            and self._patient.put(job)
+        )
+
+
+def _settle(settled: Sequence[tuple[AnyJob, Any]]) -> None:
+    for job, outcome in settled:
+        if job.future.done():
+            continue  # the caller was cancelled while it waited; the row is committed all the same
+        if isinstance(outcome, Failed):
+            job.future.set_exception(outcome.error)
+        else:
+            job.future.set_result(outcome)
+
+
+def text_chars(turn: Start | Finish | Any) -> int:
+    """Return about how many characters the rows of a turn have."""
+    event = turn.message_event
+    chars = 0 if event is None else _chars(event.payload)
+    if not isinstance(turn, Start):
+        return chars + _chars(turn.event.payload)
+    if turn.responses:
+        # All responses of a turn have the same request.
+        chars += _chars(turn.responses[0].request) * len(turn.responses)
+    return chars
+
+
+def _chars(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(map(_chars, value.values()))
+    if isinstance(value, list | tuple):
+        return sum(map(_chars, value))
+    return 0

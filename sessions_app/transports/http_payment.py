@@ -1,0 +1,123 @@
+"""Payment of one HTTP request, in the way of x402: the 402, and the payment that comes with a try.
+
+Every HTTP edge that has no conversation in which a payer could be asked uses it. Before a turn of
+the request has begun, what has to be paid is a 402. A payment in the headers of the request pays
+the first turn and, as far as it reaches, the later ones. After the first turn has begun, a demand
+is a response.error of its turn, and the request has its answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import msgspec
+from django.http import HttpRequest, HttpResponse
+
+from payments_app import x402
+from sessions_app import database, services
+from sessions_app.billing import payers
+from uamp import ErrorCode, PaymentErrorCode, RemoteProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from agents_app.selectors import AgentSpec
+    from payments_app.money import Money
+    from sessions_app.connection.client_connection import ClientConnection
+    from sessions_app.records import OpenSession
+
+PAYMENT_REQUIRED: Final = "payment_required"
+
+DemandBody: TypeAlias = "Callable[[Mapping[str, Any]], bytes]"
+"""Writes the JSON body of a 402; gets the body of x402 with `code` and `message`.
+
+A dialect adds its own members and keeps those of x402, which version 1 reads from the body.
+"""
+
+
+class HttpPayment:
+    """Has the turns of one HTTP request paid by its headers, or demands that (x402).
+
+    It becomes the `pay` of the connection. `demand` is set where a turn has to be paid before any
+    has begun: the edge then takes no more events of the request and answers with `refusal`.
+    The task of the request uses it.
+    """
+
+    def __init__(
+        self,
+        request: HttpRequest,
+        connection: ClientConnection,
+        *,
+        demand_body: DemandBody = msgspec.json.encode,
+    ) -> None:
+        self.demand: Mapping[str, Any] | None = None
+        self.headers: dict[str, str] = {}
+        self._request = request
+        self._connection = connection
+        self._demand_body = demand_body
+        self._demand_headers: Mapping[str, str] = {}
+        # Of the payment on a chain that this request brought: it pays the later turns too.
+        self._secret = ""
+        connection.pay = self._pay
+        # A payment in a header is taken here, so that the answer has its receipt.
+        connection.defaults.payment_token = request.GET.get("payment_token")
+
+    @property
+    def refusal(self) -> HttpResponse | None:
+        """The 402 of a request of which no turn has begun; None where nothing is demanded."""
+        if self.demand is None:
+            return None
+        return HttpResponse(
+            self._demand_body(self.demand),
+            status=402,
+            content_type="application/json",
+            headers=self._demand_headers,
+        )
+
+    async def _pay(self, session: OpenSession, spec: AgentSpec, amount: Money) -> payers.Source:
+        """Return what pays a turn; raises RemoteProtocolError payment_required."""
+        body = x402.requirements(
+            amount,
+            resource_url=self._request.build_absolute_uri(),
+            description=spec.description or f"An answer of {spec.name}",
+            agent=spec.name,
+        )
+        try:
+            # It may ask a facilitator: not on the threads that read all clients' rows.
+            paid = await asyncio.to_thread(
+                database.scoped,
+                partial(
+                    x402.accept,
+                    dict(self._request.headers),
+                    body,
+                    user_id=session.principal.user_id,
+                    visitor=self._connection.principal.counted_as,
+                    secret=self._secret,
+                ),
+            )
+        except x402.PaymentNotTaken as error:
+            raise self._demanded(body, str(error), error.code) from error
+        if paid is None:
+            raise self._demanded(body, "This has to be paid first.", PAYMENT_REQUIRED)
+        self.headers.update(paid.response_headers)
+        self._secret = paid.secret
+        session.payment_token_id = paid.token_id
+        await database.run(services.keep_payment_token, session.id, paid.token_id)
+        source = await database.run(payers.by_token, paid.token_id, spec.name)
+        if source is None:
+            raise self._demanded(
+                body, "The payment ended in the meantime.", PaymentErrorCode.TOKEN_INVALID
+            )
+        return source
+
+    def _demanded(self, body: dict[str, Any], message: str, code: str) -> RemoteProtocolError:
+        demand = {**body, "code": code, "message": message}
+        if self._connection.has_begun:
+            return RemoteProtocolError(
+                ErrorCode.PAYMENT_REQUIRED, message, details={"payment": demand}
+            )
+        self.demand = demand
+        self._demand_headers = x402.required_headers(body)
+        return RemoteProtocolError(ErrorCode.PAYMENT_REQUIRED, message)

@@ -1,0 +1,309 @@
+"""One WebSocket of a client in the dialect of its protocol (ASGI).
+
+`SocketApplication` admits a client: its key, its origin, how many connections it has. A
+`ClientSocket` is an accepted one: it reads at the pace of the client's rate, sends the queue of the
+connection at the pace of the client, limits frames, keeps a quiet socket alive and ends with the
+process. A `SocketDialect` knows what the frames of one protocol mean. UAMP is one (`websocket`).
+Nothing here hops to a thread; what touches the database goes through `database.run`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+
+from django.conf import settings
+
+from sessions_app import database
+from sessions_app.access import auth
+from sessions_app.access.pacing import Pace
+from sessions_app.connection.client_connection import (
+    CLOSE_RESTART,
+    CLOSE_UNAUTHORIZED,
+    ClientConnection,
+    Defaults,
+)
+from sessions_app.process import registry
+
+if TYPE_CHECKING:
+    from sessions_app.access.principal import Principal
+    from sessions_app.connection.outgoing_queue import Outgoing
+
+logger = logging.getLogger(__name__)
+
+Message: TypeAlias = MutableMapping[str, Any]
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+
+CLOSE_FORBIDDEN: Final = 4403
+CLOSE_TOO_LARGE: Final = 1009
+CLOSE_DEFECT: Final = 1011
+CLOSE_TOO_MANY: Final = 4429
+CLOSE_UNRESPONSIVE: Final = 1013
+
+JOINED_TEXTS: Final = "uamp.texts"
+"""The extension of a server whose `websocket.send` takes `texts`, several messages in order."""
+JOINED_CHARS: Final = 16 * 1024
+"""The server waits for its client before such a message, not between its texts."""
+
+
+class HandshakeRefused(Exception):
+    """The socket is not accepted; `code` is a WebSocket close code."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class SocketDialect:
+    """What the frames of one protocol mean on one socket; a subclass for each protocol.
+
+    One is made for each socket, before it is accepted, and may raise HandshakeRefused. The task of
+    the socket calls `opened`, `receive` and `closed`; its pump calls `encode`. What the dialect
+    sends itself goes through `connection.send_dialect_frame`, in the order of the events.
+    """
+
+    # The name of its sessions' transport (SessionTransport).
+    transport: ClassVar[str]
+    # Whether a client secret opens its sockets (access.tickets).
+    takes_client_secrets: ClassVar[bool] = False
+    # A frame of `heartbeat` follows so many seconds without another one; None sends none.
+    heartbeat_seconds: ClassVar[float | None] = None
+
+    def __init__(self, connection: ClientConnection, handshake: auth.Handshake) -> None:
+        self.connection = connection
+        self.handshake = handshake
+
+    @property
+    def subprotocol(self) -> str | None:
+        """The subprotocol that the server chooses of `handshake.dialects`."""
+        return None
+
+    @property
+    def headers(self) -> Iterable[tuple[bytes, bytes]]:
+        """More headers of the 101."""
+        return ()
+
+    @property
+    def frame_bytes(self) -> int | None:
+        """The most bytes of a client's frame, a larger one closes the socket with 1009; or None.
+
+        None where `receive` limits frames itself.
+        """
+        limits, is_known = self.connection.limits, self.connection.protocol.authenticated
+        return limits.frame_bytes if is_known else limits.unauthenticated_frame_bytes
+
+    async def opened(self) -> None:
+        """Begin: the socket is accepted, and frames are sent from now on."""
+
+    async def receive(self, frame: str | bytes) -> None:
+        """Take one frame of the client; a frame that is not good gets the dialect's own error."""
+        raise NotImplementedError
+
+    def encode(self, batch: Sequence[Outgoing]) -> Iterable[str]:
+        """Return the frames of a batch: UAMP events in other words, and `DialectFrame`s as is."""
+        raise NotImplementedError
+
+    def heartbeat(self) -> str:
+        """Return the frame that keeps a quiet socket alive."""
+        raise NotImplementedError
+
+    async def closed(self) -> None:
+        """Release what `opened` and `receive` took; the sessions are released already."""
+
+
+class SocketApplication:
+    """Serves the sockets of one dialect (ASGI). The URL may name an agent or a chat."""
+
+    def __init__(self, dialect: type[SocketDialect]) -> None:
+        self._dialect = dialect
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one socket to its end."""
+        await receive()  # websocket.connect
+        try:
+            dialect = await self._admitted(scope)
+        except HandshakeRefused as refused:
+            await send({"type": "websocket.close", "code": refused.code})
+            return
+        await send(
+            {
+                "type": "websocket.accept",
+                "subprotocol": dialect.subprotocol,
+                "headers": list(dialect.headers),
+            }
+        )
+        joins_texts = JOINED_TEXTS in scope.get("extensions", {})
+        socket = ClientSocket(dialect, send, joins_texts=joins_texts)
+        try:
+            await socket.open()
+            await socket.read(receive)
+        finally:
+            await socket.close()
+
+    async def _admitted(self, scope: Scope) -> SocketDialect:
+        """Return the dialect of a socket; refuse a foreign page and a bad key before accepting."""
+        process = registry.current()
+        if process.draining:
+            raise HandshakeRefused(CLOSE_RESTART)
+        handshake = auth.Handshake.of(scope)
+        try:
+            principal, bound = await self._identified(handshake)
+        except auth.OriginError:
+            raise HandshakeRefused(CLOSE_FORBIDDEN) from None
+        except auth.AuthenticationError:
+            raise HandshakeRefused(CLOSE_UNAUTHORIZED) from None
+        if not process.followers.has_room_for(principal):
+            raise HandshakeRefused(CLOSE_TOO_MANY)
+        url = scope["url_route"]["kwargs"]
+        agent = url.get("agent") or handshake.headers.get("x-agent-id")
+        if bound is not None:
+            if agent is not None and agent.casefold() != bound.agent.casefold():
+                raise HandshakeRefused(CLOSE_FORBIDDEN)
+            agent = bound.agent
+        connection = ClientConnection(
+            principal=principal,
+            transport=self._dialect.transport,
+            reader=process,
+            groups=process.groups,
+            defaults=Defaults(
+                agent=agent,
+                chat=url.get("chat_id") or handshake.headers.get("x-chat-id"),
+                payment_token=handshake.payment_token or None,
+                bound=bound,
+            ),
+        )
+        return self._dialect(connection, handshake)
+
+    async def _identified(
+        self, handshake: auth.Handshake
+    ) -> tuple[Principal, auth.BoundSessions | None]:
+        if self._dialect.takes_client_secrets:
+            return await database.run(auth.identify_bound, handshake)
+        return await database.run(auth.identify, handshake), None
+
+
+class ClientSocket:
+    """An accepted socket.
+
+    The ASGI task of the socket opens, reads and closes it; the pump is a task of the process.
+    """
+
+    def __init__(self, dialect: SocketDialect, send: Send, *, joins_texts: bool) -> None:
+        self._dialect = dialect
+        self._joins_texts = joins_texts
+        self._connection = dialect.connection
+        self._send = send
+        self._process = registry.current()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._is_quiet = True
+        self._pace = Pace(
+            per_minute=settings.UAMP_EVENTS_PER_MINUTE,
+            burst=settings.UAMP_EVENTS_BURST,
+            left=settings.UAMP_EVENTS_BURST,
+            at=time.monotonic(),
+        )
+        self._connection.release = self._release
+
+    async def open(self) -> None:
+        """Send from now on, and begin the dialect."""
+        connection, process = self._connection, self._process
+        process.followers.add(connection)
+        process.connections.add(connection)
+        self._tasks.append(process.spawn(self._send_frames(), name="pump"))
+        if self._dialect.heartbeat_seconds is not None:
+            beating = self._send_heartbeats(self._dialect.heartbeat_seconds)
+            self._tasks.append(process.spawn(beating, name="heartbeat"))
+        await self._dialect.opened()
+
+    async def read(self, receive: Receive) -> None:
+        """Take frames until the socket is closed.
+
+        A client that sends too fast is read more slowly, not buffered.
+        """
+        connection, dialect = self._connection, self._dialect
+        while (message := await receive())["type"] == "websocket.receive":
+            if pause := self._pace.wait(time.monotonic()):
+                await asyncio.sleep(pause)
+            await connection.outgoing.wait_for_room()
+            text = message.get("text")
+            frame = message["bytes"] if text is None else text
+            most = dialect.frame_bytes
+            if most is not None and _is_longer(frame, most):
+                connection.close(CLOSE_TOO_LARGE)
+            elif connection.closed_with is None:
+                await dialect.receive(frame)
+        logger.debug("socket closed with %s", message.get("code"))
+
+    async def close(self) -> None:
+        """Release the sessions; they can be resumed, and their responses go on."""
+        connection, process = self._connection, self._process
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        held = connection.session_ids
+        for session_id in held:
+            connection.detach(session_id)
+        process.followers.discard(connection)
+        process.connections.discard(connection)
+        await process.followers.release_sessions(held, held_by=connection.held_by)
+        try:
+            await connection.leave_groups()
+        finally:
+            await self._dialect.closed()
+
+    async def _send_frames(self) -> None:
+        outgoing = self._connection.outgoing
+        try:
+            while (batch := await outgoing.batch()) is not None:
+                self._is_quiet = False
+                texts = self._encoded(batch)
+                # A client that stopped reading is disconnected below (UAMP_STALL_SECONDS):
+                # what it missed it can resume.
+                if self._joins_texts and 0 < sum(map(len, texts)) <= JOINED_CHARS:
+                    await self._send({"type": "websocket.send", "texts": texts})
+                    continue
+                for text in texts:
+                    await self._send({"type": "websocket.send", "text": text})
+            await self._send({"type": "websocket.close", "code": outgoing.closed_with})
+        except Exception:
+            # The socket may have gone in the middle of a send.
+            logger.debug("the socket went while frames were sent", exc_info=True)
+            with contextlib.suppress(Exception):
+                await self._send({"type": "websocket.close", "code": CLOSE_UNRESPONSIVE})
+        finally:
+            outgoing.abandon()
+
+    def _encoded(self, batch: Sequence[Outgoing]) -> Sequence[str]:
+        """Return the frames of a batch; a defect of the dialect ends the socket with 1011."""
+        try:
+            return list(self._dialect.encode(batch))
+        except Exception:
+            logger.exception("events were not encoded as frames of %s", self._dialect.transport)
+            self._connection.outgoing.refuse(CLOSE_DEFECT)
+            return ()
+
+    async def _send_heartbeats(self, seconds: float) -> None:
+        while True:
+            self._is_quiet = True
+            await asyncio.sleep(seconds)
+            if self._is_quiet:
+                self._connection.send_dialect_frame(self._dialect.heartbeat())
+
+    def _release(self, session_id: str) -> None:
+        held_by = self._connection.held_by
+        released = self._process.followers.release_sessions([session_id], held_by=held_by)
+        self._process.spawn(released, name="release")
+
+
+def _is_longer(frame: str | bytes, most: int) -> bool:
+    """Return whether a frame has more bytes; a text is encoded only where that may matter."""
+    if len(frame) * 4 <= most:
+        return False
+    return len(frame if isinstance(frame, bytes) else frame.encode("utf-8", "replace")) > most

@@ -1,0 +1,59 @@
+"""The checks of what a turn asks of the models that answer it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+import uamp
+from agents_app.runtime.tool_choice import refused_options
+from sessions_app.response.request import run_request
+from sessions_app.turn.targets import agent_spec
+from uamp import ErrorCode, RemoteProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from chat_app.members.membership import AgentMember
+    from sessions_app.response.request import ResponseRequest
+    from uamp import events as ev
+
+_OPTIONS: Final = ("model", *uamp.GenerationOptions.__struct_fields__)
+# Every vendor takes these, so that no agent need be asked.
+_TAKEN: Final = frozenset({"model", "temperature", "max_tokens", "extensions"})
+
+
+def check_options(config: uamp.SessionConfig, response: ev.ResponseConfig) -> None:
+    """Check the options for the model, those of the session and those of the response.
+
+    A session's row may be older than the bounds. Raises RemoteProtocolError.
+    """
+    given = {name: getattr(response, name) for name in _OPTIONS}
+    options = {name: config.extensions.get(name) for name in _OPTIONS} | {
+        name: msgspec.to_builtins(value) for name, value in given.items() if value is not None
+    }
+    try:
+        msgspec.convert(options, uamp.ModelOptions)
+    except msgspec.ValidationError as error:
+        raise RemoteProtocolError(ErrorCode.INVALID_EVENT, f"{error}.") from None
+
+
+async def check_taken(
+    config: uamp.SessionConfig, overrides: ResponseRequest, targets: Iterable[AgentMember]
+) -> None:
+    """Check that the model of every agent that answers takes the options of its response.
+
+    Raises RemoteProtocolError unsupported_parameter with their names.
+    """
+    request = run_request("", config, overrides, ())
+    if request.params.keys() <= _TAKEN:
+        return
+    for target in targets:
+        refused = refused_options(await agent_spec(target.agent_id), request)
+        if refused:
+            raise RemoteProtocolError(
+                ErrorCode.UNSUPPORTED_PARAMETER,
+                f"The model of {target.name} does not take this: {', '.join(refused)}.",
+                details={"parameters": refused, "agent": target.name},
+            )

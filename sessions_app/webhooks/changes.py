@@ -1,0 +1,123 @@
+"""Finds responses whose state their webhooks were not sent yet, and queues it.
+
+The rows are compared, so that a state is seen after its commit, whichever process wrote it; states
+between two rounds that are over again are not sent. Several processes may do it at once: one of
+them moves `seen`, in the transaction that queues the delivery.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from sessions_app import database
+from sessions_app.access import rates
+from sessions_app.access.principal import Principal
+from sessions_app.models import Webhook, WebhookDelivery
+from sessions_app.webhooks import formats
+from sessions_app.webhooks.formats import ChangedResponse
+from sessions_app.webhooks.states import ENDED, with_state
+
+if TYPE_CHECKING:
+    from sessions_app.webhooks.formats import WebhookFormat
+
+logger = logging.getLogger(__name__)
+
+BODY_BYTES: Final = 1024 * 1024
+AT_ONCE: Final = 50
+# After a body could not be made, its webhook is looked at again after this time.
+RETRY_SECONDS: Final = 30
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DueState:
+    """A webhook whose response is in another state than the one it was sent last."""
+
+    webhook: int
+    seen: str
+    state: str
+    format: str
+    counted_as: str
+    response: ChangedResponse
+
+
+async def queue_changes() -> None:
+    """Queue what webhooks are to be sent now, at most AT_ONCE states."""
+    for change in await database.run(find_changes):
+        quota = await rates.limiter().take("webhooks", change.counted_as)
+        if not quota.allowed:
+            await database.run(postpone, change, quota.retry_after)
+            continue
+        body = None
+        webhook_format = formats.find(change.format)
+        if webhook_format is not None:
+            body = await _rendered(webhook_format, change)
+        if body is None:
+            await database.run(postpone, change, RETRY_SECONDS)
+        else:
+            await database.run(queue, change, body.decode())
+
+
+async def _rendered(webhook_format: WebhookFormat, change: DueState) -> bytes | None:
+    try:
+        return await webhook_format.render(change.response)
+    except Exception:
+        # One response that cannot be shown keeps none of the others from their receivers.
+        logger.exception("the state of %s was not rendered", change.response.response_id)
+        return None
+
+
+def find_changes() -> list[DueState]:
+    """Return webhooks whose response has another state than they were sent."""
+    due = Webhook.objects.filter(look_at__lte=timezone.now())
+    changed = with_state(due).exclude(state=F("seen"))
+    rows = changed.select_related("response__agent").order_by("look_at")[:AT_ONCE]
+    return [
+        DueState(
+            webhook=row.pk,
+            seen=row.seen,
+            state=row.state,
+            format=row.format,
+            counted_as=row.counted_as,
+            response=ChangedResponse(
+                response_id=row.response_id,
+                agent=row.response.agent.name,
+                principal=Principal(key=row.principal, user_id=row.user_id),
+                origin=row.origin,
+                max_bytes=BODY_BYTES,
+            ),
+        )
+        for row in rows
+    ]
+
+
+@transaction.atomic
+def queue(change: DueState, body: str) -> bool:
+    """Queue a state; return whether it was this call that did."""
+    now = timezone.now()
+    moved = Webhook.objects.filter(
+        pk=change.webhook, seen=change.seen, look_at__isnull=False
+    ).update(
+        seen=change.state,
+        sent=F("sent") + 1,
+        look_at=None if change.state in ENDED else now,
+    )
+    if not moved:
+        return False
+    number = Webhook.objects.values_list("sent", flat=True).get(pk=change.webhook)
+    WebhookDelivery.objects.create(
+        webhook_id=change.webhook, number=number, state=change.state, body=body
+    )
+    return True
+
+
+def postpone(change: DueState, seconds: float) -> None:
+    """Look at a webhook again after a time; its state may be another one then."""
+    later = timezone.now() + timedelta(seconds=seconds)
+    Webhook.objects.filter(pk=change.webhook, look_at__isnull=False).update(look_at=later)

@@ -1,0 +1,178 @@
+"""The attempts to send a state: claimed, sent, and written. Synchronous.
+
+States of a webhook are sent in their order: one is claimed after the end of those before it.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef
+from django.utils import timezone
+
+from agents_app.outbound.guard import post
+from agents_app.outbound.rules import Unreachable, current_policy
+from sessions_app.models import Webhook, WebhookDelivery
+from sessions_app.states import DeliveryTrigger
+from sessions_app.transitions import move
+from sessions_app.webhooks import formats
+from sessions_app.webhooks.encryption import decrypted
+from sessions_app.webhooks.signature import sign
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+logger = logging.getLogger(__name__)
+
+# An attempt that was not written after this time counts as lost.
+LEASE_SECONDS: Final = 60
+BACKOFF_SECONDS: Final = (5, 3600)
+NOTIFY_SECONDS: Final = 5
+NOTIFIED_AT_ONCE: Final = 100
+SIGNATURE_HEADER: Final = "X-UAMP-Signature"
+_SUCCESS: Final = range(200, 300)
+# What a receiver may answer and take the same body later; other refusals are for good.
+_PASSING: Final = frozenset({408, 425, 429})
+_REFUSALS: Final = range(300, 500)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DeliveryClaim:
+    """One attempt; `number` is how many were begun, which fences earlier ones off."""
+
+    pk: int
+    webhook: int
+    number: int
+    url: str
+    body: bytes
+    headers: Mapping[str, str] = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttemptOutcome:
+    """What came of an attempt; `status` is that of HTTP, None where there was no answer."""
+
+    status: int | None
+    error: str = ""
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether the receiver took it."""
+        return self.status in _SUCCESS
+
+    @property
+    def is_final(self) -> bool:
+        """Whether another attempt would come to the same."""
+        return self.status in _REFUSALS and self.status not in _PASSING
+
+
+def claim(pk: int) -> DeliveryClaim | None:
+    """Begin an attempt; None where it is not due, or another worker makes it."""
+    now = timezone.now()
+    before = WebhookDelivery.objects.filter(
+        webhook=OuterRef("webhook"), number__lt=OuterRef("number"), finished_at__isnull=True
+    )
+    due = WebhookDelivery.objects.filter(pk=pk, finished_at__isnull=True, due_at__lte=now)
+    row = due.exclude(Exists(before)).select_related("webhook").first()
+    if row is None:
+        return None
+    lease = now + timedelta(seconds=LEASE_SECONDS)
+    if not due.filter(attempts=row.attempts).update(attempts=F("attempts") + 1, due_at=lease):
+        return None
+    body = row.body.encode()
+    return DeliveryClaim(
+        pk=row.pk,
+        webhook=row.webhook_id,
+        number=row.attempts + 1,
+        url=row.webhook.url,
+        body=body,
+        headers=_headers(row, body),
+    )
+
+
+def _headers(row: WebhookDelivery, body: bytes) -> dict[str, str]:
+    secrets = decrypted(row.webhook.secrets)
+    signature = sign(
+        body, url=row.webhook.url, delivery=f"{row.pk}", response_id=row.webhook.response_id
+    )
+    webhook_format = formats.find(row.webhook.format)
+    headers = {
+        "Content-Type": "application/json" if webhook_format is None else webhook_format.media_type,
+        SIGNATURE_HEADER: signature,
+        "Authorization": f"Bearer {signature}",
+    }
+    if secrets.get("scheme") and secrets.get("credentials"):
+        headers["Authorization"] = f"{secrets['scheme']} {secrets['credentials']}"
+    if webhook_format is not None and secrets.get("token"):
+        headers[webhook_format.token_header] = secrets["token"]
+    return headers
+
+
+def attempt(claimed: DeliveryClaim) -> AttemptOutcome:
+    """Send the body; an answer that does not come is an outcome too."""
+    try:
+        status = post(claimed.url, current_policy(), body=claimed.body, headers=claimed.headers)
+    except Unreachable as error:
+        return AttemptOutcome(status=None, error=str(error))
+    return AttemptOutcome(status=status)
+
+
+@transaction.atomic
+def finish(claimed: DeliveryClaim, outcome: AttemptOutcome) -> int | None:
+    """Write what came of an attempt; return the delivery that may be sent next.
+
+    After a refusal for good, or UAMP_WEBHOOK_ATTEMPTS, the webhook is disabled.
+    """
+    now = timezone.now()
+    rows = WebhookDelivery.objects.filter(
+        pk=claimed.pk, attempts=claimed.number, finished_at__isnull=True
+    )
+    facts = {"http_status": outcome.status, "error": outcome.error}
+    if outcome.is_sent:
+        if not move(rows, DeliveryTrigger.SEND, finished_at=now, body="", **facts):
+            return None
+        following = WebhookDelivery.objects.filter(
+            webhook=claimed.webhook, finished_at__isnull=True
+        )
+        return following.order_by("number").values_list("pk", flat=True).first()
+    if outcome.is_final or claimed.number >= settings.UAMP_WEBHOOK_ATTEMPTS:
+        if move(rows, DeliveryTrigger.FAIL, finished_at=now, body="", **facts):
+            _disable(claimed.webhook, outcome)
+        return None
+    least, most = BACKOFF_SECONDS
+    pause = min(most, least * 2 ** (claimed.number - 1)) * random.uniform(1, 1.25)  # noqa: S311 no secret
+    rows.update(due_at=now + timedelta(seconds=pause), **facts)
+    return None
+
+
+def _disable(webhook: int, outcome: AttemptOutcome) -> None:
+    """Send nothing more to a receiver."""
+    now = timezone.now()
+    reason = outcome.error or f"The receiver answered {outcome.status}."
+    Webhook.objects.filter(pk=webhook).update(disabled_at=now, disabled_reason=reason, look_at=None)
+    move(
+        WebhookDelivery.objects.filter(webhook=webhook),
+        DeliveryTrigger.FAIL,
+        finished_at=now,
+        body="",
+        error="The webhook was disabled.",
+    )
+    logger.warning("webhook %s was disabled: %s", webhook, reason)
+
+
+def take_due() -> list[int]:
+    """Return deliveries that are due and of which no worker was notified a moment ago."""
+    now = timezone.now()
+    due = WebhookDelivery.objects.filter(
+        finished_at__isnull=True, due_at__lte=now, notify_at__lte=now
+    )
+    found = list(due.order_by("due_at").values_list("pk", flat=True)[:NOTIFIED_AT_ONCE])
+    again = now + timedelta(seconds=NOTIFY_SECONDS)
+    # The condition again: one of the processes that found the row notifies.
+    return [pk for pk in found if due.filter(pk=pk).update(notify_at=again)]

@@ -1,0 +1,114 @@
+"""The webhooks of a response: set, read and deleted for its client. Synchronous.
+
+The callers know that the response is their client's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from django.db import transaction
+from django.utils import timezone
+
+from agents_app.outbound.rules import Unreachable, check_url, current_policy
+from sessions_app.models import Response, Webhook
+from sessions_app.webhooks.encryption import decrypted, encrypted
+from sessions_app.webhooks.states import with_state
+from uamp import ErrorCode, RemoteProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sessions_app.access.principal import Principal
+
+PER_RESPONSE: Final = 10
+_SECRETS: Final = ("token", "scheme", "credentials")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Receiver:
+    """A receiver, and how it knows the sender: a token, or credentials of a scheme of HTTP."""
+
+    name: str
+    url: str
+    token: str = field(default="", repr=False)
+    scheme: str = ""
+    credentials: str = field(default="", repr=False)
+
+
+def check(url: str) -> None:
+    """Raise RemoteProtocolError invalid_event for an address that this server sends nothing to."""
+    try:
+        check_url(url, current_policy())
+    except Unreachable:
+        raise RemoteProtocolError(
+            ErrorCode.INVALID_EVENT,
+            "The `url` of a receiver is https, on port 443 or 8443 of a public host.",
+        ) from None
+
+
+@transaction.atomic
+def set_receiver(
+    response_id: str,
+    receiver: Receiver,
+    *,
+    principal: Principal,
+    webhook_format: str,
+    origin: str,
+    from_beginning: bool,
+) -> None:
+    """Set a webhook; one of the same name is replaced.
+
+    With `from_beginning` the state that the response has now is sent too, otherwise the next one.
+    Raises RemoteProtocolError invalid_event for an address that is not allowed, or one too many.
+    """
+    check(receiver.url)
+    # Two requests for one response set their webhooks after each other.
+    response = Response.objects.select_for_update(of=("self",)).filter(pk=response_id).first()
+    if response is None:
+        raise RemoteProtocolError(ErrorCode.UNKNOWN_SESSION, "There is no such response.")
+    Webhook.objects.filter(response=response, name=receiver.name).delete()
+    if Webhook.objects.filter(response=response).count() >= PER_RESPONSE:
+        raise RemoteProtocolError(
+            ErrorCode.INVALID_EVENT, f"A response has at most {PER_RESPONSE} receivers."
+        )
+    is_live = from_beginning or response.finished_at is None
+    secrets = {name: value for name in _SECRETS if (value := getattr(receiver, name))}
+    row = Webhook.objects.create(
+        response=response,
+        name=receiver.name,
+        user_id=principal.user_id,
+        principal=principal.key,
+        counted_as=principal.counted_as,
+        format=webhook_format,
+        origin=origin,
+        url=receiver.url,
+        secrets=encrypted(secrets),
+        look_at=timezone.now() if is_live else None,
+    )
+    if not from_beginning:
+        Webhook.objects.filter(pk=row.pk).update(
+            seen=with_state(Webhook.objects.filter(pk=row.pk)).get().state
+        )
+
+
+def list_receivers(response_id: str) -> Sequence[Receiver]:
+    """Return the receivers of a response, the first set first."""
+    rows = Webhook.objects.filter(response_id=response_id).order_by("id")
+    return [_receiver(row) for row in rows[:PER_RESPONSE]]
+
+
+def find_receiver(response_id: str, name: str) -> Receiver | None:
+    """Return the receiver of a name."""
+    row = Webhook.objects.filter(response_id=response_id, name=name).first()
+    return None if row is None else _receiver(row)
+
+
+def delete_receiver(response_id: str, name: str) -> None:
+    """Delete the receiver of a name, if there is one, with what it was not sent yet."""
+    Webhook.objects.filter(response_id=response_id, name=name).delete()
+
+
+def _receiver(row: Webhook) -> Receiver:
+    return Receiver(name=row.name, url=row.url, **decrypted(row.secrets))

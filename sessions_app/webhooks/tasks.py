@@ -1,0 +1,52 @@
+"""The sending of webhooks on Celery: the row is the queue, the message only notifies a worker."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from celery import shared_task
+
+from sessions_app import database
+from sessions_app.webhooks import deliveries
+from sessions_app.webhooks.changes import queue_changes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+logger = logging.getLogger(__name__)
+
+
+async def send_changes() -> None:
+    """Queue new states, and notify workers of what is due."""
+    await queue_changes()
+    await database.run(_notify_due)
+
+
+def _notify_due() -> None:
+    _notify(deliveries.take_due())
+
+
+def _notify(pks: Iterable[int]) -> None:
+    for pk in pks:
+        try:
+            send_webhook.apply_async(kwargs={"pk": pk}, retry=False)
+        except Exception:
+            # The rows stay due, and workers are notified of them again.
+            logger.warning("the message of webhook delivery %s was not sent", pk, exc_info=True)
+            return
+
+
+@shared_task
+def send_webhook(*, pk: int, **kwargs: Any) -> None:
+    """Make one attempt of a delivery, unless it is not due or another worker makes it."""
+    if kwargs:
+        logger.info("arguments of a newer caller are not used: %s", ", ".join(kwargs))
+    claimed = database.scoped(deliveries.claim, pk)
+    if claimed is None:
+        logger.info("webhook delivery %s was not claimed: it is not due", pk)
+        return
+    outcome = deliveries.attempt(claimed)
+    following = database.scoped(deliveries.finish, claimed, outcome)
+    if following is not None:
+        _notify([following])
