@@ -1,0 +1,100 @@
+"""The cards of agents, below each agent and at the root of the server."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+import msgspec
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.utils.http import http_date
+
+from gateway_app.a2a.cards.card import merged_card, spec_card, v1_card
+from gateway_app.a2a.tasks.errors import error_of
+from gateway_app.doors.agent_directory import agents_for
+from gateway_app.doors.responses import is_visitor
+from gateway_app.http import dialect_view
+from uamp import ErrorCode, RemoteProtocolError
+
+if TYPE_CHECKING:
+    from gateway_app.shapes.listed_agent import ListedAgent
+
+CACHE_SECONDS: Final = 60
+
+
+def _refusal(request: HttpRequest, error: RemoteProtocolError) -> HttpResponse:
+    del request
+    found = error_of(error)
+    return HttpResponse(
+        msgspec.json.encode(found.status()), status=found.http, content_type="application/json"
+    )
+
+
+@dialect_view(_refusal, "GET", "HEAD")
+async def agent_card(request: HttpRequest, name: str = "") -> HttpResponseBase:
+    """Return the card of an agent, or of the default one, in the version that its client reads."""
+    agent = await _agent(request, name)
+    card = v1_card(agent, _base(request, agent), version=_version(), needs_key=_needs_key())
+    if not _is_v1_only(request):
+        card = merged_card(card)
+    return _answer(request, agent, card)
+
+
+@dialect_view(_refusal, "GET", "HEAD")
+async def old_agent_card(request: HttpRequest, name: str = "") -> HttpResponseBase:
+    """Return the card of the transports' specification."""
+    agent = await _agent(request, name)
+    return _answer(request, agent, spec_card(agent, _base(request, agent)))
+
+
+async def extended_card(request: HttpRequest, name: str, *, v1_only: bool) -> dict[str, Any]:
+    """Return the card for callers with a key; raises RemoteProtocolError for a visitor."""
+    if await is_visitor(request):
+        raise RemoteProtocolError(
+            ErrorCode.UNAUTHORIZED, "The extended card is for callers with a key."
+        )
+    agent = await _agent(request, name)
+    card = v1_card(
+        agent, _base(request, agent), version=_version(), needs_key=_needs_key(), extended=True
+    )
+    return card if v1_only else merged_card(card)
+
+
+async def _agent(request: HttpRequest, name: str) -> ListedAgent:
+    return (await agents_for(request, name or settings.UAMP_DEFAULT_AGENT))[0]
+
+
+def _needs_key() -> bool:
+    return not settings.UAMP_ALLOW_ANONYMOUS
+
+
+def _is_v1_only(request: HttpRequest) -> bool:
+    wanted = request.headers.get("A2A-Version", "")
+    return wanted.startswith("1.") or settings.A2A_CARD_PROFILE == "v1"
+
+
+def _base(request: HttpRequest, agent: ListedAgent) -> str:
+    return request.build_absolute_uri(f"/agents/{quote(agent.name)}")
+
+
+def _answer(request: HttpRequest, agent: ListedAgent, card: dict[str, Any]) -> HttpResponse:
+    body = msgspec.json.encode(card)
+    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    known = [one.strip() for one in request.headers.get("If-None-Match", "").split(",")]
+    response = HttpResponse(status=304) if tag in known else HttpResponse(body)
+    response["Content-Type"] = "application/json"
+    response["ETag"] = tag
+    response["Last-Modified"] = http_date(agent.created)
+    response["Cache-Control"] = f"private, max-age={CACHE_SECONDS}"
+    response["Vary"] = "A2A-Version, Authorization, X-API-Key, Cookie"
+    return response
+
+
+@lru_cache(maxsize=1)
+def _version() -> str:
+    project = tomllib.loads((settings.BASE_DIR / "pyproject.toml").read_text())["project"]
+    return str(project["version"])

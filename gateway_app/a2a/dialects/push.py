@@ -1,0 +1,238 @@
+"""The words of A2A for push notifications: the receivers of a task's states (A2A §3.1.7, §4.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import msgspec
+
+from gateway_app.a2a.dialects.requests import OptionalId, RequiredId, WireParams
+from gateway_app.shapes.webhook_receiver import WebhookReceiver
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+# What is sent in headers has characters that a header can have.
+Url = Annotated[str, msgspec.Meta(min_length=1, max_length=2048)]
+Token = Annotated[str, msgspec.Meta(max_length=1024, pattern=r"\A[\x21-\x7e]*\Z")]
+Scheme = Annotated[str, msgspec.Meta(max_length=64, pattern=r"\A[A-Za-z0-9!#$%&'*+.^_`|~-]*\Z")]
+Credentials = Annotated[str, msgspec.Meta(max_length=4096, pattern=r"\A[\x20-\x7e]*\Z")]
+
+
+# --- 1.0 ---
+
+
+class PushAuthenticationV1(WireParams, frozen=True, kw_only=True):
+    """How the server authenticates itself to a receiver."""
+
+    scheme: Scheme = ""
+    credentials: Credentials | None = None
+
+
+class PushConfigV1(WireParams, frozen=True, kw_only=True):
+    """A receiver, in the configuration of a message."""
+
+    url: Url
+    id: OptionalId = ""
+    token: Token | None = None
+    authentication: PushAuthenticationV1 | None = None
+
+
+class TaskPushConfigV1(PushConfigV1, frozen=True, kw_only=True):
+    """A receiver of a task."""
+
+    task_id: RequiredId
+
+
+class PushKeyV1(WireParams, frozen=True, kw_only=True):
+    """The task and the name of a receiver."""
+
+    task_id: RequiredId
+    id: RequiredId
+
+
+class PushTaskV1(WireParams, frozen=True, kw_only=True):
+    """The task whose receivers are listed, all on one page."""
+
+    task_id: RequiredId
+
+
+def receiver_v1(config: PushConfigV1) -> WebhookReceiver:
+    """Return the receiver of a configuration; without an id its name is ''."""
+    known_by = config.authentication or PushAuthenticationV1()
+    return WebhookReceiver(
+        name=config.id,
+        url=config.url,
+        token=config.token or "",
+        scheme=known_by.scheme,
+        credentials=known_by.credentials or "",
+    )
+
+
+def _shown_v1(task_id: str, receiver: WebhookReceiver) -> dict[str, Any]:
+    shown: dict[str, Any] = {"taskId": task_id, "id": receiver.name, "url": receiver.url}
+    if receiver.token:
+        shown["token"] = receiver.token
+    if receiver.scheme:
+        shown["authentication"] = {"scheme": receiver.scheme}
+    return shown
+
+
+# --- 0.3 ---
+
+
+class PushAuthenticationV03(WireParams, frozen=True, kw_only=True):
+    """How the server authenticates itself to a receiver: by the first of the schemes."""
+
+    schemes: Annotated[tuple[Scheme, ...], msgspec.Meta(max_length=8)] = ()
+    credentials: Credentials | None = None
+
+
+class PushConfigV03(WireParams, frozen=True, kw_only=True):
+    """A receiver."""
+
+    url: Url
+    id: OptionalId | None = None
+    token: Token | None = None
+    authentication: PushAuthenticationV03 | None = None
+
+
+class TaskPushConfigV03(WireParams, frozen=True, kw_only=True):
+    """A receiver of a task."""
+
+    task_id: RequiredId
+    push_notification_config: PushConfigV03
+
+
+class PushKeyV03(WireParams, frozen=True, kw_only=True):
+    """The task and the name of a receiver; without a name the one that was set first."""
+
+    id: RequiredId
+    push_notification_config_id: OptionalId | None = None
+
+
+class PushTaskV03(WireParams, frozen=True, kw_only=True):
+    """The task whose receivers are listed."""
+
+    id: RequiredId
+
+
+class ProtoPushConfig(WireParams, frozen=True, kw_only=True):
+    """A receiver as the body of a request over REST has it."""
+
+    push_notification_config: PushConfigV03
+
+
+class ProtoTaskPushConfig(WireParams, frozen=True, kw_only=True):
+    """A receiver of a task over REST, whose id may stand beside it."""
+
+    task_id: RequiredId
+    config_id: OptionalId = ""
+    config: ProtoPushConfig
+
+
+def receiver_v03(config: PushConfigV03) -> WebhookReceiver:
+    """Return the receiver of a configuration; without an id its name is ''."""
+    known_by = config.authentication or PushAuthenticationV03()
+    return WebhookReceiver(
+        name=config.id or "",
+        url=config.url,
+        token=config.token or "",
+        scheme=next(iter(known_by.schemes), ""),
+        credentials=known_by.credentials or "",
+    )
+
+
+def _config_v03(receiver: WebhookReceiver) -> dict[str, Any]:
+    shown: dict[str, Any] = {"id": receiver.name, "url": receiver.url}
+    if receiver.token:
+        shown["token"] = receiver.token
+    if receiver.scheme:
+        shown["authentication"] = {"schemes": [receiver.scheme]}
+    return shown
+
+
+def _shown_v03(task_id: str, receiver: WebhookReceiver) -> dict[str, Any]:
+    return {"taskId": task_id, "pushNotificationConfig": _config_v03(receiver)}
+
+
+def _shown_proto(task_id: str, receiver: WebhookReceiver) -> dict[str, Any]:
+    return {
+        "name": f"tasks/{task_id}/pushNotificationConfigs/{receiver.name}",
+        "pushNotificationConfig": _config_v03(receiver),
+    }
+
+
+def _proto_receiver(params: ProtoTaskPushConfig) -> WebhookReceiver:
+    config = params.config.push_notification_config
+    return receiver_v03(msgspec.structs.replace(config, id=config.id or params.config_id))
+
+
+# --- The words of each ---
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PushWords:
+    """The requests about receivers in a version, and how it writes them.
+
+    `set_params` has the task as `task_id`, and `receiver_of` takes it. `key_of` returns the task
+    and the name of `key_params`, `task_of` the task of `list_params`.
+    """
+
+    set_params: type[Any]
+    receiver_of: Callable[[Any], WebhookReceiver]
+    key_params: type[Any]
+    key_of: Callable[[Any], tuple[str, str]]
+    list_params: type[Any]
+    task_of: Callable[[Any], str]
+    shown: Callable[[str, WebhookReceiver], dict[str, Any]]
+    shown_list: Callable[[list[dict[str, Any]]], Any]
+    deleted: Any
+
+
+def _key_v1(params: PushKeyV1) -> tuple[str, str]:
+    return params.task_id, params.id
+
+
+def _key_v03(params: PushKeyV03) -> tuple[str, str]:
+    return params.id, params.push_notification_config_id or ""
+
+
+def _page(shown: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    return {"configs": list(shown), "nextPageToken": ""}
+
+
+V1: Final = PushWords(
+    set_params=TaskPushConfigV1,
+    receiver_of=receiver_v1,
+    key_params=PushKeyV1,
+    key_of=_key_v1,
+    list_params=PushTaskV1,
+    task_of=lambda params: str(params.task_id),
+    shown=_shown_v1,
+    shown_list=_page,
+    deleted={},
+)
+V03: Final = PushWords(
+    set_params=TaskPushConfigV03,
+    receiver_of=lambda params: receiver_v03(params.push_notification_config),
+    key_params=PushKeyV03,
+    key_of=_key_v03,
+    list_params=PushTaskV03,
+    task_of=lambda params: str(params.id),
+    shown=_shown_v03,
+    shown_list=list,
+    deleted=None,
+)
+V03_REST: Final = PushWords(
+    set_params=ProtoTaskPushConfig,
+    receiver_of=_proto_receiver,
+    key_params=PushKeyV1,
+    key_of=_key_v1,
+    list_params=PushTaskV1,
+    task_of=lambda params: str(params.task_id),
+    shown=_shown_proto,
+    shown_list=_page,
+    deleted={},
+)

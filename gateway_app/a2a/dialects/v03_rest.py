@@ -1,0 +1,129 @@
+"""The words of A2A 0.3 over REST, whose JSON is that of its protocol buffers.
+
+It differs from 0.3 over JSON-RPC as well as from 1.0: a message has `content`, a file is
+`fileWithUri` or `fileWithBytes`, and a task is CANCELLED.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from gateway_app.a2a.dialects import push
+from gateway_app.a2a.dialects.push import PushConfigV03, receiver_v03
+from gateway_app.a2a.dialects.requests import (
+    PARTS,
+    Filename,
+    MediaType,
+    WireConfiguration,
+    WireMessage,
+    WireParams,
+    base64_of,
+    sent_message,
+)
+from gateway_app.a2a.dialects.v1 import ROLES, task_state
+from gateway_app.a2a.dialects.writing import (
+    TaskDialect,
+    TaskJson,
+    Vocabulary,
+    named_file,
+    object_of,
+)
+from gateway_app.a2a.tasks.messages import SentMessage, invalid
+from gateway_app.a2a.tasks.task import TaskPart
+
+
+class ProtoFile(WireParams, frozen=True, kw_only=True):
+    """The file of a part."""
+
+    file_with_uri: str | None = None
+    file_with_bytes: str | None = None
+    mime_type: MediaType | None = None
+    name: Filename | None = None
+
+
+class ProtoData(WireParams, frozen=True, kw_only=True):
+    """The value of a part."""
+
+    data: dict[str, Any]
+
+
+class ProtoPart(WireParams, frozen=True, kw_only=True):
+    """A part of a message: one of its members."""
+
+    text: str | None = None
+    file: ProtoFile | None = None
+    data: ProtoData | None = None
+
+
+class ProtoMessage(WireMessage, frozen=True, kw_only=True):
+    """A message of a client."""
+
+    role: Literal["ROLE_USER"]
+    content: Annotated[tuple[ProtoPart, ...], PARTS]
+
+
+class ProtoConfiguration(WireConfiguration, frozen=True, kw_only=True):
+    """How the client wants the answer."""
+
+    push_notification: PushConfigV03 | None = None
+    blocking: bool | None = None
+
+
+class ProtoSendParams(WireParams, frozen=True, kw_only=True):
+    """The body of message:send and message:stream."""
+
+    message: ProtoMessage
+    configuration: ProtoConfiguration | None = None
+    metadata: dict[str, Any] | None = None
+
+
+def _sent_of(params: ProtoSendParams) -> SentMessage:
+    wanted = params.configuration or ProtoConfiguration()
+    config = wanted.push_notification
+    return sent_message(
+        params.message,
+        map(_part, params.message.content),
+        metadata=params.metadata,
+        blocking=wanted.blocking is not False,
+        history_length=wanted.history_length,
+        receiver=None if config is None else receiver_v03(config),
+    )
+
+
+def _part(part: ProtoPart) -> TaskPart:
+    if sum(one is not None for one in (part.text, part.file, part.data)) != 1:
+        raise invalid("A part has one of text, file and data.")
+    if part.data is not None:
+        return TaskPart(data=part.data.data)
+    file = part.file
+    if file is None:
+        return TaskPart(text=part.text)
+    if (file.file_with_uri is None) == (file.file_with_bytes is None):
+        raise invalid("A file has fileWithUri or fileWithBytes.")
+    raw = None if file.file_with_bytes is None else base64_of(file.file_with_bytes)
+    return TaskPart(raw=raw, url=file.file_with_uri, filename=file.name, media_type=file.mime_type)
+
+
+def _state(state: str) -> str:
+    return task_state(state).replace("CANCELED", "CANCELLED")
+
+
+def _shown_part(part: TaskPart) -> dict[str, Any]:
+    if part.text is not None:
+        return {"text": part.text}
+    if part.raw is None and part.url is None:
+        return {"data": {"data": object_of(part.data)}}
+    file = {"fileWithUri": part.url} if part.url is not None else {"fileWithBytes": part.raw}
+    return {"file": named_file(file, part)}
+
+
+DIALECT: Final = TaskDialect(
+    version="0.3",
+    send_params=ProtoSendParams,
+    sent_of=_sent_of,
+    json=TaskJson(
+        Vocabulary(roles=ROLES, state=_state, part=_shown_part, parts="content", has_final=True)
+    ),
+    push=push.V03_REST,
+    names_task=True,
+)

@@ -1,0 +1,135 @@
+"""The words of A2A 1.0: its requests, and tasks and updates as its ProtoJSON (A2A §4, §5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+import msgspec
+
+from gateway_app.a2a.dialects import push
+from gateway_app.a2a.dialects.push import PushConfigV1, receiver_v1
+from gateway_app.a2a.dialects.requests import (
+    PARTS,
+    Filename,
+    MediaType,
+    OptionalId,
+    WireConfiguration,
+    WireMessage,
+    WireParams,
+    base64_of,
+    sent_message,
+)
+from gateway_app.a2a.dialects.writing import TaskDialect, TaskJson, Vocabulary
+from gateway_app.a2a.tasks.messages import HistoryLength, SentMessage, invalid
+from gateway_app.a2a.tasks.task import TaskPart
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PAGE_SIZE: Final = 50
+ROLES: Final[Mapping[Literal["user", "agent"], str]] = {"user": "ROLE_USER", "agent": "ROLE_AGENT"}
+
+
+class PartV1(WireParams, frozen=True, kw_only=True):
+    """A part of a message: one of text, raw, url and data."""
+
+    text: str | None = None
+    raw: str | None = None
+    url: str | None = None
+    data: Any = msgspec.UNSET
+    filename: Filename | None = None
+    media_type: MediaType | None = None
+
+
+class MessageV1(WireMessage, frozen=True, kw_only=True):
+    """A message of a client."""
+
+    role: Literal["ROLE_USER"]
+    parts: Annotated[tuple[PartV1, ...], PARTS]
+
+
+class ConfigurationV1(WireConfiguration, frozen=True, kw_only=True):
+    """How the client wants the answer."""
+
+    task_push_notification_config: PushConfigV1 | None = None
+    return_immediately: bool = False
+
+
+class SendParamsV1(WireParams, frozen=True, kw_only=True):
+    """The parameters of SendMessage and SendStreamingMessage."""
+
+    message: MessageV1
+    configuration: ConfigurationV1 | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class ListParams(WireParams, frozen=True, kw_only=True):
+    """The parameters of ListTasks."""
+
+    context_id: OptionalId = ""
+    status: str = ""
+    page_size: Annotated[int, msgspec.Meta(ge=1, le=100)] = PAGE_SIZE
+    page_token: Annotated[str, msgspec.Meta(max_length=512)] = ""
+    history_length: HistoryLength | None = None
+    status_timestamp_after: str = ""
+    include_artifacts: bool = False
+
+
+def _sent_of(params: SendParamsV1) -> SentMessage:
+    wanted = params.configuration or ConfigurationV1()
+    config = wanted.task_push_notification_config
+    return sent_message(
+        params.message,
+        map(_part, params.message.parts),
+        metadata=params.metadata,
+        blocking=not wanted.return_immediately,
+        history_length=wanted.history_length,
+        receiver=None if config is None else receiver_v1(config),
+    )
+
+
+def _part(part: PartV1) -> TaskPart:
+    given = (part.text, part.raw, part.url)
+    has_data = part.data is not msgspec.UNSET
+    if sum(one is not None for one in given) + has_data != 1:
+        raise invalid("A part has one of text, raw, url and data.")
+    return TaskPart(
+        text=part.text,
+        raw=None if part.raw is None else base64_of(part.raw),
+        url=part.url,
+        data=part.data if has_data else None,
+        filename=part.filename,
+        media_type=part.media_type,
+    )
+
+
+def task_state(state: str) -> str:
+    """Return a state as 1.0 writes it."""
+    return "TASK_STATE_" + state.upper().replace("-", "_")
+
+
+def _shown_part(part: TaskPart) -> dict[str, Any]:
+    shown: dict[str, Any] = {}
+    if part.text is not None:
+        shown["text"] = part.text
+    elif part.raw is not None:
+        shown["raw"] = part.raw
+    elif part.url is not None:
+        shown["url"] = part.url
+    else:
+        shown["data"] = part.data
+    if part.filename:
+        shown["filename"] = part.filename
+    if part.media_type:
+        shown["mediaType"] = part.media_type
+    return shown
+
+
+DIALECT: Final = TaskDialect(
+    version="1.0",
+    send_params=SendParamsV1,
+    sent_of=_sent_of,
+    json=TaskJson(Vocabulary(roles=ROLES, state=task_state, part=_shown_part)),
+    push=push.V1,
+    names_task=True,
+)

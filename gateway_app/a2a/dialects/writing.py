@@ -1,0 +1,151 @@
+"""Tasks and their updates as JSON: one description, and the words in which versions differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from gateway_app.a2a.tasks.task import StatusUpdate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from gateway_app.a2a.dialects.push import PushWords
+    from gateway_app.a2a.tasks.messages import SentMessage
+    from gateway_app.a2a.tasks.task import (
+        Task,
+        TaskArtifact,
+        TaskMessage,
+        TaskPart,
+        TaskState,
+        TaskStatus,
+        TaskUpdate,
+    )
+
+Version: TypeAlias = Literal["1.0", "0.3"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Vocabulary:
+    """The words of a version of A2A.
+
+    With `has_kinds` each object names its type in `kind`; without, an update stands in a member
+    that names it. With `has_final` the last status says that it is. `parts` is the member of a
+    message that has its parts.
+    """
+
+    roles: Mapping[Literal["user", "agent"], str]
+    state: Callable[[TaskState], str]
+    part: Callable[[TaskPart], dict[str, Any]]
+    parts: str = "parts"
+    has_kinds: bool = False
+    has_final: bool = False
+
+
+class TaskJson:
+    """Writes tasks in the words of a version."""
+
+    def __init__(self, words: Vocabulary) -> None:
+        self._words = words
+
+    def task(self, task: Task) -> dict[str, Any]:
+        """Return a task."""
+        shown: dict[str, Any] = {
+            **self._kind("task"),
+            "id": task.id,
+            "contextId": task.context_id,
+            "status": self._status(task.status, task.id, task.context_id),
+        }
+        if task.artifacts:
+            shown["artifacts"] = [self._artifact(one) for one in task.artifacts]
+        if task.history:
+            shown["history"] = [
+                self._message(one, task.id, task.context_id) for one in task.history
+            ]
+        return shown
+
+    def update(self, update: TaskUpdate) -> dict[str, Any]:
+        """Return an event of a stream."""
+        ids = {"taskId": update.task_id, "contextId": update.context_id}
+        if isinstance(update, StatusUpdate):
+            status = self._status(update.status, update.task_id, update.context_id)
+            final = {"final": update.final} if self._words.has_final else {}
+            return self._named("status", {**ids, "status": status, **final})
+        artifact = self._artifact(update.artifact)
+        ends = {"append": update.append, "lastChunk": update.last_chunk}
+        return self._named("artifact", {**ids, "artifact": artifact, **ends})
+
+    def _kind(self, name: str) -> dict[str, str]:
+        return {"kind": name} if self._words.has_kinds else {}
+
+    def _named(self, name: str, update: dict[str, Any]) -> dict[str, Any]:
+        if self._words.has_kinds:
+            return {"kind": f"{name}-update", **update}
+        return {f"{name}Update": update}
+
+    def _status(self, status: TaskStatus, task_id: str, context_id: str) -> dict[str, Any]:
+        shown: dict[str, Any] = {
+            "state": self._words.state(status.state),
+            "timestamp": status.timestamp,
+        }
+        if status.message is not None:
+            shown["message"] = self._message(status.message, task_id, context_id)
+        return shown
+
+    def _message(self, message: TaskMessage, task_id: str, context_id: str) -> dict[str, Any]:
+        shown: dict[str, Any] = {
+            **self._kind("message"),
+            "messageId": message.message_id,
+            "contextId": context_id,
+            "taskId": task_id,
+            "role": self._words.roles[message.role],
+            self._words.parts: [self._words.part(part) for part in message.parts],
+        }
+        return {**shown, "metadata": message.metadata} if message.metadata else shown
+
+    def _artifact(self, artifact: TaskArtifact) -> dict[str, Any]:
+        return {
+            "artifactId": artifact.artifact_id,
+            "name": artifact.name,
+            "parts": [self._words.part(part) for part in artifact.parts],
+        }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TaskDialect:
+    """A version of A2A over a binding: how requests are read, and how tasks are written.
+
+    `sent_of` makes a message of `send_params`; it raises RemoteProtocolError for a part that is
+    none. With `names_task` an answer that may be a task or a message has it in a member `task`.
+    """
+
+    version: Version
+    send_params: type[Any]
+    sent_of: Callable[[Any], SentMessage]
+    json: TaskJson
+    push: PushWords
+    names_task: bool
+
+    @property
+    def webhook_format(self) -> str:
+        """The name under which receivers are sent tasks in these words."""
+        return f"a2a-{self.version}"
+
+    def answer(self, task: Task) -> dict[str, Any]:
+        """Return a task as the answer to a message, and as the first event of a stream."""
+        shown = self.json.task(task)
+        return {"task": shown} if self.names_task else shown
+
+
+def named_file(file: dict[str, Any], part: TaskPart) -> dict[str, Any]:
+    """Return the file of a part of 0.3 with the name and the media type of the part."""
+    if part.filename:
+        file["name"] = part.filename
+    if part.media_type:
+        file["mimeType"] = part.media_type
+    return file
+
+
+def object_of(data: Any) -> dict[str, Any]:
+    """Return the data of a part of 0.3, which is an object; another value is its `value`."""
+    return data if isinstance(data, dict) else {"value": data}

@@ -1,0 +1,38 @@
+"""The versions and extensions that a client names in headers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal
+
+from gateway_app.a2a.tasks import payments
+from gateway_app.a2a.tasks.errors import TaskErrorReason, TaskRefused
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponseBase
+
+HEADER: Final = "A2A-Version"
+VERSIONS: Final = ("1.0", "0.3")
+_EXTENSIONS: Final = ("A2A-Extensions", "X-A2A-Extensions")
+
+
+def check_version(request: HttpRequest, spoken: Literal["1.0", "0.3", ""] = "") -> None:
+    """Refuse a version that the client names and that is unknown, or is not the one `spoken`.
+
+    A client that names none is of any version. Raises TaskRefused.
+    """
+    named = request.headers.get(HEADER) or request.GET.get(HEADER) or ""
+    version = ".".join(named.split(".")[:2])
+    if not named or version == spoken or (not spoken and version in VERSIONS):
+        return
+    raise TaskRefused(
+        TaskErrorReason.VERSION_NOT_SUPPORTED,
+        f"{HEADER} {named[:20]!r} is not that of the method. There are {' and '.join(VERSIONS)}.",
+    )
+
+
+def activate(request: HttpRequest, response: HttpResponseBase) -> None:
+    """Name the extensions that the client wants and that are in force."""
+    for header in _EXTENSIONS:
+        wanted = [one.strip() for one in request.headers.get(header, "").split(",")]
+        if payments.EXTENSION in wanted:
+            response[header] = payments.EXTENSION

@@ -1,0 +1,345 @@
+"""What the methods of A2A do, whatever dialect and binding asked: tasks of one agent.
+
+A task is a response. It goes on when its client leaves, and is found again by its id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from gateway_app.a2a.tasks.errors import TaskErrorReason, TaskRefused
+from gateway_app.a2a.tasks.messages import CONTEXT_EXTENSION, answers_of, invalid, turn_of
+from gateway_app.a2a.tasks.snapshot import task_of
+from gateway_app.a2a.tasks.writer import TaskWriter
+from gateway_app.doors import webhooks
+from gateway_app.doors.exchange import Exchange
+from gateway_app.doors.responses import ResponseReader
+from gateway_app.http import KEEP_ALIVE
+from uamp import RemoteProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from typing import TypeAlias
+
+    from django.http import HttpRequest, StreamingHttpResponse
+
+    from gateway_app.a2a.tasks.messages import SentMessage
+    from gateway_app.a2a.tasks.task import Task, TaskUpdate
+    from gateway_app.shapes.stored_response import ResponsePage, StoredResponse
+    from gateway_app.shapes.webhook_receiver import WebhookReceiver
+
+    DemandBody: TypeAlias = Callable[[Mapping[str, Any]], bytes]
+    Encode: TypeAlias = Callable[[Task | TaskUpdate | TaskRefused | RemoteProtocolError], bytes]
+
+TRANSPORT: Final = "a2a"
+# How often a stream looks for the answer that its task waits for.
+ASKING_SECONDS: Final = 1.0
+
+
+class TaskService:
+    """The tasks of one agent, for one request; the task of the request calls its methods.
+
+    They raise TaskRefused and RemoteProtocolError.
+    """
+
+    def __init__(self, request: HttpRequest, agent: str, *, webhook_format: str = "") -> None:
+        self._request = request
+        self._agent = agent
+        self._webhook_format = webhook_format
+
+    async def send(
+        self, sent: SentMessage, demand_body: DemandBody | None = None
+    ) -> tuple[Task, Mapping[str, str]]:
+        """Begin a task or go on with one, and return it: at once, or when it waits or has ended.
+
+        The headers of the answer come with it. `demand_body` is as in `stream`.
+        """
+        exchange = await self._exchange(demand_body)
+        try:
+            reader = self._reader(exchange)
+            writer = await self._enter(exchange, reader, sent)
+            if sent.blocking:
+                await _end_of(exchange, writer)
+            stored = await self._found(reader, exchange.response_id)
+            task = task_of(
+                stored,
+                link=reader.link,
+                history_length=sent.history_length,
+                refusal=writer.refusal,
+            )
+            return task, exchange.headers
+        finally:
+            await exchange.close()
+
+    async def stream(
+        self, sent: SentMessage, encode: Encode, *, demand_body: DemandBody | None = None
+    ) -> StreamingHttpResponse:
+        """Begin a task or go on with one, and stream it: the task first, then its updates.
+
+        With `demand_body` it raises PaymentDemanded, and begins nothing that is not paid.
+        """
+        exchange = await self._exchange(demand_body)
+        try:
+            reader = self._reader(exchange)
+            writer = await self._enter(exchange, reader, sent)
+            stored = await self._found(reader, exchange.response_id)
+            first = writer.begun(stored, history_length=sent.history_length)
+        except BaseException:
+            await exchange.close()
+            raise
+        return exchange.stream(self._frames(exchange, reader, writer, [encode(first)], encode))
+
+    async def subscribe(
+        self, task_id: str, encode: Encode, *, follows: bool = False
+    ) -> StreamingHttpResponse:
+        """Stream a task that has not ended, which any process may run.
+
+        With `follows` the stream goes on past what the task asks for, until it has ended (A2A
+        §3.1.6).
+        """
+        exchange = await self._exchange()
+        try:
+            reader = self._reader(exchange)
+            stored = await self._found(reader, task_id)
+            _check_live(stored, TaskErrorReason.UNSUPPORTED_OPERATION)
+            state = await exchange.join(task_id)
+            writer = TaskWriter(task_id, stored.thread, link=reader.link)
+            list(writer.feed(state))
+            first = [encode(writer.begun(stored))]
+        except BaseException:
+            await exchange.close()
+            raise
+        frames = self._frames(exchange, reader, writer, first, encode)
+        if follows:
+            frames = self._followed(frames, reader, writer, encode)
+        return exchange.stream(frames)
+
+    async def get(self, task_id: str, *, history_length: int | None = None) -> Task:
+        """Return a task as it is now."""
+        reader = await self._reader_alone()
+        stored = await self._found(reader, task_id)
+        return task_of(stored, link=reader.link, history_length=history_length)
+
+    async def cancel(self, task_id: str) -> Task:
+        """Cancel a task, in whichever process it runs, and return it."""
+        exchange = await self._exchange()
+        try:
+            reader = self._reader(exchange)
+            stored = await self._found(reader, task_id)
+            _check_live(stored, TaskErrorReason.TASK_NOT_CANCELABLE)
+            stored = await reader.cancel(exchange, task_id) or stored
+            return task_of(stored, link=reader.link)
+        finally:
+            await exchange.close()
+
+    async def page(
+        self, *, history_length: int | None, with_artifacts: bool, **which: Any
+    ) -> tuple[list[Task], ResponsePage]:
+        """Return a page of tasks; `which` is that of `ResponseReader.page`."""
+        reader = await self._reader_alone()
+        page = await reader.page(**which)
+        tasks = [
+            task_of(
+                stored,
+                link=reader.link,
+                history_length=history_length,
+                with_artifacts=with_artifacts,
+            )
+            for stored in page.responses
+        ]
+        return tasks, page
+
+    # --- Receivers of push notifications ---
+
+    async def set_receiver(self, task_id: str, receiver: WebhookReceiver) -> WebhookReceiver:
+        """Set a receiver of a task, which is sent its next states; return it with its name."""
+        reader = await self._reader_alone()
+        await self._found(reader, task_id)
+        return await self._set_receiver(reader, task_id, receiver, from_beginning=False)
+
+    async def get_receiver(self, task_id: str, name: str) -> WebhookReceiver:
+        """Return the receiver of a name; without a name the one that was set first."""
+        await self._found(await self._reader_alone(), task_id)
+        if name:
+            found = await webhooks.find_receiver(task_id, name)
+        else:
+            found = next(iter(await webhooks.list_receivers(task_id)), None)
+        if found is None:
+            raise TaskRefused(
+                TaskErrorReason.TASK_NOT_FOUND, "The task has no such push notification config."
+            )
+        return found
+
+    async def list_receivers(self, task_id: str) -> Sequence[WebhookReceiver]:
+        """Return the receivers of a task."""
+        await self._found(await self._reader_alone(), task_id)
+        return await webhooks.list_receivers(task_id)
+
+    async def delete_receiver(self, task_id: str, name: str) -> None:
+        """Delete the receiver of a name, or none."""
+        await self._found(await self._reader_alone(), task_id)
+        await webhooks.delete_receiver(task_id, name)
+
+    async def _set_receiver(
+        self,
+        reader: ResponseReader,
+        task_id: str,
+        receiver: WebhookReceiver,
+        *,
+        from_beginning: bool,
+    ) -> WebhookReceiver:
+        named = replace(receiver, name=receiver.name or task_id)
+        await webhooks.set_receiver(
+            task_id,
+            named,
+            principal=reader.principal,
+            webhook_format=self._webhook_format,
+            origin=self._request.build_absolute_uri("/").rstrip("/"),
+            from_beginning=from_beginning,
+        )
+        return replace(named, credentials="")
+
+    # --- Parts of the methods ---
+
+    async def _exchange(self, demand_body: DemandBody | None = None) -> Exchange:
+        return await Exchange.of(
+            self._request, TRANSPORT, demand_body=demand_body, leaving="continue"
+        )
+
+    def _reader(self, exchange: Exchange) -> ResponseReader:
+        return ResponseReader(
+            self._request.build_absolute_uri(),
+            exchange.principal,
+            transport=TRANSPORT,
+            agent=self._agent,
+            extension=CONTEXT_EXTENSION,
+        )
+
+    async def _reader_alone(self) -> ResponseReader:
+        return await ResponseReader.of(
+            self._request, transport=TRANSPORT, agent=self._agent, extension=CONTEXT_EXTENSION
+        )
+
+    async def _found(self, reader: ResponseReader, task_id: str) -> StoredResponse:
+        stored = await reader.find(task_id)
+        if stored is None:
+            raise TaskRefused(TaskErrorReason.TASK_NOT_FOUND, "There is no such task of yours.")
+        return stored
+
+    async def _enter(
+        self, exchange: Exchange, reader: ResponseReader, sent: SentMessage
+    ) -> TaskWriter:
+        """Begin the task of a message, or give a task the answer that a message is."""
+        if sent.receiver is not None:
+            webhooks.check(sent.receiver.url)
+        writer = await (self._answer if sent.task_id else self._begin)(exchange, reader, sent)
+        if sent.receiver is not None:
+            await self._set_receiver(
+                reader, exchange.response_id, sent.receiver, from_beginning=not sent.task_id
+            )
+        return writer
+
+    async def _begin(
+        self, exchange: Exchange, reader: ResponseReader, sent: SentMessage
+    ) -> TaskWriter:
+        turn = turn_of(sent, agent=self._agent)
+        if sent.context_id:
+            session_id = await reader.session_named(sent.context_id)
+            if session_id is None and reader.is_visitor:
+                raise invalid(
+                    "There is no such context. Without a key, leave out `contextId` for a new one."
+                )
+            turn = replace(turn, session_id=session_id or "")
+        await exchange.begin(turn)
+        return TaskWriter(
+            exchange.response_id, sent.context_id or exchange.session_id, link=reader.link
+        )
+
+    async def _answer(
+        self, exchange: Exchange, reader: ResponseReader, sent: SentMessage
+    ) -> TaskWriter:
+        stored = await self._found(reader, sent.task_id)
+        if sent.context_id and sent.context_id != stored.thread:
+            raise invalid("`contextId` is not that of the task.")
+        if stored.has_ended or not stored.asked:
+            raise TaskRefused(
+                TaskErrorReason.UNSUPPORTED_OPERATION,
+                "The task has ended. Begin another one in its context."
+                if stored.has_ended
+                else "The task is at work and waits for no message.",
+            )
+        answers = answers_of(sent, stored.asked, task_id=stored.id)
+        writer = TaskWriter(stored.id, stored.thread, link=reader.link)
+        # The client has what was before: the task is shown with it.
+        list(writer.feed(await exchange.join(stored.id)))
+        for answer in answers:
+            await exchange.send(answer)
+        return writer
+
+    async def _frames(
+        self,
+        exchange: Exchange,
+        reader: ResponseReader,
+        writer: TaskWriter,
+        first: list[bytes],
+        encode: Encode,
+    ) -> AsyncIterator[bytes]:
+        yield b"".join(first)
+        try:
+            if not writer.has_ended:
+                async for events in exchange.events():
+                    made = b"".join(encode(update) for update in writer.feed(events))
+                    if made or not events:
+                        yield made or KEEP_ALIVE
+                    if exchange.has_ended:
+                        break
+            stored = await self._found(reader, exchange.response_id)
+            yield encode(writer.status(stored))
+        except (TaskRefused, RemoteProtocolError) as error:
+            yield encode(error)
+
+    async def _followed(
+        self,
+        frames: AsyncIterator[bytes],
+        reader: ResponseReader,
+        writer: TaskWriter,
+        encode: Encode,
+    ) -> AsyncIterator[bytes]:
+        """Yield frames, and after each answer that the task waited for those that follow it."""
+        async for frame in frames:
+            yield frame
+        while not writer.has_ended:
+            try:
+                stored = await self._found(reader, writer.task_id)
+                if stored.asked and not stored.has_ended:
+                    yield KEEP_ALIVE
+                    await asyncio.sleep(ASKING_SECONDS)
+                    continue
+                exchange = await self._exchange()
+            except (TaskRefused, RemoteProtocolError) as error:
+                yield encode(error)
+                return
+            try:
+                updates = list(writer.feed(await exchange.join(writer.task_id)))
+                first = [encode(update) for update in updates]
+                async for frame in self._frames(exchange, reader, writer, first, encode):
+                    yield frame
+            finally:
+                await exchange.close()
+
+
+def _check_live(stored: StoredResponse, reason: TaskErrorReason) -> None:
+    if stored.has_ended:
+        raise TaskRefused(reason, f"The task has ended: it is {stored.status}.")
+
+
+async def _end_of(exchange: Exchange, writer: TaskWriter) -> None:
+    """Wait until the response has ended, or waits for its client."""
+    if writer.has_ended:
+        return
+    async for events in exchange.events():
+        list(writer.feed(events))
+        if exchange.has_ended:
+            return

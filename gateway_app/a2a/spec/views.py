@@ -1,0 +1,88 @@
+"""`/agents/{name}/tasks`: tasks as the transports' specification has them, without JSON-RPC."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+
+from gateway_app.a2a.service import TaskService
+from gateway_app.a2a.spec import words as spec
+from gateway_app.a2a.tasks.errors import TaskErrorReason, TaskRefused, error_of
+from gateway_app.a2a.tasks.task import Task
+from gateway_app.doors.exchange import PaymentDemanded
+from gateway_app.http import dialect_view, read_body
+
+if TYPE_CHECKING:
+    from gateway_app.a2a.tasks.task import TaskUpdate
+    from uamp import RemoteProtocolError
+
+_CONFLICT: Final = 409
+
+
+def _refusal(request: HttpRequest, error: RemoteProtocolError | TaskRefused) -> HttpResponse:
+    del request
+    found = error_of(error)
+    ended = isinstance(error, TaskRefused) and error.reason is TaskErrorReason.TASK_NOT_CANCELABLE
+    body = {"error": {"code": found.reason, "message": found.message}}
+    return HttpResponse(
+        msgspec.json.encode(body),
+        status=_CONFLICT if ended else found.http,
+        content_type="application/json",
+    )
+
+
+@dialect_view(_refusal, "POST")
+async def tasks(request: HttpRequest, name: str) -> HttpResponseBase:
+    """Begin a task, and stream it as `task.*` events.
+
+    A task that has to be paid first is `task.failed` with what is demanded, and was not begun.
+    """
+    # Of a message without an id: what is repeated under its key is the same message.
+    key = request.headers.get("Idempotency-Key")
+    new_id = f"key-{key}" if key else uuid.uuid4().hex
+    sent = spec.sent_of(read_body(request, spec.TaskRequest), new_id=new_id)
+    try:
+        return await TaskService(request, name).stream(sent, _encode, demand_body=_demand)
+    except PaymentDemanded as demanded:
+        response = HttpResponse(demanded.response.content, content_type="text/event-stream")
+        for header, value in demanded.response.items():
+            if header != "Content-Type":
+                response[header] = value
+        return response
+    except TaskRefused as error:
+        return _refusal(request, error)
+
+
+@dialect_view(_refusal, "GET", "DELETE")
+async def task(request: HttpRequest, name: str, task_id: str) -> HttpResponseBase:
+    """Return a task, or cancel it first."""
+    service = TaskService(request, name)
+    try:
+        found = await (
+            service.cancel(task_id) if request.method == "DELETE" else service.get(task_id)
+        )
+    except TaskRefused as error:
+        return _refusal(request, error)
+    return HttpResponse(
+        msgspec.json.encode(spec.shown_task(found)), content_type="application/json"
+    )
+
+
+def _encode(value: Task | TaskUpdate | TaskRefused | RemoteProtocolError) -> bytes:
+    if isinstance(value, Task):
+        return _frame(*spec.started(value))
+    if isinstance(value, Exception):
+        return _frame(*spec.refused(error_of(value)))
+    return _frame(*spec.event_of(value))
+
+
+def _demand(body: Any) -> bytes:
+    failed = {"id": f"task_{uuid.uuid4().hex}", **spec.demanded(body)}
+    return _frame("task.failed", failed)
+
+
+def _frame(name: str, data: dict[str, Any]) -> bytes:
+    return f"event: {name}\ndata: ".encode() + msgspec.json.encode(data) + b"\n\n"

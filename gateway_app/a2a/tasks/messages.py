@@ -1,0 +1,218 @@
+"""What a client of A2A sends, and the events of UAMP that it is: a turn, or answers to a task."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
+
+import msgspec
+
+import uamp
+from gateway_app.a2a.tasks import payments
+from gateway_app.shapes.client_turn import ClientTurn
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import TypeAlias
+
+    from gateway_app.a2a.tasks.task import TaskPart
+    from gateway_app.shapes.webhook_receiver import WebhookReceiver
+    from uamp.events import Event, InputEvent
+
+    Asked: TypeAlias = Sequence[Event]
+
+Id = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
+HistoryLength = Annotated[int, msgspec.Meta(ge=0, le=1_000)]
+
+CONTEXT_EXTENSION: Final = "a2a"
+"""Under this name the extensions of a session keep the contextId that its client chose."""
+TOOLS: Final = "uamp_tools"
+"""In the metadata of a message: tools that the client runs, as OpenAI's API declares them."""
+_YES: Final = frozenset({"yes", "y", "ok", "allow", "approve", "approved"})
+_NO: Final = frozenset({"no", "n", "deny", "refuse", "reject", "rejected"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SentMessage:
+    """A message of a client, and what it wants of the answer.
+
+    Without `blocking` the answer is the task as it begins; `history_length` is as in `task_of`.
+    `receiver` is sent the states of the task.
+    """
+
+    message_id: str
+    parts: tuple[TaskPart, ...]
+    context_id: str = ""
+    task_id: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    blocking: bool = True
+    history_length: int | None = None
+    receiver: WebhookReceiver | None = None
+
+
+def turn_of(sent: SentMessage, *, agent: str) -> ClientTurn:
+    """Return the turn that a message begins; raises RemoteProtocolError for a part that is none.
+
+    The same message in the same context is the same turn.
+    """
+    inputs = tuple(_input(part) for part in sent.parts)
+    tools = _tools(sent.metadata.get(TOOLS))
+    extensions = {CONTEXT_EXTENSION: {"contextId": sent.context_id}} if sent.context_id else {}
+    digest = hashlib.sha256(msgspec.json.encode((sent.message_id, inputs))).hexdigest()
+    config = uamp.ResponseConfig(tools=tools or None, client_tools="wait")
+    return ClientTurn(
+        session=uamp.SessionCreate(agent=agent, session=uamp.SessionConfig(extensions=extensions)),
+        inputs=inputs,
+        response=uamp.ResponseCreate(event_id=f"a2a-{digest}", response=config),
+        thread=sent.context_id,
+    )
+
+
+def answers_of(sent: SentMessage, asked: Asked, *, task_id: str) -> list[Event]:
+    """Return the events with which a message answers what a task asks for.
+
+    A payment comes in the metadata. A data part names its call as `callId` and has `result`, or
+    `approved`; a text alone answers the one call that is open. Raises RemoteProtocolError for what
+    answers nothing.
+    """
+    demands = [event for event in asked if isinstance(event, ev.PaymentRequired)]
+    if demands:
+        if payments.is_rejected(sent.metadata):
+            return [uamp.ResponseCancel(response_id=task_id)]
+        payment = payments.submitted(sent.metadata)
+        if payment is None:
+            _refuse(f"The task has to be paid: send `{payments.PAYLOAD}` in the metadata.")
+        return [uamp.PaymentSubmit(response_id=task_id, payment=payment)]
+    calls = {
+        event.call_id: event
+        for event in asked
+        if isinstance(event, ev.ToolCall | ev.ToolApprovalRequired)
+    }
+    data = [part.data for part in sent.parts if isinstance(part.data, dict)]
+    named = [one for one in data if "callId" in one or "call_id" in one]
+    if named:
+        return [_named_answer(one, calls) for one in named]
+    if len(calls) != 1:
+        _refuse("Several calls are open: send a data part with `callId` for each answer.")
+    event = next(iter(calls.values()))
+    if isinstance(event, ev.ToolCall):
+        return [_result(event, sent.parts)]
+    if data and "approved" in data[0]:
+        return [_decision(event, data[0])]
+    return [_spoken(event, sent.parts)]
+
+
+def _named_answer(
+    data: Mapping[str, Any],
+    calls: Mapping[str, ev.ToolCall | ev.ToolApprovalRequired],
+) -> Event:
+    event = calls.get(str(data.get("callId") or data.get("call_id")))
+    if event is None:
+        _refuse("`callId` names no open call of the task.")
+    if isinstance(event, ev.ToolApprovalRequired):
+        return _decision(event, data)
+    if "result" not in data:
+        _refuse("The answer to a tool call has `result`.")
+    result = data["result"]
+    return uamp.ToolResult(
+        call_id=event.call_id,
+        result=result if isinstance(result, str) else data_text(result),
+        is_error=data.get("isError") is True or data.get("is_error") is True,
+    )
+
+
+def _decision(event: ev.ToolApprovalRequired, data: Mapping[str, Any]) -> Event:
+    approved, reason = data.get("approved"), data.get("reason")
+    if not isinstance(approved, bool):
+        _refuse("The answer to a request for approval has `approved`, true or false.")
+    return uamp.ToolApprove(
+        call_id=event.call_id,
+        response_id=event.response_id,
+        approved=approved,
+        reason=reason if isinstance(reason, str) else None,
+    )
+
+
+def _spoken(event: ev.ToolApprovalRequired, parts: Iterable[TaskPart]) -> Event:
+    said = " ".join(part.text for part in parts if part.text).strip().lower().rstrip(".!")
+    if said not in _YES | _NO:
+        _refuse('Answer "yes" or "no", or send a data part with `approved`, true or false.')
+    return uamp.ToolApprove(
+        call_id=event.call_id, response_id=event.response_id, approved=said in _YES
+    )
+
+
+def _result(event: ev.ToolCall, parts: Iterable[TaskPart]) -> Event:
+    texts: list[str] = []
+    media: list[uamp.ContentItem] = []
+    for part in parts:
+        if part.text is not None:
+            texts.append(part.text)
+        elif part.url is None and part.raw is None:
+            texts.append(data_text(part.data))
+        else:
+            media.append(_medium(part))
+    return uamp.ToolResult(
+        call_id=event.call_id, result="\n".join(texts), content_items=tuple(media) or None
+    )
+
+
+def _input(part: TaskPart) -> InputEvent:
+    if part.text is not None:
+        return uamp.InputText(text=part.text)
+    if part.url is None and part.raw is None:
+        return uamp.InputText(text=data_text(part.data))
+    item = _medium(part)
+    match item:
+        case uamp.ImageContent():
+            return uamp.InputImage(image=item.image, format=item.format)
+        case uamp.AudioContent():
+            return uamp.InputAudio(audio=item.audio, format=item.format or "wav", is_final=True)
+        case uamp.VideoContent():
+            return uamp.InputVideo(video=item.video, format=item.format)
+    return uamp.InputFile(file=item.file, filename=item.filename, mime_type=item.mime_type)
+
+
+def _medium(part: TaskPart) -> uamp.MediaContent:
+    medium = uamp.MediaUrl(url=part.url) if part.url is not None else part.raw or ""
+    media_type = (part.media_type or "").partition(";")[0].strip().lower()
+    kind, _, form = media_type.partition("/")
+    match kind:
+        case "image":
+            return uamp.ImageContent(image=medium, format=form or None)
+        case "audio":
+            return uamp.AudioContent(audio=medium, format=form or None)
+        case "video":
+            return uamp.VideoContent(video=medium, format=form or None)
+        case _:
+            return uamp.FileContent(
+                file=medium,
+                filename=part.filename or "file",
+                mime_type=media_type or "application/octet-stream",
+            )
+
+
+def _tools(declared: Any) -> tuple[uamp.ToolDefinition, ...]:
+    if declared is None:
+        return ()
+    try:
+        return msgspec.convert(declared, tuple[uamp.ToolDefinition, ...])
+    except msgspec.ValidationError as error:
+        _refuse(f"message.metadata[{TOOLS!r}]: {error}.")
+
+
+def data_text(data: Any) -> str:
+    """Return a value as the JSON text that an agent reads."""
+    return msgspec.json.encode(data).decode()
+
+
+def invalid(message: str) -> RemoteProtocolError:
+    """Return the refusal of a parameter."""
+    return RemoteProtocolError(ErrorCode.INVALID_EVENT, message)
+
+
+def _refuse(message: str) -> NoReturn:
+    raise invalid(message)

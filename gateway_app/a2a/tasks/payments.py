@@ -1,0 +1,89 @@
+"""Payments in the metadata of tasks: the extension a2a-x402, version 0.2."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import uamp
+from uamp import ErrorCode, PaymentErrorCode, RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from gateway_app.shapes.stored_response import SettledPayment
+    from uamp.events import Event
+
+EXTENSION: Final = "https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2"
+STATUS: Final = "x402.payment.status"
+REQUIRED: Final = "x402.payment.required"
+PAYLOAD: Final = "x402.payment.payload"
+RECEIPTS: Final = "x402.payment.receipts"
+ERROR: Final = "x402.payment.error"
+_ERRORS: Final[dict[str, str]] = {
+    PaymentErrorCode.INSUFFICIENT_BALANCE: "INSUFFICIENT_FUNDS",
+    PaymentErrorCode.TOKEN_EXPIRED: "EXPIRED_PAYMENT",
+    PaymentErrorCode.TOKEN_INVALID: "INVALID_SIGNATURE",
+    PaymentErrorCode.MANDATE_REVOKED: "INVALID_SIGNATURE",
+}
+_UNPAID: Final = frozenset({ErrorCode.PAYMENT_REQUIRED, ErrorCode.PAYMENT_TIMEOUT})
+
+
+def demanded(event: Event, refusal: ev.PaymentError | None) -> dict[str, Any]:
+    """Return the metadata of a demand; nothing for what is no demand of a payment."""
+    if not isinstance(event, ev.PaymentRequired):
+        return {}
+    extra = event.requirements.extra or {}
+    found = {STATUS: "payment-required", REQUIRED: extra.get("x402", {})}
+    if refusal is not None:
+        found[STATUS] = "payment-failed"
+        found[ERROR] = _ERRORS.get(refusal.code, "SETTLEMENT_FAILED")
+    return found
+
+
+def completed(settled: Iterable[SettledPayment]) -> dict[str, Any]:
+    """Return the metadata of an answer that was paid for in its task."""
+    receipts = [
+        {
+            "success": True,
+            "transaction": one.transaction,
+            "network": one.network,
+            "asset": one.asset,
+            "amount": str(one.amount),
+        }
+        for one in settled
+    ]
+    return {STATUS: "payment-completed", RECEIPTS: receipts}
+
+
+def failed(code: str) -> dict[str, Any]:
+    """Return the metadata of a task that ended unpaid."""
+    if code not in _UNPAID:
+        return {}
+    error = "EXPIRED_PAYMENT" if code == ErrorCode.PAYMENT_TIMEOUT else "SETTLEMENT_FAILED"
+    return {STATUS: "payment-failed", ERROR: error}
+
+
+def submitted(metadata: Mapping[str, Any]) -> ev.Payment | None:
+    """Return the payment that a message brings; None where it brings none.
+
+    Raises RemoteProtocolError for a payload that is no payment with a token.
+    """
+    payload = metadata.get(PAYLOAD)
+    if payload is None:
+        return None
+    token = payload
+    if isinstance(payload, dict):
+        inner = payload.get("payload")
+        token = inner.get("token") if isinstance(inner, dict) else payload.get("token")
+    if not isinstance(token, str) or not token:
+        raise RemoteProtocolError(
+            ErrorCode.INVALID_EVENT,
+            f"`{PAYLOAD}` is a payment of the scheme token, with `payload.token`.",
+        )
+    return uamp.Payment(scheme="token", token=token)
+
+
+def is_rejected(metadata: Mapping[str, Any]) -> bool:
+    """Return whether the client will not pay."""
+    return metadata.get(STATUS) == "payment-rejected"

@@ -1,0 +1,73 @@
+"""The status of a task: where its response is, and what that asks its client for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import uamp
+from gateway_app.a2a.tasks import payments
+from gateway_app.a2a.tasks.task import TaskMessage, TaskPart, TaskStatus
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gateway_app.a2a.tasks.task import TaskState
+    from gateway_app.shapes.stored_response import StoredResponse
+    from uamp.events import Event
+
+_STATES: Final[dict[str, TaskState]] = {
+    "queued": "submitted",
+    "completed": "completed",
+    "cancelled": "canceled",
+}
+
+
+def status_of(stored: StoredResponse, *, refusal: ev.PaymentError | None = None) -> TaskStatus:
+    """Return the status of a response, with what it asks its client for or why it failed."""
+    state: TaskState = _STATES.get(stored.status, "working")
+    parts: list[TaskPart] = []
+    metadata: dict[str, Any] = {}
+    if stored.status == "failed":
+        error = stored.error or uamp.ErrorDetail(code="internal_error", message="It failed.")
+        state = "rejected" if stored.is_rejected else "failed"
+        parts = [TaskPart(text=error.message)]
+        metadata = {"uamp_error": {"code": error.code}, **payments.failed(error.code)}
+    elif stored.asked and not stored.has_ended:
+        state = "input-required"
+        for event in stored.asked:
+            parts += _asking(event)
+            metadata.update(payments.demanded(event, refusal))
+    elif stored.status == "completed" and stored.payments:
+        metadata = payments.completed(stored.payments)
+    message = None
+    if parts or metadata:
+        message = TaskMessage(
+            message_id=f"{stored.id}-{state}",
+            role="agent",
+            parts=tuple(parts) or (TaskPart(text="Paid."),),
+            metadata=metadata,
+        )
+    return TaskStatus(state=state, timestamp=timestamp(stored), message=message)
+
+
+def timestamp(stored: StoredResponse) -> str:
+    """Return when the response last changed, in milliseconds of UTC."""
+    return stored.changed_at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _asking(event: Event) -> Iterator[TaskPart]:
+    """Yield a sentence for a person, and what a program needs, of what is asked for."""
+    match event:
+        case ev.ToolCall():
+            yield TaskPart(text=f"Run the tool {event.name}, and send its result.")
+        case ev.ToolApprovalRequired():
+            yield TaskPart(text=f"May {event.agent or 'the agent'} call {event.name}?")
+        case ev.PaymentRequired():
+            needed = event.requirements
+            yield TaskPart(text=f"This answer costs up to {needed.amount} {needed.currency}.")
+    shown = uamp.to_dict(event)
+    yield TaskPart(data={name: shown[name] for name in shown if name not in _FRAME})
+
+
+_FRAME: Final = {"event_id", "timestamp", "session_id", "seq"}

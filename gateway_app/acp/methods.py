@@ -1,0 +1,182 @@
+"""The methods of an agent that have their answer at once, for each transport of ACP.
+
+A transport is an AcpPort: it sends the events of its client in the sessions of the caller.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import msgspec
+
+import uamp
+from gateway_app.acp import read, write
+from uamp import RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gateway_app.acp.read import Rpc
+    from gateway_app.doors.agent_tools import AgentTool
+    from gateway_app.doors.kept_sessions import LoadedSession, SessionReader
+    from uamp.events import Event
+
+TRANSPORT: Final = "acp"
+EXTENSION: Final = "acp"
+"""The extension of a session that keeps the client's working directory as `cwd`."""
+
+
+class AcpPort(Protocol):
+    """One client of the protocol, as the methods use its transport.
+
+    `send` and `open_session` raise RemoteProtocolError where an event is refused.
+    """
+
+    @property
+    def agent(self) -> str | None:
+        """The agent that the path names."""
+
+    @property
+    def started(self) -> str:
+        """The response that the last response.create led to; '' for none."""
+
+    def link(self, url: str) -> str:
+        """Return the address of a medium for the client."""
+
+    def own_sessions(self, extension: str) -> SessionReader:
+        """Return the sessions of the caller with the agent of the path."""
+
+    async def tools(self) -> list[AgentTool]:
+        """Return the tools of the agent; raises RemoteProtocolError agent_not_found."""
+
+    def drop_inputs(self, session_id: str) -> None:
+        """Drop the inputs of a turn that was refused."""
+
+    async def send(self, event: Event) -> None:
+        """Send an event of the client."""
+
+    async def open_session(self, create: ev.SessionCreate) -> str:
+        """Open a session and return its id."""
+
+
+def params_of(message: Rpc, kind: type[Any]) -> Any:
+    """Return the parameters of a request; raises RpcError invalid params."""
+    try:
+        return msgspec.convert(message.params, kind)
+    except msgspec.ValidationError as error:
+        raise read.RpcError(read.INVALID_PARAMS, f"{error}.") from None
+
+
+def initialize(message: Rpc, agent: str | None) -> dict[str, Any]:
+    """Return what the agent can do, in the words of both dialects."""
+    params = params_of(message, read.InitializeParams)
+    name = agent or "uamp-server"
+    return {
+        "protocolVersion": read.PROTOCOL_VERSION if params.is_official else "1.0",
+        "agentCapabilities": {
+            "loadSession": True,
+            "promptCapabilities": {"image": True, "audio": True, "embeddedContext": True},
+            "sessionCapabilities": {"list": {}, "resume": {}, "close": {}},
+        },
+        "agentInfo": {"name": name, "version": uamp.VERSION},
+        "authMethods": [],
+        "serverInfo": {"name": name, "version": uamp.VERSION},
+        "capabilities": {"streaming": True, "tools": True},
+    }
+
+
+async def new_session(port: AcpPort, message: Rpc) -> dict[str, Any]:
+    """Open a session; folders and MCP servers of the client's machine are not reached."""
+    params = params_of(message, read.NewSessionParams)
+    extensions = {EXTENSION: {"cwd": params.cwd}} if params.cwd else {}
+    create = ev.SessionCreate(session=uamp.SessionConfig(extensions=extensions))
+    return {"sessionId": await port.open_session(create)}
+
+
+async def list_sessions(port: AcpPort, message: Rpc) -> dict[str, Any]:
+    """Return a page of the caller's sessions with the agent; of those of a `cwd`, where named."""
+    params = params_of(message, read.ListSessionsParams)
+    sessions, cursor = await port.own_sessions(EXTENSION).page(params.cursor or "")
+    shown = [
+        {
+            "sessionId": session.id,
+            "cwd": session.extension.get("cwd") or "/",
+            "updatedAt": session.changed_at.isoformat(),
+            **({"title": session.title} if session.title else {}),
+        }
+        for session in sessions
+    ]
+    if params.cwd is not None:
+        shown = [session for session in shown if session["cwd"] == params.cwd]
+    return {"sessions": shown, **({"nextCursor": cursor} if cursor else {})}
+
+
+def history_of(port: AcpPort, session_id: str, loaded: LoadedSession) -> list[dict[str, Any]]:
+    """Return the notifications with which a client loads a session."""
+    shown = write.history_updates(loaded.messages, link=port.link)
+    return [write.update(session_id, one) for one in shown]
+
+
+async def list_tools(port: AcpPort, message: Rpc) -> dict[str, Any]:
+    """Return the tools that the agent runs itself (`tools/list` of webagents)."""
+    del message
+    return {
+        "tools": [
+            {"name": tool.name, "description": tool.description, "inputSchema": tool.parameters}
+            for tool in await port.tools()
+        ]
+    }
+
+
+async def call_tool(port: AcpPort, message: Rpc) -> dict[str, Any]:
+    """Refuse `tools/call` of webagents: a tool runs in the response that calls it."""
+    del port, message
+    raise read.RpcError(
+        read.METHOD_NOT_FOUND,
+        "A tool is called by the agent, in its answer: a person may have to allow it, and it is"
+        " paid with the answer. Send a prompt.",
+    )
+
+
+async def begin(
+    port: AcpPort,
+    session_id: str,
+    inputs: Sequence[uamp.InputEvent],
+    create: ev.ResponseCreate,
+    *,
+    token: str | None,
+) -> str:
+    """Begin the turn of a prompt and return its response; raises RemoteProtocolError."""
+    if token is not None:
+        await port.send(ev.SessionUpdate(session_id=session_id, payment_token=token))
+    try:
+        for given in inputs:
+            await port.send(given)
+    except RemoteProtocolError:
+        port.drop_inputs(session_id)
+        raise
+    await port.send(msgspec.structs.replace(create, session_id=session_id))
+    return port.started
+
+
+def payment_of(session_id: str, response_id: str, token: str) -> ev.PaymentSubmit:
+    """Return the payment of a response that waits for it."""
+    payment = uamp.Payment(scheme="token", token=token)
+    return ev.PaymentSubmit(session_id=session_id, payment=payment, response_id=response_id)
+
+
+def decision_of(message: Rpc) -> ev.ToolApprove | None:
+    """Return a person's decision on a call, from the answer to `session/request_permission`."""
+    session_id, _, place = str(message.id).partition("/")
+    response_id, _, call_id = place.partition("/")
+    if not call_id:
+        return None
+    outcome = message.result.get("outcome") if isinstance(message.result, dict) else None
+    chosen = outcome.get("optionId") if isinstance(outcome, dict) else None
+    return ev.ToolApprove(
+        session_id=session_id,
+        call_id=call_id,
+        response_id=response_id,
+        approved=chosen == write.ALLOW,
+    )

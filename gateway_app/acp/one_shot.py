@@ -1,0 +1,192 @@
+"""A POST that names no connection: a request of webagents' dialect, answered at once.
+
+The answer is JSON. That of a prompt is an event stream where the client accepts one: notifications,
+then the response. Errors are JSON-RPC's, with the status 200.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+
+import uamp
+from gateway_app.acp import methods, read, write
+from gateway_app.acp.posted import answers_of, cancel
+from gateway_app.acp.prompts import Prompt
+from gateway_app.doors.exchange import Exchange, PaymentDemanded
+from gateway_app.doors.streamed_connection import PostedEvents
+from gateway_app.http import KEEP_ALIVE, data_frame
+from gateway_app.shapes.client_turn import ClientTurn
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from gateway_app.acp.read import Rpc, RpcId
+
+EVENT_STREAM: Final = "text/event-stream"
+PROMPTS: Final = frozenset({"session/prompt", "prompt/submit", "chat/submit"})
+
+
+async def one_shot(request: HttpRequest, message: Rpc) -> HttpResponseBase:
+    """Answer a request; what is none is accepted with 202."""
+    request_id: RpcId = None if message.id is msgspec.UNSET else message.id
+    try:
+        if message.method in PROMPTS:
+            return await _answer_prompt(request, message, request_id)
+        return await _answer(request, message)
+    except (read.RpcError, RemoteProtocolError) as error:
+        refused = error if isinstance(error, read.RpcError) else read.RpcError.of(error)
+        return _json(write.failure(request_id, refused.body()))
+
+
+async def _answer(request: HttpRequest, message: Rpc) -> HttpResponseBase:
+    posted = await PostedEvents.of(request, methods.TRANSPORT)
+    try:
+        if message.method is None:
+            if (decision := methods.decision_of(message)) is not None:
+                await posted.send(decision)
+            return HttpResponse(status=202)
+        if message.id is msgspec.UNSET:
+            if message.method == "session/cancel":
+                await cancel(posted, message)
+            return HttpResponse(status=202)
+        *shown, answer = await answers_of(posted, message)
+    finally:
+        await posted.close()
+    if shown and _takes_stream(request):
+        frames = b"".join(map(data_frame, [*shown, answer]))
+        return HttpResponse(frames, content_type=EVENT_STREAM)
+    if shown:
+        answer["result"]["updates"] = [one["params"]["update"] for one in shown]
+    return _json(answer)
+
+
+def _json(message: Any) -> HttpResponse:
+    return HttpResponse(msgspec.json.encode(message), content_type="application/json")
+
+
+def _takes_stream(request: HttpRequest) -> bool:
+    return EVENT_STREAM in request.headers.get("Accept", "")
+
+
+async def _answer_prompt(request: HttpRequest, message: Rpc, request_id: RpcId) -> HttpResponseBase:
+    """Answer a prompt: of a session, or a whole conversation."""
+    exchange = await Exchange.of(
+        request, methods.TRANSPORT, demand_body=partial(_demand, request_id), leaving="continue"
+    )
+    streams = _takes_stream(request)
+    try:
+        prompt = await _begun(request, exchange, message, request_id, is_whole=not streams)
+        if streams:
+            return exchange.stream(_frames(exchange, prompt))
+        answer = [m async for m in _messages(exchange, prompt) if m is not None][-1]
+        await exchange.close()
+    except PaymentDemanded as demanded:
+        await exchange.close()
+        demanded.response.status_code = 200
+        return demanded.response
+    except BaseException:
+        await exchange.close()
+        raise
+    return _json(answer)
+
+
+def _demand(request_id: RpcId, body: Mapping[str, Any]) -> bytes:
+    """Return the refusal of a prompt that has to be paid first, with the offers of x402."""
+    error = {"code": read.PAYMENT_REQUIRED, "message": "Payment token required", "data": body}
+    return msgspec.json.encode(write.failure(request_id, error))
+
+
+async def _begun(
+    request: HttpRequest, exchange: Exchange, message: Rpc, request_id: RpcId, *, is_whole: bool
+) -> Prompt:
+    """Begin the turn of a prompt, or pay the one that waits; raises what refuses it."""
+    prompt = Prompt(
+        "",
+        request_id=request_id,
+        is_submitted=message.method != "session/prompt",
+        is_whole=is_whole,
+        link=exchange.link,
+    )
+    if prompt.is_submitted:
+        submitted = methods.params_of(message, read.SubmitParams)
+        config = uamp.ResponseConfig(messages=submitted.messages)
+        await exchange.begin(
+            ClientTurn(
+                session=ev.SessionCreate(payment_token=submitted.token),
+                response=ev.ResponseCreate(response=config),
+            )
+        )
+    else:
+        await _begin_prompt(
+            request, exchange, methods.params_of(message, read.PromptParams), prompt
+        )
+    prompt.session_id, prompt.response_id = exchange.session_id, exchange.response_id
+    if not prompt.response_id:
+        raise RemoteProtocolError(ErrorCode.UNAVAILABLE, "The agent does not answer now.")
+    return prompt
+
+
+async def _begin_prompt(
+    request: HttpRequest, exchange: Exchange, params: read.PromptParams, prompt: Prompt
+) -> None:
+    session_id = params.session_id
+    posted = await PostedEvents.of(request, methods.TRANSPORT)
+    waiting = await posted.waiting(session_id)
+    unpaid = next((e.response_id for e in waiting if isinstance(e, ev.PaymentRequired)), None)
+    if params.token is not None and unpaid is not None:
+        for event in await exchange.join(unpaid):
+            prompt.expect_payment(event)
+        await exchange.send(methods.payment_of(session_id, unpaid, params.token))
+        return
+    inputs = read.inputs_of(params.prompt, session_id)
+    if params.token is not None:
+        inputs = _paid(inputs, params.token)
+    await exchange.begin(
+        ClientTurn(
+            session=ev.SessionCreate(),
+            inputs=tuple(inputs),
+            response=ev.ResponseCreate(),
+            session_id=session_id,
+        )
+    )
+
+
+def _paid(inputs: list[uamp.InputEvent], token: str) -> list[uamp.InputEvent]:
+    """Return the inputs with the token on the first text; on an empty one where there is none."""
+    for index, given in enumerate(inputs):
+        if isinstance(given, ev.InputText):
+            paid = msgspec.structs.replace(given, payment_token=token)
+            return [*inputs[:index], paid, *inputs[index + 1 :]]
+    return [ev.InputText(text="", payment_token=token), *inputs]
+
+
+async def _messages(exchange: Exchange, prompt: Prompt) -> AsyncIterator[dict[str, Any] | None]:
+    """Yield the messages of a prompt, the answer last; None after some silence."""
+    if prompt.is_submitted:
+        yield write.notification("prompt/started", {"requestId": str(prompt.request_id)})
+    try:
+        async for events in exchange.events():
+            for event in events:
+                for message in prompt.feed(event):
+                    yield message
+            if not events:
+                yield None
+    except RemoteProtocolError as error:
+        for message in prompt.fail(error):
+            yield message
+    waits = RemoteProtocolError(
+        ErrorCode.FORBIDDEN, "A person has to allow a call first. The answer goes on then."
+    )
+    for message in prompt.fail(waits):
+        yield message
+
+
+async def _frames(exchange: Exchange, prompt: Prompt) -> AsyncIterator[bytes]:
+    async for message in _messages(exchange, prompt):
+        yield KEEP_ALIVE if message is None else data_frame(message)

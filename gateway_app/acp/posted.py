@@ -1,0 +1,81 @@
+"""Requests of ACP that are posted over HTTP: what answers them, and the turns of prompts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import uamp
+from gateway_app.acp import methods, read, write
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from gateway_app.acp.read import Rpc
+    from gateway_app.doors.streamed_connection import PostedEvents
+
+
+async def begin_prompt(posted: PostedEvents, connection_id: str, message: Rpc) -> None:
+    """Begin the turn of a prompt, or pay the one that waits; its end is the answer.
+
+    Raises RpcError and RemoteProtocolError.
+    """
+    params = methods.params_of(message, read.PromptParams)
+    session_id = params.session_id
+    waiting = await posted.waiting(session_id)
+    unpaid = {e.response_id for e in waiting if isinstance(e, ev.PaymentRequired)}
+    if params.token is not None and unpaid:
+        response_id = str(next(iter(unpaid)))
+        await posted.answered_by(connection_id, response_id)
+        await posted.send(methods.payment_of(session_id, response_id, params.token))
+        return
+    if set(await posted.live_responses(session_id)) - unpaid:
+        raise read.RpcError(read.INVALID_REQUEST, "A prompt of this session is being answered.")
+    inputs = read.inputs_of(params.prompt, session_id)
+    response_id = await methods.begin(
+        posted, session_id, inputs, uamp.ResponseCreate(), token=params.token
+    )
+    if not response_id:
+        raise RemoteProtocolError(ErrorCode.UNAVAILABLE, "The agent does not answer now.")
+    await posted.answered_by(connection_id, response_id)
+
+
+async def answers_of(posted: PostedEvents, message: Rpc) -> list[dict[str, Any]]:
+    """Return the messages that answer a request but a prompt, the answer last.
+
+    Raises RpcError and RemoteProtocolError.
+    """
+    shown: list[dict[str, Any]] = []
+    match message.method:
+        case "session/new":
+            result = await methods.new_session(posted, message)
+        case "session/list":
+            result = await methods.list_sessions(posted, message)
+        case "session/load":
+            session_id = methods.params_of(message, read.SessionParams).session_id
+            loaded = await posted.own_sessions(methods.EXTENSION).load(session_id)
+            shown = methods.history_of(posted, session_id, loaded)
+            # A client opens the stream of a session that an answer names.
+            result = {"sessionId": session_id}
+        case "session/resume":
+            session_id = methods.params_of(message, read.SessionParams).session_id
+            await posted.check_session(session_id)
+            result = {"sessionId": session_id}
+        case "session/close":
+            await cancel(posted, message)
+            session_id = methods.params_of(message, read.SessionParams).session_id
+            await posted.send(ev.SessionEnd(session_id=session_id))
+            result = {}
+        case "tools/list":
+            result = await methods.list_tools(posted, message)
+        case "tools/call":
+            result = await methods.call_tool(posted, message)
+        case _:
+            raise read.RpcError(read.METHOD_NOT_FOUND, f"There is no {message.method!r} here.")
+    return [*shown, write.success(message.id, result)]
+
+
+async def cancel(posted: PostedEvents, message: Rpc) -> None:
+    """Cancel what a session is answered, in whichever process."""
+    session_id = methods.params_of(message, read.SessionParams).session_id
+    for response_id in await posted.live_responses(session_id):
+        await posted.send(ev.ResponseCancel(session_id=session_id, response_id=response_id))

@@ -1,0 +1,130 @@
+"""A prompt and the response that answers it, as the messages that its client is sent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+import uamp
+from gateway_app.acp import read, write
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from gateway_app.acp.read import RpcId
+    from uamp.events import Event
+
+ENDS: Final = (ev.ResponseDone, ev.ResponseError, ev.ResponseCancelled)
+
+
+class Prompt:
+    """One prompt of a session, until it is answered.
+
+    Without a request the response is another connection's: its updates are sent, and no answer.
+    `is_submitted` marks a prompt of the dialect of webagents (`prompt/submit`); with `is_whole`,
+    for a client that takes no updates, the result has the text as `content`. `is_answered` is
+    set with the answer, `is_unpaid` where that is a demand: the response waits for its payment.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        *,
+        request_id: RpcId | msgspec.UnsetType = msgspec.UNSET,
+        response_id: str = "",
+        is_submitted: bool = False,
+        is_whole: bool = False,
+        link: Callable[[str], str],
+    ) -> None:
+        self.session_id = session_id
+        self.request_id = request_id
+        self.is_submitted = is_submitted
+        self.is_whole = is_whole
+        self.is_answered = False
+        self.is_unpaid = False
+        self._link = link
+        self._writer: write.PromptWriter | None = None
+        self.response_id = response_id
+        # What the response waits to be paid with, until a payment is taken.
+        self._demand: dict[str, Any] | None = None
+
+    def answer_to(self, request_id: RpcId) -> None:
+        """Answer another request from now on: the same prompt again, with its payment."""
+        self.request_id = request_id
+        self.is_answered = self.is_unpaid = False
+
+    def feed(self, event: Event) -> Iterator[dict[str, Any]]:
+        """Yield the messages of an event of the response."""
+        writer = self._writer = self._writer or write.PromptWriter(
+            self.response_id, link=self._link
+        )
+        for shown in writer.feed(event):
+            yield self._shown(shown)
+        match event:
+            case ev.ToolApprovalRequired():
+                for shown in writer.call(event.call_id, event.name, event.arguments):
+                    yield self._shown(shown)
+                yield write.permission_request(event, self.session_id)
+            case ev.PaymentRequired():
+                self.expect_payment(event)
+                yield from self._refuse_unpaid("Payment token required")
+            case ev.PaymentAccepted():
+                self._demand = None
+            case ev.PaymentError(code=code, message=message) if self._demand is not None:
+                # The response goes on waiting, for another token.
+                yield from self._refuse_unpaid(message, payment_error=code)
+            case ev.ResponseDone(response=ev.ResponseOutput() as output):
+                yield from self._answer(self._result(output))
+            case ev.ResponseCancelled():
+                yield from self._answer({"stopReason": "cancelled"})
+            case ev.ResponseError(error=error):
+                code = ErrorCode(error.code)
+                yield from self.fail(
+                    RemoteProtocolError(code, error.message, details=error.details)
+                )
+
+    def expect_payment(self, event: Event) -> None:
+        """Take note of what the response waits to be paid with."""
+        if isinstance(event, ev.PaymentRequired):
+            required = msgspec.to_builtins(event.requirements)
+            self._demand = {"accepts": required["schemes"]}
+            self._demand |= {name: required[name] for name in ("amount", "currency")}
+
+    def fail(self, error: RemoteProtocolError) -> Iterator[dict[str, Any]]:
+        """Yield the refusal of the request, if there is one."""
+        if self.request_id is not msgspec.UNSET and not self.is_answered:
+            self.is_answered = True
+            yield write.failure(self.request_id, read.RpcError.of(error).body())
+
+    def _refuse_unpaid(self, message: str, **details: str) -> Iterator[dict[str, Any]]:
+        self.is_unpaid = True
+        details = {**(self._demand or {}), **details}
+        yield from self.fail(
+            RemoteProtocolError(ErrorCode.PAYMENT_REQUIRED, message, details=details)
+        )
+
+    def _answer(self, result: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        if self.request_id is not msgspec.UNSET and not self.is_answered:
+            self.is_answered = True
+            yield write.success(self.request_id, result)
+
+    def _result(self, output: ev.ResponseOutput) -> dict[str, Any]:
+        if self.is_submitted:
+            return {"status": "complete", "content": uamp.text_of(output.output)}
+        used = write.usage(output.usage)
+        result: dict[str, Any] = {"stopReason": write.stop_reason(output)}
+        if self.is_whole:
+            result["content"] = uamp.text_of(output.output)
+        return result | ({"usage": used} if used else {})
+
+    def _shown(self, shown: dict[str, Any]) -> dict[str, Any]:
+        """Return an update in the words of the client's dialect."""
+        if not self.is_submitted:
+            return write.update(self.session_id, shown)
+        content = shown.get("content")
+        text = content["text"] if isinstance(content, dict) and "text" in content else ""
+        params = {"content": text, "role": "assistant", "update": shown["sessionUpdate"]}
+        return write.notification("prompt/progress", params)

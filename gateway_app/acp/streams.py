@@ -1,0 +1,160 @@
+"""The event streams of an ACP connection over HTTP: one of its own, and one of each session."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from django.utils import timezone
+
+from gateway_app.acp import read, write
+from gateway_app.acp.prompts import ENDS, Prompt
+from gateway_app.http import KEEP_ALIVE, data_frame
+from gateway_app.shapes.lost_sessions import lost_session
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from gateway_app.doors.streamed_connection import EventStream, OwedAnswer
+    from uamp.events import Event
+
+# A request that began nothing for so long was lost with its process.
+LOST_SECONDS: Final = 60
+ENDS_REMEMBERED: Final = 256
+
+
+class AcpStream:
+    """What one stream sends: updates of the session's responses, and the answers that are owed.
+
+    An answer is the stream's that takes its request. Responses that ended before the stream opened
+    are sent whole; of those that go on, it sends the text so far and what follows. The task of the
+    request calls it.
+    """
+
+    def __init__(self, stream: EventStream, session_id: str) -> None:
+        self._stream = stream
+        self._session_id = session_id
+        self._has_closed = False
+        self._prompts: dict[str, Prompt] = {}
+        self._ended: OrderedDict[str, None] = OrderedDict()
+
+    async def frames(self) -> AsyncIterator[bytes]:
+        """Yield the stream until the connection or the session ends."""
+        yield b": stream open\n\n"
+        async for message in self._owed():
+            yield data_frame(message)
+        if self._is_over():
+            return
+        async for event in self._stream.events():
+            if event is None:
+                yield KEEP_ALIVE
+                async for message in self._owed():
+                    yield data_frame(message)
+            else:
+                for message in await self._messages(event):
+                    yield data_frame(message)
+            if self._is_over():
+                return
+
+    def _is_over(self) -> bool:
+        return self._has_closed
+
+    # --- Events of the session ---
+
+    async def _messages(self, event: Event) -> list[dict[str, Any]]:
+        if (lost := lost_session(event)) is not None:
+            return await self._left(lost)
+        response_id = getattr(event, "response_id", None)
+        if not response_id or response_id in self._ended:
+            return []
+        prompt = self._prompts.get(response_id)
+        if prompt is None:
+            prompt = self._prompts[response_id] = self._prompt(response_id)
+        if isinstance(event, (ev.PaymentRequired, *ENDS)):
+            await self._take_request(prompt)
+        messages = list(prompt.feed(event))
+        prompt.request_id = msgspec.UNSET
+        if isinstance(event, ENDS):
+            self._end(response_id)
+        return messages
+
+    async def _take_request(self, prompt: Prompt) -> None:
+        """Let the prompt answer its request, if no other stream did."""
+        for owed in await self._stream.owed() or ():
+            if owed.response_id == prompt.response_id and not owed.answer:
+                if await self._stream.take(owed):
+                    prompt.answer_to(_id_of(owed))
+                return
+
+    def _prompt(self, response_id: str) -> Prompt:
+        return Prompt(self._session_id, response_id=response_id, link=self._stream.link)
+
+    def _end(self, response_id: str) -> None:
+        self._prompts.pop(response_id, None)
+        self._ended[response_id] = None
+        if len(self._ended) > ENDS_REMEMBERED:
+            self._ended.popitem(last=False)
+
+    async def _left(self, error: RemoteProtocolError) -> list[dict[str, Any]]:
+        """Return that the session is lost, with which its stream ends."""
+        self._has_closed = True
+        refused = read.RpcError.of(error).body()
+        messages = [message async for message in self._owed()]
+        owing = await self._stream.owed() or ()
+        taken = [_id_of(owed) for owed in owing if await self._stream.take(owed)]
+        messages += [write.failure(request_id, refused) for request_id in taken]
+        return [*messages, write.session_lost(self._session_id, refused)]
+
+    # --- Answers ---
+
+    async def _owed(self) -> AsyncIterator[dict[str, Any]]:
+        """Yield the answers that are ready; the stream of a closed connection ends."""
+        waiting = await self._stream.owed()
+        if waiting is None:
+            self._has_closed = True
+            return
+        for owed in waiting:
+            for message in await self._answers(owed):
+                yield message
+
+    async def _answers(self, owed: OwedAnswer) -> list[dict[str, Any]]:
+        if owed.answer:
+            ready = [msgspec.json.decode(line) for line in owed.answer.splitlines()]
+            return ready if await self._stream.take(owed) else []
+        if not owed.response_id:
+            waited = (timezone.now() - owed.created_at).total_seconds()
+            if waited < LOST_SECONDS or not await self._stream.take(owed):
+                return []
+            lost = RemoteProtocolError(
+                ErrorCode.INTERRUPTED, "The server lost the request. Send it again."
+            )
+            return [write.failure(_id_of(owed), read.RpcError.of(lost).body())]
+        if owed.response_id in self._prompts:
+            # Its end comes with the events.
+            return []
+        return await self._whole(owed)
+
+    async def _whole(self, owed: OwedAnswer) -> list[dict[str, Any]]:
+        """Return a response that ended before this stream read its events."""
+        events = await self._stream.ended(owed.response_id)
+        if not events or not await self._stream.take(owed):
+            return []
+        prompt = self._prompt(owed.response_id)
+        prompt.answer_to(_id_of(owed))
+        if owed.response_id in self._ended:
+            # Its updates were sent; the request came after its end.
+            events = events[-1:]
+        self._end(owed.response_id)
+        return list(_fed(prompt, events))
+
+
+def _fed(prompt: Prompt, events: list[Event]) -> Iterator[dict[str, Any]]:
+    for event in events:
+        yield from prompt.feed(event)
+
+
+def _id_of(owed: OwedAnswer) -> Any:
+    return msgspec.json.decode(owed.request_id)

@@ -1,0 +1,99 @@
+"""Interrupts of AG-UI: what a run waits for, and the answers that a later run brings.
+
+The id of an interrupt names the response that goes on, so that any process can take the answer. One
+about work that was delegated names the response of the other agent too.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+
+import uamp
+from gateway_app.ag_ui.read import InterruptAnswer, invalid
+from uamp import events as ev
+
+APPROVAL: Final = "tool_approval"
+PAYMENT: Final = "payment_required"
+_DELEGATED: Final = "delegated_approval"
+_APPROVAL_SCHEMA: Final = {
+    "type": "object",
+    "properties": {"approved": {"type": "boolean"}, "reason": {"type": "string"}},
+}
+_PAYMENT_SCHEMA: Final = {
+    "type": "object",
+    "properties": {"token": {"type": "string"}},
+    "required": ["token"],
+}
+# What names a UAMP frame and is no part of what it shows.
+_FRAME: Final = frozenset({"type", "event_id", "timestamp", "session_id", "seq"})
+
+
+def interrupt_of(event: uamp.Event, waiting: str) -> dict[str, Any] | None:
+    """Return what a person or a payer has to decide before the response `waiting` goes on.
+
+    None for an event that asks for something else.
+    """
+    match event:
+        case ev.ToolApprovalRequired(response_id=response_id, call_id=call_id):
+            is_own = response_id == waiting
+            place = f"{waiting}:{call_id}" if is_own else f"{waiting}:{response_id}:{call_id}"
+            id_ = f"{APPROVAL if is_own else _DELEGATED}:{place}"
+            reason, schema, expires = APPROVAL, _APPROVAL_SCHEMA, event.expires_at
+            message = f"{event.agent or 'The agent'} asks to call {event.name}."
+            call = call_id if is_own else None
+        case ev.PaymentRequired(requirements=needed):
+            id_, reason, schema = f"{PAYMENT}:{waiting}", PAYMENT, _PAYMENT_SCHEMA
+            message = f"This answer costs up to {needed.amount} {needed.currency}."
+            call, expires = None, needed.expires_at
+        case _:
+            return None
+    until = None if expires is None else datetime.fromtimestamp(expires, UTC).isoformat()
+    members = {"toolCallId": call, "expiresAt": until}
+    return {
+        "id": id_,
+        "reason": reason,
+        "message": message,
+        "responseSchema": schema,
+        "metadata": shown(event),
+    } | {name: value for name, value in members.items() if value is not None}
+
+
+def answer_of(answer: InterruptAnswer) -> tuple[str, uamp.Event]:
+    """Return the response that an answer is for, and the event that gives it.
+
+    An approval counts where its payload does not refuse it; a payment brings a token. Raises
+    RemoteProtocolError for an id that names no interrupt, or a payment without a token.
+    """
+    kind, _, rest = answer.interrupt_id.partition(":")
+    waiting, _, call_id = rest.partition(":")
+    payload = answer.payload if isinstance(answer.payload, dict) else {}
+    resolved = answer.status == "resolved"
+    asking = waiting
+    if kind == _DELEGATED:
+        asking, _, call_id = call_id.partition(":")
+    if kind in {APPROVAL, _DELEGATED} and waiting and asking and call_id:
+        reason = payload.get("reason")
+        return waiting, uamp.ToolApprove(
+            call_id=call_id,
+            response_id=asking,
+            approved=resolved and payload.get("approved", True) is True,
+            reason=reason if isinstance(reason, str) else None,
+        )
+    if kind == PAYMENT and waiting:
+        if not resolved:
+            return waiting, uamp.ResponseCancel(response_id=waiting)
+        token = payload.get("token")
+        if not isinstance(token, str):
+            raise invalid("The answer to payment_required has a payload with `token`.")
+        payment = uamp.Payment(scheme="token", token=token)
+        return waiting, uamp.PaymentSubmit(response_id=waiting, payment=payment)
+    raise invalid("`interruptId` is not that of an interrupt of this server.")
+
+
+def shown(value: Any) -> dict[str, Any]:
+    """Return what an event says, without what names its frame."""
+    members: dict[str, Any] = msgspec.to_builtins(value)
+    return {name: part for name, part in members.items() if name not in _FRAME}

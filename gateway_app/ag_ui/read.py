@@ -1,0 +1,216 @@
+"""The input of an AG-UI run, and the turn that it asks for."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+
+import uamp
+from gateway_app.shapes.client_turn import ClientTurn
+from uamp import ErrorCode, RemoteProtocolError
+
+Id: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
+
+STATE_VERSION = "stateVersion"
+"""The member of `forwardedProps` that names the version of the state that the client changed."""
+
+
+class _Wire(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Base of what a client sends; unknown members are ignored."""
+
+
+class InputContentSource(_Wire, frozen=True):
+    """The bytes of a medium: base64 text, a URL, or a file that a vendor keeps."""
+
+    type: Literal["data", "url", "file"]
+    value: str
+    mime_type: str | None = None
+
+
+class InputContent(_Wire, frozen=True):
+    """A part of a message: text, or a medium from a source."""
+
+    type: Literal["text", "image", "audio", "video", "document"]
+    text: str = ""
+    source: InputContentSource | None = None
+
+
+class Function(_Wire, frozen=True):
+    """The function of a call."""
+
+    name: str
+    arguments: str
+
+
+class ThreadToolCall(_Wire, frozen=True):
+    """A call in a message of the assistant."""
+
+    id: Id
+    function: Function
+
+
+class ThreadMessage(_Wire, frozen=True):
+    """A message of the thread."""
+
+    id: Id
+    role: Literal["developer", "system", "user", "assistant", "tool", "reasoning", "activity"]
+    content: str | tuple[InputContent, ...] | dict[str, Any] | None = None
+    name: str | None = None
+    tool_calls: tuple[ThreadToolCall, ...] | None = None
+    tool_call_id: str | None = None
+
+
+class FrontendTool(_Wire, frozen=True):
+    """A tool that the client runs."""
+
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+    description: str = ""
+    parameters: dict[str, Any] | None = None
+
+
+class Context(_Wire, frozen=True):
+    """A fact that the page gives to the agent."""
+
+    description: str
+    value: str
+
+
+class InterruptAnswer(_Wire, frozen=True):
+    """The answer to an interrupt."""
+
+    interrupt_id: Id
+    status: Literal["resolved", "cancelled"]
+    payload: Any = None
+
+
+class RunInput(_Wire, frozen=True):
+    """The body of a run (RunAgentInput)."""
+
+    thread_id: Id
+    run_id: Id
+    parent_run_id: Id | None = None
+    messages: Annotated[tuple[ThreadMessage, ...], msgspec.Meta(max_length=10_000)] = ()
+    tools: tuple[FrontendTool, ...] | None = None
+    context: tuple[Context, ...] | None = None
+    state: dict[str, Any] | None = None
+    forwarded_props: Any = None
+    resume: Annotated[tuple[InterruptAnswer, ...], msgspec.Meta(max_length=100)] | None = None
+
+
+def turn_of(run: RunInput, *, agent: str | None, chat: str | None) -> ClientTurn:
+    """Return the turn that a run asks for; raises RemoteProtocolError for a medium without bytes.
+
+    The messages of the run are the conversation, unless it is in a chat: there the conversation is
+    the chat's own, and the last message of the run is sent to it.
+    """
+    messages = [_message(message) for message in run.messages if message.role in _ROLES]
+    inputs = _state_of(run)
+    if chat is not None:
+        inputs, messages = (*inputs, _last_text(messages)), []
+    elif run.context:
+        facts = "\n".join(f"{fact.description}: {fact.value}" for fact in run.context)
+        messages.insert(0, uamp.Message(role="system", content=facts))
+    tools = tuple(
+        uamp.ToolDefinition(
+            function=uamp.FunctionDefinition(
+                name=tool.name, description=tool.description, parameters=tool.parameters
+            )
+        )
+        for tool in run.tools or ()
+    )
+    return ClientTurn(
+        session=uamp.SessionCreate(agent=agent, chat=chat),
+        inputs=inputs,
+        response=uamp.ResponseCreate(
+            response=uamp.ResponseConfig(
+                messages=None if chat is not None else tuple(messages),
+                tools=tools or None,
+                client_tools="end",
+            ),
+        ),
+        thread=run.thread_id,
+        shares_state=True,
+    )
+
+
+def thread_of(run: RunInput, *, agent: str | None, chat: str | None) -> ClientTurn:
+    """Return a turn that names the thread of a run, and asks for nothing in it."""
+    return ClientTurn(
+        session=uamp.SessionCreate(agent=agent, chat=chat),
+        response=uamp.ResponseCreate(),
+        thread=run.thread_id,
+    )
+
+
+_ROLES: dict[str, uamp.Role] = {
+    "developer": "system",
+    "system": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+}
+
+
+def _state_of(run: RunInput) -> tuple[uamp.InputEvent | uamp.StateUpdate, ...]:
+    """Return the change to the state that a run brings.
+
+    An empty state is that of a client which does not know the thread's: it changes nothing.
+    """
+    if not run.state:
+        return ()
+    props = run.forwarded_props if isinstance(run.forwarded_props, dict) else {}
+    version = props.get(STATE_VERSION)
+    if version is not None and (isinstance(version, bool) or not isinstance(version, int)):
+        raise invalid(f"`forwardedProps.{STATE_VERSION}` is the number of a version.")
+    return (uamp.StateUpdate(state=run.state, version=version),)
+
+
+def _message(message: ThreadMessage) -> uamp.Message:
+    content = message.content
+    items = tuple(_item(part) for part in content) if isinstance(content, tuple) else None
+    text = content if isinstance(content, str) else uamp.text_of(items or ())
+    calls = tuple(
+        uamp.ToolCallData(id=call.id, name=call.function.name, arguments=call.function.arguments)
+        for call in message.tool_calls or ()
+    )
+    return uamp.Message(
+        role=_ROLES[message.role],
+        content=text,
+        content_items=items,
+        name=message.name,
+        tool_calls=calls or None,
+        tool_call_id=message.tool_call_id,
+    )
+
+
+def _item(part: InputContent) -> uamp.ContentItem:
+    if part.type == "text":
+        return uamp.TextContent(text=part.text)
+    source = part.source
+    if source is None or source.type == "file":
+        raise invalid(f"The source of a part of type {part.type} is `data` or `url`.")
+    medium = uamp.MediaUrl(url=source.value) if source.type == "url" else source.value
+    media_type = source.mime_type or ""
+    form = media_type.partition("/")[2] or None
+    match part.type:
+        case "image":
+            return uamp.ImageContent(image=medium, format=form)
+        case "audio":
+            return uamp.AudioContent(audio=medium, format=form)
+        case "video":
+            return uamp.VideoContent(video=medium, format=form)
+        case _:
+            kind = media_type or "application/octet-stream"
+            return uamp.FileContent(file=medium, filename="document", mime_type=kind)
+
+
+def _last_text(messages: list[uamp.Message]) -> uamp.InputText:
+    if not messages or messages[-1].role != "user" or messages[-1].content_items:
+        raise invalid("A run in a chat ends with a message of text of the user.")
+    return uamp.InputText(text=messages[-1].content or "")
+
+
+def invalid(message: str) -> RemoteProtocolError:
+    """Return the refusal of an input that cannot be used."""
+    return RemoteProtocolError(ErrorCode.INVALID_EVENT, message)

@@ -1,0 +1,59 @@
+"""AG-UI as pages show it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from gateway_app.ag_ui.read import RunInput
+from gateway_app.ag_ui.write import RunWriter
+from gateway_app.shapes.example_calls import PostedCall
+from uamp.shared_state import VersionedState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gateway_app.shapes.example_calls import Language
+    from gateway_app.shapes.shown_protocol import ExampleQuestion, ShownAnswer
+
+
+class ShownRuns:
+    """The dialect's part of pages."""
+
+    key: Final = "ag-ui"
+    label: Final = "AG-UI"
+    title: Final = "Agent-User Interaction Protocol"
+
+    def addresses(self, base: str) -> dict[str, str]:
+        """Return the address of runs."""
+        return {"agui": f"{base}/agui"}
+
+    def examples(self, question: ExampleQuestion) -> dict[Language, str]:
+        """Return a run of a thread; in a chat the header names it."""
+        headers = {"Accept": "text/event-stream"}
+        if question.chat_id:
+            headers["X-Chat-ID"] = question.chat_id
+        return PostedCall(url=f"{question.base}/agui", body=_body(question), headers=headers).code
+
+    def asked(self, question: ExampleQuestion) -> list[Any]:
+        """Return the input of the run."""
+        return [_body(question)]
+
+    def answered(self, answer: ShownAnswer) -> Iterator[Any]:
+        """Yield the events of the run, which is called as its response is."""
+        stored = answer.stored
+        writer = RunWriter(RunInput(thread_id=stored.thread, run_id=stored.id))
+        yield from writer.begin(VersionedState())
+        for event in answer.events:
+            yield from writer.feed(event)
+
+
+def _body(question: ExampleQuestion) -> dict[str, Any]:
+    return {
+        "threadId": "thread-1",
+        "runId": "run-1",
+        "messages": [{"id": "message-1", "role": "user", "content": question.text}],
+        "tools": [],
+        "context": [],
+        "state": {},
+        "forwardedProps": {},
+    }

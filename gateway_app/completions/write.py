@@ -1,0 +1,297 @@
+"""The answer of Chat Completions: one object, or the chunks of a stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import msgspec
+
+import uamp
+from gateway_app.openai.errors import ErrorBody, error_body
+from gateway_app.shapes.appended_text import AppendedText
+from gateway_app.shapes.media import markdown_link
+from gateway_app.shapes.token_counts import counts_of
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from uamp.events import Event
+    from uamp.types.content import Media
+
+FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "function_call"]
+
+_FINISH: Final[dict[str | None, FinishReason]] = {
+    "length": "length",
+    "tool_calls": "tool_calls",
+    "content_filter": "content_filter",
+}
+
+
+class FunctionDelta(msgspec.Struct, frozen=True, kw_only=True):
+    """A function and its arguments, JSON text; they are sent whole."""
+
+    name: str
+    arguments: str
+
+
+class ToolCallDelta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A call of the client's tool, with its `index` in a stream."""
+
+    index: int | None = None
+    id: str
+    type: str
+    function: FunctionDelta
+
+
+class AnswerDelta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A piece of the message."""
+
+    role: str | None = None
+    content: str | None = None
+    reasoning_content: str | None = None
+    tool_calls: tuple[ToolCallDelta, ...] | None = None
+    function_call: FunctionDelta | None = None
+
+
+class AnswerMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The whole message; `refusal` is there for clients that look for it."""
+
+    role: str
+    content: str | None
+    refusal: str | None
+    reasoning_content: str | None = None
+    tool_calls: tuple[ToolCallDelta, ...] | None = None
+    function_call: FunctionDelta | None = None
+
+
+class ChunkChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """The one choice of a chunk."""
+
+    index: int = 0
+    delta: AnswerDelta = AnswerDelta()
+    logprobs: None = None
+    finish_reason: FinishReason | None = None
+
+
+class CompletionChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """The one choice of an answer."""
+
+    index: int = 0
+    message: AnswerMessage
+    logprobs: None = None
+    finish_reason: FinishReason
+
+
+class CachedTokens(msgspec.Struct, frozen=True, kw_only=True):
+    """How many tokens of the prompt a model had read before."""
+
+    cached_tokens: int
+
+
+class CompletionUsage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Tokens used."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    prompt_tokens_details: CachedTokens | None = None
+
+
+class CompletionChunk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A chunk of a stream; the one after the end carries the `signature` of the answer."""
+
+    signature: str | None = None
+    id: str
+    object: str
+    created: int
+    model: str
+    choices: tuple[ChunkChoice, ...]
+    usage: CompletionUsage | None = None
+
+
+class Completion(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole answer."""
+
+    id: str
+    object: str
+    created: int
+    model: str
+    choices: tuple[CompletionChoice, ...]
+    usage: CompletionUsage
+
+
+@dataclass(kw_only=True)
+class CompletionWriter:
+    """Turns the events of one response into chunks, or into one completion.
+
+    `model` is what the client asked for, `created` is Unix seconds, `link` returns the address of a
+    medium for the client, and `is_older` means that the request has `functions` instead of `tools`.
+    `signature` is the chunk after the end of a stream, if the response is signed.
+    """
+
+    response_id: str
+    model: str
+    created: int
+    link: Callable[[str], str]
+    include_usage: bool = False
+    is_older: bool = False
+    signature: CompletionChunk | None = None
+    _text: AppendedText = field(default_factory=AppendedText)
+    _thought: AppendedText = field(default_factory=AppendedText)
+    _calls: list[str] = field(default_factory=list)
+    _media: set[str] = field(default_factory=set)
+
+    def begin(self) -> CompletionChunk:
+        """Return the first chunk, which names the role."""
+        return self._chunk(ChunkChoice(delta=AnswerDelta(role="assistant", content="")))
+
+    def feed(self, event: Event) -> Iterator[CompletionChunk | ErrorBody]:
+        """Yield the chunks of an event; raises TextReplacedError (`AppendedText.append`)."""
+        match event:
+            case ev.ResponseDelta(delta=ev.Delta(type="text") as delta):
+                yield from self._content(self._text.append(delta.text or "", event.offset))
+            case ev.ResponseDelta(delta=ev.Delta(type="image" | "video" | "file" as kind) as delta):
+                label = delta.alt_text or delta.description or delta.filename or ""
+                yield from self._medium(kind, getattr(delta, kind), label)
+            case ev.Thinking(redacted=False):
+                yield from self._thinking(event.content, is_delta=event.is_delta)
+            case ev.ToolCall():
+                yield from self._call(event.call_id, event.name, event.arguments)
+            case ev.ResponseDone(response=ev.ResponseOutput() as done):
+                yield from self._rest(done.output, done.finish_reason)
+                yield from self._end(done.finish_reason, done.usage)
+                if event.signature is not None:
+                    self.signature = self._chunk(signature=event.signature)
+            case ev.ResponseCancelled():
+                yield from self._rest(event.partial_output, None)
+                yield from self._end(None, event.usage)
+            case ev.ResponseError():
+                yield error_body(event.error)
+
+    def whole(self, end: ev.ResponseDone | ev.ResponseCancelled) -> Completion:
+        """Return a response that was completed or cancelled as one object."""
+        if isinstance(end, ev.ResponseDone) and end.response is not None:
+            output, reason, used = (
+                end.response.output,
+                end.response.finish_reason,
+                end.response.usage,
+            )
+        else:
+            partial = end.partial_output if isinstance(end, ev.ResponseCancelled) else ()
+            output, reason, used = partial, None, getattr(end, "usage", None)
+        deltas = [c.delta for chunk in self._rest(output, reason) for c in chunk.choices]
+        calls = [call for delta in deltas for call in delta.tool_calls or ()]
+        text = "".join(delta.content or "" for delta in deltas)
+        message = AnswerMessage(
+            role="assistant",
+            content=None if not text and (calls or reason == "tool_calls") else text,
+            refusal=None,
+            reasoning_content="".join(delta.reasoning_content or "" for delta in deltas) or None,
+            tool_calls=tuple(msgspec.structs.replace(call, index=None) for call in calls) or None,
+            function_call=next((d.function_call for d in deltas if d.function_call), None),
+        )
+        return Completion(
+            id=self._id,
+            object="chat.completion",
+            created=self.created,
+            model=self.model,
+            choices=(CompletionChoice(message=message, finish_reason=self._reason(reason)),),
+            usage=_usage(used),
+        )
+
+    def _rest(
+        self, output: Sequence[uamp.ContentItem], reason: str | None
+    ) -> Iterator[CompletionChunk]:
+        """Yield what of an output was not yielded yet, such as all of one that had ended before."""
+        at, has_thought = 0, bool(self._thought.length)
+        answered = {i.tool_result.call_id for i in output if isinstance(i, uamp.ToolResultContent)}
+        for item in output:
+            match item:
+                case uamp.TextContent():
+                    yield from self._content(self._text.append(item.text, at))
+                    at += len(item.text)
+                case uamp.ThinkingContent(redacted=False) if not has_thought:
+                    yield from self._thinking(item.thinking, is_delta=True)
+                case uamp.ImageContent():
+                    label = item.alt_text or item.description or ""
+                    yield from self._medium("image", item.image, label)
+                case uamp.VideoContent():
+                    yield from self._medium("video", item.video, item.description or "")
+                case uamp.FileContent():
+                    yield from self._medium("file", item.file, item.filename)
+                case uamp.ToolCallContent(tool_call=call) if reason == "tool_calls":
+                    # A call with a result is one of the server's tools.
+                    if call.id not in answered:
+                        yield from self._call(call.id, call.name, call.arguments)
+
+    def _content(self, text: str) -> Iterator[CompletionChunk]:
+        if text:
+            yield self._chunk(ChunkChoice(delta=AnswerDelta(content=text)))
+
+    def _medium(self, kind: str, medium: Media | None, label: str) -> Iterator[CompletionChunk]:
+        if isinstance(medium, uamp.MediaUrl) and medium.url not in self._media:
+            self._media.add(medium.url)
+            link = markdown_link(kind, medium, label, self.link)
+            yield from self._content(f"\n\n{link}\n\n")
+
+    def _thinking(self, text: str, *, is_delta: bool) -> Iterator[CompletionChunk]:
+        """Yield a thought; one that is no delta is the whole of it, or another one."""
+        if not is_delta and text.startswith(known := self._thought.text):
+            text = text[len(known) :]
+        if text := self._thought.append(text, None):
+            yield self._chunk(ChunkChoice(delta=AnswerDelta(reasoning_content=text)))
+
+    def _call(self, call_id: str, name: str, arguments: str) -> Iterator[CompletionChunk]:
+        if call_id in self._calls:
+            return
+        index = len(self._calls)
+        self._calls.append(call_id)
+        function = FunctionDelta(name=name, arguments=arguments)
+        if not self.is_older:
+            call = ToolCallDelta(index=index, id=call_id, type="function", function=function)
+            yield self._chunk(ChunkChoice(delta=AnswerDelta(tool_calls=(call,))))
+        elif index == 0:
+            yield self._chunk(ChunkChoice(delta=AnswerDelta(function_call=function)))
+
+    def _end(self, reason: str | None, used: uamp.UsageStats | None) -> Iterator[CompletionChunk]:
+        yield self._chunk(ChunkChoice(finish_reason=self._reason(reason)))
+        if self.include_usage:
+            yield self._chunk(usage=_usage(used))
+
+    def _reason(self, reason: str | None) -> FinishReason:
+        finish = _FINISH.get(reason, "stop")
+        return "function_call" if self.is_older and finish == "tool_calls" else finish
+
+    @property
+    def _id(self) -> str:
+        return f"chatcmpl-{self.response_id}"
+
+    def _chunk(
+        self,
+        *choices: ChunkChoice,
+        usage: CompletionUsage | None = None,
+        signature: str | None = None,
+    ) -> CompletionChunk:
+        return CompletionChunk(
+            signature=signature,
+            id=self._id,
+            object="chat.completion.chunk",
+            created=self.created,
+            model=self.model,
+            choices=choices,
+            usage=usage,
+        )
+
+
+def _usage(used: uamp.UsageStats | None) -> CompletionUsage:
+    counts = counts_of(used)
+    return CompletionUsage(
+        prompt_tokens=counts.input,
+        completion_tokens=counts.output,
+        total_tokens=counts.total,
+        prompt_tokens_details=(
+            None if counts.read is None else CachedTokens(cached_tokens=counts.read)
+        ),
+    )

@@ -1,0 +1,77 @@
+"""The agents that a caller may use, for lists of models, for agent cards and for pages.
+
+It is one of the doors to the rooms below, beside `exchange`, `responses` and `socket`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from django.shortcuts import render
+
+from agents_app import selectors as agents
+from agents_app.capabilities import SERVER_ID, agent_capabilities
+from gateway_app.shapes.listed_agent import ListedAgent
+from sessions_app import database
+from sessions_app.access.auth import of_user
+from sessions_app.transports.http_exchange import count_events, principal_of, problem
+from uamp import ErrorCode, RemoteProtocolError
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+    from agents_app.selectors import AgentSpec
+    from sessions_app.access.principal import Principal
+
+
+async def agents_for(request: HttpRequest, name: str = "") -> list[ListedAgent]:
+    """Return the agents that the caller may use, or the one of a name, which has to be there.
+
+    Raises RemoteProtocolError.
+    """
+    principal = await reader_of(request)
+    await count_events(request, principal, kind="discovery")
+    if not name:
+        found = await database.run(agents.list_agents, principal.user_id)
+        return [_listed(spec) for spec in found]
+    spec = await database.run(partial(agents.get_agent, name, viewer=principal.user_id))
+    if spec is None:
+        raise RemoteProtocolError(ErrorCode.AGENT_NOT_FOUND, f"There is no agent {name!r}.")
+    return [_listed(spec)]
+
+
+async def reader_of(request: HttpRequest) -> Principal:
+    """Return who reads: a page that a person opens in the browser has a cookie and no Origin."""
+    principal = await principal_of(request)
+    if not principal.is_visitor or "Origin" in request.headers:
+        return principal
+    signed_in = await database.run(_signed_in, request)
+    return principal if signed_in is None else replace(signed_in, address=principal.address)
+
+
+def _signed_in(request: HttpRequest) -> Principal | None:
+    return of_user(request.user) if request.user.is_authenticated else None
+
+
+async def page(
+    request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200
+) -> HttpResponse:
+    """Return a page for people; its template may read the database."""
+    return await database.run(partial(render, request, template, context, status=status))
+
+
+def problem_for(request: HttpRequest, error: RemoteProtocolError) -> HttpResponse:
+    """Return a refusal as a problem document (RFC 9457)."""
+    return problem(error, instance=request.path)
+
+
+def _listed(spec: AgentSpec) -> ListedAgent:
+    return ListedAgent(
+        name=spec.name,
+        description=spec.description,
+        created=spec.created_at,
+        owned_by=SERVER_ID,
+        capabilities=agent_capabilities(spec),
+    )

@@ -1,0 +1,60 @@
+"""Client secrets: a page opens sessions of one agent without the key of its person.
+
+A door beside the exchange: it too calls the rooms below.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from agents_app import selectors as agents
+from sessions_app import database
+from sessions_app.access import tickets
+from sessions_app.transports.http_exchange import count_events, principal_of
+from uamp import ErrorCode, RemoteProtocolError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from django.http import HttpRequest
+
+CONFIG_BYTES: Final = 64 * 1024
+
+
+async def issue_secret(
+    request: HttpRequest, *, agent: str, config: dict[str, Any], seconds: int
+) -> tuple[str, str, datetime]:
+    """Return the agent's name, a new secret for its sessions, and when that expires.
+
+    Raises RemoteProtocolError: for a visitor, an agent that the caller may not use, a configuration
+    of more than CONFIG_BYTES, and more secrets than a person may have.
+    """
+    principal = await principal_of(request)
+    await count_events(request, principal, kind="sessions")
+    if principal.user_id is None:
+        raise RemoteProtocolError(
+            ErrorCode.UNAUTHORIZED, "Ask with a key, or signed in. A visitor needs no secret."
+        )
+    spec = await database.run(partial(agents.get_agent, agent, viewer=principal.user_id))
+    if spec is None:
+        raise RemoteProtocolError(ErrorCode.AGENT_NOT_FOUND, f"There is no agent {agent!r}.")
+    if len(msgspec.json.encode(config)) > CONFIG_BYTES:
+        raise RemoteProtocolError(
+            ErrorCode.EVENT_TOO_LARGE,
+            f"A session's configuration has at most {CONFIG_BYTES} bytes.",
+        )
+    issue = partial(
+        tickets.issue_secret, principal, agent=spec.name, config=config, seconds=seconds
+    )
+    try:
+        secret, expires_at = await database.run(issue)
+    except tickets.TooManyTickets:
+        raise RemoteProtocolError(
+            ErrorCode.RATE_LIMITED,
+            f"You have {tickets.SECRETS_PER_PERSON} client secrets. They expire.",
+            details={"retry_after": tickets.TICKET_SECONDS},
+        ) from None
+    return spec.name, secret, expires_at

@@ -1,0 +1,140 @@
+"""Reads of the caller's own sessions, for protocols whose clients list and load them.
+
+A door beside the exchange: it too calls the rooms below. What is not the caller's is not there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from django.core import signing
+from django.utils.dateparse import parse_datetime
+
+import uamp
+from chat_app.log import history
+from sessions_app import database, kept_sessions
+from sessions_app.handlers.sessions import find_session
+from uamp import ErrorCode, RemoteProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from sessions_app.access.principal import Principal
+
+HISTORY_MESSAGES: Final = 500
+HISTORY_BYTES: Final = 2 * 1024 * 1024
+SESSIONS: Final = 50
+_SALT: Final = "gateway_app.doors.kept_sessions"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ListedSession:
+    """A session in a list; `extension` is what the protocol keeps with it."""
+
+    id: str
+    extension: dict[str, Any]
+    title: str
+    changed_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoadedSession:
+    """A session's last messages, and the place in the log up to which they are.
+
+    They are at most HISTORY_MESSAGES and HISTORY_BYTES, but the last one is always there.
+    """
+
+    messages: Sequence[uamp.Message]
+    epoch: str
+    seq: int
+
+
+class SessionReader:
+    """The sessions of one caller with one agent over one protocol, whose extension it names."""
+
+    def __init__(
+        self, principal: Principal, *, transport: str, agent: str | None, extension: str
+    ) -> None:
+        self._principal = principal
+        self._transport, self._agent, self._extension = transport, agent, extension
+
+    async def page(self, cursor: str = "") -> tuple[list[ListedSession], str]:
+        """Return a page of the open sessions, the newest first, and the cursor of the next one.
+
+        Raises RemoteProtocolError for a cursor of another list.
+        """
+        listed = [self._principal.key, self._transport, self._agent or ""]
+        read = partial(
+            kept_sessions.list_sessions,
+            self._principal,
+            transport=self._transport,
+            agent=self._agent,
+            limit=SESSIONS + 1,
+            before=_read_cursor(cursor, listed) if cursor else None,
+        )
+        rows = await database.run(read)
+        following = ""
+        if len(rows) > SESSIONS:
+            last = rows[SESSIONS - 1]
+            place = [*listed, last.created_at.isoformat(), last.row_id]
+            following = signing.dumps(place, salt=_SALT)
+        shown = [
+            ListedSession(
+                id=row.id,
+                extension=row.extensions.get(self._extension) or {},
+                title=row.title,
+                changed_at=row.seen_at,
+            )
+            for row in rows[:SESSIONS]
+        ]
+        return shown, following
+
+    async def load(self, session_id: str) -> LoadedSession:
+        """Return a session's messages; raises RemoteProtocolError unknown_session."""
+        session = await find_session(session_id, self._principal)
+        if session is None:
+            raise RemoteProtocolError(
+                ErrorCode.UNKNOWN_SESSION, "There is no such session, or it is not yours."
+            )
+        read = partial(
+            history.history,
+            session.chat_id,
+            limit=HISTORY_MESSAGES,
+            before=session.last_seq + 1,
+        )
+        messages = [
+            uamp.Message(
+                role=message.role,
+                content=message.content,
+                content_items=message.content_items or None,
+            )
+            for message in await database.run(read)
+        ]
+        return LoadedSession(messages=_last(messages), epoch=session.epoch, seq=session.last_seq)
+
+
+def _last(messages: Sequence[uamp.Message]) -> Sequence[uamp.Message]:
+    """Return the last messages that have HISTORY_BYTES together, and one at least."""
+    left = HISTORY_BYTES
+    for count, message in enumerate(reversed(messages)):
+        left -= len(msgspec.json.encode(message))
+        if left < 0:
+            return messages[-max(count, 1) :]
+    return messages
+
+
+def _read_cursor(cursor: str, listed: Sequence[str]) -> tuple[datetime, str]:
+    try:
+        *named, at, pk = signing.loads(cursor, salt=_SALT)
+    except (signing.BadSignature, ValueError):
+        named, at, pk = [], "", ""
+    moment = parse_datetime(at) if named == list(listed) else None
+    if moment is None:
+        raise RemoteProtocolError(
+            ErrorCode.INVALID_EVENT, "The cursor is not of this list. Begin again without."
+        )
+    return moment, pk

@@ -1,0 +1,129 @@
+"""A message of a chat for its members, with the answer that it is or that was given to it.
+
+A door to the rooms below: membership is checked here, and what is not for the reader is not there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+import msgspec
+
+import uamp
+from chat_app.contents.references import absolute_url
+from chat_app.log import history
+from chat_app.members import membership
+from gateway_app.doors.agent_directory import reader_of
+from gateway_app.doors.responses import stored_of
+from gateway_app.shapes.shown_protocol import ExampleQuestion, ShownAnswer, ShownMessage
+from sessions_app import database, kept_responses
+from sessions_app.transports.http_exchange import count_events
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from django.http import HttpRequest
+
+    from chat_app.log.history import LoggedEvent, LoggedMessage
+    from gateway_app.shapes.stored_response import StoredResponse
+    from sessions_app.kept_responses import KeptResponse
+    from uamp.events import Event
+
+TEXT_PIECE: Final = 1_000
+"""So many code points of an answer are one delta."""
+
+_Read = tuple["LoggedMessage", "KeptResponse | None", "LoggedEvent | None"]
+
+
+async def message_for(request: HttpRequest, message_id: str) -> ShownMessage:
+    """Return a message of a chat that the caller is in.
+
+    Raises RemoteProtocolError: one of another chat is answered like one that does not exist.
+    """
+    principal = await reader_of(request)
+    await count_events(request, principal, kind="reads")
+    found = await database.run(partial(_read, message_id, principal.user_id))
+    if found is None:
+        raise RemoteProtocolError(
+            ErrorCode.CHAT_NOT_FOUND, "There is no such message, or you are not in its chat."
+        )
+    return _shown(request, *found)
+
+
+def _read(message_id: str, user_id: int | None) -> _Read | None:
+    entry = history.message_entry(message_id)
+    if entry is None or not membership.is_member(entry.chat_id, user_id):
+        return None
+    kept = kept_responses.response_about(message_id, entry.response_id)
+    if kept is None:
+        return entry, None, None
+    ends = history.ends_of_responses(entry.chat_id, [kept.id])
+    return entry, kept, ends[0] if ends else None
+
+
+def _shown(
+    request: HttpRequest,
+    entry: LoggedMessage,
+    kept: KeptResponse | None,
+    end: LoggedEvent | None,
+) -> ShownMessage:
+    event = _event(entry.event)
+    if kept is None:
+        return ShownMessage(event=event, question=None, answer=None)
+    base = request.build_absolute_uri(f"/agents/{quote(kept.agent)}")
+    question = ExampleQuestion(
+        base=base,
+        text=uamp.text_of(kept.message),
+        chat_id=entry.chat_id if entry.is_shared else "",
+    )
+    answer = None
+    if entry.response_id and end is not None:
+        # Payments and ids of sessions are those of the person who asked, and of no other member.
+        stored = replace(stored_of(kept), thread=entry.chat_id, payments=())
+        answer = ShownAnswer(
+            stored=stored,
+            events=tuple(_events(stored, event, _event(end))),
+            link=partial(_link, request),
+        )
+    return ShownMessage(event=event, question=question if question.text else None, answer=answer)
+
+
+def _events(stored: StoredResponse, announced: ev.MessageCreated, end: Event) -> Iterator[Event]:
+    """Yield the events of a response that has ended, in the order in which they were sent."""
+    yield ev.ResponseCreated(
+        response_id=stored.id,
+        agent=stored.agent,
+        message_id=stored.question_id or None,
+        chat_id=stored.chat_id,
+        transport=announced.message.transport,
+    )
+    for event in uamp.events_of_output(stored.id, stored.output):
+        yield from _pieces(stored.id, event)
+    yield end
+
+
+def _pieces(response_id: str, event: Event) -> Iterator[Event]:
+    """Yield a delta of text in pieces; other events as they are."""
+    match event:
+        case ev.ResponseDelta(delta=ev.Delta(type="text") as delta, offset=offset):
+            text = delta.text or ""
+            for at in range(0, len(text), TEXT_PIECE):
+                piece = text[at : at + TEXT_PIECE]
+                yield ev.text_delta(response_id, piece, (offset or 0) + at)
+        case _:
+            yield event
+
+
+def _event(logged: LoggedEvent) -> Any:
+    """Return an entry of the log as the event that was sent."""
+    return msgspec.convert({**logged.payload, "seq": logged.seq}, ev.ServerEvent)
+
+
+def _link(request: HttpRequest, url: str) -> str:
+    item = uamp.ImageContent(image=uamp.MediaUrl(url=url))
+    return absolute_url(item, base_url=request.build_absolute_uri("/")) or url

@@ -1,0 +1,94 @@
+"""The session of one request of a foreign protocol: a new one, or the one of its thread."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from sessions_app.handlers.sessions import find_session
+from uamp import ErrorCode, RemoteProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    import uamp
+    from gateway_app.shapes.client_turn import ClientTurn
+    from sessions_app.connection.client_connection import ClientConnection
+    from sessions_app.transports.http_exchange import HttpExchange
+
+REPEAT_SECONDS: Final = 1
+
+
+class RequestSession:
+    """The session that a request is in; `id` and `chat_id` are '' before it has one.
+
+    `take` handles an event of the client and raises what it is refused with. The task of the
+    request calls all methods.
+    """
+
+    def __init__(
+        self, http: HttpExchange, take: Callable[[dict[str, Any]], Awaitable[None]]
+    ) -> None:
+        self.id = ""
+        self.chat_id = ""
+        self._http = http
+        self._take = take
+
+    async def find(self, wanted: str) -> bool:
+        """Attach an open session of the caller; return whether there is one of this id."""
+        connection = self._http.connection
+        if not wanted or await find_session(wanted, connection.principal) is None:
+            return False
+        await self._http.join_known(wanted)
+        self.attached(wanted)
+        return True
+
+    async def open(self, create: dict[str, Any], *, is_named: bool, has_key: bool) -> None:
+        """Attach the session of a session.create, which is opened where it is not there yet.
+
+        Raises RemoteProtocolError.
+        """
+        wanted = create["session"].get("id") if is_named else None
+        if await self.find(wanted or ""):
+            return
+        try:
+            await self._take(create)
+        except RemoteProtocolError as error:
+            if error.code != ErrorCode.SESSION_EXISTS or not (is_named or has_key):
+                raise
+            if not wanted:
+                raise RemoteProtocolError(
+                    ErrorCode.SESSION_EXISTS,
+                    "The same request is being answered. Send it again in a moment.",
+                    details={"retry_after": REPEAT_SECONDS},
+                ) from None
+            # Another request of the thread has opened it a moment ago.
+            await self._http.join_known(wanted)
+        self.attached(next(iter(self._http.connection.sessions)))
+
+    def attached(self, session_id: str) -> None:
+        """Take note of the session that the connection has now."""
+        self.id = session_id
+        self.chat_id = self._http.connection.sessions[session_id].session.chat_id
+
+
+def named(connection: ClientConnection, turn: ClientTurn) -> uamp.SessionCreate:
+    """Return the session.create of a turn, with the id of its thread's session."""
+    wanted = turn.session_id
+    if not wanted and turn.thread and not connection.principal.is_visitor:
+        # A visitor's session is open to all who know its id, so that none can be named.
+        wanted = _thread_session(connection, turn)
+    if not wanted:
+        return turn.session
+    session = msgspec.structs.replace(turn.session.session, id=wanted)
+    return msgspec.structs.replace(turn.session, session=session)
+
+
+def _thread_session(connection: ClientConnection, turn: ClientTurn) -> str:
+    """Return the id of a thread's session: one for each protocol, agent, chat and thread."""
+    agent = turn.session.agent or connection.defaults.agent or ""
+    chat = turn.session.chat or connection.defaults.chat or ""
+    digest = hashlib.sha256(msgspec.json.encode((agent, chat, turn.thread))).hexdigest()
+    return f"{connection.transport}-{digest[:40]}"

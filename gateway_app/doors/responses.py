@@ -1,0 +1,295 @@
+"""Reads of the caller's own responses, for protocols whose clients come back to them.
+
+A door beside the exchange: it too calls the rooms below. Every read is of one caller and one agent,
+and what is not theirs is not there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urljoin
+
+import msgspec
+from django.core import signing
+
+import uamp
+from chat_app.contents.references import absolute_url
+from chat_app.log import history as chat_history
+from chat_app.members import membership
+from gateway_app.shapes.stored_response import (
+    REJECTED,
+    ResponsePage,
+    SettledPayment,
+    StoredResponse,
+)
+from payments_app import x402
+from payments_app.money import Money
+from payments_app.x402.offers import NETWORK
+from sessions_app import database, kept_responses, selectors
+from sessions_app.handlers.sessions import find_session, waiting_frames
+from sessions_app.kept_responses import KeptResponse, ResponseFilter
+from sessions_app.tools.approvals import delegated_questions
+from sessions_app.transports.http_exchange import count_events, principal_of
+from uamp import ErrorCode, RemoteProtocolError, ResponseState
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from django.http import HttpRequest
+
+    from gateway_app.doors.exchange import Exchange
+    from gateway_app.shapes.stored_response import ResponseStanding
+    from sessions_app.access.principal import Principal
+    from sessions_app.records import OpenSession
+    from uamp.events import Event
+
+CANCEL_TRIES: Final = 40
+CANCEL_SECONDS: Final = 0.25
+_EVENTS: Final[msgspec.json.Decoder[ev.ServerEvent]] = msgspec.json.Decoder(ev.ServerEvent)
+_SALT: Final = "gateway_app.doors.responses"
+_LIVE: Final = (ResponseState.IN_PROGRESS.value, ResponseState.WAITING.value)
+_FAILED: Final = (ResponseState.FAILED.value,)
+_CODES: Final = tuple(sorted(REJECTED))
+_FILTERS: Final[dict[ResponseStanding, ResponseFilter]] = {
+    "queued": ResponseFilter(states=(ResponseState.QUEUED.value,)),
+    "working": ResponseFilter(states=_LIVE, asks=False),
+    "asking": ResponseFilter(states=_LIVE, asks=True),
+    "completed": ResponseFilter(states=(ResponseState.COMPLETED.value,)),
+    "cancelled": ResponseFilter(states=(ResponseState.CANCELLED.value,)),
+    "failed": ResponseFilter(states=_FAILED, error_codes=_CODES, without_codes=True),
+    "rejected": ResponseFilter(states=_FAILED, error_codes=_CODES),
+}
+
+
+class ResponseReader:
+    """The responses that one caller got over one protocol, of one agent or of all.
+
+    `extension` names the session's extension in which the protocol keeps, as `contextId`, the id of
+    a thread that its client chose. `address` is that of the request, as its client names it. One
+    task calls it.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        principal: Principal,
+        *,
+        transport: str,
+        agent: str,
+        extension: str,
+    ) -> None:
+        self._address = address
+        self._principal = principal
+        self._transport, self._agent, self._extension = transport, agent, extension
+
+    @classmethod
+    async def of(
+        cls, request: HttpRequest, *, transport: str, agent: str, extension: str
+    ) -> ResponseReader:
+        """Return the reader of a request, whose caller is known and within the limits.
+
+        Raises RemoteProtocolError.
+        """
+        principal = await principal_of(request)
+        await count_events(request, principal)
+        address = request.build_absolute_uri()
+        return cls(address, principal, transport=transport, agent=agent, extension=extension)
+
+    @property
+    def principal(self) -> Principal:
+        """The caller."""
+        return self._principal
+
+    @property
+    def is_visitor(self) -> bool:
+        """Whether the caller has no identity."""
+        return self._principal.is_visitor
+
+    async def find(self, response_id: str) -> StoredResponse | None:
+        """Return a response as it is now; None for one that is not the caller's."""
+        read = partial(
+            kept_responses.find_response,
+            response_id,
+            self._principal,
+            transport=self._transport,
+            agent=self._agent,
+        )
+        kept = await database.run(read)
+        if kept is None or not await self._may_read(kept):
+            return None
+        return await self._stored(kept)
+
+    async def _may_read(self, kept: KeptResponse) -> bool:
+        """Return whether the caller is still in the chat of a response, where it was named."""
+        user_id = self._principal.user_id
+        if not kept.chat_scoped or user_id is None:
+            return True
+        return await database.run(membership.is_member, kept.chat_id, user_id)
+
+    async def end_of(self, stored: StoredResponse) -> Event | None:
+        """Return the event with which a response ended; None for one that has not."""
+        read = partial(chat_history.ends_of_responses, stored.chat_id, [stored.id])
+        ends = await database.run(read)
+        return msgspec.convert(ends[0].payload, ev.ServerEvent) if ends else None
+
+    async def cancel(self, exchange: Exchange, response_id: str) -> StoredResponse | None:
+        """Cancel a running response, in whichever process it runs, and return it as it is then.
+
+        Raises RemoteProtocolError where it runs no more.
+        """
+        await exchange.join(response_id)
+        await exchange.send(ev.ResponseCancel(response_id=response_id))
+        for _ in range(CANCEL_TRIES):
+            stored = await self.find(response_id)
+            if stored is None or stored.has_ended:
+                break
+            # Its process ends it, which may be another one.
+            await asyncio.sleep(CANCEL_SECONDS)
+        return stored
+
+    async def session_named(self, session_id: str) -> str | None:
+        """Return the id of an open session of the caller with the agent; None for others."""
+        session = await find_session(session_id, self._principal)
+        if session is None or session.transport != self._transport:
+            return None
+        if session.agent_name is None or session.agent_name.lower() != self._agent.lower():
+            return None
+        return session.wire_id
+
+    async def page(
+        self,
+        *,
+        thread: str = "",
+        standing: ResponseStanding | None = None,
+        changed_after: datetime | None = None,
+        limit: int,
+        cursor: str = "",
+    ) -> ResponsePage:
+        """Return a page of the caller's responses, the last changed first.
+
+        A visitor names a thread, or has none. Raises RemoteProtocolError for a cursor of another
+        list.
+        """
+        caller = "" if self.is_visitor else self._principal.key
+        listed = [caller, self._agent, thread, standing or "", str(changed_after)]
+        which = replace(
+            ResponseFilter() if standing is None else _FILTERS[standing],
+            session_id=thread,
+            extension=(self._extension, "contextId", thread),
+            changed_after=changed_after,
+        )
+        read = partial(
+            kept_responses.list_responses,
+            self._principal,
+            which,
+            transport=self._transport,
+            agent=self._agent,
+            limit=limit + 1,
+            before=_read_cursor(cursor, listed) if cursor else None,
+        )
+        rows, total = await database.run(read)
+        stored = [await self._stored(kept) for kept in rows[:limit]]
+        following = ""
+        if len(rows) > limit:
+            last = rows[limit - 1]
+            place = [*listed, last.changed_at.isoformat(), last.id]
+            following = signing.dumps(place, salt=_SALT)
+        return ResponsePage(responses=tuple(stored), total=total, next_cursor=following)
+
+    def link(self, url: str) -> str:
+        """Return the address of a medium, for a while readable by each client that knows it."""
+        item = uamp.ImageContent(image=uamp.MediaUrl(url=url))
+        return absolute_url(item, base_url=urljoin(self._address, "/")) or url
+
+    # --- What is asked for ---
+
+    async def _stored(self, kept: KeptResponse) -> StoredResponse:
+        stored = stored_of(kept, extension=self._extension)
+        return stored if stored.has_ended else stored.asking(await self._asked(kept))
+
+    async def _asked(self, kept: KeptResponse) -> list[Event]:
+        session = await database.run(self._session_of, kept)
+        if session is None:
+            return []
+        events = [_EVENTS.decode(text) for text in await waiting_frames(session)]
+        asked: list[Event] = [
+            self._demand(event, kept) if isinstance(event, ev.PaymentRequired) else event
+            for event in events
+            if getattr(event, "response_id", None) == kept.id
+        ]
+        if not asked:
+            asked += await database.run(delegated_questions, session.chat_id, kept.id)
+        return asked
+
+    def _session_of(self, kept: KeptResponse) -> OpenSession | None:
+        """Return the session of a response; an ephemeral one is not kept because it was read."""
+        principal = self._principal
+        if principal.is_visitor:
+            key = selectors.anonymous_session_principal(kept.session_id)
+            if key is None:
+                return None
+            principal = replace(principal, key=key)
+        return selectors.find_session(kept.session_id, principal)
+
+    def _demand(self, event: ev.PaymentRequired, kept: KeptResponse) -> ev.PaymentRequired:
+        """Return a demand with the offers of x402 that a token can meet, as `extra.x402`."""
+        needed = event.requirements
+        body = x402.requirements(
+            Money.parse(needed.amount, needed.currency),
+            resource_url=self._address,
+            description=kept.agent_description or f"An answer of {kept.agent}",
+            agent=kept.agent,
+            response_id=kept.id,
+        )
+        accepts = [offer for offer in body["accepts"] if offer["scheme"] == "token"]
+        offers = {"x402Version": body["x402Version"], "accepts": accepts}
+        needed = msgspec.structs.replace(needed, extra={**(needed.extra or {}), "x402": offers})
+        return msgspec.structs.replace(event, requirements=needed)
+
+
+async def is_visitor(request: HttpRequest) -> bool:
+    """Return whether the caller of a request has no identity; raises RemoteProtocolError."""
+    return (await principal_of(request)).is_visitor
+
+
+def stored_of(kept: KeptResponse, *, extension: str = "") -> StoredResponse:
+    """Return a response as its rows have it, without what it asks for."""
+    own = kept.extensions.get(extension) or {}
+    return StoredResponse(
+        id=kept.id,
+        thread=own.get("contextId") or kept.session_id,
+        agent=kept.agent,
+        chat_id=kept.chat_id,
+        extension=own,
+        status=kept.status,
+        request=kept.request,
+        output=kept.output,
+        error=kept.error,
+        question_id=kept.message_id,
+        question=kept.message,
+        created_at=kept.created_at,
+        changed_at=kept.changed_at,
+        payments=tuple(
+            SettledPayment(
+                transaction=paid.hold_id, network=NETWORK, asset=paid.asset, amount=paid.amount
+            )
+            for paid in kept.paid
+        ),
+    )
+
+
+def _read_cursor(cursor: str, listed: Sequence[str]) -> tuple[datetime, str]:
+    try:
+        *named, at, pk = signing.loads(cursor, salt=_SALT)
+    except (signing.BadSignature, ValueError):
+        named, at, pk = [], "", ""
+    if named != list(listed):
+        raise RemoteProtocolError(
+            ErrorCode.INVALID_EVENT, "The page token is not of this list. Begin again without."
+        )
+    return datetime.fromisoformat(at), pk

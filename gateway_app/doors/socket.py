@@ -1,0 +1,169 @@
+"""A WebSocket of a foreign protocol as a UAMP client: the second door to the rooms of sessions."""
+
+from __future__ import annotations
+
+import uuid
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import msgspec
+
+import uamp
+from chat_app.contents.references import absolute_url
+from gateway_app.doors.agent_tools import tools_of
+from gateway_app.doors.exchange import SERVER_EVENTS
+from gateway_app.doors.kept_sessions import SessionReader
+from gateway_app.doors.unpaid_turns import refuse_unpaid
+from sessions_app.access.auth import OriginError
+from sessions_app.connection.outgoing_queue import DialectFrame
+from sessions_app.handlers import table
+from sessions_app.handlers.sessions import find_session
+from sessions_app.transports.socket import (
+    CLOSE_FORBIDDEN,
+    HandshakeRefused,
+    SocketApplication,
+    SocketDialect,
+)
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from gateway_app.doors.agent_tools import AgentTool
+    from sessions_app.access.auth import Handshake
+    from sessions_app.connection.client_connection import ClientConnection
+    from sessions_app.connection.outgoing_queue import Outgoing
+    from uamp.events import Event
+
+__all__ = ["ForeignDialect", "SocketApplication"]
+
+_encoder: Final = msgspec.json.Encoder()
+
+
+class ForeignDialect(SocketDialect, ABC):
+    """A dialect that sends UAMP events for its client, and writes frames of the server's events.
+
+    The task of the socket calls `send`, its pump calls `encode`.
+    """
+
+    def __init__(self, connection: ClientConnection, handshake: Handshake) -> None:
+        super().__init__(connection, handshake)
+        self._refused: list[RemoteProtocolError] = []
+        connection.on_error = self._refused.append
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Set the dialect up, before the socket is accepted."""
+
+    def check_host(self) -> None:
+        """Refuse a socket of a host name that is not served here: `link` would lead elsewhere."""
+        try:
+            self.handshake.check_host()
+        except OriginError:
+            self.refuse_handshake()
+
+    def refuse_handshake(self) -> NoReturn:
+        """Refuse a socket that its client may not open; for `prepare`."""
+        raise HandshakeRefused(CLOSE_FORBIDDEN)
+
+    def link(self, url: str) -> str:
+        """Return the address of a medium, for a while readable by each client that knows it."""
+        item = uamp.ImageContent(image=uamp.MediaUrl(url=url))
+        return absolute_url(item, base_url=f"{self.handshake.base_url}/") or url
+
+    async def send(self, event: Event) -> None:
+        """Send an event of the client; raises RemoteProtocolError where it is refused.
+
+        Its id marks the errors that are raised here: the others are those of `lost_sessions`. One
+        above `frame_bytes` would close the socket of UAMP; here its client may send less.
+        """
+        event_id = event.event_id or f"{self.transport}_{uuid.uuid4().hex}"
+        frame = _encoder.encode(msgspec.structs.replace(event, event_id=event_id))
+        if self.frame_bytes is not None and len(frame) > self.frame_bytes:
+            raise RemoteProtocolError(
+                ErrorCode.EVENT_TOO_LARGE,
+                f"All that one turn sends has at most {self.frame_bytes} bytes, with its history.",
+            )
+        await table.receive(self.connection, frame)
+        if self._refused:
+            error = self._refused[0]
+            self._refused.clear()
+            raise error
+
+    def drop_inputs(self, session_id: str) -> None:
+        """Drop the inputs of a turn that was refused: they are not part of the next one."""
+        if (attached := self.connection.sessions.get(session_id)) is not None:
+            attached.inputs.take()
+
+    async def open_session(self, create: ev.SessionCreate) -> str:
+        """Open a session or go on with one; return its id. Raises RemoteProtocolError."""
+        known = set(self.connection.sessions)
+        await self.send(create)
+        return next(id_ for id_ in self.connection.sessions if id_ not in known)
+
+    async def resume_session(
+        self, session_id: str, *, after: tuple[str, int] | None = None
+    ) -> None:
+        """Go on with a session of the caller, from now or from an epoch and `seq` of its log.
+
+        Raises RemoteProtocolError unknown_session.
+        """
+        if after is None:
+            session = await find_session(session_id, self.connection.principal)
+            if session is None:
+                raise RemoteProtocolError(
+                    ErrorCode.UNKNOWN_SESSION, "There is no such session, or it is not yours."
+                )
+            after = session.epoch, session.last_seq
+        epoch, seq = after
+        resume = uamp.Resume(session_id=session_id, epoch=epoch, after=seq)
+        await self.send(ev.SessionCreate(resume=resume))
+
+    def demand_payments(self) -> None:
+        """Refuse a turn that has to be paid first, with what it needs in the details (x402)."""
+        self.connection.pay = refuse_unpaid
+
+    @property
+    def agent(self) -> str | None:
+        """The agent that the path or a header names."""
+        return self.connection.defaults.agent
+
+    def own_sessions(self, extension: str) -> SessionReader:
+        """Return the caller's sessions of this transport with the agent of the path."""
+        return SessionReader(
+            self.connection.principal,
+            transport=self.transport,
+            agent=self.agent,
+            extension=extension,
+        )
+
+    async def tools(self) -> list[AgentTool]:
+        """Return the tools of the agent; raises RemoteProtocolError agent_not_found."""
+        return await tools_of(self.connection.principal, self.agent)
+
+    @property
+    def started(self) -> str:
+        """The response that the last response.create led to; '' for none."""
+        return next(iter(self.connection.started), "")
+
+    def is_private(self, session_id: str) -> bool:
+        """Return whether the responses of a session's chat are the session's own."""
+        attached = self.connection.sessions.get(session_id)
+        return attached is not None and not attached.session.chat_scoped
+
+    def encode(self, batch: Sequence[Outgoing]) -> Iterator[str]:
+        """Yield the frames of a batch."""
+        for outgoing in batch:
+            if isinstance(outgoing, DialectFrame):
+                yield outgoing.text
+            else:
+                yield from self.frames(SERVER_EVENTS.decode(outgoing.text))
+
+    @abstractmethod
+    def frames(self, event: Event) -> Iterable[str]:
+        """Yield an event of the server as frames of the protocol; nothing for what it has not."""
+
+    def send_json(self, message: dict[str, Any]) -> None:
+        """Send a message of the protocol, behind the events before."""
+        self.connection.send_dialect_frame(_encoder.encode(message).decode())

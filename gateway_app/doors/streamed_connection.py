@@ -1,0 +1,346 @@
+"""A client that posts requests and reads their answers on event streams, from any process.
+
+A door beside the exchange: it too calls the rooms below. `PostedEvents` is one POST, `EventStream`
+one GET; what the two share is rows (`sessions_app.http_connections`). A POST rings the streams of
+its connection, which look every HEARTBEAT_SECONDS by themselves.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import msgspec
+
+import uamp
+from chat_app.contents.references import absolute_url
+from chat_app.log import fanout
+from chat_app.log import history as chat_history
+from gateway_app.doors.agent_tools import tools_of
+from gateway_app.doors.exchange import SERVER_EVENTS
+from gateway_app.doors.kept_sessions import SessionReader
+from gateway_app.doors.unpaid_turns import refuse_unpaid
+from sessions_app import database, http_connections, selectors
+from sessions_app.handlers.sessions import (
+    attach_session,
+    find_session,
+    hold_session,
+    waiting_frames,
+)
+from sessions_app.http_connections import OwedAnswer
+from sessions_app.process import registry
+from sessions_app.transports.http_exchange import (
+    HttpExchange,
+    count_events,
+    principal_of,
+    with_heartbeat,
+)
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from django.http import HttpRequest, StreamingHttpResponse
+
+    from gateway_app.doors.agent_tools import AgentTool
+    from sessions_app.records import OpenSession
+    from uamp.events import Event
+
+__all__ = ["EventStream", "OwedAnswer", "PostedEvents"]
+
+_encoder: Final = msgspec.json.Encoder()
+
+
+def _unknown_connection() -> RemoteProtocolError:
+    return RemoteProtocolError(
+        ErrorCode.UNKNOWN_SESSION, "There is no such connection, or it is not yours."
+    )
+
+
+class PostedEvents:
+    """One POST of a client: the events that it sends, and the requests that it leaves to streams.
+
+    The task of the request calls it.
+    """
+
+    def __init__(self, request: HttpRequest, http: HttpExchange) -> None:
+        self._request = request
+        self._http = http
+        self._connection = http.connection
+        self._connection.pay = refuse_unpaid
+        self._refused: list[RemoteProtocolError] = []
+        self._connection.on_error = self._refused.append
+        self._row = 0
+
+    @classmethod
+    async def of(cls, request: HttpRequest, transport: str) -> Self:
+        """Return the events of a request, whose caller is known and within the limits.
+
+        Raises RemoteProtocolError.
+        """
+        principal = await principal_of(request)
+        await count_events(request, principal)
+        return cls(request, HttpExchange(request, principal, transport))
+
+    async def close(self) -> None:
+        """Leave the sessions, whose responses go on."""
+        await self._http.close()
+
+    # --- The connection and its requests ---
+
+    async def open_connection(self) -> str:
+        """Return the id of a new connection; it counts as a session."""
+        principal, transport = self._connection.principal, self._connection.transport
+        await count_events(self._request, principal, kind="sessions")
+        return await database.run(
+            partial(
+                http_connections.open_connection,
+                principal,
+                transport=transport,
+                agent=self.agent or "",
+            )
+        )
+
+    async def check_connection(self, connection_id: str) -> None:
+        """Raise RemoteProtocolError unknown_session where the caller has no such connection."""
+        find = partial(
+            http_connections.find_connection,
+            connection_id,
+            self._connection.principal,
+            transport=self._connection.transport,
+            agent=self.agent or "",
+        )
+        if not await database.run(find):
+            raise _unknown_connection()
+
+    async def close_connection(self, connection_id: str) -> None:
+        """Close a connection and its streams."""
+        await self.check_connection(connection_id)
+        await database.run(http_connections.close_connection, connection_id)
+        await ring(connection_id)
+
+    async def expect_answer(self, connection_id: str, request_id: str, session_id: str) -> bool:
+        """Leave a request to the streams; return whether it is a new one.
+
+        The stream of the session answers, or without one the connection's own. Raises
+        RemoteProtocolError too_many_items.
+        """
+        session = None if not session_id else await self._session(session_id)
+        add = partial(
+            http_connections.add_request,
+            connection_id,
+            request_id,
+            session_id=None if session is None else session.id,
+        )
+        try:
+            self._row = await database.run(add)
+        except http_connections.RequestRepeated:
+            return False
+        except http_connections.TooManyRequests:
+            raise RemoteProtocolError(
+                ErrorCode.TOO_MANY_ITEMS,
+                f"At most {http_connections.REQUESTS_PER_CONNECTION} requests wait for answers."
+                " Read the streams of the connection.",
+            ) from None
+        return True
+
+    async def answer(self, connection_id: str, messages: Sequence[dict[str, Any]]) -> None:
+        """Let a stream send these messages, the last of which answers the request."""
+        lines = "\n".join(_encoder.encode(message).decode() for message in messages)
+        await database.run(http_connections.keep_answer, self._row, lines)
+        await ring(connection_id)
+
+    async def answered_by(self, connection_id: str, response_id: str) -> None:
+        """Let a stream answer the request when a response ends."""
+        await database.run(http_connections.keep_response, self._row, response_id)
+        await ring(connection_id)
+
+    # --- The client's events ---
+
+    @property
+    def agent(self) -> str | None:
+        """The agent that the path or a header names."""
+        return self._connection.defaults.agent
+
+    @property
+    def started(self) -> str:
+        """The response that the last response.create led to; '' for none."""
+        return next(iter(self._connection.started), "")
+
+    def link(self, url: str) -> str:
+        """Return the address of a medium, for a while readable by each client that knows it."""
+        return _link(self._request, url)
+
+    def own_sessions(self, extension: str) -> SessionReader:
+        """Return the caller's sessions of this transport with the agent of the path."""
+        return SessionReader(
+            self._connection.principal,
+            transport=self._connection.transport,
+            agent=self.agent,
+            extension=extension,
+        )
+
+    async def tools(self) -> list[AgentTool]:
+        """Return the tools of the agent; raises RemoteProtocolError agent_not_found."""
+        return await tools_of(self._connection.principal, self.agent)
+
+    def drop_inputs(self, session_id: str) -> None:
+        """Drop the inputs of a turn that was refused: they are this request's alone."""
+        if (attached := self._connection.sessions.get(session_id)) is not None:
+            attached.inputs.take()
+
+    async def open_session(self, create: ev.SessionCreate) -> str:
+        """Open a session and return its id; raises RemoteProtocolError."""
+        await self.send(create)
+        return next(iter(self._connection.sessions))
+
+    async def send(self, event: Event) -> None:
+        """Send an event in its session; raises what it is refused with.
+
+        A response.create begins one turn for the request, however often it is sent.
+        """
+        session_id = event.session_id
+        if session_id and session_id not in self._connection.sessions:
+            await self._http.attach_known(session_id)
+        if isinstance(event, ev.ResponseCreate) and self._row:
+            event_id = http_connections.event_id_of(self._row)
+            event = msgspec.structs.replace(event, event_id=event_id)
+        await self._http.take(_encoder.encode(event))
+        if self._refused:
+            raise self._refused.pop()
+        for reply in self._connection.outgoing.take_replies():
+            failed = SERVER_EVENTS.decode(reply.text)
+            if isinstance(failed, ev.PaymentError):
+                raise RemoteProtocolError(
+                    ErrorCode.PAYMENT_REQUIRED,
+                    failed.message,
+                    details={"payment_error": failed.code},
+                )
+
+    async def waiting(self, session_id: str) -> list[Event]:
+        """Return what the client of a session is asked for: permissions, payments."""
+        session = await self._session(session_id)
+        return [SERVER_EVENTS.decode(text) for text in await waiting_frames(session)]
+
+    async def check_session(self, session_id: str) -> None:
+        """Raise RemoteProtocolError unknown_session where the caller has no such session."""
+        await self._session(session_id)
+
+    async def live_responses(self, session_id: str) -> list[str]:
+        """Return the responses of a session that have not ended."""
+        session = await self._session(session_id)
+        read = partial(selectors.response_ids_of, session.id, live_only=True)
+        return await database.run(read)
+
+    async def _session(self, session_id: str) -> OpenSession:
+        return await _found_session(session_id, self._http)
+
+
+class EventStream:
+    """One GET of a client: the events of a session, or the answers of a connection alone.
+
+    The task of the request calls it.
+    """
+
+    def __init__(
+        self,
+        request: HttpRequest,
+        http: HttpExchange,
+        connection_id: str,
+        session: OpenSession | None,
+    ) -> None:
+        self._request = request
+        self._http = http
+        self._connection_id = connection_id
+        self._session = session
+
+    @classmethod
+    async def of(
+        cls, request: HttpRequest, transport: str, connection_id: str, session_id: str
+    ) -> Self:
+        """Return an open stream; raises RemoteProtocolError."""
+        posted = await PostedEvents.of(request, transport)
+        http = posted._http  # noqa: SLF001 of this module
+        await posted.check_connection(connection_id)
+        process, principal = registry.current(), http.connection.principal
+        if not process.followers.has_room_for(principal):
+            raise RemoteProtocolError(
+                ErrorCode.RATE_LIMITED, "You have too many open connections. Close one first."
+            )
+        session = await _found_session(session_id, http) if session_id else None
+        try:
+            http.stay()
+            await http.join(fanout.session_group(connection_id))
+            if session is not None:
+                await hold_session(http.connection, session.id)
+                resume = uamp.Resume(
+                    session_id=session_id, epoch=session.epoch, after=session.last_seq
+                )
+                await attach_session(http.connection, session, ev.SessionCreate(resume=resume))
+        except BaseException:
+            await http.close()
+            raise
+        return cls(request, http, connection_id, session)
+
+    def link(self, url: str) -> str:
+        """Return the address of a medium, for a while readable by each client that knows it."""
+        return _link(self._request, url)
+
+    async def events(self) -> AsyncIterator[Event | None]:
+        """Yield the server's events; None where the client posted, or after some silence."""
+        async for outgoing in with_heartbeat(self._http.connection.outgoing.frames()):
+            yield SERVER_EVENTS.decode(outgoing.text) if outgoing and outgoing.text else None
+
+    async def owed(self) -> list[OwedAnswer] | None:
+        """Return what the stream has to answer; None where the connection was closed."""
+        session_id = None if self._session is None else self._session.id
+        read = partial(http_connections.owed_answers, self._connection_id, session_id=session_id)
+        return await database.run(read)
+
+    async def take(self, owed: OwedAnswer) -> bool:
+        """Return whether the answer is this stream's to send."""
+        return await database.run(http_connections.take, owed.pk)
+
+    async def ended(self, response_id: str) -> list[Event]:
+        """Return the whole of a response that has ended: its output, then its end; or nothing."""
+        if self._session is None:
+            return []
+        chat_id = self._session.chat_id
+        ends = await database.run(chat_history.ends_of_responses, chat_id, [response_id])
+        stored = await database.run(selectors.stored_outputs, [response_id])
+        if not ends or response_id not in stored:
+            return []
+        end = SERVER_EVENTS.decode(fanout.frame_of(ends[0].payload, ends[0].seq))
+        return [*uamp.events_of_output(response_id, stored[response_id].output), end]
+
+    def stream(self, frames: AsyncIterator[bytes]) -> StreamingHttpResponse:
+        """Return a streamed answer, with which the stream is closed."""
+        return self._http.answer(self._closing(frames))
+
+    async def _closing(self, frames: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        try:
+            async for frame in frames:
+                yield frame
+        finally:
+            await self._http.close()
+
+
+async def ring(connection_id: str) -> None:
+    """Let the streams of a connection look for answers."""
+    message = {"type": "session.frame", "row": connection_id, "session": "", "frame": ""}
+    await fanout.send(fanout.session_group(connection_id), message)
+
+
+async def _found_session(session_id: str, http: HttpExchange) -> OpenSession:
+    session = await find_session(session_id, http.connection.principal)
+    if session is None:
+        raise RemoteProtocolError(
+            ErrorCode.UNKNOWN_SESSION, "There is no such session, or it is not yours."
+        )
+    return session
+
+
+def _link(request: HttpRequest, url: str) -> str:
+    item = uamp.ImageContent(image=uamp.MediaUrl(url=url))
+    return absolute_url(item, base_url=request.build_absolute_uri("/")) or url

@@ -1,0 +1,33 @@
+"""Reads of a thread for clients that come back to it: its messages, and the answer that runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+import uamp
+from chat_app.log import history
+from sessions_app import database, selectors
+from sessions_app.process import registry
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+async def messages_of(chat_id: str) -> list[uamp.ChatMessage]:
+    """Return the last messages of a chat that the caller may read, oldest first.
+
+    They are as many as a turn may bring back (`Limits.messages`).
+    """
+    most = uamp.DEFAULT_LIMITS.messages
+    return await database.run(history.last_messages, chat_id, limit=most)
+
+
+async def output_of(response_id: str) -> Sequence[uamp.ContentItem]:
+    """Return the output of a response so far: of its run here, or else as it was stored last."""
+    run = registry.current().runs.get(response_id)
+    if run is not None:
+        return run.answer.snapshot().output
+    stored = await database.run(selectors.output_so_far, response_id)
+    return msgspec.convert(stored, tuple[uamp.ContentItem, ...])

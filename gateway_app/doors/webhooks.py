@@ -1,0 +1,81 @@
+"""Webhooks of the caller's own responses, for protocols whose clients wait at an address.
+
+A door beside the exchange: it too calls the rooms below. The callers have read the response as
+their client's own.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from gateway_app.shapes.webhook_receiver import WebhookReceiver
+from sessions_app import database
+from sessions_app.webhooks import receivers
+from sessions_app.webhooks.formats import ChangedResponse, WebhookFormat, register
+from sessions_app.webhooks.receivers import Receiver, check
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sessions_app.access.principal import Principal
+
+__all__ = [
+    "ChangedResponse",
+    "WebhookFormat",
+    "check",
+    "delete_receiver",
+    "find_receiver",
+    "list_receivers",
+    "register",
+    "set_receiver",
+]
+
+
+async def set_receiver(
+    response_id: str,
+    receiver: WebhookReceiver,
+    *,
+    principal: Principal,
+    webhook_format: str,
+    origin: str,
+    from_beginning: bool,
+) -> None:
+    """Set a webhook as `sessions_app.webhooks.receivers.set_receiver` does."""
+    write = partial(
+        receivers.set_receiver,
+        response_id,
+        Receiver(
+            name=receiver.name,
+            url=receiver.url,
+            token=receiver.token,
+            scheme=receiver.scheme,
+            credentials=receiver.credentials,
+        ),
+        principal=principal,
+        webhook_format=webhook_format,
+        origin=origin,
+        from_beginning=from_beginning,
+    )
+    await database.run(write)
+
+
+async def list_receivers(response_id: str) -> Sequence[WebhookReceiver]:
+    """Return the receivers of a response, the first set first."""
+    return [_shown(one) for one in await database.run(receivers.list_receivers, response_id)]
+
+
+async def find_receiver(response_id: str, name: str) -> WebhookReceiver | None:
+    """Return the receiver of a name."""
+    found = await database.run(receivers.find_receiver, response_id, name)
+    return None if found is None else _shown(found)
+
+
+async def delete_receiver(response_id: str, name: str) -> None:
+    """Delete the receiver of a name, or none."""
+    await database.run(receivers.delete_receiver, response_id, name)
+
+
+def _shown(one: Receiver) -> WebhookReceiver:
+    """Return a receiver without its credentials, which are only written."""
+    return WebhookReceiver(name=one.name, url=one.url, token=one.token, scheme=one.scheme)

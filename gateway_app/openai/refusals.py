@@ -1,0 +1,60 @@
+"""How OpenAI's dialects over HTTP refuse: errors, prices, and answers that wait for a person."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from gateway_app.http import json_refusal
+from gateway_app.openai.errors import error_body
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from django.http import HttpRequest, HttpResponse
+
+    from gateway_app.doors.exchange import Exchange
+
+
+def refusal(request: HttpRequest, error: RemoteProtocolError) -> HttpResponse:
+    """Return an error in OpenAI's shape."""
+    del request
+    return json_refusal(error_body(error), error)
+
+
+def demand(body: Mapping[str, Any]) -> bytes:
+    """Return the body of a 402 as WebAgents' transports print it, with what x402 reads."""
+    return msgspec.json.encode({**body, "error": "Payment required", "status_code": 402})
+
+
+def unanswered(exchange: Exchange) -> RemoteProtocolError:
+    """Return why an answer waits, which a client of this protocol cannot end, and cancel it.
+
+    In a chat it goes on: a person decides or pays there.
+    """
+    asked = next(iter(exchange.asked.values()), None)
+    exchange.give_up()
+    match asked:
+        case ev.PaymentRequired():
+            return RemoteProtocolError(
+                ErrorCode.PAYMENT_REQUIRED,
+                f"The answer costs {asked.requirements.amount} more than was paid for it.",
+            )
+        case ev.ToolApprovalRequired():
+            return RemoteProtocolError(
+                ErrorCode.FORBIDDEN, f"A person has to allow the call of {asked.name} first."
+            )
+        case _:
+            return RemoteProtocolError(ErrorCode.INTERRUPTED, "The answer was stopped.")
+
+
+def check_begun(exchange: Exchange) -> None:
+    """Raise RemoteProtocolError where no agent answers."""
+    if not exchange.response_id:
+        raise RemoteProtocolError(
+            ErrorCode.AGENT_NOT_FOUND,
+            "No agent of this chat answers the message. Name one in `model`.",
+        )

@@ -1,0 +1,90 @@
+"""What requests of OpenAI's dialects have in common: names, files, and what is sent to a chat."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import msgspec
+
+import uamp
+from gateway_app.openai.errors import refused, unsupported
+from gateway_app.shapes import media
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from uamp.events import InputEvent
+
+    Refused: TypeAlias = Mapping[str, tuple[tuple[Any, ...], str]]
+    """For each parameter what is taken of it besides null, and what to do instead."""
+
+ModelName: TypeAlias = Annotated[str, msgspec.Meta(max_length=256)]
+
+
+class NamedConversation(msgspec.Struct, frozen=True):
+    """A chat of this server by its id."""
+
+    id: str
+
+
+Conversation: TypeAlias = str | NamedConversation
+
+
+def chat_of(conversation: Conversation | None) -> str | None:
+    """Return the id of the chat that a request names."""
+    return conversation.id if isinstance(conversation, NamedConversation) else conversation
+
+
+def check_refused(body: msgspec.Struct, parameters: Refused) -> None:
+    """Raise RemoteProtocolError unsupported_parameter for what the agents do not have."""
+    for name, (taken, message) in parameters.items():
+        value = getattr(body, name)
+        if value is not None and value not in taken:
+            raise unsupported(name, message)
+
+
+def document_of(
+    place: str, *, file_id: str | None, file_data: str | None, filename: str | None
+) -> uamp.FileContent:
+    """Return a document: base64 or a URL, or the id of a content of this server.
+
+    Raises RemoteProtocolError with the place of a mistake.
+    """
+    if file_id is not None:
+        return media.file_item(content_of(f"{place}.file_id", file_id), filename)
+    if file_data is None:
+        raise refused(f"{place}.file_data", "A file has file_data or a file_id.")
+    return media.file_item(file_data, filename)
+
+
+def content_of(place: str, file_id: str) -> str:
+    """Return the URL of the content that a file id is; raises RemoteProtocolError."""
+    kept = media.content_of(file_id)
+    if kept is None:
+        raise refused(place, "A file_id is the id of a content of this server.")
+    return kept
+
+
+def chat_inputs(place: str, messages: Sequence[uamp.Message]) -> tuple[InputEvent, ...]:
+    """Return the last message of a user as inputs of a chat (UAMP §5.6 to §5.10).
+
+    Raises RemoteProtocolError where there is none.
+    """
+    last = next((message for message in reversed(messages) if message.role == "user"), None)
+    if last is None:
+        raise refused(place, "A chat is sent the last message of a user: there is none.")
+    if last.content_items is None:
+        return (uamp.InputText(text=last.content or ""),)
+    return tuple(_input_of(item) for item in last.content_items)
+
+
+def _input_of(item: uamp.ContentItem) -> InputEvent:
+    match item:
+        case uamp.ImageContent():
+            return uamp.InputImage(image=item.image, detail=item.detail)
+        case uamp.AudioContent():
+            return uamp.InputAudio(audio=item.audio, format=item.format or "", is_final=True)
+        case uamp.FileContent():
+            return uamp.InputFile(file=item.file, filename=item.filename, mime_type=item.mime_type)
+        case _:
+            return uamp.InputText(text=uamp.text_of((item,)))

@@ -1,0 +1,197 @@
+"""The items of OpenAI's Responses API, and the messages that they are for an agent (UAMP §8.5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
+
+import msgspec
+
+import uamp
+from gateway_app.openai.errors import refused, unsupported
+from gateway_app.openai.request import content_of, document_of
+from gateway_app.shapes import media
+from uamp import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+ItemId: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+_Name: TypeAlias = Annotated[
+    str, msgspec.Meta(min_length=1, max_length=uamp.DEFAULT_LIMITS.tool_name_chars)
+]
+_TEXTS: Final = frozenset({"input_text", "output_text", "text"})
+_NEEDED: Final = {
+    "message": ("role", "content"),
+    "function_call": ("call_id", "name", "arguments"),
+    "function_call_output": ("call_id", "output"),
+    "reasoning": (),
+    "item_reference": ("id",),
+}
+
+
+class ItemPart(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a message or of a function's output."""
+
+    type: Annotated[str, msgspec.Meta(max_length=64)]
+    text: str | None = None
+    refusal: str | None = None
+    image_url: str | None = None
+    detail: Literal["auto", "low", "high", "original"] | None = None
+    file_id: str | None = None
+    file_data: str | None = None
+    file_url: str | None = None
+    filename: Annotated[str, msgspec.Meta(max_length=255)] | None = None
+
+
+_Parts: TypeAlias = Annotated[
+    tuple[ItemPart, ...], msgspec.Meta(max_length=uamp.DEFAULT_LIMITS.messages)
+]
+
+
+class InputItem(msgspec.Struct, frozen=True, kw_only=True):
+    """An item of a conversation; a message may leave out its type."""
+
+    type: Annotated[str, msgspec.Meta(max_length=64)] | None = None
+    id: ItemId | None = None
+    role: Literal["user", "assistant", "system", "developer"] | None = None
+    content: str | _Parts | None = None
+    call_id: ItemId | None = None
+    name: _Name | None = None
+    arguments: str | None = None
+    output: str | _Parts | None = None
+
+    @property
+    def kind(self) -> str:
+        """The type of the item; one with an id alone is a reference."""
+        return self.type or ("message" if self.role or not self.id else "item_reference")
+
+    def check(self, place: str) -> None:
+        """Raise RemoteProtocolError for an item of another kind, or without what it needs."""
+        needed = _NEEDED.get(self.kind)
+        if needed is None:
+            raise unsupported(
+                f"{place}.type",
+                f"There is no {self.kind!r} here. Agents bring their own tools; clients have"
+                " functions.",
+            )
+        if missing := next((name for name in needed if getattr(self, name) is None), None):
+            raise refused(f"{place}.{missing}", f"An item of the type {self.kind} has {missing}.")
+
+
+def messages_of(items: Sequence[InputItem]) -> tuple[uamp.Message, ...]:
+    """Return the messages that items are; calls in a row are one message of the assistant.
+
+    Reasoning is left out: an answer that ended at the client's tools is restored whole, and a model
+    is shown no other thoughts of before. Raises RemoteProtocolError with the place of a mistake.
+    """
+    messages: list[uamp.Message] = []
+    for index, item in enumerate(items):
+        place = f"input[{index}]"
+        item.check(place)
+        match item.kind:
+            case "function_call":
+                _add_call(messages, item)
+            case "function_call_output":
+                result = _result(item.output or "", f"{place}.output")
+                messages.append(
+                    uamp.Message(role="tool", content=result, tool_call_id=item.call_id)
+                )
+            case "message":
+                messages.append(_message(item, place))
+            case "item_reference":
+                raise refused(
+                    place, f"There is no item {item.id!r} of yours.", ErrorCode.CONTENT_NOT_FOUND
+                )
+    return tuple(messages)
+
+
+def _add_call(messages: list[uamp.Message], item: InputItem) -> None:
+    call = uamp.ToolCallData(
+        id=item.call_id or "", name=item.name or "", arguments=item.arguments or ""
+    )
+    if messages and messages[-1].role == "assistant" and messages[-1].content_items is None:
+        last = messages.pop()
+    else:
+        last = uamp.Message(role="assistant", content="")
+    calls = (*(last.tool_calls or ()), call)
+    messages.append(msgspec.structs.replace(last, tool_calls=calls))
+
+
+def check_results(before: Iterable[uamp.Message], messages: Sequence[uamp.Message]) -> None:
+    """Raise RemoteProtocolError unless results and calls of a conversation fit.
+
+    A result of `messages` names a call before it, and each of their calls has its result.
+    """
+    called = {call for message in before for call in _calls(message)}
+    waiting: set[str] = set()
+    for message in messages:
+        own, results = _calls(message), _results(message)
+        called |= own
+        if unknown := results - called:
+            raise refused(
+                "input", f"No tool call found for function call output with call_id {min(unknown)}."
+            )
+        waiting = (waiting | own) - results
+    if waiting:
+        raise refused("input", f"No tool output found for function call {min(waiting)}.")
+
+
+def _calls(message: uamp.Message) -> set[str]:
+    items = message.content_items or ()
+    return {
+        *(call.id for call in message.tool_calls or ()),
+        *(item.tool_call.id for item in items if isinstance(item, uamp.ToolCallContent)),
+    }
+
+
+def _results(message: uamp.Message) -> set[str]:
+    items = message.content_items or ()
+    return {
+        *([message.tool_call_id] if message.tool_call_id else []),
+        *(item.tool_result.call_id for item in items if isinstance(item, uamp.ToolResultContent)),
+    }
+
+
+def _result(output: str | Sequence[ItemPart], place: str) -> str:
+    """Return the text of a function's output."""
+    if isinstance(output, str):
+        return output
+    for index, part in enumerate(output):
+        if part.type not in _TEXTS:
+            raise unsupported(f"{place}[{index}].type", "The result of a function is text here.")
+    return "\n".join(part.text or "" for part in output)
+
+
+def _message(item: InputItem, place: str) -> uamp.Message:
+    given = item.content or ""
+    parts = (ItemPart(type="input_text", text=given),) if isinstance(given, str) else given
+    items = tuple(_item(part, f"{place}.content[{index}]") for index, part in enumerate(parts))
+    is_text = all(isinstance(one, uamp.TextContent) for one in items)
+    role = "system" if item.role == "developer" else item.role or "user"
+    return uamp.Message(
+        role=role, content=uamp.text_of(items), content_items=None if is_text else items
+    )
+
+
+def _item(part: ItemPart, place: str) -> uamp.ContentItem:
+    if part.type in _TEXTS or part.type == "refusal":
+        text = part.refusal if part.type == "refusal" else part.text
+        if text is None:
+            raise refused(f"{place}.text", "The part lacks its text.")
+        return uamp.TextContent(text=text)
+    if part.type == "input_image":
+        if part.file_id is not None:
+            medium = media.medium_of(content_of(f"{place}.file_id", part.file_id))
+        elif part.image_url:
+            medium = media.medium_of(part.image_url)
+        else:
+            raise refused(f"{place}.image_url", "A picture has an image_url or a file_id.")
+        return uamp.ImageContent(image=medium, detail=part.detail)
+    if part.type == "input_file":
+        return document_of(
+            place,
+            file_id=part.file_id,
+            file_data=part.file_url or part.file_data,
+            filename=part.filename,
+        )
+    raise unsupported(f"{place}.type", f"There is no part {part.type!r} here.")

@@ -1,0 +1,209 @@
+"""The items that the Responses API shows, and what its objects repeat of their requests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import uamp
+from gateway_app.shapes.token_counts import counts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from gateway_app.shapes.stored_response import StoredResponse
+    from uamp.types.content import Media
+
+    Shown: TypeAlias = dict[str, Any]
+
+_PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc"}
+
+
+def item_id(kind: str, response_id: str, place: int | str) -> str:
+    """Return the id of an item: its response can be read from it."""
+    prefix = _PREFIXES.get(kind, "item")
+    return f"{prefix}_{response_id.removeprefix('resp_')}_{place}"
+
+
+def response_of(item: str) -> str:
+    """Return the id of the response that an item of an answer belongs to."""
+    return f"resp_{item.partition('_')[2].rpartition('_')[0]}"
+
+
+def text_part(text: str) -> Shown:
+    """Return the text of an answer as a part."""
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+
+
+def opened(kind: str, id_: str) -> Shown:
+    """Return a message or a thought that has no text yet."""
+    if kind == "reasoning":
+        return {"id": id_, "type": "reasoning", "summary": []}
+    return {
+        "id": id_,
+        "type": "message",
+        "status": "in_progress",
+        "role": "assistant",
+        "content": [],
+    }
+
+
+def closed(item: Shown, text: str, status: str) -> Shown:
+    """Return a message or a thought with its text; `status` is that of a message."""
+    if item["type"] == "reasoning":
+        return {**item, "summary": [{"type": "summary_text", "text": text}]}
+    return {**item, "status": status, "content": [text_part(text)]}
+
+
+def called(id_: str, call: uamp.ToolCallData, status: str = "completed") -> Shown:
+    """Return a call of a function of the client."""
+    return {
+        "id": id_,
+        "type": "function_call",
+        "status": status,
+        "call_id": call.id,
+        "name": call.name,
+        "arguments": call.arguments,
+    }
+
+
+def usage_of(used: uamp.UsageStats | None) -> Shown:
+    """Return tokens used; models do not count those of their thoughts apart."""
+    counts = counts_of(used)
+    return {
+        "input_tokens": counts.input,
+        "input_tokens_details": {
+            "cached_tokens": counts.read or 0,
+            "cache_write_tokens": counts.written,
+        },
+        "output_tokens": counts.output,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": counts.total,
+    }
+
+
+def shown_request(asked: uamp.ResponseCreate, kept: Mapping[str, Any]) -> Shown:
+    """Return what a response object repeats; `kept` is the extension of its session."""
+    config = asked.response or uamp.ResponseConfig()
+    chosen = config.tool_choice
+    if isinstance(chosen, uamp.ToolChoice):
+        shown_choice: Any = {"type": "function", "name": chosen.function.name}
+    else:
+        shown_choice = chosen or "auto"
+    return {
+        "background": kept.get("background", False),
+        "conversation": kept.get("conversation"),
+        "instructions": config.instructions,
+        "max_output_tokens": config.max_tokens,
+        "max_tool_calls": None,
+        "metadata": kept.get("metadata", {}),
+        "model": kept.get("model", ""),
+        "parallel_tool_calls": config.parallel_tool_calls is not False,
+        "previous_response_id": kept.get("previous_response_id"),
+        "reasoning": {"effort": config.reasoning_effort, "summary": kept.get("summary")},
+        "service_tier": "default",
+        "store": kept.get("store", True),
+        "temperature": config.temperature,
+        "text": {
+            "format": _shown_format(asked.response_format),
+            "verbosity": config.verbosity,
+        },
+        "tool_choice": shown_choice,
+        "tools": [_shown_tool(tool.function) for tool in config.tools or () if tool.function],
+        "top_logprobs": 0,
+        "top_p": config.top_p,
+        "truncation": "disabled",
+        "user": None,
+    }
+
+
+def _shown_format(wanted: uamp.ResponseFormat | None) -> Shown:
+    if wanted is None or wanted.json_schema is None:
+        return {"type": "text" if wanted is None else wanted.type}
+    schema = wanted.json_schema
+    return {
+        "type": wanted.type,
+        "name": schema.name,
+        "schema": schema.schema,
+        "strict": schema.strict,
+        "description": schema.description,
+    }
+
+
+def _shown_tool(function: uamp.FunctionDefinition) -> Shown:
+    return {
+        "type": "function",
+        "name": function.name,
+        "description": function.description,
+        "parameters": function.parameters,
+        "strict": function.strict,
+    }
+
+
+def input_items(stored: StoredResponse, link: Callable[[str], str]) -> list[Shown]:
+    """Return what a response was given, oldest first: its conversation and its question."""
+    config = stored.request.response
+    messages = list(config.messages or ()) if config else []
+    if stored.question:
+        messages.append(uamp.Message(role="user", content_items=stored.question))
+    return [
+        item
+        for place, message in enumerate(messages)
+        for item in _items_of(message, item_id("message", stored.id, f"in{place}"), link)
+    ]
+
+
+def _items_of(message: uamp.Message, id_: str, link: Callable[[str], str]) -> Iterator[Shown]:
+    """Yield a message and its calls; calls of the server's tools with their results are left out.
+
+    They are no functions of the client.
+    """
+    items = message.content_items or (uamp.TextContent(text=message.content or ""),)
+    if message.role == "tool":
+        yield {
+            "id": f"fco_{message.tool_call_id}",
+            "type": "function_call_output",
+            "status": "completed",
+            "call_id": message.tool_call_id,
+            "output": message.content or "",
+        }
+        return
+    parts = [part for item in items for part in _parts_of(item, message.role, link)]
+    calls = [*(message.tool_calls or ()), *open_calls(items)]
+    if parts or not calls:
+        yield {
+            "id": id_,
+            "type": "message",
+            "status": "completed",
+            "role": message.role,
+            "content": parts,
+        }
+    for call in calls:
+        yield called(f"fc_{call.id}", call)
+
+
+def open_calls(items: Sequence[uamp.ContentItem]) -> list[uamp.ToolCallData]:
+    """Return the calls of an output that have no result in it: those of the client's functions."""
+    done = {item.tool_result.call_id for item in items if isinstance(item, uamp.ToolResultContent)}
+    return [
+        item.tool_call
+        for item in items
+        if isinstance(item, uamp.ToolCallContent) and item.tool_call.id not in done
+    ]
+
+
+def _parts_of(item: uamp.ContentItem, role: str, link: Callable[[str], str]) -> Iterator[Shown]:
+    match item:
+        case uamp.TextContent() if role == "assistant":
+            yield text_part(item.text)
+        case uamp.TextContent():
+            yield {"type": "input_text", "text": item.text}
+        case uamp.ImageContent():
+            url = _address(item.image, link)
+            yield {"type": "input_image", "detail": item.detail or "auto", "image_url": url}
+        case uamp.FileContent():
+            url = _address(item.file, link)
+            yield {"type": "input_file", "filename": item.filename, "file_url": url}
+
+
+def _address(medium: Media | None, link: Callable[[str], str]) -> str | None:
+    return link(medium.url) if isinstance(medium, uamp.MediaUrl) else None

@@ -1,0 +1,320 @@
+"""The request of OpenAI's Responses API, and the turn that it asks for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+
+import msgspec
+
+import uamp
+from gateway_app.openai.errors import refused, unsupported
+from gateway_app.openai.request import (
+    Conversation,
+    ModelName,
+    chat_inputs,
+    chat_of,
+    check_refused,
+)
+from gateway_app.openai_responses.items import InputItem, ItemId, check_results, messages_of
+from gateway_app.shapes.client_turn import ClientTurn
+from uamp.types.bounds import Share, Temperature, Tokens
+from uamp.types.generation import ReasoningEffort, Verbosity
+
+if TYPE_CHECKING:
+    from gateway_app.openai.request import Refused
+    from gateway_app.shapes.stored_response import StoredResponse
+
+EXTENSION: Final = "openai_responses"
+"""The extension of a session that has what a response object repeats of its request."""
+
+_Items: TypeAlias = Annotated[
+    tuple[InputItem, ...], msgspec.Meta(max_length=uamp.DEFAULT_LIMITS.messages)
+]
+_MetadataKey: TypeAlias = Annotated[str, msgspec.Meta(max_length=64)]
+_MetadataValue: TypeAlias = Annotated[str, msgspec.Meta(max_length=512)]
+_Metadata: TypeAlias = Annotated[dict[_MetadataKey, _MetadataValue], msgspec.Meta(max_length=16)]
+_Word: TypeAlias = Annotated[str, msgspec.Meta(max_length=64)]
+
+
+class ResponsesTool(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool; those of other types than function run at OpenAI and are refused."""
+
+    type: _Word
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=128)] | None = None
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    strict: bool | None = None
+
+    def definition(self, place: str) -> uamp.ToolDefinition:
+        """Return the tool as UAMP has it; raises RemoteProtocolError for those of OpenAI."""
+        if self.type != "function":
+            raise unsupported(
+                f"{place}.type", f"{self.type!r} runs at OpenAI. Agents bring their own tools."
+            )
+        if self.name is None:
+            raise refused(f"{place}.name", "A function has a name.")
+        return uamp.ToolDefinition(
+            function=uamp.FunctionDefinition(
+                name=self.name,
+                description=self.description,
+                parameters=self.parameters,
+                strict=self.strict,
+            )
+        )
+
+
+class ResponsesToolChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """The tool that the model has to call; only a function can be chosen."""
+
+    type: _Word
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=128)] | None = None
+
+
+class TextFormat(msgspec.Struct, frozen=True, kw_only=True):
+    """The form that an answer must have."""
+
+    type: Literal["text", "json_object", "json_schema"]
+    name: Annotated[str, msgspec.Meta(max_length=128)] | None = None
+    schema: dict[str, Any] | None = None
+    strict: bool | None = None
+    description: str | None = None
+
+
+class TextOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How the text of an answer is written."""
+
+    format: TextFormat | None = None
+    verbosity: Verbosity | None = None
+
+
+class ReasoningOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How a model thinks. Thoughts are shown as they come, whatever `summary` asks for."""
+
+    effort: ReasoningEffort | None = None
+    summary: Literal["auto", "concise", "detailed"] | None = None
+    generate_summary: Literal["auto", "concise", "detailed"] | None = None
+    mode: Any = None
+    context: Any = None
+
+
+class ResponsesRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The body of `POST /responses`; docs/adapters.md has a row for each member.
+
+    Members that are not here are ignored.
+    """
+
+    input: str | _Items | None = None
+    model: ModelName | None = None
+    instructions: str | None = None
+    previous_response_id: ItemId | None = None
+    conversation: Conversation | None = None
+    stream: bool | None = None
+    background: bool | None = None
+    store: bool | None = None
+    tools: Annotated[tuple[ResponsesTool, ...], msgspec.Meta(max_length=128)] | None = None
+    tool_choice: Literal["none", "auto", "required"] | ResponsesToolChoice | None = None
+    parallel_tool_calls: bool | None = None
+    max_output_tokens: Tokens | None = None
+    temperature: Temperature | None = None
+    top_p: Share | None = None
+    text: TextOptions | None = None
+    reasoning: ReasoningOptions | None = None
+    metadata: _Metadata | None = None
+    include: Annotated[tuple[_Word, ...], msgspec.Meta(max_length=20)] | None = None
+    prompt_cache_options: Any = None
+    access_programs: Any = None
+    background_options: Any = None
+    context_management: Any = None
+    max_tool_calls: Any = None
+    moderation: Any = None
+    prompt: Any = None
+    service_tier: Any = None
+    top_logprobs: Any = None
+    truncation: Any = None
+
+    @property
+    def chat(self) -> str | None:
+        """The id of the chat in which the answer is given."""
+        return chat_of(self.conversation)
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the response can be retrieved."""
+        return self.store is not False
+
+    @property
+    def items(self) -> tuple[InputItem, ...]:
+        """The input as items."""
+        if isinstance(self.input, str):
+            return (InputItem(role="user", content=self.input),)
+        return self.input or ()
+
+
+_REFUSED: Final[Refused] = {
+    "access_programs": ((), "There are no access programs. Leave it out."),
+    "background_options": (
+        ({}, {"completion_window": "soonest"}),
+        "Work in the background begins at once. Leave it out.",
+    ),
+    "context_management": (([],), "Conversations are not compacted. Leave it out."),
+    "max_tool_calls": ((), "An agent has its own limit of steps. Leave it out."),
+    "moderation": ((), "Requests are not moderated. Leave it out."),
+    "prompt": ((), "There are no prompt templates. Send instructions and input."),
+    "service_tier": (("auto", "default"), "There is one tier. Leave it out."),
+    "top_logprobs": ((0,), "Answers have no log probabilities. Leave it out."),
+    "truncation": (("disabled",), "Conversations are not cut. Send less, or leave it out."),
+}
+
+
+def check(body: ResponsesRequest) -> None:
+    """Raise RemoteProtocolError for what no agent of this server can keep to."""
+    check_refused(body, _REFUSED)
+    if "message.output_text.logprobs" in (body.include or ()):
+        raise unsupported("include", "Answers have no log probabilities. Leave them out.")
+    cache = body.prompt_cache_options
+    if isinstance(cache, dict) and cache.get("prewarm"):
+        raise unsupported("prompt_cache_options", "Every request has an answer: omit prewarm.")
+    thinking = body.reasoning or ReasoningOptions()
+    if thinking.mode not in {None, "standard"} or thinking.context not in {None, "auto"}:
+        raise unsupported("reasoning", "Use effort alone: mode and context have no other values.")
+    if body.background and not body.is_stored:
+        raise refused("background", "Work in the background is stored: leave out `store`.")
+    if body.input is None and body.previous_response_id is None:
+        raise refused("input", "A request has an input.")
+
+
+def turn_of(
+    body: ResponsesRequest,
+    *,
+    agent: str | None,
+    chat: str | None,
+    previous: StoredResponse | None,
+    is_visitor: bool,
+) -> ClientTurn:
+    """Return the turn that a request asks for; raises RemoteProtocolError for what is refused.
+
+    After a `previous` response the conversation is that one's, which is not sent again, and goes on
+    in its chat where the same agent answers. In a chat it is the chat's own.
+    """
+    if previous is not None and chat is not None:
+        raise refused("previous_response_id", "Name either a previous response or a conversation.")
+    messages = messages_of(body.items)
+    tools = tuple(tool.definition(f"tools[{index}]") for index, tool in enumerate(body.tools or ()))
+    if chat is not None and tools:
+        raise unsupported(
+            "tools", "In a chat the agents use their own tools. Leave the conversation out."
+        )
+    before = _conversation_before(previous)
+    if chat is None:
+        # The last answer may have called functions whose results are here.
+        is_whole = previous is None or previous.status != "completed"
+        check_results(before, messages if is_whole else (*before[-1:], *messages))
+    named = agent or body.model
+    joined = chat
+    if previous is not None:
+        named = named or previous.agent
+        same = named.lower() == previous.agent.lower()
+        # A visitor is in no chat: their conversation goes on in another one of theirs.
+        joined = previous.chat_id if same and body.is_stored and not is_visitor else None
+    session = uamp.SessionConfig(extensions={EXTENSION: _kept(body, chat, named or "")})
+    return ClientTurn(
+        session=uamp.SessionCreate(agent=named, chat=joined, session=session),
+        inputs=() if chat is None else chat_inputs("input", messages),
+        response=uamp.ResponseCreate(
+            response=_config_of(
+                body,
+                messages=None if chat is not None else (*before, *messages),
+                tools=tools or None,
+                model=body.model if agent else None,
+            ),
+            response_format=_format_of(body),
+        ),
+        # In a chat the responses that cannot be retrieved share one session.
+        thread="chat" if chat is not None and not body.is_stored else "",
+        is_kept=body.is_stored,
+        follows="" if previous is None else previous.thread,
+    )
+
+
+def _conversation_before(previous: StoredResponse | None) -> tuple[uamp.Message, ...]:
+    """Return the messages up to the end of a response; raises where it cannot be gone on with."""
+    if previous is None:
+        return ()
+    if not previous.has_ended:
+        raise refused("previous_response_id", "The previous response has not ended. Wait for it.")
+    conversation = previous.conversation
+    if conversation is None:
+        raise refused(
+            "previous_response_id",
+            f"It was given in a chat: send `conversation` {previous.chat_id!r} instead.",
+        )
+    return conversation
+
+
+def _config_of(
+    body: ResponsesRequest,
+    *,
+    messages: tuple[uamp.Message, ...] | None,
+    tools: tuple[uamp.ToolDefinition, ...] | None,
+    model: str | None,
+) -> uamp.ResponseConfig:
+    return uamp.ResponseConfig(
+        instructions=body.instructions,
+        messages=messages,
+        tools=tools,
+        # Agents let a client choose their model in their options; here it may name the agent.
+        model=model,
+        client_tools="end",
+        temperature=body.temperature,
+        top_p=body.top_p,
+        max_tokens=body.max_output_tokens,
+        reasoning_effort=body.reasoning.effort if body.reasoning else None,
+        verbosity=body.text.verbosity if body.text else None,
+        tool_choice=_choice_of(body),
+        parallel_tool_calls=body.parallel_tool_calls,
+    )
+
+
+def _choice_of(body: ResponsesRequest) -> Any:
+    chosen = body.tool_choice
+    if not isinstance(chosen, ResponsesToolChoice):
+        return chosen
+    if chosen.type != "function":
+        raise unsupported("tool_choice.type", f"{chosen.type!r} cannot be chosen here.")
+    if chosen.name is None:
+        raise refused("tool_choice.name", "A function has a name.")
+    return uamp.ToolChoice(function=uamp.ChosenFunction(name=chosen.name))
+
+
+def _format_of(body: ResponsesRequest) -> uamp.ResponseFormat | None:
+    wanted = body.text.format if body.text else None
+    if wanted is None or wanted.type == "text":
+        return None
+    if wanted.type == "json_object":
+        return uamp.ResponseFormat(type="json_object")
+    if wanted.schema is None or wanted.name is None:
+        missing = "schema" if wanted.schema is None else "name"
+        raise refused(f"text.format.{missing}", "A json_schema format has a name and its schema.")
+    return uamp.ResponseFormat(
+        type="json_schema",
+        json_schema=uamp.JsonSchemaFormat(
+            name=wanted.name,
+            schema=wanted.schema,
+            strict=wanted.strict,
+            description=wanted.description,
+        ),
+    )
+
+
+def _kept(body: ResponsesRequest, chat: str | None, agent: str) -> dict[str, Any]:
+    """Return what a response object repeats of its request, beside what the response has."""
+    thinking = body.reasoning or ReasoningOptions()
+    return {
+        "model": body.model or agent,
+        "metadata": body.metadata or {},
+        "previous_response_id": body.previous_response_id,
+        "conversation": None if chat is None else {"id": chat},
+        "background": body.background is True,
+        "store": body.is_stored,
+        "summary": thinking.summary or thinking.generate_summary,
+    }

@@ -1,0 +1,171 @@
+"""What the paths of the Responses API do: begin a response, find one, go on with it, cancel it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+import uamp
+from gateway_app.doors.responses import ResponseReader
+from gateway_app.openai.errors import refused
+from gateway_app.openai_responses.items import InputItem
+from gateway_app.openai_responses.output import input_items, response_of, shown_request
+from gateway_app.openai_responses.read import EXTENSION, turn_of
+from gateway_app.openai_responses.write import ResponseWriter
+from uamp import ErrorCode, RemoteProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from django.http import HttpRequest
+
+    from gateway_app.doors.exchange import Exchange
+    from gateway_app.openai_responses.output import Shown
+    from gateway_app.openai_responses.read import ResponsesRequest
+    from gateway_app.shapes.stored_response import StoredResponse
+
+TRANSPORT: Final = "responses"
+REFERENCES: Final = 50
+"""The most responses that the references of one request may name."""
+REFERENCED_BYTES: Final = uamp.DEFAULT_LIMITS.messages_bytes
+"""The most bytes of the items that they name."""
+_RESPONSE_ID: Final = re.compile(r"resp_[0-9a-f]{32}")
+_STATUSES: Final = {"queued": "queued", "in_progress": "in_progress", "waiting": "in_progress"}
+
+
+class ResponsesService:
+    """The responses of one caller over this protocol, of one agent or of all.
+
+    The task of the request calls its methods. They raise RemoteProtocolError.
+    """
+
+    def __init__(self, request: HttpRequest, exchange: Exchange, agent: str) -> None:
+        self._agent = agent
+        self._exchange = exchange
+        self._reader = ResponseReader(
+            request.build_absolute_uri(),
+            exchange.principal,
+            transport=TRANSPORT,
+            agent=agent,
+            extension=EXTENSION,
+        )
+
+    async def begin(self, body: ResponsesRequest, chat: str | None) -> None:
+        """Begin the response that a request asks for."""
+        previous = None
+        if body.previous_response_id is not None:
+            previous = await self._found(body.previous_response_id)
+            if previous is None:
+                raise RemoteProtocolError(
+                    ErrorCode.INVALID_EVENT,
+                    f"Previous response with id {body.previous_response_id!r} not found.",
+                    details={
+                        "param": "previous_response_id",
+                        "openai_code": "previous_response_not_found",
+                    },
+                )
+        turn = turn_of(
+            msgspec.structs.replace(body, input=await self._resolved(body.items)),
+            agent=self._agent or None,
+            chat=chat,
+            previous=previous,
+            is_visitor=self._reader.is_visitor,
+        )
+        await self._exchange.begin(turn)
+
+    async def writer_of_begun(self) -> ResponseWriter:
+        """Return the writer of the response that `begin` has begun, or had begun before."""
+        stored = await self._reader.find(self._exchange.response_id)
+        if stored is None:
+            raise RemoteProtocolError(
+                ErrorCode.UNKNOWN_SESSION, "The response was deleted with its chat."
+            )
+        return self.writer_of_stored(stored)
+
+    async def find(self, response_id: str) -> StoredResponse:
+        """Return a response of the caller as it is now."""
+        stored = await self._found(response_id)
+        if stored is None:
+            raise RemoteProtocolError(
+                ErrorCode.UNKNOWN_SESSION, f"Response with id {response_id!r} not found."
+            )
+        return stored
+
+    def writer_of_stored(self, stored: StoredResponse, *, after: int = -1) -> ResponseWriter:
+        """Return the writer of a response that began before."""
+        return ResponseWriter(
+            response_id=stored.id,
+            created_at=int(stored.created_at.timestamp()),
+            link=self._reader.link,
+            asked=shown_request(stored.request, stored.extension),
+            after=after,
+        )
+
+    async def shown(self, stored: StoredResponse) -> Shown:
+        """Return a response as an object."""
+        writer = self.writer_of_stored(stored)
+        if not stored.has_ended:
+            return writer.so_far(_STATUSES[stored.status], stored.output)
+        return writer.whole(await self.end_of(stored), stored.output)
+
+    async def end_of(self, stored: StoredResponse) -> Any:
+        """Return the event with which a response ended."""
+        end = await self._reader.end_of(stored)
+        if end is None:
+            raise RemoteProtocolError(
+                ErrorCode.UNKNOWN_SESSION, f"The words of {stored.id!r} are kept no more."
+            )
+        return end
+
+    async def cancel(self, response_id: str) -> StoredResponse:
+        """Cancel a response, in whichever process it runs; one that has ended stays as it is."""
+        stored = await self.find(response_id)
+        if stored.has_ended:
+            return stored
+        try:
+            return await self._reader.cancel(self._exchange, response_id) or stored
+        except RemoteProtocolError:
+            stored = await self.find(response_id)
+            if not stored.has_ended:
+                raise
+            return stored
+
+    def input_items(self, stored: StoredResponse) -> list[Shown]:
+        """Return what a response was given, oldest first."""
+        return input_items(stored, self._reader.link)
+
+    async def _found(self, response_id: str) -> StoredResponse | None:
+        """Return a response that its client wanted to be stored."""
+        if not _RESPONSE_ID.fullmatch(response_id):
+            return None
+        stored = await self._reader.find(response_id)
+        return stored if stored is not None and stored.extension.get("store") else None
+
+    async def _resolved(self, items: Iterable[InputItem]) -> tuple[InputItem, ...]:
+        """Return items with those of stored answers in the place of references to them."""
+        items = tuple(items)
+        named = {item.id or "" for item in items if item.kind == "item_reference"}
+        responses = {response_of(id_) for id_ in named}
+        if len(responses) > REFERENCES:
+            raise refused("input", f"References name at most {REFERENCES} responses.")
+        known: dict[str, InputItem] = {}
+        sizes: dict[str, int] = {}
+        for response_id in responses:
+            stored = await self._found(response_id)
+            output = [] if stored is None else (await self.shown(stored))["output"]
+            meant = {item["id"]: item for item in output if item["id"] in named}
+            known |= {id_: msgspec.convert(item, InputItem) for id_, item in meant.items()}
+            sizes |= {id_: len(msgspec.json.encode(item)) for id_, item in meant.items()}
+            # Before another one is read; and an item counts as often as it is named.
+            if sum(sizes.get(item.id or "", 0) for item in items) > REFERENCED_BYTES:
+                raise refused(
+                    "input",
+                    f"The items that references name have at most {REFERENCED_BYTES} bytes.",
+                    ErrorCode.EVENT_TOO_LARGE,
+                )
+        return tuple(
+            known.get(item.id or "", item) if item.kind == "item_reference" else item
+            for item in items
+        )

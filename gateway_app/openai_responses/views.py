@@ -1,0 +1,212 @@
+"""`/responses`: responses of OpenAI's API, whole, streamed and in the background."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+import msgspec
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+
+from gateway_app.doors.exchange import Exchange
+from gateway_app.http import KEEP_ALIVE, data_frame, dialect_view, read_body, read_query
+from gateway_app.openai.errors import failed, refused
+from gateway_app.openai.refusals import check_begun, demand, refusal, unanswered
+from gateway_app.openai_responses.read import ResponsesRequest, check
+from gateway_app.openai_responses.service import TRANSPORT, ResponsesService
+from gateway_app.shapes.appended_text import TextReplacedError
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Sequence
+
+    from django.http import StreamingHttpResponse
+
+    from gateway_app.openai_responses.output import Shown
+    from gateway_app.openai_responses.write import ResponseWriter
+    from gateway_app.shapes.stored_response import StoredResponse
+    from uamp.events import Event
+
+_Place: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**53 - 1)]
+_Size: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=100)]
+
+
+class RetrieveQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """The query of a response that is read again."""
+
+    stream: bool = False
+    starting_after: _Place | None = None
+
+
+class InputItemsQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """The query of a page of input items."""
+
+    limit: _Size = 20
+    order: Literal["asc", "desc"] = "desc"
+    after: Annotated[str, msgspec.Meta(max_length=128)] = ""
+
+
+@dialect_view(refusal, "POST")
+async def create(request: HttpRequest, name: str = "") -> HttpResponseBase:
+    """Begin a response, and return it: at its end, as a stream, or at once."""
+    body = read_body(request, ResponsesRequest)
+    check(body)
+    chat = body.chat or request.headers.get("X-Chat-Id")
+    # A whole answer under a key is there for the client that asks again after a lost connection.
+    is_kept = chat or body.background or ("Idempotency-Key" in request.headers and not body.stream)
+    exchange = await Exchange.of(
+        request, TRANSPORT, demand_body=demand, leaving="continue" if is_kept else "cancel"
+    )
+    try:
+        service = ResponsesService(request, exchange, name)
+        await service.begin(body, chat)
+        check_begun(exchange)
+        if body.stream:
+            return exchange.stream(_frames(exchange, await service.writer_of_begun()))
+        if body.background:
+            shown = await service.shown(await service.find(exchange.response_id))
+        else:
+            shown = await _whole(exchange, await service.writer_of_begun())
+        headers = exchange.headers
+    except BaseException:
+        await exchange.close()
+        raise
+    await exchange.close()
+    return _json(shown, headers)
+
+
+@dialect_view(refusal, "GET", "HEAD", "DELETE")
+async def response(request: HttpRequest, response_id: str, name: str = "") -> HttpResponseBase:
+    """Return a response as it is now, or stream it from a place on."""
+    if request.method == "DELETE":
+        return _undeletable(request)
+    query = read_query(request, RetrieveQuery)
+    exchange = await Exchange.of(request, TRANSPORT)
+    try:
+        service = ResponsesService(request, exchange, name)
+        stored = await service.find(response_id)
+        if query.stream:
+            answer = await _stream_again(service, exchange, stored, query.starting_after)
+        else:
+            answer = _json(await service.shown(stored))
+    except BaseException:
+        await exchange.close()
+        raise
+    if not answer.streaming:
+        await exchange.close()
+    return answer
+
+
+async def _stream_again(
+    service: ResponsesService, exchange: Exchange, stored: StoredResponse, after: int | None
+) -> HttpResponse | StreamingHttpResponse:
+    """Return a response as a stream: from its beginning, or what comes after a place."""
+    writer = service.writer_of_stored(stored, after=-1 if after is None else after)
+    if stored.has_ended:
+        end = await service.end_of(stored)
+        shown = [*writer.begin(), *writer.said(stored.output), *writer.feed(end)]
+        return HttpResponse(_joined(shown), content_type="text/event-stream")
+    state = await exchange.join(stored.id)
+    _check_place(state, after)
+    return exchange.stream(_frames(exchange, writer, state))
+
+
+def _undeletable(request: HttpRequest) -> HttpResponse:
+    message = "A response is part of its chat's log. Ask with `store` false for one that goes."
+    answer = refusal(request, RemoteProtocolError(ErrorCode.INVALID_EVENT, message))
+    answer.status_code = 405
+    answer["Allow"] = "GET, HEAD"
+    return answer
+
+
+def _check_place(state: Sequence[Event], after: int | None) -> None:
+    """Refuse a place where it is not known how thoughts and text of a running answer alternate."""
+    has_thought = any(isinstance(event, ev.Thinking) for event in state)
+    has_text = any(isinstance(event, ev.ResponseDelta) for event in state)
+    if after is not None and has_thought and has_text:
+        raise refused(
+            "starting_after",
+            "An answer with thoughts can be streamed from a place when it has ended. Leave it out.",
+        )
+
+
+@dialect_view(refusal, "POST")
+async def cancel(request: HttpRequest, response_id: str, name: str = "") -> HttpResponseBase:
+    """Cancel a response; one that has ended is returned as it is."""
+    exchange = await Exchange.of(request, TRANSPORT)
+    try:
+        service = ResponsesService(request, exchange, name)
+        return _json(await service.shown(await service.cancel(response_id)))
+    finally:
+        await exchange.close()
+
+
+@dialect_view(refusal, "GET", "HEAD")
+async def items(request: HttpRequest, response_id: str, name: str = "") -> HttpResponseBase:
+    """Return a page of what a response was given."""
+    query = read_query(request, InputItemsQuery)
+    exchange = await Exchange.of(request, TRANSPORT)
+    try:
+        service = ResponsesService(request, exchange, name)
+        shown = service.input_items(await service.find(response_id))
+    finally:
+        await exchange.close()
+    if query.order == "desc":
+        shown.reverse()
+    ids = [item["id"] for item in shown]
+    if query.after and query.after not in ids:
+        raise refused("after", "The response has no input item of this id.")
+    first = ids.index(query.after) + 1 if query.after else 0
+    page = shown[first : first + query.limit]
+    return _json(
+        {
+            "object": "list",
+            "data": page,
+            "first_id": page[0]["id"] if page else None,
+            "last_id": page[-1]["id"] if page else None,
+            "has_more": len(shown) > first + query.limit,
+        }
+    )
+
+
+async def _frames(
+    exchange: Exchange, writer: ResponseWriter, state: Sequence[Event] = ()
+) -> AsyncIterator[bytes]:
+    try:
+        yield _joined([*writer.begin(), *(one for event in state for one in writer.feed(event))])
+        if not writer.has_ended:
+            async for events in exchange.events():
+                made = _joined(shown for event in events for shown in writer.feed(event))
+                if made or not events:
+                    yield made or KEEP_ALIVE
+        if not writer.has_ended:
+            raise unanswered(exchange)
+    except TextReplacedError:
+        again = RemoteProtocolError(ErrorCode.INTERRUPTED, "The answer was written anew.")
+        yield _joined(writer.fail(again))
+    except RemoteProtocolError as error:
+        yield _joined(writer.fail(error))
+
+
+async def _whole(exchange: Exchange, writer: ResponseWriter) -> Shown:
+    """Return the answer as one object; raises RemoteProtocolError where it failed."""
+    end: Any = None
+    async for events in exchange.events():
+        end = events[-1] if events else end
+    if isinstance(end, ev.ResponseError):
+        raise failed(end.error)
+    if not isinstance(end, ev.ResponseDone | ev.ResponseCancelled):
+        raise unanswered(exchange)
+    return writer.whole(end)
+
+
+def _joined(events: Iterable[Shown]) -> bytes:
+    return b"".join(
+        b"event: " + event["type"].encode() + b"\n" + data_frame(event) for event in events
+    )
+
+
+def _json(value: Shown, headers: dict[str, str] | None = None) -> HttpResponse:
+    return HttpResponse(
+        msgspec.json.encode(value), content_type="application/json", headers=headers
+    )

@@ -1,0 +1,293 @@
+"""The answer of OpenAI's Responses API: one object, or the events of a stream.
+
+A stream's `sequence_number` is a place in the answer: an event takes one, and a delta as many as it
+has characters. It does not depend on how the text was cut, so that a client may come back to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import uamp
+from gateway_app.openai.errors import error_body
+from gateway_app.openai_responses.output import (
+    called,
+    closed,
+    item_id,
+    open_calls,
+    opened,
+    text_part,
+    usage_of,
+)
+from gateway_app.shapes.appended_text import AppendedText
+from gateway_app.shapes.media import markdown_link
+from uamp import ErrorCode
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from gateway_app.openai_responses.output import Shown
+    from uamp import RemoteProtocolError
+    from uamp.events import Event
+    from uamp.types.content import Media
+
+_INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
+_LIMITED: Final = frozenset({ErrorCode.RATE_LIMITED, ErrorCode.RATE_LIMIT_EXCEEDED})
+_PROMPT: Final = frozenset({ErrorCode.CONTEXT_LENGTH_EXCEEDED, ErrorCode.REQUEST_REFUSED})
+
+
+@dataclass(kw_only=True)
+class ResponseWriter:
+    """Turns the events of one response into events of a stream, or into one object.
+
+    `created_at` is Unix seconds, `link` returns the address of a medium for the client, and `asked`
+    is what the object repeats of the request. Events up to the place `after` are left out: the
+    client has them.
+    """
+
+    response_id: str
+    created_at: int
+    link: Callable[[str], str]
+    asked: Shown
+    after: int = -1
+    has_ended: bool = False
+    _place: int = -1
+    _items: list[Shown] = field(default_factory=list)
+    _open: Shown | None = None
+    _pieces: list[str] = field(default_factory=list)
+    _text: AppendedText = field(default_factory=AppendedText)
+    _thought: AppendedText = field(default_factory=AppendedText)
+    _calls: set[str] = field(default_factory=set)
+    _media: set[str] = field(default_factory=set)
+
+    def begin(self) -> Iterator[Shown]:
+        """Yield the first events."""
+        for kind in ("response.created", "response.in_progress"):
+            yield from self._event(kind, response=self.body("in_progress"))
+
+    def feed(self, event: Event) -> Iterator[Shown]:
+        """Yield the stream's events of an event; raises TextReplacedError."""
+        match event:
+            case ev.ResponseDelta(delta=ev.Delta(type="text") as delta):
+                yield from self._write("message", self._text.append(delta.text or "", event.offset))
+            case ev.ResponseDelta(delta=ev.Delta(type="image" | "video" | "file" as kind) as delta):
+                label = delta.alt_text or delta.description or delta.filename or ""
+                yield from self._medium(kind, getattr(delta, kind), label)
+            case ev.Thinking(redacted=False):
+                yield from self._thinking(event.content, is_delta=event.is_delta)
+            case ev.ToolCall():
+                call = uamp.ToolCallData(
+                    id=event.call_id, name=event.name, arguments=event.arguments
+                )
+                yield from self._call(call)
+            case ev.ResponseDone(response=ev.ResponseOutput() as done):
+                yield from self._done(done, event.signature)
+            case ev.ResponseCancelled():
+                yield from self._rest(event.partial_output, None)
+                yield from self._end("response.incomplete", "cancelled", event.usage)
+            case ev.ResponseError():
+                error = {"code": _failure(event.error.code), "message": event.error.message}
+                yield from self._end("response.failed", "failed", event.usage, error=error)
+
+    def fail(self, error: RemoteProtocolError) -> Iterator[Shown]:
+        """Yield the error with which a stream breaks off."""
+        shown = error_body(error).error
+        yield from self._event("error", code=shown.code, message=shown.message, param=shown.param)
+
+    def said(self, output: Sequence[uamp.ContentItem]) -> Iterator[Shown]:
+        """Yield the text and the thoughts of an output; the end of a failure does not have them."""
+        yield from self._rest(output, None)
+
+    def whole(self, end: Event, output: Sequence[uamp.ContentItem] = ()) -> Shown:
+        """Return a response that has ended as one object."""
+        list(self.said(output))
+        *_, last = self.feed(end)
+        response: Shown = last["response"]
+        return response
+
+    def so_far(self, status: str, output: Sequence[uamp.ContentItem]) -> Shown:
+        """Return a response that has not ended as one object."""
+        list(self._rest(output, None))
+        if self._open is not None:
+            self._items[-1] = closed(self._open, "".join(self._pieces), "in_progress")
+        return self.body(status)
+
+    def body(
+        self,
+        status: str,
+        used: uamp.UsageStats | None = None,
+        **members: Any,
+    ) -> Shown:
+        """Return the response object; `members` replace its usual ones."""
+        return {
+            "id": self.response_id,
+            "object": "response",
+            "created_at": self.created_at,
+            "status": status,
+            "error": None,
+            "incomplete_details": None,
+            "output": list(self._items),
+            **self.asked,
+            "usage": usage_of(used) if self.has_ended else None,
+            **members,
+        }
+
+    # --- Parts of the answer ---
+
+    def _rest(self, output: Sequence[uamp.ContentItem], reason: str | None) -> Iterator[Shown]:
+        """Yield what of an output was not yielded yet, such as all of one that had ended before."""
+        at, has_thought = 0, bool(self._thought.length)
+        for item in output:
+            match item:
+                case uamp.TextContent():
+                    yield from self._write("message", self._text.append(item.text, at))
+                    at += len(item.text)
+                case uamp.ThinkingContent(redacted=False) if not has_thought:
+                    yield from self._thinking(item.thinking, is_delta=True)
+                case uamp.ImageContent():
+                    label = item.alt_text or item.description or ""
+                    yield from self._medium("image", item.image, label)
+                case uamp.VideoContent():
+                    yield from self._medium("video", item.video, item.description or "")
+                case uamp.FileContent():
+                    yield from self._medium("file", item.file, item.filename)
+        for call in open_calls(output) if reason == "tool_calls" else ():
+            yield from self._call(call)
+
+    def _thinking(self, text: str, *, is_delta: bool) -> Iterator[Shown]:
+        """Yield a thought; one that is no delta is the whole of it, or another one."""
+        if not is_delta and text.startswith(known := self._thought.text):
+            text = text[len(known) :]
+        yield from self._write("reasoning", self._thought.append(text, None))
+
+    def _medium(self, kind: str, medium: Media | None, label: str) -> Iterator[Shown]:
+        if isinstance(medium, uamp.MediaUrl) and medium.url not in self._media:
+            self._media.add(medium.url)
+            link = markdown_link(kind, medium, label, self.link)
+            yield from self._write("message", f"\n\n{link}\n\n", is_link=True)
+
+    def _write(self, kind: str, text: str, *, is_link: bool = False) -> Iterator[Shown]:
+        """Yield text of a message or a thought; a link is one place, as its address may change."""
+        if not text:
+            return
+        if self._open is None or self._open["type"] != kind:
+            yield from self._open_item(kind)
+        self._pieces.append(text)
+        self._place += 1 if is_link else len(text)
+        missing = self._place - self.after
+        if missing > 0:
+            sent = text if is_link else text[-missing:]
+            yield self._shown(f"response.{self._written}.delta", **self._in_text, delta=sent)
+
+    def _open_item(self, kind: str) -> Iterator[Shown]:
+        yield from self._close_item("completed")
+        item = opened(kind, item_id(kind, self.response_id, len(self._items)))
+        self._items.append(item)
+        self._open, self._pieces = item, []
+        yield from self._event("response.output_item.added", output_index=self._last, item=item)
+        yield from self._event(
+            f"response.{self._part}.added", **self._in_part, part=self._shown_part("")
+        )
+
+    def _close_item(self, status: str) -> Iterator[Shown]:
+        if self._open is None:
+            return
+        text = "".join(self._pieces)
+        part = self._shown_part(text)
+        yield from self._event(f"response.{self._written}.done", **self._in_text, text=text)
+        yield from self._event(f"response.{self._part}.done", **self._in_part, part=part)
+        self._items[-1] = closed(self._open, text, status)
+        self._open = None
+        yield from self._item_done()
+
+    def _call(self, call: uamp.ToolCallData) -> Iterator[Shown]:
+        """Yield a call of a function of the client; its arguments come whole."""
+        if call.id in self._calls:
+            return
+        self._calls.add(call.id)
+        yield from self._close_item("completed")
+        id_ = item_id("function_call", self.response_id, len(self._items))
+        item = called(id_, call)
+        self._items.append(item)
+        begun = {**item, "status": "in_progress", "arguments": ""}
+        yield from self._event("response.output_item.added", output_index=self._last, item=begun)
+        place: Shown = {"item_id": id_, "output_index": self._last}
+        kind = "response.function_call_arguments"
+        yield from self._event(f"{kind}.delta", **place, delta=call.arguments)
+        yield from self._event(f"{kind}.done", **place, name=call.name, arguments=call.arguments)
+        yield from self._item_done()
+
+    # --- The end ---
+
+    def _done(self, done: ev.ResponseOutput, signature: str | None) -> Iterator[Shown]:
+        yield from self._rest(done.output, done.finish_reason)
+        signed = {} if signature is None else {"signature": signature}
+        reason = _INCOMPLETE.get(done.finish_reason or "")
+        if reason is None:
+            yield from self._end("response.completed", "completed", done.usage, **signed)
+            return
+        details = {"reason": reason}
+        yield from self._end(
+            "response.incomplete", "incomplete", done.usage, incomplete_details=details, **signed
+        )
+
+    def _end(
+        self, kind: str, status: str, used: uamp.UsageStats | None, **members: Any
+    ) -> Iterator[Shown]:
+        yield from self._close_item("completed" if status == "completed" else "incomplete")
+        self.has_ended = True
+        yield from self._event(kind, response=self.body(status, used, **members))
+
+    # --- Events ---
+
+    def _event(self, kind: str, **members: Any) -> Iterator[Shown]:
+        """Yield an event, unless its client has it."""
+        self._place += 1
+        if self._place > self.after:
+            yield self._shown(kind, **members)
+
+    def _shown(self, kind: str, **members: Any) -> Shown:
+        return {"type": kind, "sequence_number": self._place, **members}
+
+    def _item_done(self) -> Iterator[Shown]:
+        yield from self._event(
+            "response.output_item.done", output_index=self._last, item=self._items[-1]
+        )
+
+    @property
+    def _last(self) -> int:
+        return len(self._items) - 1
+
+    @property
+    def _is_thought(self) -> bool:
+        return self._open is not None and self._open["type"] == "reasoning"
+
+    @property
+    def _part(self) -> str:
+        return "reasoning_summary_part" if self._is_thought else "content_part"
+
+    @property
+    def _written(self) -> str:
+        return "reasoning_summary_text" if self._is_thought else "output_text"
+
+    @property
+    def _in_part(self) -> Shown:
+        """The place of the part that is open."""
+        index = "summary_index" if self._is_thought else "content_index"
+        return {"item_id": self._items[-1]["id"], "output_index": self._last, index: 0}
+
+    @property
+    def _in_text(self) -> Shown:
+        return self._in_part if self._is_thought else {**self._in_part, "logprobs": []}
+
+    def _shown_part(self, text: str) -> Shown:
+        return {"type": "summary_text", "text": text} if self._is_thought else text_part(text)
+
+
+def _failure(code: str) -> str:
+    """Return OpenAI's code of a response that failed, of which there are few."""
+    if code in _LIMITED:
+        return "rate_limit_exceeded"
+    return "invalid_prompt" if code in _PROMPT else "server_error"

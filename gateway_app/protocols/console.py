@@ -1,0 +1,114 @@
+"""`GET /api/v1/messages/{id}/frames`: a message of a chat as the frames of each protocol.
+
+The frames of an answer are made by the writers of the dialects, of the events that are kept; those
+of a question are the ones that a client sends to ask it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+
+import uamp
+from gateway_app.doors.agent_directory import problem_for
+from gateway_app.doors.message_reader import message_for
+from gateway_app.http import dialect_view
+from gateway_app.protocols.table import PROTOCOLS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gateway_app.shapes.shown_protocol import ExampleQuestion, ShownMessage, ShownProtocol
+
+FRAMES_BYTES: Final = 64 * 1024
+"""So much of a message is shown in each protocol: whole frames, in order."""
+STRING_CHARS: Final = 4_000
+"""So much of a string in a frame is shown: an end repeats the whole answer."""
+
+_encoder: Final = msgspec.json.Encoder()
+
+
+@dialect_view(problem_for, "GET", "HEAD")
+async def frames(request: HttpRequest, message_id: str) -> HttpResponseBase:
+    """Return the frames of a message, for a member of its chat."""
+    message = await message_for(request, message_id)
+    response = HttpResponse(_body(message), content_type="application/json")
+    response["Cache-Control"] = "private, no-store"
+    response["Vary"] = "Authorization, X-API-Key, Cookie, Origin"
+    return response
+
+
+def _body(message: ShownMessage) -> bytes:
+    return _encoder.encode(
+        {
+            "object": "message_frames",
+            "message_id": message.event.message.id,
+            "response_id": message.event.message.response_id,
+            "protocols": [_shown(protocol, message) for protocol in PROTOCOLS],
+        }
+    )
+
+
+def _shown(protocol: ShownProtocol, message: ShownMessage) -> dict[str, Any]:
+    """Return a message in one protocol; `call` asks for it anew, null where nothing was asked."""
+    kept, is_cut = _bounded(_frames(protocol, message))
+    return {
+        "key": protocol.key,
+        "label": protocol.label,
+        "title": protocol.title,
+        "frames": kept,
+        "is_cut": is_cut,
+        "call": None if message.question is None else _call(protocol, message.question),
+    }
+
+
+def _frames(protocol: ShownProtocol, message: ShownMessage) -> Iterable[Any]:
+    if message.answer is not None:
+        yield from protocol.answered(message.answer)
+    elif message.question is not None and message.event.message.role == "user":
+        yield from protocol.asked(message.question)
+    if protocol.key == "uamp":
+        # The log of the chat is UAMP's own: it announces every message.
+        yield uamp.to_dict(message.event)
+
+
+def _call(protocol: ShownProtocol, question: ExampleQuestion) -> dict[str, Any]:
+    """Return the call for curl.
+
+    `in_chat` says whether it asks in the chat of the message: not every protocol names one.
+    """
+    code = protocol.examples(question)["curl"]
+    in_chat = bool(question.chat_id) and question.chat_id in code
+    return {"curl": code, "in_chat": in_chat}
+
+
+def _bounded(frames: Iterable[Any]) -> tuple[list[msgspec.Raw], bool]:
+    """Return the first frames with their strings cut, and whether something was left out."""
+    kept: list[msgspec.Raw] = []
+    size, is_cut = 0, False
+    for frame in frames:
+        shown, was_cut = _shortened(frame)
+        is_cut = is_cut or was_cut
+        encoded = _encoder.encode(shown)
+        size += len(encoded)
+        if size > FRAMES_BYTES:
+            return kept, True
+        kept.append(msgspec.Raw(encoded))
+    return kept, is_cut
+
+
+def _shortened(value: Any) -> tuple[Any, bool]:
+    """Return a JSON value whose strings have a bound, and whether one had more."""
+    if isinstance(value, str):
+        is_long = len(value) > STRING_CHARS
+        return (f"{value[:STRING_CHARS]}…" if is_long else value), is_long
+    if isinstance(value, dict):
+        items = {name: _shortened(member) for name, member in value.items()}
+        shown = {name: member for name, (member, _) in items.items()}
+        return shown, any(was_cut for _, was_cut in items.values())
+    if isinstance(value, list | tuple):
+        members = [_shortened(member) for member in value]
+        return [member for member, _ in members], any(was_cut for _, was_cut in members)
+    return value, False

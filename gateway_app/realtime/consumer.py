@@ -1,0 +1,299 @@
+"""OpenAI's Realtime API on a WebSocket, for text.
+
+The conversation is the socket's own: each response gets its items as messages, as with Chat
+Completions. A response that has to be paid waits for `payment.submit`.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+
+import msgspec
+
+import uamp
+from gateway_app.doors.socket import ForeignDialect, SocketApplication
+from gateway_app.realtime import read, write
+from gateway_app.realtime.conversation import (
+    RealtimeConversation,
+    RealtimeItem,
+    check_context,
+    check_item,
+    check_results,
+    messages_of,
+)
+from gateway_app.shapes.lost_sessions import lost_session
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+from uamp.errors.http_status import close_code
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+
+    from uamp.events import Event
+
+    Take: TypeAlias = Callable[[Any], Awaitable[None]]
+
+_encoder: Final = msgspec.json.Encoder()
+_BETA_HEADER: Final = "realtime=v1"
+_BETA_SUBPROTOCOL: Final = "openai-beta.realtime-v1"
+_SUBPROTOCOL: Final = "realtime"
+_MODEL_CHARS: Final = 256
+
+
+class RealtimeDialect(ForeignDialect):
+    """One socket: a session, its conversation, and one response at a time."""
+
+    transport: ClassVar[str] = "realtime"
+    takes_client_secrets: ClassVar[bool] = True
+
+    def prepare(self) -> None:
+        """Choose the dialect, and the agent that the path or `?model=` names."""
+        self.check_host()
+        handshake, defaults = self.handshake, self.connection.defaults
+        asked = handshake.query.get("model") or None
+        is_beta = (
+            _BETA_HEADER in handshake.headers.get("openai-beta", "")
+            or _BETA_SUBPROTOCOL in handshake.dialects
+        )
+        self._is_ga = asked is not None and not is_beta
+        self._model = asked if defaults.agent else None
+        defaults.agent = defaults.agent or asked
+        # The conversation is the socket's, not a chat's.
+        defaults.chat = None
+        self._session_id = ""
+        self._session = read.SessionFields()
+        if defaults.bound is not None:
+            self._bind(defaults.bound.agent, defaults.bound.config)
+        self._conversation = RealtimeConversation()
+        self._writer: write.RealtimeWriter | None = None
+        self._takes: dict[type[read.RealtimeFrame], Take] = {
+            read.SessionUpdateFrame: self._update_session,
+            read.ItemCreateFrame: self._create_item,
+            read.ItemFrame: self._find_item,
+            read.ItemTruncateFrame: self._truncate_item,
+            read.ResponseCreateFrame: self._create_response,
+            read.ResponseCancelFrame: self._cancel_response,
+            read.PaymentFrame: self._submit_payment,
+            read.ApprovalFrame: self._approve_call,
+            read.RealtimeFrame: self._refuse_sound,
+        }
+
+    def _bind(self, agent: str, config: Mapping[str, Any]) -> None:
+        """Begin with what the issuer of the client secret chose; `?model=` changes nothing."""
+        self._session = msgspec.convert(config["session"], read.SessionFields)
+        self._is_ga = self._is_ga or config["is_ga"]
+        if self._model not in {None, agent, config["model"]}:
+            self.refuse_handshake()
+        self._model = config["model"]
+
+    @property
+    def subprotocol(self) -> str | None:
+        """The subprotocol that browsers offer beside their key."""
+        return _SUBPROTOCOL if _SUBPROTOCOL in self.handshake.dialects else None
+
+    async def opened(self) -> None:
+        """Open a session of the agent; where that is refused, the socket closes with an error."""
+        agent = self.connection.defaults.agent
+        if agent is None or max(len(agent), len(self._model or "")) > _MODEL_CHARS:
+            text = f"Name an agent in the path or in ?model=, in at most {_MODEL_CHARS} characters."
+            self._refuse_socket(RemoteProtocolError(ErrorCode.AGENT_NOT_FOUND, text))
+            return
+        try:
+            config = self._session.patch().apply_to(uamp.SessionConfig())
+            self._session_id = await self.open_session(ev.SessionCreate(session=config))
+        except RemoteProtocolError as error:
+            self._refuse_socket(error)
+        else:
+            self._show_session("session.created")
+
+    def _refuse_socket(self, error: RemoteProtocolError) -> None:
+        self._show(write.error_event(error, None))
+        self.connection.close(close_code(error.code))
+
+    # --- From the client ---
+
+    async def receive(self, frame: str | bytes) -> None:
+        """Take an event; one that is refused is answered with an error, and the socket stays."""
+        event_id: str | None = None
+        try:
+            event = read.read_frame(frame)
+            event_id = event.event_id
+            await self._takes[type(event)](event)
+        except RemoteProtocolError as error:
+            self._show(write.error_event(error, event_id or error.event_id))
+
+    async def _update_session(self, frame: read.SessionUpdateFrame) -> None:
+        session = frame.session.over(self._session)
+        patch = frame.session.patch()
+        if patch != uamp.SessionPatch():
+            await self._send(ev.SessionUpdate(session=patch))
+        self._session = session
+        self._is_ga = self._is_ga or frame.session.type is not None
+        self._show_session("session.updated")
+
+    async def _create_item(self, frame: read.ItemCreateFrame) -> None:
+        check_item(frame.item, "item")
+        item = _named(frame.item)
+        previous = self._conversation.take(item, frame.previous_item_id)
+        self._show(*write.item_created(item, previous, is_ga=self._is_ga))
+
+    async def _find_item(self, frame: read.ItemFrame) -> None:
+        item = self._conversation.item(frame.item_id)
+        if frame.type == "conversation.item.delete":
+            self._conversation.delete(frame.item_id)
+            self._show({"type": "conversation.item.deleted", "item_id": frame.item_id})
+            return
+        shown = item.body(is_ga=self._is_ga)
+        self._show({"type": "conversation.item.retrieved", "item": shown})
+
+    async def _truncate_item(self, frame: read.ItemTruncateFrame) -> None:
+        self._conversation.item(frame.item_id)
+        raise RemoteProtocolError(
+            ErrorCode.UNSUPPORTED_MODALITY,
+            "Only audio of the agent can be truncated, and it does not speak.",
+            details={"param": "item_id"},
+        )
+
+    async def _refuse_sound(self, frame: read.RealtimeFrame) -> None:
+        raise RemoteProtocolError(
+            ErrorCode.UNSUPPORTED_MODALITY,
+            "The agent takes text and does not speak. Send conversation.item.create.",
+            details={"param": frame.type.partition(".")[0]},
+        )
+
+    async def _create_response(self, frame: read.ResponseCreateFrame) -> None:
+        if self._writer is not None:
+            raise RemoteProtocolError(
+                ErrorCode.INVALID_EVENT,
+                "A response is being written. Wait for response.done, or send response.cancel.",
+            )
+        asked = frame.response or read.ResponseFields()
+        if asked.conversation == "auto":
+            self._conversation.check_room("response.conversation")
+        context = self._context(asked)
+        check_context(context, "response.input")
+        messages = messages_of(context)
+        config = asked.config(self._session, messages, self._model)
+        writer = self._writer = write.RealtimeWriter(
+            is_ga=self._is_ga,
+            asked=asked,
+            conversation=self._conversation if asked.conversation == "auto" else None,
+            link=self.link,
+        )
+        try:
+            await self._send(ev.ResponseCreate(response=config))
+        except RemoteProtocolError:
+            self._writer = None
+            raise
+        writer.response_id = next(iter(self.connection.started), "")
+        if not writer.response_id:
+            self._writer = None
+            raise RemoteProtocolError(ErrorCode.UNAVAILABLE, "The agent does not answer now.")
+
+    def _context(self, asked: read.ResponseFields) -> Sequence[RealtimeItem]:
+        """Return the items that a response answers; raises RemoteProtocolError."""
+        if asked.input is None:
+            return self._conversation.items
+        items: list[RealtimeItem] = []
+        for index, item in enumerate(asked.input):
+            place = f"response.input[{index}]"
+            if item.type == "item_reference":
+                items.append(self._conversation.item(item.id or "", f"{place}.id"))
+                continue
+            check_item(item, place)
+            check_results((item,), items, f"{place}.call_id")
+            items.append(item)
+        return items
+
+    async def _cancel_response(self, frame: read.ResponseCancelFrame) -> None:
+        running = "" if self._writer is None else self._writer.response_id
+        if not running or frame.response_id not in {None, running}:
+            raise RemoteProtocolError(ErrorCode.NOTHING_TO_CANCEL, "No such response is running.")
+        await self._send(ev.ResponseCancel(response_id=running))
+
+    async def _submit_payment(self, frame: read.PaymentFrame) -> None:
+        if self.connection.defaults.bound is not None and frame.payment.scheme != "token":
+            # A page has the secret, and its reader is another person.
+            raise RemoteProtocolError(
+                ErrorCode.FORBIDDEN,
+                "A client secret spends no balance. Pay with a payment token.",
+                details={"param": "payment.scheme"},
+            )
+        submit = ev.PaymentSubmit(payment=frame.payment, response_id=frame.response_id)
+        await self._send(submit)
+
+    async def _approve_call(self, frame: read.ApprovalFrame) -> None:
+        if self.connection.defaults.bound is not None:
+            # The person of the agent's call is the issuer, who decides elsewhere.
+            raise RemoteProtocolError(
+                ErrorCode.FORBIDDEN,
+                "A client secret allows no tool call. The person who issued it decides.",
+                details={"param": "type"},
+            )
+        approve = ev.ToolApprove(
+            call_id=frame.call_id,
+            response_id=frame.response_id,
+            approved=frame.approved,
+            reason=frame.reason,
+        )
+        await self._send(approve)
+
+    async def _send(self, event: Event) -> None:
+        """Send an event in the session."""
+        await self.send(msgspec.structs.replace(event, session_id=self._session_id))
+
+    # --- To the client ---
+
+    def frames(self, event: Event) -> Iterator[str]:
+        """Yield an event as events of the protocol."""
+        for message in self._messages(event):
+            yield _text(message)
+
+    def _messages(self, event: Event) -> Iterable[dict[str, Any]]:
+        if (lost := lost_session(event)) is not None:
+            return self._left(lost)
+        match event:
+            case ev.RateLimit():
+                return (write.limits_event(event, time.time()),)
+            case _ if isinstance(event, write.EXTRA):
+                return (write.extra_event(event),)
+            case _:
+                return self._written(event)
+
+    def _left(self, error: RemoteProtocolError) -> Iterator[dict[str, Any]]:
+        """Yield why the session is lost; a socket has no other one, so that it closes."""
+        if self._session_id:
+            self.connection.close(close_code(error.code))
+            yield write.error_event(error, None)
+
+    def _written(self, event: Event) -> Iterator[dict[str, Any]]:
+        writer, response_id = self._writer, getattr(event, "response_id", None)
+        if writer is None or response_id is None or response_id != writer.response_id:
+            return
+        yield from writer.feed(event)
+        if writer.has_ended:
+            self._writer = None
+
+    def _show_session(self, kind: str) -> None:
+        model = self._model or self.connection.defaults.agent or ""
+        session = self._session
+        self._show(write.session_event(kind, self._session_id, model, session, is_ga=self._is_ga))
+
+    def _show(self, *messages: dict[str, Any]) -> None:
+        for message in messages:
+            self.connection.send_dialect_frame(_text(message))
+
+
+def _named(item: RealtimeItem) -> RealtimeItem:
+    """Return an item of the client with an id, and whole."""
+    item_id = item.id or f"item_{uuid.uuid4().hex[:24]}"
+    return msgspec.structs.replace(item, id=item_id, status="completed")
+
+
+def _text(message: dict[str, Any]) -> str:
+    return _encoder.encode({"event_id": f"event_{uuid.uuid4().hex[:24]}", **message}).decode()
+
+
+application: Final = SocketApplication(RealtimeDialect)

@@ -1,0 +1,243 @@
+"""The items of a Realtime conversation, and the messages that they are for an agent (UAMP §8.5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+
+import msgspec
+
+import uamp
+from gateway_app.openai.errors import refused, unsupported
+from gateway_app.shapes.media import medium_of
+from uamp import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+ItemId: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+MAX_ITEMS: Final = uamp.DEFAULT_LIMITS.messages
+MAX_BYTES: Final = uamp.DEFAULT_LIMITS.messages_bytes
+FIRST: Final = "root"
+"""The `previous_item_id` of an item that is put before all others."""
+_TEXTS: Final = frozenset({"input_text", "text", "output_text"})
+_NEEDED: Final = {
+    "message": ("role", "content"),
+    "function_call": ("call_id", "name", "arguments"),
+    "function_call_output": ("call_id", "output"),
+}
+
+
+class RealtimePart(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a message: text, or a picture as a URL or a `data:` URL."""
+
+    type: Literal[
+        "input_text", "text", "output_text", "input_image", "input_audio", "audio", "output_audio"
+    ]
+    text: str | None = None
+    image_url: str | None = None
+    detail: Literal["auto", "low", "high"] | None = None
+
+
+class RealtimeItem(msgspec.Struct, frozen=True, kw_only=True):
+    """A message, a call of a client's tool, or what the tool returned."""
+
+    id: ItemId | None = None
+    type: Literal["message", "function_call", "function_call_output", "item_reference"]
+    role: Literal["user", "system", "assistant"] | None = None
+    content: Annotated[tuple[RealtimePart, ...], msgspec.Meta(max_length=100)] | None = None
+    call_id: ItemId | None = None
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=128)] | None = None
+    arguments: str | None = None
+    output: str | None = None
+    status: Literal["in_progress", "completed", "incomplete"] = "completed"
+
+    @property
+    def size(self) -> int:
+        """The bytes of the item, as JSON."""
+        return len(msgspec.json.encode(self))
+
+    def body(self, *, is_ga: bool) -> dict[str, Any]:
+        """Return the item as a client of the dialect reads it."""
+        shown: dict[str, Any] = {
+            "id": self.id,
+            "object": "realtime.item",
+            "type": self.type,
+            "status": self.status,
+        }
+        for name in _NEEDED[self.type]:
+            shown[name] = getattr(self, name)
+        if self.type == "message":
+            shown["content"] = [self._part(part, is_ga=is_ga) for part in self.content or ()]
+        return shown
+
+    def _part(self, part: RealtimePart, *, is_ga: bool) -> dict[str, Any]:
+        if part.type == "input_image":
+            picture = {"type": part.type, "image_url": part.image_url, "detail": part.detail}
+            return {name: value for name, value in picture.items() if value is not None}
+        of_agent = "output_text" if is_ga else "text"
+        return {
+            "type": of_agent if self.role == "assistant" else "input_text",
+            "text": part.text or "",
+        }
+
+
+def check_item(item: RealtimeItem, place: str) -> None:
+    """Raise RemoteProtocolError for an item without its members, or with sound."""
+    if item.type == "item_reference":
+        raise refused(f"{place}.type", "A reference stands in response.input alone.")
+    for name in _NEEDED[item.type]:
+        if getattr(item, name) is None:
+            raise refused(f"{place}.{name}", f"A {item.type} has this member.")
+    for index, part in enumerate(item.content or ()):
+        at = f"{place}.content[{index}]"
+        if part.type in {"input_audio", "audio", "output_audio"}:
+            raise refused(at, "Agents read no sound here.", ErrorCode.UNSUPPORTED_MODALITY)
+        if part.type == "input_image" and item.role != "user":
+            raise unsupported(at, "Pictures stand in messages of the user.")
+        member = "image_url" if part.type == "input_image" else "text"
+        if (not getattr(part, member) and member == "image_url") or getattr(part, member) is None:
+            raise refused(f"{at}.{member}", "The part lacks its content.")
+
+
+class RealtimeConversation:
+    """The items of one socket, in their order: at most MAX_ITEMS and MAX_BYTES, and one answer.
+
+    The task of the socket changes it, and its pump adds what the agent answers.
+    """
+
+    def __init__(self) -> None:
+        self._items: list[RealtimeItem] = []
+
+    @property
+    def items(self) -> Sequence[RealtimeItem]:
+        """All items, in their order."""
+        return tuple(self._items)
+
+    def take(self, item: RealtimeItem, after: str | None) -> str | None:
+        """Insert an item of the client, and return the id of the item before it.
+
+        Raises RemoteProtocolError for an id that is there, an unknown place, a result of no call,
+        and a conversation that is full.
+        """
+        if any(known.id == item.id for known in self._items):
+            raise refused("item.id", "The conversation has an item of this id.")
+        check_results((item,), self._items, "item.call_id")
+        self.check_room("item", more=item.size)
+        if after is None:
+            return self.append(item)
+        at = 0 if after == FIRST else self._index(after, "previous_item_id") + 1
+        self._items.insert(at, item)
+        return self.before(item)
+
+    def check_room(self, place: str, *, more: int = 0) -> None:
+        """Raise RemoteProtocolError too_many_items where no item of `more` bytes has room."""
+        if len(self._items) >= MAX_ITEMS or _exceeds(self._items, MAX_BYTES - more):
+            raise refused(
+                place,
+                f"A conversation has at most {MAX_ITEMS} items and {MAX_BYTES} bytes. Delete some.",
+                ErrorCode.TOO_MANY_ITEMS,
+            )
+
+    def append(self, item: RealtimeItem) -> str | None:
+        """Add an item at the end, and return the id of the item before it."""
+        self._items.append(item)
+        return self.before(item)
+
+    def before(self, item: RealtimeItem) -> str | None:
+        """Return the id of the item before one; None for the first and for one that was deleted."""
+        ids = [known.id for known in self._items]
+        at = ids.index(item.id) if item.id in ids else 0
+        return ids[at - 1] if at else None
+
+    def replace(self, item: RealtimeItem) -> None:
+        """Put an item in the place of the one with its id, unless that was deleted."""
+        self._items = [item if known.id == item.id else known for known in self._items]
+
+    def item(self, item_id: str, place: str = "item_id") -> RealtimeItem:
+        """Return an item; raises RemoteProtocolError where there is none of this id."""
+        return self._items[self._index(item_id, place)]
+
+    def delete(self, item_id: str) -> None:
+        """Remove an item; raises RemoteProtocolError where there is none of this id."""
+        del self._items[self._index(item_id, "item_id")]
+
+    def discard(self, item_id: str | None) -> bool:
+        """Remove an item if it is there; return whether it was."""
+        kept = [item for item in self._items if item.id != item_id]
+        was_there = len(kept) < len(self._items)
+        self._items = kept
+        return was_there
+
+    def _index(self, item_id: str, place: str) -> int:
+        for index, item in enumerate(self._items):
+            if item.id == item_id:
+                return index
+        raise refused(place, "The conversation has no item of this id.")
+
+
+def check_results(items: Iterable[RealtimeItem], known: Iterable[RealtimeItem], place: str) -> None:
+    """Raise RemoteProtocolError for a result whose call is not among the known items."""
+    calls = {item.call_id for item in known if item.type == "function_call"}
+    for item in items:
+        if item.type == "function_call_output" and item.call_id not in calls:
+            raise refused(place, "The result names no call of this conversation.")
+
+
+def check_context(items: Iterable[RealtimeItem], place: str) -> None:
+    """Raise RemoteProtocolError event_too_large where a response has to read too much.
+
+    A reference counts as often as it is there.
+    """
+    if _exceeds(items, MAX_BYTES):
+        raise refused(
+            place,
+            f"A response reads items of at most {MAX_BYTES} bytes. Delete some, or name fewer.",
+            ErrorCode.EVENT_TOO_LARGE,
+        )
+
+
+def _exceeds(items: Iterable[RealtimeItem], most: int) -> bool:
+    """Return whether items have more bytes; those after that are not looked at."""
+    for item in items:
+        most -= item.size
+        if most < 0:
+            break
+    return most < 0
+
+
+def messages_of(items: Iterable[RealtimeItem]) -> tuple[uamp.Message, ...]:
+    """Return the messages that items are; calls in a row are one message of the assistant."""
+    messages: list[uamp.Message] = []
+    for item in items:
+        if item.type == "function_call":
+            call = uamp.ToolCallData(
+                id=item.call_id or "", name=item.name or "", arguments=item.arguments or ""
+            )
+            if messages and messages[-1].role == "assistant":
+                last = messages.pop()
+            else:
+                last = uamp.Message(role="assistant", content="")
+            calls = (*(last.tool_calls or ()), call)
+            messages.append(msgspec.structs.replace(last, tool_calls=calls))
+        elif item.type == "function_call_output":
+            messages.append(
+                uamp.Message(role="tool", content=item.output, tool_call_id=item.call_id)
+            )
+        elif item.content:
+            messages.append(_message(item, item.content))
+    return tuple(messages)
+
+
+def _message(item: RealtimeItem, parts: Sequence[RealtimePart]) -> uamp.Message:
+    items = tuple(
+        uamp.TextContent(text=part.text or "")
+        if part.type in _TEXTS
+        else uamp.ImageContent(image=medium_of(part.image_url or ""), detail=part.detail)
+        for part in parts
+    )
+    is_text = all(isinstance(one, uamp.TextContent) for one in items)
+    return uamp.Message(
+        role=item.role or "user",
+        content=uamp.text_of(items),
+        content_items=None if is_text else items,
+    )

@@ -1,0 +1,253 @@
+"""The events of a Realtime client, and what they ask a response for."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+
+import msgspec
+
+import uamp
+from gateway_app.openai.errors import refused, unsupported
+from gateway_app.realtime.conversation import ItemId, RealtimeItem
+from uamp import ErrorCode, RemoteProtocolError
+from uamp.types.bounds import Count, Temperature, Tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_PLACE: Final = re.compile(r"at `\$\.([^`]+)`")
+_EVENT_ID_CHARS: Final = uamp.DEFAULT_LIMITS.event_id_chars
+_Modalities: TypeAlias = Annotated[
+    tuple[Literal["text", "audio"], ...], msgspec.Meta(min_length=1, max_length=2)
+]
+_MetadataKey: TypeAlias = Annotated[str, msgspec.Meta(max_length=64)]
+_MetadataValue: TypeAlias = Annotated[str, msgspec.Meta(max_length=512)]
+
+
+class RealtimeTool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A tool that the client runs; MCP servers are not reached."""
+
+    type: Literal["function"] = msgspec.field(default_factory=lambda: "function")
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+
+    @property
+    def definition(self) -> uamp.ToolDefinition:
+        """The tool as UAMP has it."""
+        return uamp.ToolDefinition(
+            function=uamp.FunctionDefinition(
+                name=self.name, description=self.description, parameters=self.parameters
+            )
+        )
+
+
+class RealtimeToolChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """The function that the model has to call."""
+
+    type: Literal["function"] = msgspec.field(default_factory=lambda: "function")
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+
+    @property
+    def choice(self) -> uamp.ToolChoice:
+        """The choice as UAMP has it."""
+        return uamp.ToolChoice(function=uamp.ChosenFunction(name=self.name))
+
+
+class GenerationFields(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session and a response both may set; None keeps what holds.
+
+    The members of GA and of the beta stand side by side; members that are not here are ignored.
+    """
+
+    instructions: str | None = None
+    tools: Annotated[tuple[RealtimeTool, ...], msgspec.Meta(max_length=128)] | None = None
+    tool_choice: Literal["none", "auto", "required"] | RealtimeToolChoice | None = None
+    temperature: Temperature | None = None
+    parallel_tool_calls: bool | None = None
+    max_output_tokens: Tokens | Literal["inf"] | None = None
+    max_response_output_tokens: Tokens | Literal["inf"] | None = None
+    output_modalities: _Modalities | None = None
+    modalities: _Modalities | None = None
+
+    @property
+    def limit(self) -> int | Literal["inf"] | None:
+        """The most tokens of an answer, under the name of either dialect."""
+        return self.max_output_tokens or self.max_response_output_tokens
+
+    def check(self, place: str) -> None:
+        """Raise RemoteProtocolError unsupported_modality for answers without text."""
+        for name in ("output_modalities", "modalities"):
+            wanted = getattr(self, name)
+            if wanted is not None and "text" not in wanted:
+                raise refused(
+                    f"{place}.{name}",
+                    'Agents of this server do not speak. Ask for ["text"].',
+                    ErrorCode.UNSUPPORTED_MODALITY,
+                )
+
+
+class SessionFields(GenerationFields, frozen=True, kw_only=True):
+    """The member `session` of session.update; `type` is GA's."""
+
+    type: Literal["realtime", "transcription"] | None = None
+
+    def over(self, known: SessionFields) -> SessionFields:
+        """Return what holds after this update."""
+        if self.type == "transcription":
+            raise unsupported("session.type", "Agents of this server do not transcribe.")
+        self.check("session")
+        given = {name: getattr(self, name) for name in known.__struct_fields__}
+        if self.limit is not None:
+            given |= {"max_output_tokens": self.limit, "max_response_output_tokens": None}
+        changes = {name: value for name, value in given.items() if value is not None}
+        return msgspec.structs.replace(known, **changes)
+
+    def patch(self) -> uamp.SessionPatch:
+        """Return what the session of UAMP keeps of an update."""
+        tools = None if self.tools is None else tuple(tool.definition for tool in self.tools)
+        return uamp.SessionPatch(instructions=self.instructions, tools=tools)
+
+
+class ResponseFields(GenerationFields, frozen=True, kw_only=True):
+    """The member `response` of response.create.
+
+    `input` is the whole context of the response, in the place of the conversation; with the
+    conversation `none` the answer does not become a part of it.
+    """
+
+    conversation: Literal["auto", "none"] = "auto"
+    input: Annotated[tuple[RealtimeItem, ...], msgspec.Meta(max_length=500)] | None = None
+    metadata: Annotated[dict[_MetadataKey, _MetadataValue], msgspec.Meta(max_length=16)] | None = (
+        None
+    )
+
+    def config(
+        self, session: SessionFields, messages: Sequence[uamp.Message], model: str | None
+    ) -> uamp.ResponseConfig:
+        """Return what a response overrides of its session; it ends where it calls a tool."""
+        self.check("response")
+        chosen = self.tool_choice or session.tool_choice
+        limit = self.limit or session.limit
+        parallel = self.parallel_tool_calls
+        return uamp.ResponseConfig(
+            instructions=self.instructions,
+            tools=None if self.tools is None else tuple(tool.definition for tool in self.tools),
+            messages=tuple(messages),
+            model=model,
+            client_tools="end",
+            temperature=session.temperature if self.temperature is None else self.temperature,
+            max_tokens=None if limit == "inf" else limit,
+            tool_choice=chosen.choice if isinstance(chosen, RealtimeToolChoice) else chosen,
+            parallel_tool_calls=session.parallel_tool_calls if parallel is None else parallel,
+        )
+
+
+class RealtimeFrame(msgspec.Struct, frozen=True, kw_only=True):
+    """An event of the client without members that matter; base of the others."""
+
+    type: str
+    event_id: Annotated[str, msgspec.Meta(max_length=_EVENT_ID_CHARS)] | None = None
+
+
+class SessionUpdateFrame(RealtimeFrame, frozen=True, kw_only=True):
+    """session.update."""
+
+    session: SessionFields
+
+
+class ItemCreateFrame(RealtimeFrame, frozen=True, kw_only=True):
+    """conversation.item.create."""
+
+    item: RealtimeItem
+    previous_item_id: ItemId | None = None
+
+
+class ItemFrame(RealtimeFrame, frozen=True, kw_only=True):
+    """conversation.item.retrieve and conversation.item.delete."""
+
+    item_id: ItemId
+
+
+class ItemTruncateFrame(ItemFrame, frozen=True, kw_only=True):
+    """conversation.item.truncate."""
+
+    content_index: Count
+    audio_end_ms: Count
+
+
+class ResponseCreateFrame(RealtimeFrame, frozen=True, kw_only=True):
+    """response.create."""
+
+    response: ResponseFields | None = None
+
+
+class ResponseCancelFrame(RealtimeFrame, frozen=True, kw_only=True):
+    """response.cancel."""
+
+    response_id: ItemId | None = None
+
+
+class PaymentFrame(RealtimeFrame, frozen=True, kw_only=True):
+    """payment.submit, as UAMP has it (UAMP §5.15)."""
+
+    payment: uamp.Payment
+    response_id: ItemId | None = None
+
+
+class ApprovalFrame(RealtimeFrame, frozen=True, kw_only=True):
+    """tool.approve, as UAMP has it."""
+
+    call_id: ItemId
+    approved: bool = True
+    response_id: ItemId | None = None
+    reason: str | None = None
+
+
+FRAMES: Final[dict[str, type[RealtimeFrame]]] = {
+    "session.update": SessionUpdateFrame,
+    "conversation.item.create": ItemCreateFrame,
+    "conversation.item.retrieve": ItemFrame,
+    "conversation.item.delete": ItemFrame,
+    "conversation.item.truncate": ItemTruncateFrame,
+    "response.create": ResponseCreateFrame,
+    "response.cancel": ResponseCancelFrame,
+    "payment.submit": PaymentFrame,
+    "tool.approve": ApprovalFrame,
+    "input_audio_buffer.append": RealtimeFrame,
+    "input_audio_buffer.commit": RealtimeFrame,
+    "input_audio_buffer.clear": RealtimeFrame,
+    "output_audio_buffer.clear": RealtimeFrame,
+}
+
+
+def read_frame(frame: str | bytes) -> RealtimeFrame:
+    """Return the event in a frame.
+
+    Raises RemoteProtocolError with the client's `event_id`, where that can be read, and the place
+    of a mistake as `param` of its details.
+    """
+    value = uamp.load_json(frame, uamp.DEFAULT_LIMITS)
+    given = value if isinstance(value, dict) else {}
+    event_id, kind = given.get("event_id"), given.get("type")
+    if not isinstance(event_id, str) or len(event_id) > _EVENT_ID_CHARS:
+        event_id = None
+    known = FRAMES.get(kind) if isinstance(kind, str) else None
+    if known is None:
+        raise RemoteProtocolError(
+            ErrorCode.INVALID_EVENT,
+            f"There is no event of the type {str(kind)[:100]!r}.",
+            event_id=event_id,
+            details={"param": "type"},
+        )
+    try:
+        return msgspec.convert(value, known)
+    except msgspec.ValidationError as error:
+        place = _PLACE.search(str(error))
+        raise RemoteProtocolError(
+            ErrorCode.INVALID_EVENT,
+            f"{error}.",
+            event_id=event_id,
+            details={"param": place[1]} if place else None,
+        ) from None

@@ -1,0 +1,98 @@
+"""`POST /v1/realtime/client_secrets` of GA and `/v1/realtime/sessions` of the beta.
+
+Each answers with a secret for sockets of one agent. A page shows it instead of a key; the sessions
+that it opens begin with the configuration that the request had.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+import msgspec
+from django.http import HttpRequest, HttpResponse
+
+from gateway_app.doors.client_secrets import issue_secret
+from gateway_app.http import dialect_view, read_body
+from gateway_app.openai.errors import refused
+from gateway_app.openai.refusals import refusal
+from gateway_app.realtime import write
+from gateway_app.realtime.read import SessionFields
+
+if TYPE_CHECKING:
+    from typing import Any
+
+BETA_SECONDS: Final = 60
+_Name = Annotated[str, msgspec.Meta(max_length=256)]
+_Seconds = Annotated[int, msgspec.Meta(ge=10, le=7200)]
+
+
+class SecretExpiry(msgspec.Struct, frozen=True, kw_only=True):
+    """When a secret expires, counted from its creation."""
+
+    anchor: Literal["created_at"] = msgspec.field(default_factory=lambda: "created_at")
+    seconds: _Seconds = 600
+
+
+class BoundSessionFields(SessionFields, frozen=True, kw_only=True):
+    """The configuration of the sessions; `model` names the agent, or a model below an agent."""
+
+    model: _Name | None = None
+
+
+class SecretRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The body of GA."""
+
+    session: BoundSessionFields = msgspec.field(default_factory=BoundSessionFields)
+    expires_after: SecretExpiry = msgspec.field(default_factory=SecretExpiry)
+
+
+@dialect_view(refusal, "POST")
+async def client_secrets(request: HttpRequest, name: str = "") -> HttpResponse:
+    """Answer with a secret and the session that it opens, as GA has them."""
+    body = read_body(request, SecretRequest)
+    shown, secret = await _issued(
+        request, name, body.session, seconds=body.expires_after.seconds, is_ga=True
+    )
+    return _answer({**secret, "session": shown})
+
+
+@dialect_view(refusal, "POST")
+async def sessions(request: HttpRequest, name: str = "") -> HttpResponse:
+    """Answer with a session and the secret that opens it, as the beta has them."""
+    body = read_body(request, BoundSessionFields)
+    shown, secret = await _issued(request, name, body, seconds=BETA_SECONDS, is_ga=False)
+    return _answer({**shown, "client_secret": secret})
+
+
+async def _issued(
+    request: HttpRequest,
+    agent: str,
+    session: BoundSessionFields,
+    *,
+    seconds: int,
+    is_ga: bool,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the session and the secret that opens it; raises RemoteProtocolError."""
+    named = agent or session.model
+    if not named:
+        raise refused("session.model" if is_ga else "model", "Name an agent.")
+    fields = session.over(SessionFields())
+    model = session.model if agent else None
+    config = {
+        "session": msgspec.to_builtins(fields),
+        "model": model,
+        "is_ga": is_ga,
+    }
+    spec_name, secret, expires_at = await issue_secret(
+        request, agent=named, config=config, seconds=seconds
+    )
+    session_id = f"sess_{uuid.uuid4().hex}"
+    event = write.session_event("", session_id, model or spec_name, fields, is_ga=is_ga)
+    return event["session"], {"value": secret, "expires_at": int(expires_at.timestamp())}
+
+
+def _answer(body: dict[str, Any]) -> HttpResponse:
+    response = HttpResponse(msgspec.json.encode(body), content_type="application/json")
+    response["Cache-Control"] = "no-store"
+    return response

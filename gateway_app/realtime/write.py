@@ -1,0 +1,326 @@
+"""The events of a Realtime server: sessions, errors, limits, and the parts of a response.
+
+A message is a dict without an `event_id`, which the socket adds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import msgspec
+
+import uamp
+from gateway_app.openai.errors import error_body
+from gateway_app.realtime.conversation import RealtimeConversation, RealtimeItem, RealtimePart
+from gateway_app.shapes.appended_text import AppendedText, TextReplacedError
+from gateway_app.shapes.media import markdown_link
+from gateway_app.shapes.token_counts import counts_of
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from gateway_app.realtime.read import ResponseFields, SessionFields
+    from uamp import RemoteProtocolError
+    from uamp.events import Event
+    from uamp.events.server import ErrorDetail
+
+    Shown: TypeAlias = dict[str, Any]
+
+# Events that Realtime has not, which its clients receive as UAMP has them.
+EXTRA: Final = (
+    ev.PaymentRequired
+    | ev.PaymentAccepted
+    | ev.PaymentBalance
+    | ev.PaymentError
+    | ev.ToolApprovalRequired
+    | ev.ToolApprovalDone
+)
+_OF_UAMP: Final = frozenset({"session_id", "timestamp", "seq"})
+_INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
+
+
+def session_event(
+    kind: str, session_id: str, model: str, fields: SessionFields, *, is_ga: bool
+) -> Shown:
+    """Return session.created or session.updated, with what holds: answers are text."""
+    limit = fields.limit or "inf"
+    session: Shown = {
+        "id": session_id,
+        "object": "realtime.session",
+        "model": model,
+        "instructions": fields.instructions or "",
+        "tools": msgspec.to_builtins(fields.tools or ()),
+        "tool_choice": msgspec.to_builtins(fields.tool_choice or "auto"),
+    }
+    if is_ga:
+        session |= {"type": "realtime", "output_modalities": ["text"], "max_output_tokens": limit}
+    else:
+        session |= {"modalities": ["text"], "max_response_output_tokens": limit}
+        session |= {} if fields.temperature is None else {"temperature": fields.temperature}
+    return {"type": kind, "session": session}
+
+
+def item_created(item: RealtimeItem, previous: str | None, *, is_ga: bool) -> Iterator[Shown]:
+    """Yield the answer to conversation.item.create."""
+    shown = {"previous_item_id": previous, "item": item.body(is_ga=is_ga)}
+    for kind in ("added", "done") if is_ga else ("created",):
+        yield {"type": f"conversation.item.{kind}", **shown}
+
+
+def error_event(error: RemoteProtocolError | ErrorDetail, event_id: str | None) -> Shown:
+    """Return the error that answers an event of the client."""
+    shown = msgspec.to_builtins(error_body(error).error)
+    return {"type": "error", "error": {**shown, "event_id": event_id}}
+
+
+def limits_event(limit: ev.RateLimit, now: float) -> Shown:
+    """Return rate_limits.updated; `now` is Unix seconds."""
+    requests = {
+        "name": "requests",
+        "limit": limit.limit,
+        "remaining": limit.remaining,
+        "reset_seconds": max(0.0, limit.reset_at - now),
+    }
+    return {"type": "rate_limits.updated", "rate_limits": [requests]}
+
+
+def extra_event(event: Event) -> Shown:
+    """Return an event of UAMP that Realtime has not."""
+    return {name: value for name, value in uamp.to_dict(event).items() if name not in _OF_UAMP}
+
+
+class RealtimeWriter:
+    """Turns the events of one response into Realtime's.
+
+    Its items become a part of `conversation`, if there is one. `link` returns the address of a
+    medium for the client.
+    """
+
+    def __init__(
+        self,
+        *,
+        is_ga: bool,
+        asked: ResponseFields,
+        conversation: RealtimeConversation | None,
+        link: Callable[[str], str],
+    ) -> None:
+        self.response_id = ""
+        self.has_ended = False
+        self._is_ga = is_ga
+        self._asked = asked
+        self._conversation = conversation
+        self._link = link
+        self._text = AppendedText()
+        self._items: list[RealtimeItem] = []
+        # The text of the message that is being written, which is the last item then.
+        self._pieces: list[str] | None = None
+        self._shown: set[str] = set()
+        self._media: set[str] = set()
+        # Items whose text was taken back.
+        self._deleted: set[str | None] = set()
+
+    def feed(self, event: Event) -> Iterator[Shown]:
+        """Yield what an event is."""
+        match event:
+            case ev.ResponseCreated():
+                yield {"type": "response.created", "response": self._body("in_progress")}
+            case ev.ResponseDelta(delta=ev.Delta(type="text", text=text)):
+                yield from self._append(text or "", event.offset)
+            case ev.ResponseDelta(delta=ev.Delta(type="image" | "video" | "file" as kind) as delta):
+                label = delta.alt_text or delta.description or delta.filename or ""
+                yield from self._medium(kind, getattr(delta, kind), label)
+            case ev.ToolCall():
+                yield from self._call(event.call_id, event.name, event.arguments)
+            case ev.ResponseDone(response=ev.ResponseOutput() as output):
+                yield from self._rest(output)
+                yield from self._done(output, event.signature)
+            case ev.ResponseCancelled():
+                reason = {"type": "cancelled", "reason": "client_cancelled"}
+                yield from self._end("cancelled", reason, event.usage)
+            case ev.ResponseError():
+                yield from self.fail(event.error, event.usage)
+
+    def fail(self, error: ErrorDetail, used: uamp.UsageStats | None = None) -> Iterator[Shown]:
+        """Yield the end of a response that failed."""
+        shown = msgspec.to_builtins(error_body(error).error)
+        yield from self._end("failed", {"type": "failed", "error": shown}, used)
+
+    # --- Items ---
+
+    def _append(self, text: str, offset: int | None) -> Iterator[Shown]:
+        try:
+            new = self._text.append(text, offset)
+        except TextReplacedError:
+            # Another process goes on with the answer from an earlier place.
+            new = self._text.replace(text, offset)
+            yield from self._take_back()
+        yield from self._write(new)
+
+    def _take_back(self) -> Iterator[Shown]:
+        """End the messages so far as incomplete and delete them; the whole text is a new item."""
+        yield from self._close_message("incomplete")
+        self._media.clear()
+        for item in self._items:
+            if item.type != "message" or item.id in self._deleted:
+                continue
+            self._deleted.add(item.id)
+            if self._conversation is not None and self._conversation.discard(item.id):
+                yield {"type": "conversation.item.deleted", "item_id": item.id}
+
+    def _write(self, text: str) -> Iterator[Shown]:
+        if not text:
+            return
+        if self._pieces is None:
+            yield from self._open_message()
+        if self._pieces is not None:
+            self._pieces.append(text)
+        yield {"type": f"{self._text_type}.delta", **self._part_place, "delta": text}
+
+    def _medium(self, kind: str, medium: Any, label: str) -> Iterator[Shown]:
+        if isinstance(medium, uamp.MediaUrl) and medium.url not in self._media:
+            self._media.add(medium.url)
+            if link := markdown_link(kind, medium, label, self._link):
+                yield from self._write(f"\n\n{link}\n\n")
+
+    def _open_message(self) -> Iterator[Shown]:
+        self._pieces = []
+        yield from self._open(RealtimeItem(type="message", role="assistant", content=()))
+        empty = {"type": "text", "text": ""}
+        yield {"type": "response.content_part.added", **self._part_place, "part": empty}
+
+    def _close_message(self, status: str = "completed") -> Iterator[Shown]:
+        if self._pieces is None:
+            return
+        text, self._pieces = "".join(self._pieces), None
+        part = {"type": "text", "text": text}
+        yield {"type": f"{self._text_type}.done", **self._part_place, "text": text}
+        yield {"type": "response.content_part.done", **self._part_place, "part": part}
+        yield from self._close(status, content=(RealtimePart(type="text", text=text),))
+
+    def _call(self, call_id: str, name: str, arguments: str) -> Iterator[Shown]:
+        """Yield a call of the client's tool, once; `arguments` is JSON text."""
+        if call_id in self._shown:
+            return
+        self._shown.add(call_id)
+        yield from self._close_message()
+        item = RealtimeItem(type="function_call", call_id=call_id, name=name, arguments="")
+        yield from self._open(item)
+        place = {**self._item_place, "call_id": call_id}
+        kind = "response.function_call_arguments"
+        yield {"type": f"{kind}.delta", **place, "delta": arguments}
+        yield {"type": f"{kind}.done", **place, "name": name, "arguments": arguments}
+        yield from self._close("completed", arguments=arguments)
+
+    def _open(self, item: RealtimeItem) -> Iterator[Shown]:
+        item_id = f"item_{self.response_id}_{len(self._items)}"
+        item = msgspec.structs.replace(item, id=item_id, status="in_progress")
+        self._items.append(item)
+        yield self._output_item("added")
+        if self._conversation is not None:
+            previous = self._conversation.append(item)
+            yield self._conversation_item("added" if self._is_ga else "created", previous)
+
+    def _close(self, status: str, **members: Any) -> Iterator[Shown]:
+        item = self._items[-1] = msgspec.structs.replace(self._items[-1], status=status, **members)
+        yield self._output_item("done")
+        if self._conversation is not None:
+            self._conversation.replace(item)
+            if self._is_ga:
+                yield self._conversation_item("done", self._conversation.before(item))
+
+    def _output_item(self, kind: str) -> Shown:
+        place = {"response_id": self.response_id, "output_index": len(self._items) - 1}
+        shown = self._items[-1].body(is_ga=self._is_ga)
+        return {"type": f"response.output_item.{kind}", **place, "item": shown}
+
+    def _conversation_item(self, kind: str, previous: str | None) -> Shown:
+        shown = self._items[-1].body(is_ga=self._is_ga)
+        return {"type": f"conversation.item.{kind}", "previous_item_id": previous, "item": shown}
+
+    @property
+    def _text_type(self) -> str:
+        return "response.output_text" if self._is_ga else "response.text"
+
+    @property
+    def _item_place(self) -> Shown:
+        index = len(self._items) - 1
+        item_id = self._items[-1].id
+        return {"response_id": self.response_id, "item_id": item_id, "output_index": index}
+
+    @property
+    def _part_place(self) -> Shown:
+        return {**self._item_place, "content_index": 0}
+
+    # --- The end ---
+
+    def _rest(self, output: ev.ResponseOutput) -> Iterator[Shown]:
+        """Yield what of an output no event had before its end."""
+        items, at = output.output, 0
+        answered = {i.tool_result.call_id for i in items if isinstance(i, uamp.ToolResultContent)}
+        for item in items:
+            match item:
+                case uamp.TextContent():
+                    yield from self._append(item.text, at)
+                    at += len(item.text)
+                case uamp.ImageContent():
+                    label = item.alt_text or item.description or ""
+                    yield from self._medium("image", item.image, label)
+                case uamp.VideoContent():
+                    yield from self._medium("video", item.video, item.description or "")
+                case uamp.FileContent():
+                    yield from self._medium("file", item.file, item.filename)
+                case uamp.ToolCallContent(tool_call=call):
+                    # A call with a result is one of the server's tools.
+                    if output.finish_reason == "tool_calls" and call.id not in answered:
+                        yield from self._call(call.id, call.name, call.arguments)
+
+    def _done(self, output: ev.ResponseOutput, signature: str | None) -> Iterator[Shown]:
+        reason = _INCOMPLETE.get(output.finish_reason or "")
+        if reason is None:
+            shown = self._end("completed", None, output.usage)
+        else:
+            shown = self._end("incomplete", {"type": "incomplete", "reason": reason}, output.usage)
+        *before, last = shown
+        yield from before
+        yield last if signature is None else {**last, "signature": signature}
+
+    def _end(
+        self, status: str, details: Shown | None, used: uamp.UsageStats | None
+    ) -> Iterator[Shown]:
+        self.has_ended = True
+        yield from self._close_message("completed" if status == "completed" else "incomplete")
+        body = self._body(status, details, _usage(used))
+        yield {"type": "response.done", "response": body}
+
+    def _body(self, status: str, details: Shown | None = None, used: Shown | None = None) -> Shown:
+        asked = self._asked
+        modalities = "output_modalities" if self._is_ga else "modalities"
+        return {
+            "id": self.response_id,
+            "object": "realtime.response",
+            "status": status,
+            "status_details": details,
+            "output": [
+                item.body(is_ga=self._is_ga) for item in self._items if item.id not in self._deleted
+            ],
+            modalities: ["text"],
+            "max_output_tokens": asked.limit or "inf",
+            "metadata": asked.metadata,
+            "usage": used,
+        }
+
+
+def _usage(used: uamp.UsageStats | None) -> Shown:
+    counts = counts_of(used)
+    return {
+        "total_tokens": counts.total,
+        "input_tokens": counts.input,
+        "output_tokens": counts.output,
+        "input_token_details": {
+            "cached_tokens": counts.read or 0,
+            "text_tokens": counts.input,
+            "audio_tokens": 0,
+        },
+        "output_token_details": {"text_tokens": counts.output, "audio_tokens": 0},
+    }

@@ -1,0 +1,5 @@
+"""What dialects have in common: turns, kept responses, media, example calls. Pure.
+
+Nothing here reads a request or a row. What one family of protocols shares has a folder of its own,
+as `openai`.
+"""

@@ -1,0 +1,60 @@
+"""The HTTP paths of all dialects, for the server and below each agent."""
+
+from django.urls import include, path, re_path
+
+from gateway_app.a2a import rest, rpc
+from gateway_app.a2a.cards import views as a2a
+from gateway_app.a2a.spec import views as spec_tasks
+from gateway_app.acp import http as acp
+from gateway_app.ag_ui import views as ag_ui
+from gateway_app.completions import views as completions
+from gateway_app.openai_responses import views as responses
+from gateway_app.protocols import console, directory
+from gateway_app.realtime import views as realtime
+
+app_name = "gateway_app"
+
+_RESPONSE = r"(?:v1/)?responses/(?P<response_id>[^/]+)"
+# One shape of paths for the server, where `model` names the agent, and for each agent. Clients that
+# end a path with a slash follow no redirect with their body.
+DIALECTS = [
+    re_path(r"^(?:v1/)?chat/completions/?\Z", completions.completions, name="completions"),
+    re_path(r"^(?:v1/)?realtime/client_secrets\Z", realtime.client_secrets, name="client_secrets"),
+    re_path(r"^(?:v1/)?realtime/sessions\Z", realtime.sessions, name="realtime_sessions"),
+    re_path(r"^v1/models/?\Z", completions.models, name="models"),
+    re_path(r"^(?:v1/)?responses/?\Z", responses.create, name="responses"),
+    re_path(rf"^{_RESPONSE}/?\Z", responses.response, name="response"),
+    re_path(rf"^{_RESPONSE}/cancel/?\Z", responses.cancel, name="cancel_response"),
+    re_path(rf"^{_RESPONSE}/input_items/?\Z", responses.items, name="input_items"),
+    re_path(r"^(?:v1/)?models/(?P<model_id>[^/]+)/?\Z", completions.model, name="model"),
+]
+# Of the default agent, at the root of the server.
+CARDS = [
+    path(".well-known/agent-card.json", a2a.agent_card, name="agent_card"),
+    path(".well-known/agent.json", a2a.old_agent_card, name="old_agent_card"),
+]
+AGENT_DIALECTS = [
+    *DIALECTS,
+    re_path(r"^acp/?\Z", acp.acp, name="acp"),
+    path("agui", ag_ui.run, name="ag_ui"),
+    path("agui/connect", ag_ui.connect, name="ag_ui_connect"),
+    # Clients post with a slash and without, and follow no redirect.
+    re_path(r"^a2a/?\Z", rpc.rpc, name="a2a"),
+    re_path(r"^a2a/rest/(?P<path>.+)\Z", rest.rest, name="a2a_rest"),
+    *CARDS,
+    path("tasks", spec_tasks.tasks, name="tasks"),
+    path("tasks/<str:task_id>", spec_tasks.task, name="task"),
+]
+
+urlpatterns = [
+    *DIALECTS,
+    *CARDS,
+    re_path(
+        r"^api/v1/messages/(?P<message_id>[A-Za-z0-9_-]{1,40})/frames\Z",
+        console.frames,
+        name="message_frames",
+    ),
+    re_path(r"^agents/?\Z", directory.agents, name="agents"),
+    re_path(r"^agents/(?P<name>[^/]+)/?\Z", directory.agent, name="agent_page"),
+    path("agents/<str:name>/", include((AGENT_DIALECTS, "agent"))),
+]

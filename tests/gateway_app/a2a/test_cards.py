@@ -1,0 +1,101 @@
+"""Agent cards: which version a client gets, what they promise, and who sees them."""
+
+import httpx
+import pytest
+from pytest_django import Settings
+
+from agents_app.models import Agent
+from tests.conftest import ServerAddress
+from tests.gateway_app.a2a.calls import call, error_of
+from tests.live_server import Person
+
+V1_MEMBERS = {
+    "name",
+    "description",
+    "version",
+    "supportedInterfaces",
+    "capabilities",
+    "securitySchemes",
+    "defaultInputModes",
+    "defaultOutputModes",
+    "skills",
+}
+CARD = "/agents/echo/.well-known/agent-card.json"
+
+
+def test_a_card_has_both_versions_unless_one_is_wanted(
+    demo: ServerAddress, web: httpx.Client, settings: Settings
+) -> None:
+    merged = web.get(CARD)
+    pure = web.get(CARD, headers={"A2A-Version": "1.0"}).json()
+    again = web.get(CARD, headers={"If-None-Match": merged.headers["ETag"]})
+    settings.A2A_CARD_PROFILE = "v1"
+
+    assert set(pure) == V1_MEMBERS
+    assert web.get(CARD).json() == pure
+    assert (again.status_code, again.content) == (304, b"")
+    card = merged.json()
+    assert set(card) > V1_MEMBERS
+    assert card["url"] == pure["supportedInterfaces"][0]["url"] == f"{demo.http}/agents/echo/a2a"
+    assert (card["protocolVersion"], card["preferredTransport"]) == ("0.3.0", "JSONRPC")
+    assert "A2A-Version" in merged.headers["Vary"]
+    assert "max-age=" in merged.headers["Cache-Control"]
+    assert merged.headers["Last-Modified"]
+
+
+def test_a_card_promises_what_is_there(web: httpx.Client) -> None:
+    card = web.get("/agents/paid-echo/.well-known/agent-card.json").json()
+
+    assert card["capabilities"]["streaming"] is True
+    assert card["capabilities"]["pushNotifications"] is True
+    assert "a2a-x402" in card["capabilities"]["extensions"][0]["uri"]
+    for skill in card["skills"]:
+        assert {"id", "name", "description", "tags", "examples", "inputModes", "outputModes"} == (
+            set(skill)
+        )
+    assert {one["protocolBinding"] for one in card["supportedInterfaces"]} == {
+        "JSONRPC",
+        "HTTP+JSON",
+    }
+
+
+def test_the_specifications_card(web: httpx.Client) -> None:
+    card = web.get("/agents/echo/.well-known/agent.json").json()
+
+    assert (card["version"], card["protocolVersion"]) == ("0.2.1", "0.2.1")
+    assert card["defaultInputModes"] == ["text"]
+    assert card["url"].endswith("/agents/echo/a2a")
+
+
+def test_the_root_has_the_card_of_the_default_agent(web: httpx.Client, settings: Settings) -> None:
+    settings.UAMP_DEFAULT_AGENT = "echo"
+
+    assert web.get("/.well-known/agent-card.json").json()["name"] == "echo"
+    assert web.get("/.well-known/agent.json").json()["name"] == "echo"
+
+
+@pytest.mark.parametrize("file", ["agent-card.json", "agent.json"])
+def test_a_card_is_for_those_who_may_use_the_agent(
+    web: httpx.Client, alice: Person, mallory: Person, file: str
+) -> None:
+    Agent.objects.create(name="hers", owner=alice.user, options={"script": "echo"})
+    path = f"/agents/hers/.well-known/{file}"
+
+    assert web.get(path, headers=alice.headers).status_code == 200
+    for headers in ({}, mallory.headers):
+        assert web.get(path, headers=headers).status_code == 404
+    assert web.get(path, headers={"Authorization": "Bearer wrong"}).status_code == 401
+    assert web.post(path).status_code == 405
+
+
+def test_the_extended_card_is_for_callers_with_a_key(web: httpx.Client, alice: Person) -> None:
+    card = call(web, "careful", "GetExtendedAgentCard", {}, who=alice)["result"]
+    assert "tool.edit_picture" in [skill["id"] for skill in card["skills"]]
+    old = call(web, "careful", "agent/getAuthenticatedExtendedCard", {}, who=alice)["result"]
+    assert old["url"]
+    rest = web.get("/agents/careful/a2a/rest/extendedAgentCard", headers=alice.headers)
+    assert rest.json() == card
+
+    refused = call(web, "careful", "GetExtendedAgentCard", {})
+    assert error_of(refused) == (-32000, "UNAUTHORIZED")
+    assert web.get("/agents/careful/a2a/rest/extendedAgentCard").status_code == 401

@@ -1,0 +1,318 @@
+"""Push notifications: receivers of a task, and what they are sent."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import jwt
+import pytest
+
+from sessions_app.models import Response, Webhook, WebhookDelivery
+from sessions_app.states import DeliveryState
+from tests.client import wait_until
+from tests.gateway_app.a2a.calls import call, error_of, old_message, send, text_message
+from tests.http_server import LocalServer, QuietHandler, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from email.message import Message
+
+    import httpx
+    from pytest_django.fixtures import Settings
+
+    from tests.live_server import Person
+
+NOW = {"returnImmediately": True}
+
+
+@dataclass
+class Receiver:
+    """A receiver of webhooks; it answers with the next of `statuses`, then with 200."""
+
+    url: str = ""
+    statuses: list[int] = field(default_factory=list)
+    seen: list[tuple[Message, bytes]] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def bodies(self) -> list[dict[str, Any]]:
+        """Return what was sent, as JSON."""
+        return [json.loads(body) for _, body in self.seen]
+
+
+@pytest.fixture
+def receiver(
+    web: httpx.Client, settings: Settings, celery_worker_thread: None
+) -> Iterator[Receiver]:
+    """Give a receiver on this machine, which is the one address that may be asked."""
+    found = Receiver()
+
+    class Handler(QuietHandler):
+        def do_POST(self) -> None:  # noqa: N802 the interface's
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            with found.lock:
+                found.seen.append((self.headers, body))
+                status = found.statuses.pop(0) if found.statuses else 200
+            self.send_response(status)
+            if status == 302:
+                self.send_header("Location", found.url)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    with serving(LocalServer(Handler)) as server:
+        found.url = f"{server.origin}/hook"
+        settings.UAMP_FETCH_ALLOW_HOSTS = [server.origin.removeprefix("http://")]
+        yield found
+
+
+def config(receiver: Receiver, **members: Any) -> dict[str, Any]:
+    return {"taskPushNotificationConfig": {"url": receiver.url, **members}}
+
+
+def ended(receiver: Receiver, state: str) -> dict[str, Any]:
+    """Wait for a state of 1.0, and return its task."""
+
+    def states() -> list[str]:
+        return [body["task"]["status"]["state"] for body in receiver.bodies]
+
+    wait_until(lambda: state in states())
+    found: dict[str, Any] = receiver.bodies[states().index(state)]["task"]
+    return found
+
+
+def test_the_end_of_a_task_is_sent(web: httpx.Client, alice: Person, receiver: Receiver) -> None:
+    secrets = {"scheme": "Bearer", "credentials": "of-the-client"}
+    wanted = config(receiver, token="its-token", authentication=secrets)
+    task = send(web, "echo", "Hello", who=alice, configuration=wanted)
+
+    assert ended(receiver, "TASK_STATE_COMPLETED") == task
+    headers, body = receiver.seen[-1]
+    assert headers["X-A2A-Notification-Token"] == "its-token"
+    assert headers["Authorization"] == "Bearer of-the-client"
+    assert headers["Content-Type"] == "application/a2a+json"
+    keys = {one["kid"]: jwt.PyJWK(one) for one in web.get("/.well-known/jwks.json").json()["keys"]}
+    signature = headers["X-UAMP-Signature"]
+    claims = jwt.decode(
+        signature,
+        keys[jwt.get_unverified_header(signature)["kid"]],
+        algorithms=["RS256"],
+        audience=receiver.url,
+    )
+    assert claims["request_body_sha256"] == hashlib.sha256(body).hexdigest()
+    assert claims["taskId"] == task["id"]
+    row = Webhook.objects.get()
+    assert row.look_at is None
+    assert "of-the-client" not in row.secrets
+    assert "its-token" not in row.secrets
+    wait_until(lambda: WebhookDelivery.objects.get(state="completed").status == DeliveryState.SENT)
+    delivery = WebhookDelivery.objects.get(state="completed")
+    assert (delivery.attempts, delivery.http_status, delivery.body) == (1, 200, "")
+
+
+def test_a_receiver_without_credentials_gets_the_signature_as_bearer(
+    web: httpx.Client, receiver: Receiver
+) -> None:
+    message = old_message("Hi")
+    wanted = {"pushNotificationConfig": {"url": receiver.url, "id": "mine"}}
+    call(web, "echo", "message/send", {"message": message, "configuration": wanted})
+
+    wait_until(lambda: [one["status"]["state"] for one in receiver.bodies][-1:] == ["completed"])
+    headers, _ = receiver.seen[-1]
+    assert receiver.bodies[-1]["kind"] == "task"
+    assert headers["Authorization"] == f"Bearer {headers['X-UAMP-Signature']}"
+    assert "X-A2A-Notification-Token" not in headers
+
+
+def test_each_state_is_sent_once_and_in_order(
+    web: httpx.Client, alice: Person, receiver: Receiver
+) -> None:
+    search = {"type": "function", "function": {"name": "search", "parameters": {"type": "object"}}}
+    task = send(
+        web,
+        "tool-user",
+        "Find it",
+        who=alice,
+        metadata={"uamp_tools": [search]},
+        configuration=config(receiver),
+    )
+    asked = ended(receiver, "TASK_STATE_INPUT_REQUIRED")
+    assert asked["status"]["message"]["parts"][1]["data"]["name"] == "search"
+
+    send(web, "tool-user", "42", who=alice, taskId=task["id"])
+
+    ended(receiver, "TASK_STATE_COMPLETED")
+    wait_until(lambda: not WebhookDelivery.objects.filter(finished_at=None).exists())
+    numbers = list(WebhookDelivery.objects.order_by("id").values_list("number", "attempts"))
+    assert numbers == [(n, 1) for n in range(1, len(numbers) + 1)]
+    states = [body["task"]["status"]["state"] for body in receiver.bodies]
+    assert len(states) == len(numbers)
+    assert states[-2:] == ["TASK_STATE_INPUT_REQUIRED", "TASK_STATE_COMPLETED"]
+
+
+def test_what_is_not_taken_is_sent_again(
+    web: httpx.Client, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sessions_app.webhooks.deliveries.BACKOFF_SECONDS", (0, 0))
+    receiver.statuses = [500, 429]
+    send(web, "echo", "Hello", configuration=config(receiver))
+
+    wait_until(lambda: len(receiver.seen) == 3)
+    assert len({body for _, body in receiver.seen}) == 1
+    wait_until(lambda: WebhookDelivery.objects.get().status == DeliveryState.SENT)
+    assert WebhookDelivery.objects.get().attempts == 3
+
+
+@pytest.mark.parametrize(("status", "attempts"), [(410, 1), (302, 1), (503, 2)])
+def test_a_receiver_that_refuses_for_good_is_disabled(
+    web: httpx.Client,
+    receiver: Receiver,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    status: int,
+    attempts: int,
+) -> None:
+    settings.UAMP_WEBHOOK_ATTEMPTS = 2
+    monkeypatch.setattr("sessions_app.webhooks.deliveries.BACKOFF_SECONDS", (0, 0))
+    receiver.statuses = [status] * 10
+    send(web, "echo", "Hello", configuration=config(receiver))
+
+    wait_until(lambda: Webhook.objects.get().disabled_at is not None)
+    assert Webhook.objects.get().disabled_reason == f"The receiver answered {status}."
+    delivery = WebhookDelivery.objects.get()
+    assert (delivery.status, delivery.attempts) == (DeliveryState.FAILED, attempts)
+    assert (delivery.http_status, delivery.body) == (status, "")
+    assert len(receiver.seen) == attempts
+
+
+def test_receivers_are_set_read_listed_and_deleted(
+    web: httpx.Client, alice: Person, bob: Person, receiver: Receiver
+) -> None:
+    task = send(web, "slow", "Count", who=alice, configuration=NOW)
+    key = {"taskId": task["id"], "id": "mine"}
+    secrets = {"scheme": "Basic", "credentials": "secret"}
+    wanted = {**key, "url": receiver.url, "token": "t", "authentication": secrets}
+
+    made = call(web, "slow", "CreateTaskPushNotificationConfig", wanted, who=alice)["result"]
+
+    assert made == {**wanted, "authentication": {"scheme": "Basic"}}
+    got = call(web, "slow", "GetTaskPushNotificationConfig", key, who=alice)["result"]
+    assert got == made
+    call(web, "slow", "CreateTaskPushNotificationConfig", {**wanted, "token": "u"}, who=alice)
+    listed = call(
+        web, "slow", "ListTaskPushNotificationConfigs", {"taskId": task["id"]}, who=alice
+    )["result"]
+    assert listed == {"configs": [{**made, "token": "u"}], "nextPageToken": ""}
+    for method in ("Create", "Get", "Delete"):
+        answer = call(web, "slow", f"{method}TaskPushNotificationConfig", wanted, who=bob)
+        assert error_of(answer) == (-32001, "TASK_NOT_FOUND")
+    for _ in range(2):
+        gone = call(web, "slow", "DeleteTaskPushNotificationConfig", key, who=alice)
+        assert gone["result"] == {}
+    missing = call(web, "slow", "GetTaskPushNotificationConfig", key, who=alice)
+    assert error_of(missing) == (-32001, "TASK_NOT_FOUND")
+    call(web, "slow", "CancelTask", {"id": task["id"]}, who=alice)
+
+
+def test_receivers_in_the_words_of_0_3(
+    web: httpx.Client, alice: Person, receiver: Receiver
+) -> None:
+    params = {"message": old_message("Count"), "configuration": {"blocking": False}}
+    task = call(web, "slow", "message/send", params, who=alice)["result"]
+    wanted = {"taskId": task["id"], "pushNotificationConfig": {"url": receiver.url}}
+    named = {**wanted, "pushNotificationConfig": {"url": receiver.url, "id": task["id"]}}
+    method = "tasks/pushNotificationConfig/"
+
+    assert call(web, "slow", f"{method}set", wanted, who=alice)["result"] == named
+    assert call(web, "slow", f"{method}get", {"id": task["id"]}, who=alice)["result"] == named
+    assert call(web, "slow", f"{method}list", {"id": task["id"]}, who=alice)["result"] == [named]
+    key = {"id": task["id"], "pushNotificationConfigId": task["id"]}
+    assert call(web, "slow", f"{method}delete", key, who=alice)["result"] is None
+    assert call(web, "slow", f"{method}list", {"id": task["id"]}, who=alice)["result"] == []
+    call(web, "slow", "tasks/cancel", {"id": task["id"]}, who=alice)
+
+
+@pytest.mark.parametrize("version", ["", "v1/"])
+def test_receivers_over_rest(
+    web: httpx.Client, alice: Person, bob: Person, receiver: Receiver, version: str
+) -> None:
+    task = send(web, "echo", "Hi", who=alice)
+    path = f"/agents/echo/a2a/rest/{version}tasks/{task['id']}/pushNotificationConfigs"
+    body: dict[str, Any] = {"id": "mine", "url": receiver.url}
+    if version:
+        body = {"configId": "mine", "config": {"pushNotificationConfig": {"url": receiver.url}}}
+
+    made = web.post(path, json=body, headers=alice.headers)
+
+    assert made.status_code == 200, made.text
+    assert web.get(f"{path}/mine", headers=alice.headers).json() == made.json()
+    assert web.get(path, headers=alice.headers).json()["configs"] == [made.json()]
+    assert web.delete(f"{path}/mine", headers=alice.headers).json() == {}
+    assert web.get(f"{path}/mine", headers=alice.headers).status_code == 404
+    assert web.get(path, headers=bob.headers).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"url": "http://example.org/"},
+        {"url": "https://127.0.0.1/"},
+        {"url": "ftp://example.org/"},
+        {"url": "https://example.org:22/"},
+        {"url": "https://user:pass@example.org/"},
+        {"url": "https://example.org/" + "x" * 3000},
+        {"url": ""},
+        {"token": "a\r\nX-Other: b"},
+        {"authentication": {"scheme": "Bearer x", "credentials": "y"}},
+        {"authentication": {"scheme": "Bearer", "credentials": "y\n"}},
+        {"id": "x" * 1000},
+    ],
+)
+def test_a_receiver_that_cannot_be_is_refused(web: httpx.Client, wrong: dict[str, Any]) -> None:
+    wanted = {"taskPushNotificationConfig": {"url": "https://example.org/", **wrong}}
+    params = {"message": text_message("Hi"), "configuration": wanted}
+
+    assert error_of(call(web, "echo", "SendMessage", params)) == (-32602, "INVALID_PARAMS")
+    assert not Response.objects.exists()
+
+
+def test_a_private_address_is_never_asked(
+    web: httpx.Client, receiver: Receiver, settings: Settings
+) -> None:
+    settings.UAMP_FETCH_ALLOW_HOSTS = []
+    settings.UAMP_WEBHOOK_ATTEMPTS = 1
+    wanted = {"taskPushNotificationConfig": {"url": "https://10.255.0.1:8443/hook"}}
+    send(web, "echo", "Hi", configuration=wanted)
+
+    wait_until(lambda: Webhook.objects.get().disabled_at is not None)
+    assert WebhookDelivery.objects.get().error == "The address cannot be reached."
+
+
+def test_a_task_has_at_most_ten_receivers(
+    web: httpx.Client, alice: Person, receiver: Receiver
+) -> None:
+    task = send(web, "echo", "Hi", who=alice)
+    for number in range(10):
+        wanted = {"taskId": task["id"], "id": f"{number}", "url": receiver.url}
+        call(web, "echo", "CreateTaskPushNotificationConfig", wanted, who=alice)
+
+    wanted = {"taskId": task["id"], "id": "more", "url": receiver.url}
+    answer = call(web, "echo", "CreateTaskPushNotificationConfig", wanted, who=alice)
+    assert error_of(answer) == (-32602, "INVALID_PARAMS")
+    assert Webhook.objects.count() == 10
+    assert not WebhookDelivery.objects.exists()
+
+
+def test_states_beyond_the_limit_wait(
+    web: httpx.Client, receiver: Receiver, settings: Settings
+) -> None:
+    settings.UAMP_ANONYMOUS_WEBHOOKS_PER_MINUTE = 1
+    for text in ("One", "Two"):
+        send(web, "echo", text, configuration=config(receiver))
+
+    wait_until(lambda: len(receiver.seen) == 1)
+    wait_until(lambda: Webhook.objects.filter(look_at__isnull=False, seen="").exists())
+    assert WebhookDelivery.objects.count() == 1

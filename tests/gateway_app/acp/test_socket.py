@@ -1,0 +1,432 @@
+"""The Agent Client Protocol on a WebSocket of the real server."""
+
+import base64
+import io
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from PIL import Image
+from websockets.sync.client import connect
+
+import uamp
+from chat_app.log import fanout
+from gateway_app.doors import kept_sessions
+from payments_app.tokens import issuance
+from sessions_app.models import Response, Session
+from tests.client import wait_until
+from tests.conftest import ServerAddress
+from tests.gateway_app.acp.socket_client import HELLO, AcpClient, Rpc
+from tests.live_server import Person
+from tests.sessions_app.billing.paid_agents import clean, priced, rich, usd
+
+Acp = Callable[..., AcpClient]
+
+
+@pytest.fixture
+def acp(demo: ServerAddress) -> Iterator[Acp]:
+    """Give a function that opens a socket of an agent."""
+    with ExitStack() as sockets:
+
+        def dial(agent: str, who: Person | None = None, path: str = "acp") -> AcpClient:
+            headers = {} if who is None else who.headers
+            url = f"{demo.ws}/agents/{agent}/{path}"
+            socket = connect(url, additional_headers=headers, proxy=None)
+            return AcpClient(sockets.enter_context(socket))
+
+        yield dial
+
+
+def test_a_prompt_is_thought_about_and_answered(acp: Acp, alice: Person) -> None:
+    client = acp("thinker", alice)
+    session_id = client.new_session()
+
+    answer = client.call("session/prompt", sessionId=session_id, prompt=HELLO)
+
+    assert answer["result"]["stopReason"] == "end_turn"
+    assert answer["result"]["usage"]["totalTokens"] == 32
+    assert client.text() == "I thought about it. You asked: Hello there"
+    assert client.updates("agent_thought_chunk")
+    assert Session.objects.get(pk=session_id).transport == "acp"
+    assert client.socket.response is not None
+    assert client.socket.response.headers["Acp-Connection-Id"]
+
+
+def test_a_session_goes_on_in_another_connection_of_its_person(
+    acp: Acp, alice: Person, bob: Person
+) -> None:
+    session_id = acp("echo", alice).new_session()
+
+    client, foreign = acp("echo", alice), acp("echo", bob)
+
+    assert client.call("session/resume", sessionId=session_id, cwd="/")["result"] == {}
+    client.call("session/prompt", sessionId=session_id, prompt=HELLO)
+    assert client.text() == "Hello there"
+    refused = foreign.call("session/resume", sessionId=session_id, cwd="/")["error"]
+    assert (refused["code"], refused["data"]["code"]) == (-32002, "unknown_session")
+
+
+@pytest.mark.usefixtures("celery_worker_thread")
+@pytest.mark.parametrize("choice", ["allow", "reject"])
+def test_a_call_that_needs_approval_is_a_request_to_the_client(
+    acp: Acp, alice: Person, choice: str
+) -> None:
+    file = io.BytesIO()
+    Image.new("RGB", (8, 6), "red").save(file, "PNG")
+    data = base64.b64encode(file.getvalue()).decode()
+    client = acp("careful", alice)
+    client.allows = choice
+    session_id = client.new_session()
+
+    answer = client.call(
+        "session/prompt",
+        sessionId=session_id,
+        prompt=[
+            {"type": "text", "text": "black and white"},
+            {"type": "image", "data": data, "mimeType": "image/png"},
+        ],
+    )
+
+    assert answer["result"]["stopReason"] == "end_turn"
+    assert len(client.updates("tool_call")) == 1
+    last = client.updates("tool_call_update")[-1]
+    assert last["status"] == ("completed" if choice == "allow" else "failed")
+
+
+def test_an_unpaid_prompt_is_refused_and_goes_through_with_a_token(acp: Acp, alice: Person) -> None:
+    priced("dear", per_answer="0.25")
+    client = acp("dear", alice)
+    session_id = client.new_session()
+    refused = client.call("session/prompt", sessionId=session_id, prompt=HELLO)["error"]
+    assert refused["code"] == -32402
+    assert refused["data"]["accepts"]
+    assert not Response.objects.exists()
+    user_id = rich(alice).user.pk
+    token = issuance.issue(key="token", user_id=user_id, amount=usd("1"), expires_in=600).token
+
+    answer = client.call(
+        "session/prompt", sessionId=session_id, prompt=HELLO, _meta={"payment_token": token}
+    )
+
+    assert answer["result"]["stopReason"] == "end_turn"
+    assert client.text() == "Hello there"
+
+
+def test_a_growing_answer_waits_for_a_further_payment(acp: Acp, alice: Person) -> None:
+    priced("growing", output_per_1k="1")
+    client = acp("growing", alice)
+    session_id = client.new_session()
+    user_id = rich(alice).user.pk
+    tokens = [
+        issuance.issue(key=f"t{n}", user_id=user_id, amount=usd(amount), expires_in=600).token
+        for n, amount in enumerate(("0.6", "5"))
+    ]
+    prompt = [{"type": "text", "text": " ".join(f"word{n}" for n in range(800))}]
+    first = client.call(
+        "session/prompt", sessionId=session_id, prompt=prompt, payment_token=tokens[0]
+    )
+
+    assert first["error"]["code"] == -32402
+    again = client.call(
+        "session/prompt", sessionId=session_id, prompt=prompt, payment_token=tokens[1]
+    )
+
+    assert again["result"]["stopReason"] == "end_turn"
+    assert client.text() == prompt[0]["text"]
+    assert Response.objects.count() == 1
+
+
+def test_a_token_that_is_refused_may_be_followed_by_another(acp: Acp, alice: Person) -> None:
+    priced("growing", output_per_1k="1")
+    client = acp("growing", alice)
+    session_id = client.new_session()
+    user_id = rich(alice).user.pk
+    first, last = (
+        issuance.issue(key=f"t{n}", user_id=user_id, amount=usd(amount), expires_in=600).token
+        for n, amount in enumerate(("0.6", "5"))
+    )
+    prompt = [{"type": "text", "text": " ".join(f"word{n}" for n in range(800))}]
+
+    def pay(token: str) -> Rpc:
+        return client.call(
+            "session/prompt", sessionId=session_id, prompt=prompt, payment_token=token
+        )
+
+    assert pay(first)["error"]["code"] == -32402
+    for token in ("unknown", first):
+        refused = pay(token)["error"]
+        assert (refused["code"], refused["data"]["code"]) == (-32402, "payment_required")
+        assert refused["data"]["payment_error"] in {"token_invalid", "insufficient_balance"}
+
+    assert pay(last)["result"]["stopReason"] == "end_turn"
+    assert client.text() == prompt[0]["text"]
+    assert Response.objects.count() == 1
+    assert clean()
+
+
+def test_a_notification_cancels_a_prompt(acp: Acp, alice: Person) -> None:
+    client = acp("slow", alice)
+    session_id = client.new_session()
+    params = {"sessionId": session_id, "prompt": HELLO}
+    request = {"jsonrpc": "2.0", "id": 77, "method": "session/prompt", "params": params}
+    client.socket.send(json.dumps(request))
+    wait_until(Response.objects.exists)
+    cancel = {"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session_id}}
+    client.socket.send(json.dumps(cancel))
+
+    assert client.answer_to(77)["result"] == {"stopReason": "cancelled"}
+
+
+def test_the_dialect_of_webagents_is_spoken_on_the_same_socket(acp: Acp) -> None:
+    client = acp("echo", path="acp/stream")
+    assert client.call("initialize")["result"]["protocolVersion"] == "1.0"
+
+    answer = client.call("prompt/submit", messages=[{"role": "user", "content": "Hello there"}])
+
+    assert answer["result"] == {"status": "complete", "content": "Hello there"}
+    methods = [message.get("method") for message in client.seen]
+    assert methods[1] == "prompt/started"
+    assert "prompt/progress" in methods
+
+
+def request(method: str, version: str = "2.0", **params: Any) -> str:
+    """Return a request as a frame."""
+    return json.dumps({"jsonrpc": version, "id": 1, "method": method, "params": params})
+
+
+@pytest.mark.parametrize(
+    ("frame", "code"),
+    [
+        ("{", -32700),
+        ("[]", -32600),
+        (request("initialize", "1.0"), -32600),
+        (request("session/fork"), -32601),
+        (request("session/prompt"), -32602),
+        (request("session/prompt", sessionId="x", prompt=HELLO), -32002),
+        (request("session/prompt", sessionId="x", prompt=[{"type": "image"}]), -32602),
+    ],
+)
+def test_a_bad_frame_has_its_code_and_the_socket_stays(acp: Acp, frame: str, code: int) -> None:
+    client = acp("echo")
+    client.socket.send(frame)
+
+    error = json.loads(client.socket.recv(timeout=10))["error"]
+
+    assert error["code"] == code
+    assert not Response.objects.exists()
+    client.new_session()
+
+
+def test_a_prompt_that_is_refused_leaves_nothing_for_the_next_one(acp: Acp, alice: Person) -> None:
+    client = acp("echo", alice)
+    session_id = client.new_session()
+    most = uamp.DEFAULT_LIMITS.pending_inputs
+    many = [{"type": "text", "text": f"part {n} "} for n in range(most + 1)]
+
+    refused = client.call("session/prompt", sessionId=session_id, prompt=many)
+
+    assert refused["error"]["data"]["code"] == "too_many_inputs"
+    assert not Response.objects.exists()
+    client.call("session/prompt", sessionId=session_id, prompt=HELLO)
+    assert client.text() == "Hello there"
+
+
+def test_a_notification_has_no_answer(acp: Acp) -> None:
+    client = acp("echo")
+    for method in ("session/cancel", "session/fork", "session/prompt"):
+        client.socket.send(json.dumps({"jsonrpc": "2.0", "method": method, "params": {}}))
+
+    client.call("initialize", protocolVersion=1)
+
+    assert len(client.seen) == 1
+
+
+def test_an_answer_to_no_request_is_ignored(acp: Acp) -> None:
+    client = acp("echo")
+    client.socket.send('{"jsonrpc":"2.0","id":"call_1","result":{"outcome":{}}}')
+
+    client.new_session()
+
+
+def test_a_session_has_one_prompt_at_a_time(acp: Acp, alice: Person) -> None:
+    client = acp("slow", alice)
+    session_id = client.new_session()
+    params = {"sessionId": session_id, "prompt": HELLO}
+    client.socket.send(
+        json.dumps({"jsonrpc": "2.0", "id": 50, "method": "session/prompt", "params": params})
+    )
+
+    second = client.call("session/prompt", **params)
+
+    assert second["error"]["code"] == -32600
+    client.socket.send(json.dumps({"jsonrpc": "2.0", "method": "session/cancel", "params": params}))
+    assert client.answer_to(50)["result"]["stopReason"] == "cancelled"
+
+
+# --- Sessions that are come back to ---
+
+
+def test_a_long_session_is_loaded_with_its_last_messages(acp: Acp, alice: Person) -> None:
+    first = acp("echo", alice)
+    session_id = first.new_session()
+    for number in range(7):
+        text = f"{number} " + "x" * 200_000
+        prompt = [{"type": "text", "text": text}]
+        first.call("session/prompt", sessionId=session_id, prompt=prompt)
+
+    client = acp("echo", alice)
+    client.call("session/load", sessionId=session_id, cwd="/", mcpServers=[])
+
+    said = [one["content"]["text"][0] for one in client.updates("user_message_chunk")]
+    assert said == ["2", "3", "4", "5", "6"]
+
+
+def test_a_session_is_loaded_with_its_messages(acp: Acp, alice: Person, bob: Person) -> None:
+    first = acp("thinker", alice)
+    session_id = first.new_session()
+    first.call("session/prompt", sessionId=session_id, prompt=HELLO)
+
+    client, foreign = acp("thinker", alice), acp("thinker", bob)
+    loaded = client.call("session/load", sessionId=session_id, cwd="/", mcpServers=[])
+
+    assert loaded["result"] == {}
+    said = client.updates("user_message_chunk")
+    assert [one["content"] for one in said] == HELLO
+    assert client.text() == first.text() == "I thought about it. You asked: Hello there"
+    assert client.updates("agent_thought_chunk")
+    assert [m.get("method") for m in client.seen][-1] is None
+    client.call("session/prompt", sessionId=session_id, prompt=HELLO)
+    assert client.text() == 2 * "I thought about it. You asked: Hello there"
+    refused = foreign.call("session/load", sessionId=session_id, cwd="/", mcpServers=[])["error"]
+    assert (refused["code"], refused["data"]["code"]) == (-32002, "unknown_session")
+    assert foreign.updates("user_message_chunk") == []
+
+
+def test_a_loaded_session_goes_on_with_the_answer_that_is_being_written(
+    acp: Acp, alice: Person
+) -> None:
+    first = acp("slow", alice)
+    session_id = first.new_session()
+    params = {"sessionId": session_id, "prompt": HELLO}
+    first.socket.send(
+        json.dumps({"jsonrpc": "2.0", "id": 50, "method": "session/prompt", "params": params})
+    )
+    wait_until(lambda: Response.objects.exclude(text="").exists())
+
+    client = acp("slow", alice)
+    client.call("session/load", sessionId=session_id, cwd="/", mcpServers=[])
+    while not client.text():
+        client.seen.append(json.loads(client.socket.recv(timeout=15)))
+    cancel = {"jsonrpc": "2.0", "method": "session/cancel", "params": params}
+    first.socket.send(json.dumps(cancel))
+
+    assert first.answer_to(50)["result"] == {"stopReason": "cancelled"}
+    assert len(client.updates("user_message_chunk")) == 1
+    assert first.text().startswith(client.text())
+
+
+def test_sessions_are_listed_for_their_person_and_agent(
+    acp: Acp, alice: Person, bob: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_sessions, "SESSIONS", 2)
+    client, other, foreign = acp("echo", alice), acp("slow", alice), acp("echo", bob)
+    opened = [
+        client.call("session/new", cwd=cwd, mcpServers=[])["result"]["sessionId"]
+        for cwd in ("/a", "/b", "/a")
+    ]
+    other.new_session()
+    foreign.new_session()
+
+    first = client.call("session/list")["result"]
+    rest = client.call("session/list", cursor=first["nextCursor"])["result"]
+
+    assert [s["sessionId"] for s in first["sessions"]] == [opened[2], opened[1]]
+    assert [(s["sessionId"], s["cwd"]) for s in rest["sessions"]] == [(opened[0], "/a")]
+    assert "nextCursor" not in rest
+    named = client.call("session/list", cwd="/b")["result"]["sessions"]
+    assert [s["sessionId"] for s in named] == [opened[1]]
+    bad = foreign.call("session/list", cursor=first["nextCursor"])["error"]
+    assert bad["code"] == -32602
+    assert acp("echo").call("session/list")["result"]["sessions"] == []
+
+
+def test_a_session_that_is_ended_elsewhere_refuses_its_prompt(acp: Acp, alice: Person) -> None:
+    client = acp("slow", alice)
+    session_id = client.new_session()
+    params = {"sessionId": session_id, "prompt": HELLO}
+    client.socket.send(
+        json.dumps({"jsonrpc": "2.0", "id": 50, "method": "session/prompt", "params": params})
+    )
+    wait_until(Response.objects.exists)
+    Session.objects.update(status="closed")
+
+    refused = client.answer_to(50)["error"]
+
+    assert (refused["code"], refused["data"]["code"]) == (-32002, "unknown_session")
+    lost = json.loads(client.socket.recv(timeout=15))
+    assert lost["method"] == "_session/error"
+    assert lost["params"]["sessionId"] == session_id
+    assert lost["params"]["error"]["code"] == -32002
+    assert client.call("session/prompt", **params)["error"]["code"] == -32002
+    client.new_session()
+
+
+def test_a_session_that_is_closed_answers_its_prompt(acp: Acp, alice: Person) -> None:
+    client = acp("slow", alice)
+    session_id = client.new_session()
+    params = {"sessionId": session_id, "prompt": HELLO}
+    client.socket.send(
+        json.dumps({"jsonrpc": "2.0", "id": 50, "method": "session/prompt", "params": params})
+    )
+    wait_until(Response.objects.exists)
+    close = {"jsonrpc": "2.0", "id": 51, "method": "session/close", "params": params}
+    client.socket.send(json.dumps(close))
+
+    assert client.answer_to(50)["result"] == {"stopReason": "cancelled"}
+    assert client.answer_to(51)["result"] == {}
+    assert [m for m in client.seen if m.get("method") == "_session/error"] == []
+
+
+# --- Payments that fail, answers that are written anew, tools ---
+
+
+def test_an_answer_that_is_written_anew_is_a_further_message(acp: Acp, alice: Person) -> None:
+    client = acp("slow", alice)
+    session_id = client.new_session()
+    params = {"sessionId": session_id, "prompt": HELLO}
+    client.socket.send(
+        json.dumps({"jsonrpc": "2.0", "id": 50, "method": "session/prompt", "params": params})
+    )
+    while not client.text():
+        client.seen.append(json.loads(client.socket.recv(timeout=15)))
+    running = Response.objects.get()
+    replaced = fanout.text_message(
+        chat_id=running.chat_id, response_id=running.pk, text="Another beginning"
+    )
+    fanout.publish_from_thread(running.chat_id, [replaced])
+
+    def rewritten() -> list[str]:
+        chunks = client.updates("agent_message_chunk")
+        return [u["content"]["text"] for u in chunks if u["messageId"] == f"{running.pk}-1"]
+
+    while not rewritten():
+        client.seen.append(json.loads(client.socket.recv(timeout=15)))
+    client.socket.send(json.dumps({"jsonrpc": "2.0", "method": "session/cancel", "params": params}))
+
+    assert rewritten()[0] == "Another beginning"
+    thought = client.updates("agent_thought_chunk")[0]["content"]["text"]
+    assert thought == "The answer was interrupted. It is written anew."
+    assert client.answer_to(50)["result"]["stopReason"] == "cancelled"
+
+
+def test_the_tools_of_an_agent_are_listed_and_called_by_it_alone(acp: Acp, alice: Person) -> None:
+    client = acp("careful", alice)
+
+    tools = client.call("tools/list")["result"]["tools"]
+    refused = client.call("tools/call", name=tools[0]["name"], arguments={})
+
+    assert [tool["name"] for tool in tools] == ["edit_picture"]
+    assert tools[0]["inputSchema"]["type"] == "object"
+    assert refused["error"]["code"] == -32601

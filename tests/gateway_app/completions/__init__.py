@@ -1,0 +1,1 @@
+"""Chat Completions, on the real server: what requests ask for, and what answers say."""

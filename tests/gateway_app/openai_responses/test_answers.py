@@ -1,0 +1,240 @@
+"""Answers of the Responses API, whole and streamed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sessions_app.models import Response, Session
+from tests.gateway_app.completions.requests import PIXEL
+from tests.gateway_app.openai_responses.requests import (
+    PICTURE,
+    SEARCH,
+    events_of,
+    read,
+    respond,
+    result,
+    text_of,
+    written,
+)
+from tests.live_server import shared_chat
+from tests.sessions_app.model_server import called, model_server, said
+
+if TYPE_CHECKING:
+    import httpx
+
+    from tests.live_server import Dial, Person
+
+
+def test_an_agent_answers_as_a_response(web: httpx.Client, alice: Person) -> None:
+    answer = respond(web, "echo", {"metadata": {"order": "7"}, "model": "m"}, alice)
+
+    assert answer.status_code == 200, answer.text
+    body = answer.json()
+    (item,) = body["output"]
+    assert (item["type"], item["role"], item["status"]) == ("message", "assistant", "completed")
+    assert text_of(body) == "Hello there"
+    assert (body["object"], body["status"], body["error"]) == ("response", "completed", None)
+    assert (body["model"], body["metadata"]) == ("m", {"order": "7"})
+    assert (body["usage"]["input_tokens"], body["usage"]["total_tokens"]) == (2, 4)
+    session = Session.objects.get(pk=answer.headers["X-Session-Id"])
+    assert (session.transport, session.ephemeral) == ("responses", False)
+    assert session.chat_id == answer.headers["X-Chat-Id"]
+
+
+def test_a_stream_adds_up_to_the_same_answer(web: httpx.Client) -> None:
+    whole = respond(web, "thinker", {}).json()
+    events = events_of(respond(web, "thinker", {"stream": True}))
+
+    kinds = [event["type"] for event in events if not event["type"].endswith("delta")]
+    part, thought = "response.content_part", "response.reasoning_summary"
+    assert kinds == [
+        "response.created",
+        "response.in_progress",
+        "response.output_item.added",
+        f"{thought}_part.added",
+        f"{thought}_text.done",
+        f"{thought}_part.done",
+        "response.output_item.done",
+        "response.output_item.added",
+        f"{part}.added",
+        "response.output_text.done",
+        f"{part}.done",
+        "response.output_item.done",
+        "response.completed",
+    ]
+    last = events[-1]["response"]
+    reasoning, message = last["output"]
+    assert written(events) == text_of(whole) == message["content"][0]["text"]
+    assert written(events, f"{thought}_text.delta") == reasoning["summary"][0]["text"]
+    assert [item["summary"] for item in whole["output"] if item["type"] == "reasoning"] == [
+        reasoning["summary"]
+    ]
+    assert last["usage"] == whole["usage"]
+    done = [e["item"] for e in events if e["type"] == "response.output_item.done"]
+    assert done == last["output"]
+    assert events[0]["response"]["status"] == "in_progress"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_call_of_a_function_ends_the_response_and_its_result_goes_on(
+    web: httpx.Client, alice: Person, *, stream: bool
+) -> None:
+    answer = respond(web, "tool-user", {"tools": [SEARCH], "stream": stream}, alice)
+    if stream:
+        events = events_of(answer)
+        kind = "response.function_call_arguments"
+        assert written(events, f"{kind}.delta") == '{"query":"Hello there"}'
+        assert [e["arguments"] for e in events if e["type"] == f"{kind}.done"] == [
+            '{"query":"Hello there"}'
+        ]
+        body = events[-1]["response"]
+    else:
+        body = answer.json()
+
+    (call,) = body["output"]
+    assert (call["type"], call["name"], call["status"]) == ("function_call", "search", "completed")
+    assert (body["status"], body["tools"][0]["name"]) == ("completed", "search")
+    more = {"previous_response_id": body["id"], "tools": [SEARCH], "input": [result(call)]}
+    again = respond(web, "tool-user", more, alice).json()
+    assert text_of(again) == "The tool answered: three cats"
+    history = [{"role": "user", "content": "Hello there"}, call, result(call, "two dogs")]
+    other = respond(web, "tool-user", {"tools": [SEARCH], "input": history}, alice).json()
+    assert text_of(other) == "The tool answered: two dogs"
+
+
+def test_what_the_servers_tools_said_stays_in_the_conversation(
+    web: httpx.Client, alice: Person, settings: Any
+) -> None:
+    tool = "tests.sessions_app.billing.test_token_payments.weigh"
+    settings.UAMP_SERVER_TOOLS = [*settings.UAMP_SERVER_TOOLS, tool]
+    mixed = called(("a", "weigh", '{"query": "words"}'), ("b", "search", "{}"), text="Let me look.")
+    with model_server(mixed, said("Sunny")) as model:
+        model.agent(tools=["weigh"])
+        first = respond(web, "model", {"tools": [SEARCH]}, alice).json()
+        message, call = first["output"]
+        assert (message["content"][0]["text"], call["name"]) == ("Let me look.", "search")
+        more = {"previous_response_id": first["id"], "input": [result(call, "rain")]}
+        again = respond(web, "model", {"tools": [SEARCH], **more}, alice).json()
+
+        assert text_of(again) == "Sunny"
+        _, reported, *results = model.last["messages"]
+    names = {made["id"]: made["function"]["name"] for made in reported["tool_calls"]}
+    found = {names[made["tool_call_id"]]: made["content"] for made in results}
+    assert found == {"weigh": "5 grams", "search": "rain"}
+
+
+def test_items_of_all_kinds_reach_the_model(web: httpx.Client, alice: Person) -> None:
+    document = {"type": "input_file", "file_data": "aGk=", "filename": "a.txt"}
+    items = [
+        {"role": "developer", "content": [{"type": "input_text", "text": "Be brief."}]},
+        {"role": "user", "content": "First"},
+        {"type": "reasoning", "id": "rs_1", "summary": []},
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "refusal", "refusal": "No."}],
+        },
+        {"type": "function_call", "call_id": "c", "name": "search", "arguments": "{}"},
+        {
+            "type": "function_call_output",
+            "call_id": "c",
+            "output": [{"type": "input_text", "text": "rain"}],
+        },
+        {"role": "user", "content": [{"type": "input_text", "text": "Look"}, PICTURE, document]},
+    ]
+    with model_server(said("A dot")) as model:
+        model.agent()
+        answer = respond(web, "model", {"input": items, "tools": [SEARCH]}, alice)
+
+        assert answer.status_code == 200, answer.text
+        sent = model.last["messages"]
+    assert "Be brief." in sent[0]["content"]
+    assert [message["role"] for message in sent[1:]] == ["user", "assistant", "tool", "user"]
+    assert (sent[2]["content"], sent[2]["tool_calls"][0]["id"]) == ("No.", "c")
+    assert sent[3]["content"] == "rain"
+    assert PIXEL in json.dumps(sent[-1])
+
+
+@pytest.mark.usefixtures("celery_worker_thread")
+def test_pictures_of_an_answer_are_links_that_the_client_may_read(
+    web: httpx.Client, alice: Person
+) -> None:
+    content = [{"type": "input_text", "text": "make it black and white"}, PICTURE]
+    body = {"input": [{"role": "user", "content": content}]}
+
+    made = respond(web, "studio", body, alice).json()
+
+    url = text_of(made).partition("](")[2].partition(")")[0]
+    assert web.get(url).headers["Content-Type"] == "image/png"
+    (asked,) = read(web, f"{made['id']}/input_items", alice).json()["data"]
+    shown = web.get(asked["content"][1]["image_url"])
+    assert (shown.status_code, shown.headers["Content-Type"]) == (200, "image/png")
+
+
+def test_a_failure_is_an_error_an_event_and_a_state(web: httpx.Client, alice: Person) -> None:
+    whole = respond(web, "fail", {}, alice)
+    events = events_of(respond(web, "fail", {"stream": True}, alice))
+
+    assert (whole.status_code, whole.json()["error"]["code"]) == (502, "provider_error")
+    last = events[-1]
+    assert (last["type"], last["response"]["status"]) == ("response.failed", "failed")
+    assert last["response"]["error"]["code"] == "server_error"
+    kept = read(web, last["response"]["id"], alice).json()
+    assert kept == last["response"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_that_was_cut_is_incomplete(web: httpx.Client, *, stream: bool) -> None:
+    with model_server(said("A long", finish="length")) as model:
+        model.agent()
+        answer = respond(web, "model", {"stream": stream})
+
+    last = events_of(answer)[-1] if stream else {"response": answer.json()}
+    assert last["response"]["status"] == "incomplete"
+    assert last["response"]["incomplete_details"] == {"reason": "max_output_tokens"}
+    assert last.get("type") in {None, "response.incomplete"}
+
+
+def test_a_request_may_join_a_chat_and_is_seen_there(
+    web: httpx.Client, dial: Dial, alice: Person, bob: Person
+) -> None:
+    chat = shared_chat(alice, bob)
+    reader = dial(bob)
+    reader.create_session(chat=chat.pk)
+
+    answer = respond(web, "echo", {"conversation": {"id": chat.pk}}, alice).json()
+
+    assert (text_of(answer), answer["conversation"]) == ("Hello there", {"id": chat.pk})
+    frames = reader.until("response.done")
+    asked = next(frame for frame in frames if frame["type"] == "message.created")
+    assert asked["message"]["content"] == "Hello there"
+    assert read(web, answer["id"], alice).json() == answer
+    more = respond(web, "echo", {"previous_response_id": answer["id"]}, alice)
+    assert (more.status_code, more.json()["error"]["param"]) == (400, "previous_response_id")
+    hidden = {"conversation": chat.pk, "store": False}
+    for _ in range(2):
+        assert text_of(respond(web, "echo", hidden, alice).json()) == "Hello there"
+    assert Session.objects.filter(transport="responses").count() == 2
+
+
+@pytest.mark.parametrize("prefix", ["/agents/echo", ""])
+@pytest.mark.parametrize("path", ["/responses", "/v1/responses/"])
+def test_every_path_answers_with_and_without_a_slash(
+    web: httpx.Client, prefix: str, path: str
+) -> None:
+    made = web.post(prefix + path, json={"input": "Hello there", "model": "echo"}).json()
+
+    assert text_of(made) == "Hello there"
+    assert web.get(f"{prefix}{path.rstrip('/')}/{made['id']}").json() == made
+
+
+def test_a_price_is_a_402_before_anything_runs(web: httpx.Client) -> None:
+    for more in ({}, {"stream": True}, {"background": True}):
+        answer = respond(web, "paid-echo", more)
+
+        assert (answer.status_code, answer.json()["error"]) == (402, "Payment required")
+        assert answer.headers["PAYMENT-REQUIRED"]
+    assert not Response.objects.exists()

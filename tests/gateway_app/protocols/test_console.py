@@ -1,0 +1,173 @@
+"""A message of a chat as frames of each protocol: whose, made by whom, and how much of it."""
+
+import json
+import shutil
+import subprocess
+from typing import Any
+
+import httpx
+import pytest
+
+from chat_app.models import Chat, Message
+from gateway_app.protocols.console import FRAMES_BYTES
+from tests.client import wait_until
+from tests.gateway_app.protocols.browsers import signed_in
+from tests.live_server import Person, quick_agent, shared_chat
+
+PROTOCOLS = ["uamp", "completions", "responses", "ag-ui", "a2a", "acp"]
+Frames = list[dict[str, Any]]
+
+
+def ask(
+    web: httpx.Client, who: Person, chat: Chat, text: str, agent: str
+) -> tuple[Message, Message]:
+    """Ask an agent in a chat; return the question and the answer."""
+    body = {"messages": [{"role": "user", "content": text}]}
+    headers = {**who.headers, "X-Chat-ID": chat.pk}
+    web.post(f"/agents/{agent}/chat/completions", json=body, headers=headers)
+    wait_until(lambda: Message.objects.filter(chat=chat, role="assistant").exists())
+    question, answer = Message.objects.filter(chat=chat).order_by("-seq")[:2][::-1]
+    return question, answer
+
+
+def shown(web: httpx.Client, message: Message, who: Person) -> dict[str, dict[str, Any]]:
+    """Return a message in each protocol, by its key."""
+    answer = web.get(f"/api/v1/messages/{message.pk}/frames", headers=who.headers)
+    assert answer.status_code == 200, answer.text
+    protocols = {one["key"]: one for one in answer.json()["protocols"]}
+    assert list(protocols) == PROTOCOLS
+    return protocols
+
+
+def streamed(text: str) -> Frames:
+    """Return the data of an event stream."""
+    lines = [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: ")]
+    return [json.loads(line) for line in lines if line != "[DONE]"]
+
+
+def test_an_answer_is_shown_as_each_protocol_sends_it(web: httpx.Client, alice: Person) -> None:
+    chat = shared_chat(alice, agents=("thinker",))
+    _, answer = ask(web, alice, chat, "@thinker hello", "thinker")
+    found = {key: one["frames"] for key, one in shown(web, answer, alice).items()}
+
+    types = [frame["type"] for frame in found["uamp"]]
+    assert types[0] == "response.created"
+    assert types[-2:] == ["response.done", "message.created"]
+    assert found["uamp"][0]["transport"] == "completions"
+    assert found["uamp"][-1]["message"]["id"] == answer.pk
+    text = "".join(
+        frame["delta"]["text"] for frame in found["uamp"] if frame["type"] == "response.delta"
+    )
+    assert text == answer.content
+
+    chunks = found["completions"]
+    deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
+    assert "".join(delta.get("content", "") for delta in deltas) == answer.content
+    assert "".join(delta.get("reasoning_content", "") for delta in deltas)
+    assert chunks[-1]["choices"][0]["finish_reason"] == "stop"
+
+    ends = found["responses"][-1]
+    assert ends["type"] == "response.completed"
+    assert ends["response"]["output"][-1]["content"][0]["text"] == answer.content
+
+    assert (found["ag-ui"][0]["type"], found["ag-ui"][-1]["type"]) == (
+        "RUN_STARTED",
+        "RUN_FINISHED",
+    )
+    said = [one["delta"] for one in found["ag-ui"] if one["type"] == "TEXT_MESSAGE_CONTENT"]
+    assert "".join(said) == answer.content
+
+    results = [frame["result"] for frame in found["a2a"]]
+    assert results[0]["task"]["id"] == answer.response_id
+    assert results[-1]["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
+
+    assert found["acp"][-1]["result"]["stopReason"] == "end_turn"
+    kinds = [f["params"]["update"]["sessionUpdate"] for f in found["acp"] if "method" in f]
+    assert kinds == ["agent_thought_chunk", "agent_message_chunk"]
+
+
+def test_a_question_is_shown_as_a_client_sends_it_and_its_call_works(
+    web: httpx.Client, alice: Person
+) -> None:
+    chat = shared_chat(alice)
+    question, answer = ask(web, alice, chat, "@echo it's 5 o'clock", "echo")
+    found = shown(web, question, alice)
+
+    assert found["completions"]["frames"][0]["messages"][0]["content"] == "@echo it's 5 o'clock"
+    assert found["ag-ui"]["frames"][0]["messages"][0]["content"] == "@echo it's 5 o'clock"
+    assert found["a2a"]["frames"][0]["method"] == "SendStreamingMessage"
+    assert [one["method"] for one in found["acp"]["frames"]] == [
+        "initialize",
+        "session/new",
+        "session/prompt",
+    ]
+    assert [one["type"] for one in found["uamp"]["frames"]] == [
+        "session.create",
+        "input.text",
+        "response.create",
+        "message.created",
+    ]
+    calls = {key: one["call"] for key, one in found.items()}
+    assert [key for key, one in calls.items() if one["in_chat"]] == PROTOCOLS[:4]
+    assert {key: one["call"] for key, one in shown(web, answer, alice).items()} == calls
+    assert alice.key not in json.dumps(found)
+
+    bash = shutil.which("bash")
+    if bash is None or shutil.which("curl") is None:
+        pytest.skip("no bash or no curl")
+    before = Message.objects.filter(chat=chat).count()
+    for key in PROTOCOLS[:4]:
+        done = subprocess.run(  # noqa: S603 our own code
+            [bash, "-c", calls[key]["curl"]],
+            env={"PATH": "/usr/bin:/bin", "KEY": alice.key, "no_proxy": "*"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        assert streamed(done.stdout), key
+    # It asks the same in the same chat.
+    wait_until(lambda: Message.objects.filter(chat=chat).count() == before + 8)
+    again = Message.objects.filter(chat=chat, role="user").values_list("content", flat=True)
+    assert set(again) == {"@echo it's 5 o'clock"}
+
+
+def test_frames_are_for_members(
+    web: httpx.Client, alice: Person, bob: Person, mallory: Person
+) -> None:
+    chat = shared_chat(alice, bob)
+    _, answer = ask(web, alice, chat, "@echo hello", "echo")
+    path = f"/api/v1/messages/{answer.pk}/frames"
+
+    assert shown(web, answer, bob)
+    assert web.get(path, headers=signed_in(bob)).status_code == 200
+    for headers in ({}, mallory.headers, signed_in(mallory)):
+        foreign = web.get(path, headers=headers)
+        absent = web.get("/api/v1/messages/msg_0/frames", headers=headers)
+        assert foreign.status_code == absent.status_code == 404
+        assert foreign.json()["detail"] == absent.json()["detail"]
+    assert web.get(path, headers={"Authorization": "Bearer wrong"}).status_code == 401
+    assert web.post(path, headers=alice.headers).status_code == 405
+
+
+def test_another_member_sees_no_payment_and_no_session_of_the_person_who_asked(
+    web: httpx.Client, alice: Person, bob: Person
+) -> None:
+    chat = shared_chat(alice, bob)
+    _, answer = ask(web, alice, chat, "@echo hello", "echo")
+    response = answer.chat.responses.get(pk=answer.response_id)
+    text = json.dumps(shown(web, answer, bob))
+
+    assert response.session is not None
+    assert response.session.wire_id not in text
+
+
+def test_a_long_answer_is_cut(web: httpx.Client, alice: Person) -> None:
+    quick_agent("long", "echo")
+    chat = shared_chat(alice, agents=("long",))
+    _, answer = ask(web, alice, chat, "@long " + "wörd " * 30_000, "long")
+
+    for one in shown(web, answer, alice).values():
+        assert one["is_cut"]
+        assert one["frames"]
+        assert len(json.dumps(one["frames"], ensure_ascii=False).encode()) < FRAMES_BYTES * 1.2

@@ -1,0 +1,141 @@
+"""OpenAI's Python client on the Responses API: streams, tools, chains, parsing, background."""
+
+import json
+import sys
+import time
+from typing import Any
+
+import openai  # type: ignore[import-not-found]  # in an environment of its own
+from openai.types.responses import (  # type: ignore[import-not-found]  # as above
+    Response,
+    ResponseStreamEvent,
+)
+from pydantic import BaseModel, TypeAdapter
+
+ORIGIN, KEY, PAYMENT = sys.argv[1:4]
+SEARCH = {
+    "type": "function",
+    "name": "search",
+    "parameters": {"type": "object", "properties": {}},
+    "strict": False,
+}
+CLIENT = openai.OpenAI(base_url=f"{ORIGIN}/v1", api_key=KEY, max_retries=0)
+RESPONSES = CLIENT.responses
+
+
+class Found(BaseModel):
+    """What an answer is parsed as."""
+
+    n: int
+
+
+def valid(response: Any) -> Any:
+    """Return a response that is what the package says, which the client does not check."""
+    TypeAdapter(Response).validate_python(response.to_dict(), strict=False)
+    return response
+
+
+def streamed(**request: Any) -> list[Any]:
+    """Return the events of a stream, each what the package says."""
+    events = []
+    with RESPONSES.create(stream=True, **request) as stream:
+        for event in stream:
+            TypeAdapter(ResponseStreamEvent).validate_python(event.to_dict())
+            events.append(event)
+    return events
+
+
+def with_tool() -> dict[str, Any]:
+    """Return what the client's own accumulator makes of a call, and the answer to its result."""
+    with RESPONSES.stream(model="tool-user", input="cats", tools=[SEARCH]) as stream:
+        kinds = sorted({event.type for event in stream})
+        made = stream.get_final_response()
+    (call,) = made.output
+    result = {"type": "function_call_output", "call_id": call.call_id, "output": "three cats"}
+    chained = RESPONSES.create(
+        model="tool-user", previous_response_id=made.id, input=[result], tools=[SEARCH]
+    )
+    history: list[Any] = [{"role": "user", "content": "cats"}, *made.output, result]
+    whole = RESPONSES.create(model="tool-user", input=history, tools=[SEARCH], store=False)
+    return {
+        "kinds": kinds,
+        "name": call.name,
+        "chained": valid(chained).output_text,
+        "whole": valid(whole).output_text,
+        "given": [item.type for item in RESPONSES.input_items.list(chained.id, order="asc")],
+    }
+
+
+def in_background() -> dict[str, Any]:
+    """Return what became of work in the background."""
+    made = RESPONSES.create(model="echo", input="Hello there", background=True)
+    while made.status in {"queued", "in_progress"}:
+        time.sleep(0.1)
+        made = RESPONSES.retrieve(made.id)
+    slow = RESPONSES.create(model="slow", input="Count", background=True)
+    return {
+        "text": valid(made).output_text,
+        "cancelled": RESPONSES.cancel(slow.id).status,
+        "kept": valid(RESPONSES.retrieve(slow.id)).status,
+    }
+
+
+def again() -> bool:
+    """Return whether a stream goes on where a client left it."""
+    events = streamed(model="thinker", input="Hello there")
+    made = events[-1].response
+    at = len(events) // 2
+    place = events[at].sequence_number
+    rest = list(RESPONSES.retrieve(made.id, stream=True, starting_after=place))
+    deltas = [e.delta for e in [*events[: at + 1], *rest] if e.type == "response.output_text.delta"]
+    with RESPONSES.stream(response_id=made.id, starting_after=place) as stream:
+        last = list(stream)[-1].response
+    return bool("".join(deltas) == made.output_text == last.output_text)
+
+
+def refused(ask: Any) -> list[Any]:
+    """Return the error of a request."""
+    try:
+        ask()
+    except openai.APIStatusError as error:
+        return [type(error).__name__, error.status_code, error.code, error.param]
+    return []
+
+
+def main() -> dict[str, Any]:
+    """Use the client in each way that it has."""
+    whole = valid(RESPONSES.create(model="echo", input="Hello there"))
+    agent = openai.OpenAI(base_url=f"{ORIGIN}/agents/echo", api_key=KEY)
+    stream = streamed(model="thinker", input="Hello there")
+    chained = RESPONSES.create(model="echo", input="Again", previous_response_id=whole.id)
+    other = openai.OpenAI(base_url=f"{ORIGIN}/v1", api_key=KEY, max_retries=0)
+    paid = RESPONSES.create(
+        model="paid-echo", input="Hello there", extra_headers={"X-PAYMENT": PAYMENT}
+    )
+    return {
+        "whole": whole.output_text,
+        "same": RESPONSES.retrieve(whole.id).to_dict() == whole.to_dict(),
+        "agent": agent.responses.create(model="gpt-5", input="Hello there").output_text,
+        "stream": stream[-1].response.output_text,
+        "kinds": sorted({event.type for event in stream}),
+        "chained": chained.output_text,
+        "tool": with_tool(),
+        "parsed": RESPONSES.parse(
+            model="echo", input='{"n": 3}', text_format=Found
+        ).output_parsed.n,
+        "background": in_background(),
+        "again": again(),
+        "paid": paid.output_text,
+        "unpaid": refused(lambda: RESPONSES.create(model="paid-echo", input="x"))[:2],
+        "missing": refused(lambda: other.responses.retrieve("resp_" + "0" * 32)),
+        "foreign": refused(
+            lambda: RESPONSES.create(model="echo", input="x", previous_response_id="resp_0")
+        ),
+        "wrong": refused(
+            lambda: RESPONSES.create(model="echo", input="x", tools=[{"type": "web_search"}])
+        ),
+        "failed": streamed(model="fail", input="x")[-1].response.error.code,
+    }
+
+
+print(json.dumps(main()))  # noqa: T201 its result
