@@ -21,9 +21,11 @@ http_application = ReleasingHandler()
 # These read the settings, which uamp_project.servers.django_handler has set up.
 from django.urls import re_path  # noqa: E402
 
+from gateway_app.routing import websocket_urlpatterns as foreign_urlpatterns  # noqa: E402
 from sessions_app import lifespan  # noqa: E402
 from sessions_app.routing import websocket_urlpatterns  # noqa: E402
 from uamp_project.edge.application import Edge  # noqa: E402
+from uamp_project.edge.cross_origin import CrossOrigin  # noqa: E402
 from uamp_project.servers.uvicorn_shutdown import GracefulShutdown  # noqa: E402
 
 
@@ -58,13 +60,17 @@ async def _refuse(
 not_found: Any = _refuse  # an ASGI application where Django's types expect a view
 
 
-_edge = Edge(
-    ProtocolTypeRouter(
-        {
-            "http": http_application,
-            "websocket": URLRouter([*websocket_urlpatterns, re_path("", not_found)]),
-            "lifespan": lifespan_application,
-        }
+_edge = CrossOrigin(
+    Edge(
+        ProtocolTypeRouter(
+            {
+                "http": http_application,
+                "websocket": URLRouter(
+                    [*foreign_urlpatterns, *websocket_urlpatterns, re_path("", not_found)]
+                ),
+                "lifespan": lifespan_application,
+            }
+        )
     )
 )
 

@@ -1,4 +1,4 @@
-"""The Celery application: a doorbell for work whose truth is in rows."""
+"""The Celery application: its messages only make a worker look for rows of work sooner."""
 
 import logging.config
 import os
@@ -11,7 +11,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "uamp_project.settings")
 
 app = Celery("uamp_project")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["sessions_app.tools"])
+app.autodiscover_tasks(["sessions_app.tools", "sessions_app.webhooks"])
 
 
 @setup_logging.connect

@@ -17,6 +17,9 @@ CELERY_OPTIONS = {
     "CELERY_WORKER_PREFETCH_MULTIPLIER": (1, "tasks wait behind a long one on a busy worker"),
 }
 
+WAITS = ("UAMP_APPROVAL_SECONDS", "UAMP_TOOL_WAIT_SECONDS", "UAMP_PAYMENT_SECONDS")
+"""How long an answer waits for a person, its client or a payer."""
+
 
 @checks.register
 def check_database_options(**_: Any) -> list[CheckMessage]:
@@ -35,6 +38,23 @@ def check_data_dir(**_: Any) -> list[CheckMessage]:
             hint="Run `chmod 700` as its owner.",
             id="uamp.W011",
         )
+    ]
+
+
+@checks.register
+def check_waiting_times(**_: Any) -> list[CheckMessage]:
+    """Return for which waits of an answer its reservation is too short.
+
+    A wait that began before a restart does not renew the reservation.
+    """
+    return [
+        Error(
+            f"UAMP_HOLD_SECONDS ({settings.UAMP_HOLD_SECONDS}) must be longer than {name}"
+            f" ({getattr(settings, name)}), or what an answer reserved ends while it waits.",
+            id="uamp.E012",
+        )
+        for name in WAITS
+        if getattr(settings, name) >= settings.UAMP_HOLD_SECONDS
     ]
 
 

@@ -1,4 +1,4 @@
-"""The people, agents, chat, money and groups of a new server, so that there is something to try.
+"""The people, agents, chat, money and groups of a new server.
 
 What was generated is kept in DATA_DIR/demo.json (0600): a second preparation gives the same. What
 people changed is theirs: of a password that they chose and a key that was revoked, nothing is kept.

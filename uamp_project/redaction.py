@@ -29,7 +29,7 @@ _NAME: Final = (
 _SECRET_NAME: Final = re.compile(rf"{_NAME}|sig|key|code", re.IGNORECASE)
 _SHAPES: Final = re.compile(
     r"""
-    \b(?:uak|utk|ptok)_[\w-]{8,}            # keys and tickets of this server, payment tokens
+    \b(?:uak|utk|ptok|ek)_[\w-]{8,}            # keys and tickets of this server, payment tokens
     | \beyJ[\w-]{5,}\.[\w-]{5,}(?:\.[\w-]*)?  # JSON Web Tokens
     | \b(?:sk|rk|pk|gsk|xai|whsec|ghp|gho|glpat|hf|AIza)[_-]?[\w-]{16,}  # keys of vendors
     """,
@@ -52,6 +52,10 @@ _QUOTED: Final = re.compile(
 _NAMED: Final = re.compile(
     rf"({_NAME}\s*[:=]\s*(?:b(?=[\"']))?)([\"']?)(?!\[redacted\])[^\s\"',;&)}}\]<>]+", re.IGNORECASE
 )
+# The subprotocol of a WebSocket in which pages send a key.
+_SUBPROTOCOL: Final = re.compile(
+    r"(openai-insecure-api-key\.)(?!\[redacted\])[^\s,;\"'\]]+", re.IGNORECASE
+)
 _USER_INFORMATION: Final = re.compile(r"(?<=://)[^\s/@\"'<>]{1,400}@")
 _PEM: Final = re.compile(
     r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|\Z)",
@@ -73,6 +77,7 @@ _STEPS: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
     (_SCHEME, rf"\1\2{REDACTED}"),
     (_QUOTED, rf"\1\2{REDACTED}"),
     (_NAMED, rf"\1\2{REDACTED}"),
+    (_SUBPROTOCOL, rf"\1{REDACTED}"),
     (_SHAPES, REDACTED),
 )
 
@@ -85,7 +90,7 @@ def redact(text: str) -> str:
 
 
 class RedactingFormatter(logging.Formatter):
-    """Formats a record as its base does, then takes the credentials out of the whole text."""
+    """Formats a record as its base does, then removes the credentials."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, traceback and stack included."""

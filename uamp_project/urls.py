@@ -1,4 +1,4 @@
-"""The paths of the server: every room's own list, and nothing but paths.
+"""The paths of the server: every app's own list, and nothing but paths.
 
 `/healthz` and `/readyz` are answered before them (`health.probe_middleware`).
 """
@@ -23,6 +23,7 @@ urlpatterns = [
     path("", include("chat_app.urls")),
     path("", include("payments_app.urls")),
     path("", include("sessions_app.urls")),
+    path("", include("gateway_app.urls")),
     path("api/schema", reference.schema, name="schema"),
     path(
         "api/docs",

@@ -36,7 +36,7 @@ def manage(*arguments: str, data_dir: Path, **environment: str) -> subprocess.Co
     "environment",
     [
         {},
-        {"DATABASE_URL": "postgres://nobody@127.0.0.1:1/none"},
+        {"DATABASE_URL": "postgres://missing@127.0.0.1:1/none"},
         {"REDIS_URL": "redis://127.0.0.1:1"},
     ],
     ids=["embedded", "postgresql", "redis"],
@@ -95,6 +95,18 @@ def test_each_database_option_that_is_needed_is_asked_for(
     database: dict[str, Any], found: list[str]
 ) -> None:
     assert [message.id for message in checks.database_messages(database)] == found
+
+
+@pytest.mark.parametrize(
+    "name", ["UAMP_APPROVAL_SECONDS", "UAMP_TOOL_WAIT_SECONDS", "UAMP_PAYMENT_SECONDS"]
+)
+def test_a_reservation_outlasts_what_its_answer_waits_for(name: str, settings: Settings) -> None:
+    assert checks.check_waiting_times() == []
+    setattr(settings, name, settings.UAMP_HOLD_SECONDS)
+
+    (message,) = checks.check_waiting_times()
+    assert message.id == "uamp.E012"
+    assert name in message.msg
 
 
 @pytest.mark.parametrize("name", list(checks.CELERY_OPTIONS))

@@ -15,6 +15,7 @@ import httpx
 import pytest
 from websockets.exceptions import InvalidStatus, WebSocketException
 from websockets.sync.client import connect
+from websockets.typing import Subprotocol
 
 from tests import services
 from tests.journeys.product import Product
@@ -92,7 +93,7 @@ def show_credentials(port: int) -> None:
             f"token={KEY}",
             f"access_token={OPAQUE}",
             f"%74oken={OPAQUE}",
-            f"api_key={OPAQUE}&ticket={TICKET}&payment_token={PAYMENT}",
+            f"api_key={OPAQUE}&ticket={TICKET}&payment_token={PAYMENT}&signature={OPAQUE}",
         ):
             web.get(f"/capabilities?{query}")
             web.post(f"/uamp?{query}", json=body, headers=headers)
@@ -101,7 +102,12 @@ def show_credentials(port: int) -> None:
             web.post(f"/login?{query}", data={"username": "alice", "password": OPAQUE})
             for path in ("/uamp", "/nowhere/at/all"):
                 try:
-                    with connect(f"ws://{place}{path}?{query}", proxy=None, close_timeout=1) as ws:
+                    with connect(
+                        f"ws://{place}{path}?{query}",
+                        proxy=None,
+                        close_timeout=1,
+                        subprotocols=[Subprotocol(f"openai-insecure-api-key.{OPAQUE}")],
+                    ) as ws:
                         ws.recv(timeout=5)
                 except (InvalidStatus, WebSocketException, TimeoutError):
                     continue
@@ -157,6 +163,8 @@ def test_a_worker_writes_no_credential_into_its_log() -> None:
         f'{{"payment_token": "{OPAQUE}", "password": "it\\"s {OPAQUE}"}}',
         f"GET /x?a=1&signature={OPAQUE}&b=2",
         f"GET /x?%74%6Fken={OPAQUE}",
+        f"> Sec-WebSocket-Protocol: realtime, openai-insecure-api-key.{OPAQUE}, other",
+        f"'subprotocols': ['realtime', 'openai-insecure-api-key.{OPAQUE}']",
         f"connecting to postgres://uamp:{OPAQUE}@db/uamp",
         f"UAMP_STRIPE_WEBHOOK_SECRET={OPAQUE}",
         f"-----BEGIN PRIVATE KEY-----\n{OPAQUE}\n-----END PRIVATE KEY-----",

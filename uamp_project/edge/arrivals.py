@@ -37,7 +37,8 @@ TOO_FAST: Final = (1008, "too many frames")
 class Frames:
     """The frames of one WebSocket that are no messages: pings, pongs and fragments.
 
-    Whole messages are not counted here: a server reads on when its application has taken them.
+    Whole messages are not counted here: a server reads on when its application has taken them. Only
+    the protocol of the socket calls it.
     """
 
     def __init__(self) -> None:
@@ -57,7 +58,10 @@ class Frames:
 
 
 class Budget:
-    """The bytes that one process holds for each address."""
+    """The bytes that one process holds for each address.
+
+    It has no lock: all requests and sockets of a process use it on one event loop.
+    """
 
     def __init__(self, most: Callable[[], int]) -> None:
         self._most = most
@@ -113,14 +117,14 @@ class Arrival:
         self._timer: asyncio.TimerHandle | None = None
         self._is_over = False
 
-    def piece(self, size: int) -> None:
-        """Count a piece of what is unfinished; the first one sets the timer."""
+    def piece(self, size: int, *, is_last: bool = False) -> None:
+        """Count a piece of what is unfinished; the first one sets the timer, unless it is all."""
         if self._is_over:
             return
         self._unfinished += size + PIECE_BYTES
         self._pieces += PIECE_BYTES
         self._fresh += size
-        if self._timer is None:
+        if self._timer is None and not is_last:
             self._wait()
         if not self._hold(size + PIECE_BYTES):
             self._end("holds too much for its address")

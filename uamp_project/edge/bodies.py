@@ -46,7 +46,7 @@ def largest_body() -> int:
 
 
 def refuse_body(path: str) -> tuple[list[tuple[bytes, bytes]], bytes]:
-    """Return headers and body of the answer to a body that is too large for a path."""
+    """Return headers and body of the answer to a body over its path's limit."""
     start, content = refusals.messages(refusals.body_too_large(path, body_limit(path)), [])
     return start["headers"], content["body"]
 
@@ -60,7 +60,7 @@ def declared_length(scope: Scope) -> int:
 
 
 class RequestBody:
-    """The body of one request as it arrives."""
+    """The body of one request as it arrives; only the tasks of that request call it."""
 
     def __init__(self, receive: Receive, transport: Transport, limit: int, sender: str) -> None:
         self.limit = limit

@@ -86,7 +86,11 @@ class _Watch:
 
     def sent(self, message: Message) -> None:
         """Count a message that the transport has."""
-        self._sent += len(message.get("text") or message.get("bytes") or message.get("body") or "")
+        if texts := message.get("texts"):
+            self._sent += sum(map(len, texts))
+        else:
+            sent = message.get("text") or message.get("bytes") or message.get("body") or ""
+            self._sent += len(sent)
         if self._timer is None and self._transport.get_write_buffer_size():
             self.begin()
 

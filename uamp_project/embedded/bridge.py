@@ -2,8 +2,8 @@
 
 A frame is a big-endian uint32 length and that many bytes of msgpack: `[kind, name, message]`,
 kind `group` or `channel`. The socket has no authentication; its folder is private (0700). A frame
-that no hub takes is dropped and counted: the channel layer is a doorbell, and what the frame
-would have said can be read from the database.
+that no hub takes is dropped and counted: its receivers find the same in the database, up to two
+seconds later.
 """
 
 import hashlib
@@ -70,7 +70,11 @@ def _payload_size(header: bytes) -> int:
 
 
 class Hub:
-    """Listens on the socket and calls `deliver` for every frame, on threads of its own."""
+    """Listens on the socket and calls `deliver` for every frame.
+
+    One thread accepts connections and one for each connection calls `deliver`, so that several may
+    do so at once. Any other thread may call `close`, once.
+    """
 
     def __init__(self, path: Path, deliver: Deliver) -> None:
         self._deliver = deliver

@@ -33,7 +33,10 @@ logger = logging.getLogger(__name__)
 
 
 class _Channel:
-    """Messages that wait for one reader, who runs on `loop`."""
+    """Messages that wait for one reader, a task of `loop`.
+
+    The layer changes it under its lock, and resolves `waiter` on `loop`.
+    """
 
     __slots__ = ("dropped", "groups", "loop", "messages", "read_at", "waiter")
 
@@ -60,6 +63,9 @@ class EmbeddedChannelLayer(BaseChannelLayer):
     there and delivers what comes in; a `spoke` sends everything there and receives nothing;
     without a role the layer stays within the process. Messages are flat dicts: each receiver gets
     its own dict, values are shared.
+
+    Tasks of any event loop and the threads of the hub may call it: a lock guards the channels, and
+    each reader is woken on its own loop. One task at a time may receive from a channel.
     """
 
     extensions: ClassVar = ["groups", "flush"]

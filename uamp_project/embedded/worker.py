@@ -31,7 +31,11 @@ PR_SET_PDEATHSIG = 1
 
 
 class WorkerSupervisor:
-    """Keeps one worker process running, from `start` to `stop`."""
+    """Keeps one worker process running, from `start` to `stop`.
+
+    The thread that serves calls `start` and `stop`, each once. A thread of its own starts, watches
+    and ends the worker.
+    """
 
     def __init__(self) -> None:
         self._stopping = threading.Event()

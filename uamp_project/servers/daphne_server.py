@@ -198,7 +198,7 @@ class BackpressureServer(Server):
         )
 
     async def handle_reply(self, protocol: Any, message: Message) -> None:
-        """Hand a message of the application to the peer, when the peer has room for it."""
+        """Send a message of the application to the peer, when the peer has room."""
         if message["type"] in {"websocket.send", "http.response.body"}:
             passed = await protocol.gate.passed(within=self._send_stall_seconds)
             if not passed:
@@ -207,7 +207,7 @@ class BackpressureServer(Server):
                 return
         await super().handle_reply(protocol, message)
         if "disconnected" in self.connections.get(protocol, {"disconnected": True}):
-            # An application that sends in a loop must get to hear that the peer is gone.
+            # An application that sends in a loop must learn that the peer is gone.
             await asyncio.sleep(0)
 
     async def _receive(

@@ -1,4 +1,4 @@
-"""An asyncio transport whose writes of one turn of the event loop are one system call.
+"""An asyncio transport with one system call for the writes of a loop iteration.
 
 An answer that is ready is some twenty frames; each as a write of its own costs more than all the
 rest that is done for it.
@@ -31,6 +31,9 @@ class JoinedWrites:
         self._loop = loop
         self._joined: list[bytes] = []
         self._size = 0
+        # They are asked for each frame.
+        self.get_write_buffer_size = transport.get_write_buffer_size
+        self.is_closing = transport.is_closing
 
     def write(self, data: bytes) -> None:
         """Write with all else that is written before the loop goes on."""
@@ -61,7 +64,7 @@ class JoinedWrites:
 
 
 def text_frame(text: str) -> bytes:
-    """Return a message of text as one frame of a server, without a mask (RFC 6455 §5.2)."""
+    """Return a text message as one unmasked frame of a server (RFC 6455 §5.2)."""
     payload = text.encode()
     size = len(payload)
     if size < EXTENDED:

@@ -28,13 +28,14 @@ import uamp
 # uvicorn imports its protocols before the application: Django is set up here.
 import uamp_project.servers.django_handler  # noqa: F401  # isort: skip
 from sessions_app.access import rates
+from sessions_app.transports.socket import JOINED_TEXTS
 from uamp_project.edge.arrivals import TOO_FAST, Arrival, Frames
 from uamp_project.edge.bodies import in_flight
 from uamp_project.servers.joined_writes import JoinedWrites, text_frame
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Generator
+    from collections.abc import Generator, Mapping, Sequence
 
     from uvicorn._types import ASGISendEvent, WebSocketEvent
     from uvicorn.protocols.http.h11_impl import RequestResponseCycle
@@ -50,7 +51,7 @@ class _TooFastError(Exception):
     """The client sends too many frames."""
 
 
-class _Counted(WSConnection):
+class _CountedConnection(WSConnection):
     """A connection whose frames are counted as they are read, also after it was closed."""
 
     def __init__(self) -> None:
@@ -89,7 +90,7 @@ class WebSocketProtocol(WSProtocol):
         # A frame that is a little too large is answered with `frame_too_large`.
         largest = min(config.ws_max_size, uamp.DEFAULT_LIMITS.frame_bytes + 64 * 1024)
         self.buffer = WebsocketBuffer(largest)
-        self.conn = _Counted()
+        self.conn = _CountedConnection()
         # The latest ping that came while the client took nothing.
         self._unanswered: events.Ping | None = None
         self._arrival = Arrival(
@@ -110,11 +111,21 @@ class WebSocketProtocol(WSProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read what came, and nothing after too many frames."""
+        """Read what came, and nothing after too many frames.
+
+        uvicorn stops reading at each message until the application takes it, which is two system
+        calls for most messages. Here it stops at what comes while there are messages to take.
+        """
+        is_behind = not self.queue.empty()
         try:
             super().data_received(data)
         except _TooFastError:
             self._refuse()
+            return
+        if is_behind and not (self.read_paused or self.queue.empty() or self.close_sent):
+            self.read_paused = True
+            self.transport.pause_reading()
+            self._arrival.paused()
 
     def handle_ping(self, event: events.Ping) -> None:
         """Answer a ping; while the client takes nothing, only the latest one, later (RFC 6455)."""
@@ -133,10 +144,16 @@ class WebSocketProtocol(WSProtocol):
     def handle_message(self, event: events.TextMessage | events.BytesMessage) -> None:
         """Count a piece of a message."""
         data = event.data
-        self._arrival.piece(len(data.encode() if isinstance(data, str) else data))
+        size = len(data.encode() if isinstance(data, str) else data)
+        self._arrival.piece(size, is_last=event.message_finished)
         if self.transport.is_closing():
             return
+        was_paused = self.read_paused
+        # So that uvicorn does not pause: `data_received` does.
+        self.read_paused = was_paused or self.joins_frames
         super().handle_message(event)
+        if self.joins_frames:
+            self.read_paused = was_paused
         if event.message_finished:
             self._arrival.finished()
             if self.read_paused:
@@ -151,17 +168,25 @@ class WebSocketProtocol(WSProtocol):
             self._arrival.resumed()
         return message
 
+    def handle_connect(self, event: events.Request) -> None:
+        """Tell the application that it may send several texts in one message."""
+        super().handle_connect(event)
+        extensions: dict[str, Any] = self.scope["extensions"]
+        if self.joins_frames:
+            extensions[JOINED_TEXTS] = {}
+
     async def send(self, message: ASGISendEvent) -> None:
         """Do as uvicorn, which reads on after a close frame was sent."""
-        text = message.get("text") if self.joins_frames else None
-        if not isinstance(text, str):
+        texts = _texts_of(message) if self.joins_frames else ()
+        if not texts:
             await super().send(message)
         else:
-            await self.writable.wait()
+            if not self.writable.is_set():
+                await self.writable.wait()
             if self._may_send():
-                self.transport.write(text_frame(text))
+                self.transport.write(b"".join(map(text_frame, texts)))
             else:
-                await super().send(message)
+                await super().send({"type": "websocket.send", "text": texts[0]})
         if not self.read_paused:
             self._arrival.resumed()
 
@@ -197,6 +222,13 @@ class WebSocketProtocol(WSProtocol):
     def _cut(self, reason: str) -> None:
         logger.info("%s %s; disconnected", self._sender(), reason)
         self.transport.abort()
+
+
+def _texts_of(message: ASGISendEvent) -> Sequence[str]:
+    """Return the texts that a message sends: one, or several with the extension JOINED_TEXTS."""
+    values: Mapping[str, Any] = message
+    text = values.get("text")
+    return (text,) if isinstance(text, str) else values.get("texts", ())
 
 
 class HttpProtocol(H11Protocol):

@@ -2,10 +2,11 @@
 
 import os
 
-from uamp_project.settings.environment import integer, items, number, switch
+from uamp_project.settings.environment import choice, integer, items, number, switch
 
 # The agent of a session that names none (UAMP §3.1 does not name one).
 UAMP_DEFAULT_AGENT = os.environ.get("UAMP_DEFAULT_AGENT", "assistant")
+A2A_CARD_PROFILE = choice("A2A_CARD_PROFILE", "merged", ("merged", "v1"))
 # Visitors who did not sign in may use the agents that are marked public.
 UAMP_ALLOW_ANONYMOUS = switch("UAMP_ALLOW_ANONYMOUS", "1")
 # Visitors may also use public agents with a model and no price: the operator's key pays for it.

@@ -10,6 +10,7 @@ import ipaddress
 import json
 import math
 import os
+import re
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 # Above these nothing is meant, and sums of times leave the calendar.
 _INTEGER_MOST: Final = 10**15
 _SECONDS_MOST: Final = 10**9
+_ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[a-z0-9._\[\]:-]+")
 _ON: Final = ("1", "true", "yes", "on")
 _OFF: Final = ("0", "false", "no", "off")
 
@@ -83,7 +85,7 @@ def switch(name: str, default: str) -> bool:
 
 
 def folder(name: str, default: Path) -> Path:
-    """Return a folder that can be written to, and make it (0700) where it is missing."""
+    """Return a writable folder, and make it (0700) where it is missing."""
     path = Path(os.environ.get(name) or default).resolve()
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -108,6 +110,15 @@ def networks(name: str) -> list[str]:
                 ipaddress.ip_network(item, strict=False)
         except ValueError:
             raise _refused(name, item, "an address or a network, as 10.0.0.0/8, or unix") from None
+    return found
+
+
+def origins(name: str) -> list[str]:
+    """Return origins as browsers send them, as `https://example.org:8443`, and `*` for all."""
+    found = items(name)
+    for item in found:
+        if item != "*" and not _ORIGIN.fullmatch(item):
+            raise _refused(name, item, "an origin, as https://example.org, or *")
     return found
 
 

@@ -4,7 +4,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from uamp_project.settings.environment import folder
+from uamp_project.settings.environment import folder, integer
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 # Files of the server are readable by its user only, from their first byte on: the database and its
@@ -25,6 +25,8 @@ SERVESTATIC_USE_FINDERS = True
 MEDIA_ROOT = DATA_DIR / "content"
 FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
+# How long a signed address of a content works.
+UAMP_CONTENT_URL_SECONDS = integer("UAMP_CONTENT_URL_SECONDS", 900, least=1, most=10**9)
 # Content is never served from MEDIA_URL: /api/content/<uuid> checks who may read it.
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},

@@ -50,6 +50,7 @@ INSTALLED_APPS = [
     "chat_app",
     "payments_app",
     "sessions_app",
+    "gateway_app",
     "uamp_project",
 ]
 

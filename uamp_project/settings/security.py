@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from csp.constants import NONE, SELF
 
-from uamp_project.settings.environment import integer, switch
+from uamp_project.settings.environment import integer, origins, switch
 
 # sessions_app.access.auth reads these rows to close the sockets of web sessions that ended.
 SESSION_ENGINE = "django.contrib.sessions.backends.db"
@@ -48,6 +48,9 @@ AXES_RESET_ON_SUCCESS = True
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_DISABLE_ACCESS_LOG = True
 AXES_VERBOSE = False
+
+# Origins whose pages may call with a key; `*` for all. TRUSTED_ORIGINS may send a cookie too.
+UAMP_CORS_ORIGINS = origins("UAMP_CORS_ORIGINS")
 
 HTTPS = switch("HTTPS", "0")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS

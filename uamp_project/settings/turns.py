@@ -26,6 +26,8 @@ UAMP_SESSION_IDLE_HOURS = number("UAMP_SESSION_IDLE_HOURS", 24, most=1_000_000)
 UAMP_REPEAT_DAYS = number("UAMP_REPEAT_DAYS", 7, most=36_500)
 # A visitor's private chat is deleted this long after its sessions closed; 0 keeps it.
 UAMP_VISITOR_DAYS = number("UAMP_VISITOR_DAYS", 30, most=36_500)
+# The session of a stateless request is deleted with its private chat after this time; 0 keeps it.
+UAMP_EPHEMERAL_HOURS = number("UAMP_EPHEMERAL_HOURS", 24, most=1_000_000)
 # 'direct' writes each turn by itself, 'group' commits overlapping turns together.
 UAMP_TURN_STORE = choice("UAMP_TURN_STORE", "group", ("group", "direct"))
 # 'sql' writes turns with hand-written statements, 'orm' with the readable functions that specify
@@ -40,3 +42,6 @@ UAMP_RESPONSES_PER_SESSION = integer("UAMP_RESPONSES_PER_SESSION", 8)
 # in a process, waiting ones included; one more is refused with 'queue_full'.
 UAMP_RESPONSES_PER_TURN = integer("UAMP_RESPONSES_PER_TURN", 20)
 UAMP_RESPONSES_PER_PERSON = integer("UAMP_RESPONSES_PER_PERSON", 100)
+
+# A state of a response that its receiver does not take is sent so many times, with growing pauses.
+UAMP_WEBHOOK_ATTEMPTS = integer("UAMP_WEBHOOK_ATTEMPTS", 8, least=1, most=12)

@@ -104,7 +104,7 @@ def _falls_below(limit: int, rows: QuerySet[AccessAttempt]) -> datetime:
 
 
 def locked_response(request: HttpRequest, *_: object) -> HttpResponse:
-    """Return the page with the minutes to wait and the other ways to sign in (429)."""
+    """Return the page with the minutes to wait and other ways to sign in (429)."""
     pause = timedelta(minutes=settings.UAMP_SIGN_IN_PAUSE_MINUTES)
     until: datetime = getattr(request, "sign_in_paused_until", timezone.now() + pause)
     seconds = max(1, math.ceil((until - timezone.now()).total_seconds()))

@@ -1,4 +1,4 @@
-"""Passwords that are checked in a minute, of an address and of an account, also right ones.
+"""Limits of checked passwords a minute, of an address and of an account.
 
 Each check costs a hash. UAMP_SIGN_INS_PER_MINUTE counts those of an address, and those of an
 account in the browsers that it does not know, or in one that it knows (`devices`).

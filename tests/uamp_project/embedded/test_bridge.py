@@ -115,7 +115,7 @@ def test_the_folder_of_the_socket_is_private(
     layer.close()
 
 
-def test_a_socket_that_nobody_listens_on_is_replaced(
+def test_a_socket_without_a_listener_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "layer.sock"

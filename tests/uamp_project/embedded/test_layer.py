@@ -31,7 +31,7 @@ async def test_a_group_message_reaches_every_member_once() -> None:
     assert got[0] is not got[1]
 
 
-async def test_a_discarded_member_hears_nothing_more() -> None:
+async def test_a_discarded_member_receives_nothing_more() -> None:
     layer = EmbeddedChannelLayer()
     channel = await layer.new_channel()
     await layer.group_add("chat.1", channel)
@@ -115,7 +115,7 @@ async def test_a_full_channel_refuses_and_counts() -> None:
     assert await layer.receive(channel) == {"n": 6}
 
 
-async def test_a_message_to_nobody_is_counted() -> None:
+async def test_a_message_without_a_receiver_is_counted() -> None:
     layer = EmbeddedChannelLayer()
     await layer.send("specific.embedded!gone", {"n": 1})
 
@@ -167,7 +167,7 @@ async def test_a_consumer_that_ends_leaves_nothing_behind() -> None:
     assert (layer.channel_count, layer.group_count) == (1, 0)
 
 
-async def test_the_sweep_spares_a_channel_that_somebody_waits_on() -> None:
+async def test_the_sweep_spares_a_channel_with_a_receiver() -> None:
     layer = EmbeddedChannelLayer(expiry=0.01)
     channel = await layer.new_channel()
     receiving = asyncio.create_task(layer.receive(channel))

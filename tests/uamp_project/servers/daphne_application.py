@@ -26,7 +26,7 @@ async def flood(receive: Any, send: Any) -> None:
     async def next_message() -> Any:
         message = await receive()
         if message["type"] == "websocket.receive":
-            say("heard")
+            say("received")
         return message
 
     def hear() -> asyncio.Future[Any]:

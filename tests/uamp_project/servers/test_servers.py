@@ -161,7 +161,7 @@ def test_of_the_pings_of_a_reader_that_stops_the_latest_is_answered_when_it_read
             payload = str(number).encode()
             raw.sendall(bytes([0x89, 0x80 | len(payload), 0, 0, 0, 0]) + payload)
         raw.sendall(bytes([0x81, 0x81, 0, 0, 0, 0]) + b"x")
-        served.line("heard")
+        served.line("received")
         pongs: list[bytes] = []
         frames = 0
         while not pongs or frames < 300:
@@ -191,8 +191,11 @@ def test_a_response_waits_for_its_reader_and_ends_without_one(serve: Callable[..
         assert served.line("closed") == "closed http.disconnect"
 
 
-def test_a_client_that_floods_a_slow_application_is_held_up(serve: Callable[..., Served]) -> None:
-    served = serve()
+@pytest.mark.parametrize("server", ["daphne", "uvicorn"])
+def test_a_client_that_floods_a_slow_application_is_held_up(
+    serve: Callable[..., Served], server: str
+) -> None:
+    served = serve(server=server)
     before = psutil.Process(served.process.pid).memory_info().rss
     payload = b"x" * 65536
     frame = b"\x82\xff" + struct.pack(">Q", len(payload)) + bytes(4) + payload

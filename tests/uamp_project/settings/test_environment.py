@@ -45,6 +45,10 @@ def networks() -> Any:
     return environment.networks("X")
 
 
+def origins() -> Any:
+    return environment.origins("X")
+
+
 def json_object() -> Any:
     return environment.json_object("X")
 
@@ -71,6 +75,8 @@ def database() -> Any:
         *((on, text, False) for text in ("0", "FALSE", "no", "Off")),
         (networks, "", []),
         (networks, "10.0.0.0/8, ::1,,unix", ["10.0.0.0/8", "::1", "unix"]),
+        (origins, "", []),
+        (origins, "*, http://[::1]:8000", ["*", "http://[::1]:8000"]),
         (json_object, "", {}),
         (json_object, '{"a": 1}', {"a": 1}),
     ],
@@ -94,6 +100,10 @@ def test_what_can_be_used_is_read(
         (choice, "half", "one of usage, none, full"),
         *((off, text, "one of 1, true, yes, on (on) or 0,") for text in ("2", "y", "enabled")),
         *((networks, text, "a network") for text in ("10.0.0.0/99", "proxy.local")),
+        *(
+            (origins, text, "an origin")
+            for text in ("a.example", "https://a.example/b", "https://*")
+        ),
         *((json_object, text, "a JSON object") for text in ("{", "[]", "7")),
     ],
 )
@@ -139,7 +149,7 @@ def test_the_address_of_a_redis_is_read(url: str, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
-    ("variables", "told"),
+    ("variables", "reported"),
     [
         ({"UAMP_GRACE_SECONDS": "abc"}, "UAMP_GRACE_SECONDS is 'abc': it has to be a number"),
         ({"PORT": "abc"}, "PORT is 'abc': it has to be a whole number from 0 to 65535."),
@@ -150,11 +160,13 @@ def test_the_address_of_a_redis_is_read(url: str, monkeypatch: pytest.MonkeyPatc
         ({"PORT": "70000"}, "PORT is '70000': it has to be a whole number from 0 to 65535."),
     ],
 )
-def test_serve_says_it_in_one_line(variables: dict[str, str], told: str, tmp_path: Path) -> None:
+def test_serve_says_it_in_one_line(
+    variables: dict[str, str], reported: str, tmp_path: Path
+) -> None:
     done = manage("serve", data_dir=tmp_path, SQLITE_SYNCHRONOUS="FULL", **variables)
     assert (done.returncode, done.stdout) == (1, "")
     (line,) = done.stderr.splitlines()
-    assert told in line
+    assert reported in line
 
 
 def test_a_port_of_the_command_line_is_refused_likewise(tmp_path: Path) -> None:

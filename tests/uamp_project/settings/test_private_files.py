@@ -122,10 +122,10 @@ def paths() -> Iterator[str]:
     yield from sorted(seen)
 
 
-@pytest.mark.parametrize("who", ["anonymous", "somebody"])
+@pytest.mark.parametrize("who", ["anonymous", "person"])
 def test_no_method_on_any_route_is_a_failure_of_the_server(server: ServerAddress, who: str) -> None:
     headers = {"X-Forwarded-Proto": "http"}
-    if who == "somebody":
+    if who == "person":
         headers["Authorization"] = f"Bearer {create_api_key(factories.user('ada'), name='k')}"
     failed = []
     with httpx.Client(base_url=server.http, headers=headers, timeout=20, trust_env=False) as web:

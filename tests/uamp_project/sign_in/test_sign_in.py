@@ -84,15 +84,15 @@ def test_guessing_is_paused_and_says_what_to_do(
     assert signs_in(server, "ada", path=path) == FOUND
 
 
-def test_the_answer_does_not_tell_which_accounts_exist(server: ServerAddress) -> None:
+def test_the_answer_does_not_reveal_which_accounts_exist(server: ServerAddress) -> None:
     factories.user("ada")
-    told = []
+    reported = []
     for name in ("ada", "bea"):
         with WebSignIn(server) as browser:
             answers = [browser.try_to_sign_in(name, f"wrong{n}") for n in range(7)]
-        told.append([(a.status_code, a.text.replace(name, "NAME")) for a in answers])
-    assert [status for status, _ in told[0]] == [status for status, _ in told[1]]
-    assert told[0][-1] == told[1][-1]
+        reported.append([(a.status_code, a.text.replace(name, "NAME")) for a in answers])
+    assert [status for status, _ in reported[0]] == [status for status, _ in reported[1]]
+    assert reported[0][-1] == reported[1][-1]
 
 
 def test_an_address_is_paused_for_all_accounts(server: ServerAddress, proxied: None) -> None:
