@@ -6,6 +6,7 @@ import "./chat-list.js";
 import "./chat-view.js";
 import "./connection-banner.js";
 import "./members-panel.js";
+import "./message-console.js";
 import "./new-chat-dialog.js";
 import "./payer-dialog.js";
 
@@ -35,6 +36,8 @@ class ChatApp extends HTMLElement {
     addEventListener("new-chat", () => this._dialog.startChat());
     addEventListener("add-members", (e) => this._dialog.addTo(e.detail));
     addEventListener("set-payer", (e) => document.querySelector("payer-dialog").open(e.detail));
+    addEventListener("message-menu", (e) => document.querySelector("message-menu").open(e.target, e.detail));
+    addEventListener("show-frames", (e) => document.querySelector("message-console").open(e.detail));
     addEventListener("open-sidebar", () => {
       this._showSidebar(true);
       this._list.querySelector("[aria-current], .chat-item")?.focus();

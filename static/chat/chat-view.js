@@ -136,7 +136,7 @@ class ChatView extends HTMLElement {
     on("message", (event) => this._onMessage(event));
     on("response", (response) => this._onResponse(response));
     on("response-end", (response) => this._onResponseEnd(response));
-    on("typing", (event) => this._typing.heard(event));
+    on("typing", (event) => this._typing.update(event));
     on("read", (event) => this._onRead(event));
     on("turns", () => this._onTurns());
     on("approvals", (asked) => this._onApprovals(asked));
@@ -227,10 +227,10 @@ class ChatView extends HTMLElement {
   _onApprovals(asked) {
     const { list } = this.session.approvals;
     this._list.showAsks(list, (approval) => this._mayDecide(approval));
-    this._told ||= new Set();
+    this._announced ||= new Set();
     for (const approval of list) {
-      if (approval.state === "closed" && !this._told.has(approval.key)) {
-        this._told.add(approval.key);
+      if (approval.state === "closed" && !this._announced.has(approval.key)) {
+        this._announced.add(approval.key);
         announce(outcomeText(approval));
       }
     }
@@ -255,7 +255,7 @@ class ChatView extends HTMLElement {
     this._list.offerStops(new Set(own.map(({ id }) => id)));
   }
 
-  /** One answer that was chosen, whoever asked for it. */
+  /** Stop one answer, that of another member too. */
   _stopAnswer(response) {
     this.session.cancel(response.id);
     announce(`Stopping ${response.agent || "the answer"}`);

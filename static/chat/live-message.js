@@ -10,7 +10,8 @@ class LiveResponseView extends HTMLElement {
   show(response) {
     this._response = response;
     const name = response.agent || "Agent";
-    if (this._name !== name) this._build(name);
+    const known = [name, response.transport].join();
+    if (this._known !== known) this._build(known, name, response.transport);
     const running = response.status === "running";
     this._parts.update(response.parts, running);
     this._dots.hidden = !running || response.parts.length > 0;
@@ -40,8 +41,8 @@ class LiveResponseView extends HTMLElement {
     this.dispatchEvent(new CustomEvent("stop-answer", { bubbles: true, detail: this._response }));
   }
 
-  _build(name) {
-    this._name = name;
+  _build(known, name, transport) {
+    this._known = known;
     this._stop = h(
       "button",
       {
@@ -59,7 +60,7 @@ class LiveResponseView extends HTMLElement {
     this._bubble = h("div", { class: "bubble" }, this._parts.element, this._dots);
     this.replaceChildren(
       h("div", { class: "message-side" }, avatar(name, "agent")),
-      h("div", { class: "message-main" }, h("div", { class: "live-head" }, messageHead(name, "agent"), this._stop), this._bubble),
+      h("div", { class: "message-main" }, h("div", { class: "live-head" }, messageHead(name, "agent", null, transport), this._stop), this._bubble),
     );
   }
 }

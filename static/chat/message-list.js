@@ -336,7 +336,8 @@ export class MessageList extends HTMLElement {
     const sameDay = before && daysAgo(before.at, entry.at) === 0;
     view.follow(
       Boolean(sameDay) && view.previousElementSibling?.localName !== "live-response" && before.sender_id === entry.sender_id &&
-        before.sender_kind === entry.sender_kind && entry.at - before.at < FOLLOWS_WITHIN_MS,
+        before.sender_kind === entry.sender_kind && before.transport === entry.transport &&
+        entry.at - before.at < FOLLOWS_WITHIN_MS,
     );
     const line = view.previousElementSibling;
     if (line?.classList.contains("is-day")) line.remove();

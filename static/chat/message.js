@@ -2,8 +2,10 @@
 
 import { me } from "./context.js";
 import { avatar, h, icon } from "./dom.js";
+import { moreButton } from "./message-menu.js";
 import { PartList, partsOf } from "./parts.js";
 import { clockTime, fullTime } from "./time.js";
+import { transportBadge } from "./transport-badge.js";
 
 /**
  * @typedef {object} Entry a stored message, from REST or from the socket
@@ -18,6 +20,7 @@ import { clockTime, fullTime } from "./time.js";
  * @property {number} at Unix ms
  * @property {string|null} response_id
  * @property {"completed"|"cancelled"|"failed"} status
+ * @property {string} [transport] by which it, or its question, came
  * @property {string} [html]
  * @property {string} [error] why it failed, for people
  */
@@ -29,6 +32,7 @@ export function entryOf(message, seq = message.seq) {
     seq,
     at: typeof message.created_at === "number" ? message.created_at : Date.parse(message.created_at),
     status: message.status || "completed",
+    transport: message.transport || "",
     sender_kind: message.sender_kind || (message.role === "assistant" ? "agent" : "user"),
   };
 }
@@ -37,12 +41,13 @@ export function entryOf(message, seq = message.seq) {
 export const isMine = (entry) =>
   entry.sender_kind === "user" && String(entry.sender_id) === me.id;
 
-/** Name, badge and time above a message. */
-export function messageHead(name, kind, at) {
+/** Name, badges and time above a message. */
+export function messageHead(name, kind, at, transport) {
   return h(
     "header", { class: "message-head" },
     h("span", { class: "message-name" }, name),
     kind === "agent" && h("span", { class: "badge" }, "agent"),
+    transportBadge(transport, kind === "agent"),
     at && h("time", { datetime: new Date(at).toISOString(), title: fullTime(at) }, clockTime(at)),
   );
 }
@@ -88,8 +93,12 @@ class ChatMessage extends HTMLElement {
       h("div", { class: "message-side" }, avatar(name, entry.sender_kind)),
       h(
         "div", { class: "message-main" },
-        messageHead(mine ? "You" : name, entry.sender_kind, entry.at),
-        h("div", { class: "bubble" }, this._parts.element, endingLine(entry.status, entry.error)),
+        messageHead(mine ? "You" : name, entry.sender_kind, entry.at, entry.transport),
+        h(
+          "div", { class: "bubble-row" },
+          h("div", { class: "bubble" }, this._parts.element, endingLine(entry.status, entry.error)),
+          moreButton(entry, mine ? "your message" : `the message of ${name}`),
+        ),
         this._foot, this._readers,
       ),
     );

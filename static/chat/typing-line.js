@@ -18,7 +18,7 @@ class TypingLine extends HTMLElement {
   }
 
   /** @param {{user_id: string, username: string, is_typing: boolean}} event */
-  heard({ user_id: id, username, is_typing: isTyping }) {
+  update({ user_id: id, username, is_typing: isTyping }) {
     if (String(id) === me.id) return;
     this.stopped(id);
     if (!isTyping) return;

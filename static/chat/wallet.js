@@ -14,7 +14,7 @@ class Wallet extends EventTarget {
     this.balance = null;
     /** When it was asked for, on the clock of `performance.now()`. */
     this.asOf = 0;
-    client.addEventListener("payment", (e) => this._heard(e.detail));
+    client.addEventListener("payment", (e) => this._onPayment(e.detail));
     document.addEventListener("visibilitychange", () => document.hidden || this.refresh());
     this.refresh();
   }
@@ -42,7 +42,7 @@ class Wallet extends EventTarget {
     }, SOON_MS);
   }
 
-  _heard(event) {
+  _onPayment(event) {
     if (event.type === "payment.balance" && event.threshold) localStorage.setItem(KEPT, event.threshold);
     if (event.type === "payment.error" && event.balance_required) localStorage.setItem(KEPT, event.balance_required);
     this.refresh();

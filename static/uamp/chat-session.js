@@ -50,9 +50,9 @@ export class ChatSession extends EventTarget {
     /** @type {Map<string, LiveResponse>} answers that were stopped or failed, by response id */
     this.broken = new Map();
     /** The tool calls that a person has to allow. */
-    this.approvals = new Approvals(() => this._tell("approvals", null));
+    this.approvals = new Approvals(() => this._emit("approvals", null));
     /** What one is asked to pay. */
-    this.payments = new Payments(() => this._tell("payments", null));
+    this.payments = new Payments(() => this._emit("payments", null));
     this._ended = new Set();
     /** Ids of the messages that the person of this client wrote. */
     this._ownMessages = new Set();
@@ -92,7 +92,7 @@ export class ChatSession extends EventTarget {
     this._typingSentAt = 0;
     // Behind a turn that is sent again later, so that the chat gets both in the order in which they were written.
     if (!this._later.isPlanned) this._transmitTurn(turn);
-    this._tell("turns");
+    this._emit("turns");
     return turn;
   }
 
@@ -100,13 +100,13 @@ export class ChatSession extends EventTarget {
   retry(turn) {
     this.client.outbox.update(turn, { state: "waiting", error: undefined });
     this._transmitTurn(turn);
-    this._tell("turns");
+    this._emit("turns");
   }
 
   /** Give a turn up. */
   discard(turn) {
     this.client.outbox.remove(turn);
-    this._tell("turns");
+    this._emit("turns");
   }
 
   /** Stop a running answer (UAMP §5.13). */
@@ -216,14 +216,14 @@ export class ChatSession extends EventTarget {
       this.responses.clear();
       this.seq = event.seq || 0;
       this.epoch = event.epoch || "";
-      this._tell("reset", event);
+      this._emit("reset", event);
       return;
     }
     if (!resumedWanted) this.seq = event.seq || 0;
     this.epoch = event.epoch || this.epoch;
     this.approvals.reconnected();
     for (const payment of this.payments.reconnected()) this.pay(payment);
-    this._tell("ready", event);
+    this._emit("ready", event);
     this._transmitTurns();
   }
 
@@ -234,7 +234,7 @@ export class ChatSession extends EventTarget {
 
   _transmitTurns() {
     for (const turn of this.turns) if (turn.state !== "failed") this._transmitTurn(turn);
-    this._tell("turns");
+    this._emit("turns");
   }
 
   _transmitTurn(turn) {
@@ -254,7 +254,7 @@ export class ChatSession extends EventTarget {
     if (!turn) return;
     this.client.outbox.remove(turn);
     if (!this._later.isPlanned) this._later.reset();
-    this._tell("turns");
+    this._emit("turns");
   }
 
   _isOwn({ role, sender_id: senderId }) {
@@ -272,17 +272,17 @@ export class ChatSession extends EventTarget {
   }
 
   _changed(response) {
-    if (response) this._tell("response", response);
+    if (response) this._emit("response", response);
   }
 
-  _tell(type, detail) {
+  _emit(type, detail) {
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }
 
   _onMessage(event) {
     this.noteOwn([event.message]);
     this._acknowledge(event.message);
-    this._tell("message", event);
+    this._emit("message", event);
   }
 
   _onCreated(event) {
@@ -290,6 +290,7 @@ export class ChatSession extends EventTarget {
     if (!response) return;
     response.agent ||= event.agent || "";
     response.messageId ||= event.message_id || "";
+    response.transport ||= event.transport || "";
     this._changed(response);
   }
 
@@ -324,12 +325,12 @@ export class ChatSession extends EventTarget {
       tool.asking = isAsked;
       this._changed(response);
     }
-    if (asked) this._tell("approvals", asked);
+    if (asked) this._emit("approvals", asked);
   }
 
   _onPayment(event) {
     const asked = this.payments.asked(event);
-    if (asked) this._tell("payments", asked);
+    if (asked) this._emit("payments", asked);
   }
 
   _onEnd(event) {
@@ -344,7 +345,7 @@ export class ChatSession extends EventTarget {
     this.payments.responseEnded(response.id);
     if (response.error) this.failures.set(response.id, response.error.message || response.error.code);
     if (response.status !== "completed") this.broken.set(response.id, response);
-    this._tell("response-end", response);
+    this._emit("response-end", response);
   }
 
   _onSessionError(event) {
@@ -354,7 +355,7 @@ export class ChatSession extends EventTarget {
     if (turn) this._refusedTurn(turn, error);
     else if (this.approvals.refused(cause) || this.payments.notDue(cause)) return;
     else if (QUIET.has(error.code) || (!cause && SIGNED_OUT.has(error.code))) return;
-    else if (cause !== this._createId) this._tell("error", { ...error, fatal: false });
+    else if (cause !== this._createId) this._emit("error", { ...error, fatal: false });
     else this._notCreated(error);
   }
 
@@ -365,7 +366,7 @@ export class ChatSession extends EventTarget {
     } else if (PASSING.has(error.code)) {
       const seconds = error.details?.retry_after;
       this._startTimer = setTimeout(() => this.start(), seconds ? 1000 * seconds : START_AGAIN_MS);
-    } else this._tell("error", { ...error, fatal: true });
+    } else this._emit("error", { ...error, fatal: true });
   }
 
   _refusedTurn(turn, error) {
@@ -375,7 +376,7 @@ export class ChatSession extends EventTarget {
     const isHeld = LATER.has(error.code) && seconds !== undefined;
     if (isHeld) this._later.plan(seconds);
     this.client.outbox.update(turn, isHeld ? { state: "held" } : { state: "failed", error: error.message || error.code });
-    this._tell("turns");
+    this._emit("turns");
   }
 
   _latest() {
@@ -398,11 +399,11 @@ const HANDLERS = {
   "response.done": (chat, event) => chat._onEnd(event),
   "response.cancelled": (chat, event) => chat._onEnd(event),
   "response.error": (chat, event) => chat._onEnd(event),
-  "presence.typing": (chat, event) => chat._tell("typing", event),
-  "message.read": (chat, event) => chat._tell("read", event),
-  "participant.joined": (chat, event) => chat._tell("participants", event),
-  "participant.left": (chat, event) => chat._tell("participants", event),
-  "chat.updated": (chat, event) => chat._tell("participants", event),
-  rate_limit: (chat, event) => chat._tell("limit", event),
+  "presence.typing": (chat, event) => chat._emit("typing", event),
+  "message.read": (chat, event) => chat._emit("read", event),
+  "participant.joined": (chat, event) => chat._emit("participants", event),
+  "participant.left": (chat, event) => chat._emit("participants", event),
+  "chat.updated": (chat, event) => chat._emit("participants", event),
+  rate_limit: (chat, event) => chat._emit("limit", event),
   "session.error": (chat, event) => chat._onSessionError(event),
 };

@@ -193,11 +193,11 @@ export class UampClient extends EventTarget {
     clearTimeout(this._timers.pong);
     const event = JSON.parse(data);
     if (event.type === "pong") return;
-    if (event.type.startsWith("presence.o")) this._tell("presence", event);
-    if (event.type.startsWith("payment.")) this._tell("payment", event);
+    if (event.type.startsWith("presence.o")) this._emit("presence", event);
+    if (event.type.startsWith("payment.")) this._emit("payment", event);
     const chat = this._chatOf(event);
     if (chat) chat.receive(event);
-    else if (event.error) this._tell("error", new UampError(event.error));
+    else if (event.error) this._emit("error", new UampError(event.error));
   }
 
   _chatOf(event) {
@@ -218,10 +218,10 @@ export class UampClient extends EventTarget {
 
   _setState(phase, attempt, retryAt = 0) {
     this.state = { phase, attempt, retryAt };
-    this._tell("state", this.state);
+    this._emit("state", this.state);
   }
 
-  _tell(type, detail) {
+  _emit(type, detail) {
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }
 }

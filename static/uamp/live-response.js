@@ -43,11 +43,13 @@ export function newToolPart(id, name = "") {
 }
 
 export class LiveResponse {
-  /** @param {string} id @param {{agent?: string, message_id?: string}} [created] */
+  /** @param {string} id @param {{agent?: string, message_id?: string, transport?: string}} [created] */
   constructor(id, created = {}) {
     this.id = id;
     this.agent = created.agent || "";
     this.messageId = created.message_id || "";
+    /** By which its question came. */
+    this.transport = created.transport || "";
     /** @type {"running"|"completed"|"cancelled"|"failed"} */
     this.status = "running";
     this.error = null;

@@ -1,0 +1,38 @@
+/** The badge that names the protocol by which a message, or the question of an answer, came. */
+
+import { h } from "./dom.js";
+
+/** Names of transports on the wire (`transport` of a message): what the badge says, and its whole name. */
+const TRANSPORTS = {
+  websocket: { label: "UAMP", name: "UAMP over a WebSocket" },
+  sse: { label: "UAMP", name: "UAMP over HTTP with server-sent events" },
+  batch: { label: "UAMP", name: "UAMP over HTTP, in one batch" },
+  delegate: { label: "Delegated", name: "a call of another agent" },
+  completions: { label: "Completions", name: "OpenAI Chat Completions" },
+  responses: { label: "Responses", name: "OpenAI Responses" },
+  realtime: { label: "Realtime", name: "OpenAI Realtime" },
+  "ag-ui": { label: "AG-UI", name: "the Agent-User Interaction Protocol (AG-UI)" },
+  a2a: { label: "A2A", name: "the Agent2Agent Protocol (A2A)" },
+  acp: { label: "ACP", name: "the Agent Client Protocol (ACP)" },
+};
+
+const known = (transport) => TRANSPORTS[transport] || { label: transport, name: transport };
+
+/**
+ * @param {string} [transport] empty for messages that are older than the badge
+ * @param {boolean} [isAnswer] what came is its question
+ * @returns {HTMLElement|null}
+ */
+export function transportBadge(transport, isAnswer = false) {
+  if (!transport) return null;
+  const { label, name } = known(transport);
+  const isOwn = label === "UAMP";
+  return h(
+    "span",
+    {
+      class: `badge transport ${isOwn ? "is-own" : ""}`, title: `${isAnswer ? "Asked" : "Came"} over ${name}`,
+      "data-testid": "transport", "data-transport": transport,
+    },
+    h("span", { class: "visually-hidden" }, isAnswer ? "asked over " : "came over "), label,
+  );
+}
