@@ -18,6 +18,7 @@ DEFAULT: Final = "turns"
 COMMANDS: Final = {
     "turns": "a stored turn, against a bare application, the reference or another commit",
     "model": "a turn with a model over HTTP, against a proxy of bytes",
+    "completions": "a streamed completion, against the WebSocket and servers of others",
     "paid": "a paid turn, against a free one",
     "fanout": "a delta to 100 members, in one process and in two",
     "workers": "two server processes, against one",
@@ -31,14 +32,15 @@ COMMANDS: Final = {
     "resume": "how long a killed process is missed",
 }
 AIMS: Final = (
-    "turns", "model", "paid", "fanout", "workers", "memory", "slow_reader", "growth", "idle",
+    "turns", "model", "completions", "paid", "fanout", "workers", "memory", "slow_reader",
+    "growth", "idle",
 )  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; without one `turns`, with `all` those that have an aim."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    listed = "\n".join(f"  {name:13}{what}" for name, what in COMMANDS.items())
+    listed = "\n".join(f"  {name:13} {what}" for name, what in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description=f"{__doc__}\ncommands:\n{listed}\n  {'all':13}those of the aims: "

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 SWITCHING = b"HTTP/1.1 101"
+OK = b"HTTP/1.1 200"
 TEXT, CLOSE, PING = 1, 8, 9
 SHORT, LONG = 126, 127
 TIMEOUT_SECONDS = 60
@@ -47,6 +48,8 @@ class Order:
     stateless: bool = False
     # Streams of Chat Completions over HTTP in the place of sockets.
     http: bool = False
+    # What the first delta of such a stream has, which its frames before have not.
+    first: str = "data: "
 
 
 def since_model(payload: bytes | bytearray) -> float | None:
@@ -88,7 +91,7 @@ class Socket(asyncio.Protocol):
         self._buffer = bytearray()
         self._upgraded = False
         self._asked_at = 0.0
-        self._heard = False
+        self._received = False
 
     def connection_made(self, transport: Any) -> None:
         """Ask for the upgrade."""
@@ -159,7 +162,7 @@ class Socket(asyncio.Protocol):
             self.recorded.append(payload.decode())
         kind = bytes(payload[9 : payload.index(b'"', 9)])
         if kind == b"response.delta":
-            if not self._heard:
+            if not self._received:
                 self._first_delta(payload)
         elif kind == b"response.done":
             self.latencies.append(time.perf_counter() - self._asked_at)
@@ -174,7 +177,7 @@ class Socket(asyncio.Protocol):
             self._fail(bytes(payload))
 
     def _first_delta(self, payload: bytearray) -> None:
-        self._heard = True
+        self._received = True
         self.first_deltas.append(time.perf_counter() - self._asked_at)
         since = since_model(payload)
         if since is not None:
@@ -190,7 +193,7 @@ class Socket(asyncio.Protocol):
     def ask(self) -> None:
         """Begin a turn: two frames in one write, or the one frame of a stateless turn."""
         self._turn += 1
-        self._heard = False
+        self._received = False
         name = f"{self._number}-{self._turn}"
         text = self._order.text
         events: list[dict[str, Any]] = [
@@ -228,14 +231,16 @@ class HttpStream(asyncio.Protocol):
         self.opening = 0.0
         body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": order.text}]}
         encoded = json.dumps(body).encode()
+        key = f"Authorization: Bearer {order.token}\r\n" if order.token else ""
         head = (
-            f"POST {order.path} HTTP/1.1\r\nHost: 127.0.0.1:{order.port}\r\n"
+            f"POST {order.path} HTTP/1.1\r\nHost: 127.0.0.1:{order.port}\r\n{key}"
             f"Content-Type: application/json\r\nContent-Length: {len(encoded)}\r\n\r\n"
         )
         self._request = head.encode() + encoded
+        self._first = order.first.encode()
         self._answer = bytearray()
         self._asked_at = 0.0
-        self._heard = False
+        self._received = False
 
     def connection_made(self, transport: Any) -> None:
         """Be ready."""
@@ -251,8 +256,12 @@ class HttpStream(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Take a part of the stream; the last chunk of its coding ends it."""
         self._answer += data
-        if not self._heard and b"data: " in self._answer:
-            self._heard = True
+        if not self._answer.startswith(OK[: len(self._answer)]):
+            if not self.stopped.done():
+                self.stopped.set_exception(RuntimeError(self._answer.decode(errors="replace")))
+            return
+        if not self._received and self._first in self._answer:
+            self._received = True
             self.first_deltas.append(time.perf_counter() - self._asked_at)
             since = since_model(self._answer)
             if since is not None:
@@ -268,7 +277,7 @@ class HttpStream(asyncio.Protocol):
     def ask(self) -> None:
         """Send the request."""
         self._answer.clear()
-        self._heard = False
+        self._received = False
         self._asked_at = time.perf_counter()
         self._transport.write(self._request)
 

@@ -1,4 +1,4 @@
-"""`seed.py FOLDER PLAN`: write a benchmark's database; PLAN is `servers.Plan` as JSON.
+"""`seed.py FOLDER PLAN`: write a benchmark's database; PLAN is `servers.SeedPlan` as JSON.
 
 One person with a key and money, a scripted agent, one that has a price, one for each pause between
 two words that BENCH_DRIPS names in milliseconds (`drip-200`), and what the plan asks for. FOLDER
@@ -22,7 +22,12 @@ from django.contrib.auth.models import User  # noqa: E402
 from django.db import connection  # noqa: E402
 
 from agents_app.models import Agent  # noqa: E402
-from chat_app.models import Chat, ChatEvent, Message, Participant  # noqa: E402
+from chat_app.models import (  # noqa: E402
+    Chat,
+    ChatEvent,
+    Message,
+    Participant,
+)
 from payments_app import services as ledger  # noqa: E402
 from payments_app.models import Approval  # noqa: E402
 from payments_app.money import Money  # noqa: E402
@@ -97,11 +102,11 @@ def _long_chat(user: User, agent: Agent, count: int) -> str:
 
 
 def _make_chat(title: str, people: list[User], agent: Agent, trigger: str) -> Chat:
-    chat = Chat.objects.create(title=title, created_by=people[0], kind=Chat.Kind.GROUP)
+    chat = Chat.objects.create(title=title, created_by=people[0], kind="group")
     owner, *others = people
     Participant.objects.bulk_create(
         [
-            Participant(chat=chat, user=owner, role=Participant.Role.OWNER),
+            Participant(chat=chat, user=owner, role="owner"),
             *(Participant(chat=chat, user=person) for person in others),
             Participant(chat=chat, agent=agent, trigger=trigger),
         ]

@@ -55,7 +55,7 @@ _numbers: Final = itertools.count(1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class SeedPlan:
     """What a database holds beside one person with a key, money and the scripted agents.
 
     `agents` are rows of agents; `chats` the lengths of chats in messages; `rows` how many messages
@@ -94,7 +94,7 @@ class Server:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Program:
+class ServerProgram:
     """A command that serves on the port which is appended to its arguments."""
 
     arguments: Sequence[str]
@@ -116,7 +116,7 @@ def postgres_url() -> str | None:
 @contextmanager
 def prepared(
     database: str,
-    plan: Plan | None = None,
+    plan: SeedPlan | None = None,
     settings: Mapping[str, str] | None = None,
     tree: Path = ROOT,
 ) -> Iterator[Data]:
@@ -136,13 +136,13 @@ def prepared(
             "PYTHONPATH": str(tree),
         }
         if database == "sqlite":
-            yield _seeded(database, environment, tree, plan or Plan(), None)
+            yield _seeded(database, environment, tree, plan or SeedPlan(), None)
             return
         with own_database() as url:
             environment["DATABASE_URL"] = url
             backends = Backends(url)
             try:
-                yield _seeded(database, environment, tree, plan or Plan(), backends)
+                yield _seeded(database, environment, tree, plan or SeedPlan(), backends)
             finally:
                 backends.close()
 
@@ -163,7 +163,11 @@ def own_database() -> Iterator[str]:
 
 
 def _seeded(
-    database: str, environment: dict[str, str], tree: Path, plan: Plan, backends: Backends | None
+    database: str,
+    environment: dict[str, str],
+    tree: Path,
+    plan: SeedPlan,
+    backends: Backends | None,
 ) -> Data:
     folder = Path(environment["DATA_DIR"])
     if database == "sqlite":
@@ -209,9 +213,9 @@ def _run(command: Sequence[str], environment: Mapping[str, str], tree: Path) -> 
 
 def of_ours(
     data: Data, kind: str = "uvicorn", settings: Mapping[str, str] | None = None
-) -> Program:
+) -> ServerProgram:
     """Return the server on prepared data: `uvicorn`, or `daphne` (embedded, without its worker)."""
-    return Program(
+    return ServerProgram(
         arguments=(
             ["-P", str(ROOT / "benchmarks/serve.py"), "server"]
             if kind == "uvicorn"
@@ -222,16 +226,16 @@ def of_ours(
     )
 
 
-def of_stub(name: str, settings: Mapping[str, str] | None = None) -> Program:
+def of_stub(name: str, settings: Mapping[str, str] | None = None) -> ServerProgram:
     """Return a program of `benchmarks.stubs`: `floor`, `broadcast`, `proxy` or `model`."""
     arguments = ["-m", "benchmarks.stubs.model"]
     if name != "model":
         arguments = ["-m", "benchmarks.serve", name]
-    return Program(arguments=arguments, environment={**os.environ, **(settings or {})})
+    return ServerProgram(arguments=arguments, environment={**os.environ, **(settings or {})})
 
 
 @contextmanager
-def serving(program: Program) -> Iterator[Server]:
+def serving(program: ServerProgram) -> Iterator[Server]:
     """Run a server until the block ends; raises RuntimeError or TimeoutError if it cannot start."""
     port = _free_port()
     process = subprocess.Popen(  # noqa: S603 our own interpreter

@@ -25,7 +25,7 @@ WARM_SECONDS: Final = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Target:
+class TurnTarget:
     """What is measured: processes that share the sockets, and how a client asks them.
 
     `order` has everything but the port, the number of sockets and the times.
@@ -106,7 +106,7 @@ def go_on(process: subprocess.Popen[str]) -> None:
     process.stdin.flush()
 
 
-def heard(process: subprocess.Popen[str]) -> str:
+def read_line(process: subprocess.Popen[str]) -> str:
     """Return the next line of a client; raises RuntimeError when it failed."""
     line = process.stdout.readline() if process.stdout else ""
     if not line:
@@ -119,13 +119,13 @@ def order_for(data: Data, *, agent: str = AGENT, **fields: Any) -> Order:
     return Order(port=0, token=data.token, session={"agent": agent}, text=TEXT, **fields)
 
 
-def ours(data: Data, *running: Server, agent: str = AGENT) -> Target:
+def ours(data: Data, *running: Server, agent: str = AGENT) -> TurnTarget:
     """Return the server as a target."""
-    return Target(servers=running, order=order_for(data, agent=agent), backends=data.backends)
+    return TurnTarget(servers=running, order=order_for(data, agent=agent), backends=data.backends)
 
 
 def run_turns(
-    target: Target,
+    target: TurnTarget,
     sockets: int,
     seconds: float,
     *,
@@ -155,12 +155,12 @@ def run_turns(
             if share
         ]
         for process in clients:
-            heard(process)
+            read_line(process)
         before = target.cpu()
         for process in clients:
-            heard(process)
+            read_line(process)
         after = target.cpu()
-        results = [json.loads(heard(process)) for process in clients]
+        results = [json.loads(read_line(process)) for process in clients]
     turns = sum(result["turns"] for result in results)
     web, writer, database = (
         (late - early) * 1000 / max(1, turns) for early, late in zip(before, after, strict=True)
@@ -181,7 +181,7 @@ def run_turns(
     )
 
 
-def record_turn(target: Target) -> list[str]:
+def record_turn(target: TurnTarget) -> list[str]:
     """Return the frames of one turn, for the floor to send."""
     recorded = run_turns(target, 1, 0.2, warm=0.2, record=True).recorded
     ends = [i for i, frame in enumerate(recorded) if '"response.done"' in frame[:40]]

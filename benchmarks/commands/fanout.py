@@ -19,7 +19,7 @@ from benchmarks import earlier, results, servers, turn_runs
 from benchmarks.client import Order
 from benchmarks.room_client import RoomOrder
 from benchmarks.rounds import measure, ratio, spread
-from benchmarks.turn_runs import Target
+from benchmarks.turn_runs import TurnTarget
 from tests import services
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ TEXT: Final = " ".join(f"word{number:04}" for number in range(200))
 CLIENT: Final = "benchmarks.room_client"
 
 
-def order_of(data: Data, target: Target, members: int, seconds: float) -> RoomOrder:
+def order_of(data: Data, target: TurnTarget, members: int, seconds: float) -> RoomOrder:
     """Return an order whose members are dealt out to the target's processes."""
     ports = [server.port for server in target.servers]
     keys = data.members[:members]
@@ -46,15 +46,15 @@ def order_of(data: Data, target: Target, members: int, seconds: float) -> RoomOr
     )
 
 
-def microseconds(target: Target, order: RoomOrder) -> float:
+def microseconds(target: TurnTarget, order: RoomOrder) -> float:
     """Run once; return the CPU of a frame."""
     with turn_runs.client(order, CLIENT) as process:
-        turn_runs.heard(process)
+        turn_runs.read_line(process)
         before = target.cpu()
-        turn_runs.heard(process)
+        turn_runs.read_line(process)
         after = target.cpu()
         turn_runs.go_on(process)
-        result = json.loads(turn_runs.heard(process))
+        result = json.loads(turn_runs.read_line(process))
     used = after[0] - before[0] + after[2] - before[2]
     return float(used * 1e6 / max(1, result["deltas"]))
 
@@ -73,11 +73,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     settings = {"BENCH_DRIPS": str(EVERY_MS), **results.settings_of(chosen)}
     if chosen.profile:
         settings["BENCH_PROFILE"] = chosen.profile
-    plan = servers.Plan(members=chosen.members, room_agent=f"drip-{EVERY_MS}")
+    plan = servers.SeedPlan(members=chosen.members, room_agent=f"drip-{EVERY_MS}")
     redis_url = services.running_redis()
     with results.Results("fanout", chosen.results) as kept, ExitStack() as stack:
         stub = servers.of_stub("broadcast", {"BENCH_EVERY_MS": str(EVERY_MS)})
-        floor = Target(
+        floor = TurnTarget(
             servers=[stack.enter_context(servers.serving(stub))],
             order=Order(port=0),
         )

@@ -50,7 +50,7 @@ def open_session(data: Data, server: Server, chat_id: str) -> None:
         port=server.port, token=data.token, session={"chat": chat_id}, sockets=OPENINGS, at_once=1
     )
     with turn_runs.client(order) as process:
-        turn_runs.heard(process)
+        turn_runs.read_line(process)
 
 
 def cpu_of(
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 for rows in chosen.rows:
                     began = time.perf_counter()
                     is_largest = rows == max(chosen.rows)
-                    plan = servers.Plan(rows=rows, chats=chosen.messages if is_largest else ())
+                    plan = servers.SeedPlan(rows=rows, chats=chosen.messages if is_largest else ())
                     data = stack.enter_context(servers.prepared(database, plan, settings))
                     server = stack.enter_context(servers.serving(servers.of_ours(data)))
                     running.append((rows, data, server))

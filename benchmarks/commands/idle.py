@@ -17,7 +17,7 @@ from benchmarks.rounds import spread
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from benchmarks.turn_runs import Target
+    from benchmarks.turn_runs import TurnTarget
 
 SETTLE_SECONDS = 1.0
 
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 before = gauges.pss_bytes(server.pid)
                 order = replace(target.order, port=server.port, text="", sockets=chosen.sessions)
                 with turn_runs.client(order) as process:
-                    turn_runs.heard(process)
+                    turn_runs.read_line(process)
                     crowded = _cpu(target, chosen.seconds)
                     size = (gauges.pss_bytes(server.pid) - before) / chosen.sessions / 1024
             print(f"{database:14}{alone:>10.1f}{crowded:>15.1f}{size:>15.1f}", flush=True)
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             kept.add(f"idle.{database}.session", spread([size]), "KiB")
 
 
-def _cpu(target: Target, seconds: float) -> float:
+def _cpu(target: TurnTarget, seconds: float) -> float:
     """Return what the target uses while nothing is asked of it, in milliseconds per second."""
     time.sleep(SETTLE_SECONDS)
     before = target.cpu()

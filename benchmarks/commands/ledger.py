@@ -123,7 +123,7 @@ def _rate(make: Callable[[int], Callable[[int], object]], threads: int, seconds:
     return sum(count / time_taken for count, time_taken in zip(done, taken, strict=True))
 
 
-def _purses(place: int) -> tuple[str, list[int]]:
+def _accounts(place: int) -> tuple[str, list[int]]:
     """Return a unique prefix for keys, and three accounts; the first is rich."""
     from payments_app import services  # noqa: PLC0415 after django.setup
     from payments_app.money import Money  # noqa: PLC0415 as above
@@ -144,7 +144,7 @@ def _floor(place: int) -> Callable[[int], object]:
 
     from payments_app.ledger import sql  # noqa: PLC0415 as above
 
-    _, ids = _purses(place)
+    _, ids = _accounts(place)
 
     def update(_: int) -> None:
         with transaction.atomic():
@@ -158,7 +158,7 @@ def _reserve(place: int) -> Callable[[int], object]:
     from payments_app import services  # noqa: PLC0415 after django.setup
     from payments_app.money import Money  # noqa: PLC0415 as above
 
-    unique, ids = _purses(place)
+    unique, ids = _accounts(place)
 
     def reserve(number: int) -> str:
         response_id = f"{unique}:r{number}"
@@ -186,7 +186,7 @@ def _settle(place: int) -> Callable[[int], object]:
     from payments_app.money import Money  # noqa: PLC0415 as above
 
     reserve = _reserve(place)
-    _, ids = _purses(place)
+    _, ids = _accounts(place)
     splits = [
         services.Split(ids[1], Money(6)),
         services.Split(ids[2], Money(3)),
@@ -217,7 +217,7 @@ def _transfer(place: int) -> Callable[[int], object]:
     from payments_app import services  # noqa: PLC0415 after django.setup
     from payments_app.money import Money  # noqa: PLC0415 as above
 
-    unique, ids = _purses(place)
+    unique, ids = _accounts(place)
     return lambda number: services.transfer(
         key=f"{unique}:{number}", debit=ids[0], credit=ids[1], amount=Money(5)
     )

@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 data = stack.enter_context(
                     servers.prepared(
                         database,
-                        servers.Plan(agents=[agent_of(model)]),
+                        servers.SeedPlan(agents=[agent_of(model)]),
                         results.settings_of(chosen),
                     )
                 )
@@ -54,7 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             kept.add(f"memory.{database}.all", spread([(last - first) / MIB]), "MiB")
 
 
-def _grow(target: turn_runs.Target, pid: int, turns: int, sockets: int) -> list[tuple[int, int]]:
+def _grow(
+    target: turn_runs.TurnTarget, pid: int, turns: int, sockets: int
+) -> list[tuple[int, int]]:
     """Run the turns; return pairs of turns so far and bytes, the first after a short warm-up."""
     done, per_second = 0, 0.0
     sizes: list[tuple[int, int]] = []

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from benchmarks import AGENT, MODEL_AGENT, earlier, results, servers, turn_runs
 from benchmarks.client import Order
 from benchmarks.rounds import measure, ratio, spread
-from benchmarks.turn_runs import TEXT, Target
+from benchmarks.turn_runs import TEXT, TurnTarget
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,12 +60,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         trees["@earlier"] = earlier.tree(chosen.against)
     with results.Results("model", chosen.results) as kept, ExitStack() as stack:
         model = stack.enter_context(servers.serving(servers.of_stub("model")))
-        plan = servers.Plan(agents=[agent_of(model)])
-        targets: dict[str, Target] = {}
+        plan = servers.SeedPlan(agents=[agent_of(model)])
+        targets: dict[str, TurnTarget] = {}
         for client in CLIENTS:
             url = f"http://127.0.0.1:{model.port}{PATH}"
             stub = servers.of_stub("proxy", {"BENCH_PROXY": client, "BENCH_MODEL_URL": url})
-            targets[f"proxy, {client}"] = Target(
+            targets[f"proxy, {client}"] = TurnTarget(
                 servers=[stack.enter_context(servers.serving(stub))],
                 order=Order(port=0, path=PATH, text=TEXT, http=True),
             )

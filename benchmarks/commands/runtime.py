@@ -139,14 +139,14 @@ async def events(deltas: int, steps: int) -> None:
     await run_agent(spec, request, _drop, broker=no_tools, media=no_tools)
 
 
-async def _drop(_event: Event) -> None:
-    """Receive an event and drop it."""
+def _drop(_shown: Event | str) -> None:
+    """Receive text or an event and drop it."""
 
 
 class _Listener:
     """A listener that gets every frame and drops it."""
 
-    def text(self, response_id: str, offset: int, text: str, frame: str) -> None:
+    def text(self, response_id: str, offset: int, text: str, frame: tuple[str, str]) -> None:
         """See response.context.Listener."""
 
     def frame(self, response_id: str, frame: str) -> None:
@@ -175,10 +175,7 @@ async def published(deltas: int, steps: int) -> None:
     port = RunPort(context, no_tools)
     port.subscribers.listen(_Listener())
 
-    async def receive(event: Event) -> None:
-        port.publish(event)
-
-    await run_agent(spec, request, receive, broker=no_tools, media=no_tools)
+    await run_agent(spec, request, port.publish, broker=no_tools, media=no_tools)
 
 
 LAYERS: Final[dict[str, Layer]] = {

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from benchmarks.servers import Data
-    from benchmarks.turn_runs import Target
+    from benchmarks.turn_runs import TurnTarget
 
 MIB: Final = 2**20
 READERS: Final = 10
@@ -33,7 +33,7 @@ CLIENT: Final = "benchmarks.room_client"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class RoomRun:
     """What one run saw: memory in bytes, times in milliseconds."""
 
     growth: int
@@ -42,7 +42,7 @@ class Run:
     p99: float
 
 
-def run_room(data: Data, target: Target, turns: int, stalled: int) -> Run:
+def run_room(data: Data, target: TurnTarget, turns: int, stalled: int) -> RoomRun:
     """Ask so many times, with so many members who do not read."""
     (server,) = target.servers
     readers = data.members[: READERS + stalled]
@@ -55,13 +55,13 @@ def run_room(data: Data, target: Target, turns: int, stalled: int) -> Run:
         turns=turns,
     )
     with turn_runs.client(order, CLIENT) as process:
-        turn_runs.heard(process)
+        turn_runs.read_line(process)
         before = gauges.pss_bytes(server.pid)
-        turn_runs.heard(process)
+        turn_runs.read_line(process)
         growth = gauges.pss_bytes(server.pid) - before
         turn_runs.go_on(process)
-        result = json.loads(turn_runs.heard(process))
-    return Run(
+        result = json.loads(turn_runs.read_line(process))
+    return RoomRun(
         growth=growth,
         owed=result["bytes"] / READERS,
         p50=result["answered_ms"]["p50"],
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # Each turn owes about three times its text: question, deltas, answer.
     turns = max(1, round(chosen.megabytes * 1e6 / (3 * len(TEXT) * WORDS)))
     settings = {"UAMP_STALL_SECONDS": "600", **results.settings_of(chosen)}
-    plan = servers.Plan(members=READERS + 1, room_agent=AGENT)
+    plan = servers.SeedPlan(members=READERS + 1, room_agent=AGENT)
     with results.Results("slow_reader", chosen.results) as kept, ExitStack() as stack:
         for database in results.databases_of(chosen):
             data = stack.enter_context(servers.prepared(database, plan, settings))

@@ -37,7 +37,7 @@ HEAD: Final = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class StreamsRow:
     """One line of the table; gaps in milliseconds, memory (PSS) in bytes."""
 
     responses: int
@@ -87,15 +87,15 @@ async def stream(order: Order) -> None:
         deltas += len(inside)
         gaps += [later - at for at, later in pairwise(inside)]
     cuts = statistics.quantiles(gaps, n=100, method="inclusive")
-    told = {"p50": cuts[49], "p95": cuts[94], "p99": cuts[98], "max": max(gaps)}
-    say(json.dumps({"gaps": told, "deltas": deltas, "seconds": ended - begun}))
+    reported = {"p50": cuts[49], "p95": cuts[94], "p99": cuts[98], "max": max(gaps)}
+    say(json.dumps({"gaps": reported, "deltas": deltas, "seconds": ended - begun}))
     for socket in sockets:
         socket.close()
 
 
 def run_streams(
     server: Server, data: Data, *, responses: int, interval: float, seconds: float
-) -> Row:
+) -> StreamsRow:
     """Run one line; the server must be fresh."""
     turn_runs.run_turns(turn_runs.ours(data, server), 8, 0.5)
     time.sleep(SETTLE_SECONDS)
@@ -121,19 +121,19 @@ def run_streams(
         raise RuntimeError("the client has no input")
     process.stdin.write(json.dumps(asdict(order)) + "\n")
     process.stdin.flush()
-    turn_runs.heard(process)
+    turn_runs.read_line(process)
     time.sleep(SETTLE_SECONDS)
     idle = gauges.pss_bytes(server.pid)
     process.stdin.write("\n")
     process.stdin.flush()
-    turn_runs.heard(process)
+    turn_runs.read_line(process)
     cpu, database = _cpu(server, data)
-    turn_runs.heard(process)
+    turn_runs.read_line(process)
     cpu_after, database_after = _cpu(server, data)
     peak = gauges.pss_bytes(server.pid)
-    result = json.loads(turn_runs.heard(process))
+    result = json.loads(turn_runs.read_line(process))
     process.communicate()
-    return Row(
+    return StreamsRow(
         responses=responses,
         interval=interval,
         gaps={name: value * 1000 for name, value in result["gaps"].items()},
@@ -151,7 +151,7 @@ def _cpu(server: Server, data: Data) -> tuple[float, float]:
     return gauges.cpu_seconds(server.pid), database
 
 
-def _print(row: Row) -> None:
+def _print(row: StreamsRow) -> None:
     due = row.responses / row.interval
     print(
         f"{row.responses:>10}{row.interval * 1000:>7.0f} ms"

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 from benchmarks import AGENT, earlier, results, servers, turn_runs
 from benchmarks.reference import installation
 from benchmarks.rounds import measure, ratio
-from benchmarks.turn_runs import Target
+from benchmarks.turn_runs import TurnTarget
 
 if TYPE_CHECKING:
     import argparse
@@ -67,12 +67,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         show_ratios(runs, kept)
 
 
-def start(chosen: argparse.Namespace, stack: ExitStack) -> dict[str, Target]:
+def start(chosen: argparse.Namespace, stack: ExitStack) -> dict[str, TurnTarget]:
     """Start every server, until the stack ends; names are `floor`, `sqlite`, `sqlite@abc1234`."""
     settings = results.settings_of(chosen)
     if chosen.profile:
         settings["BENCH_PROFILE"] = chosen.profile
-    targets: dict[str, Target] = {}
+    targets: dict[str, TurnTarget] = {}
     commits = [name for name in chosen.against if name not in {FLOOR, REFERENCE}]
     for database in results.databases_of(chosen):
         for commit in ["", *commits]:
@@ -84,12 +84,12 @@ def start(chosen: argparse.Namespace, stack: ExitStack) -> dict[str, Target]:
     first = next(iter(targets.values()))
     frames = "\n".join(turn_runs.record_turn(first))
     floor = servers.of_stub(FLOOR, {"BENCH_FRAMES": frames})
-    targets[FLOOR] = Target(
+    targets[FLOOR] = TurnTarget(
         servers=[stack.enter_context(servers.serving(floor))], order=first.order
     )
     if REFERENCE in chosen.against:
         server = stack.enter_context(servers.serving(installation.program()))
-        targets[REFERENCE] = Target(servers=[server], order=installation.order())
+        targets[REFERENCE] = TurnTarget(servers=[server], order=installation.order())
     return targets
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks import results, servers, turn_runs
 from benchmarks.rounds import measure, ratio
-from benchmarks.turn_runs import Target
+from benchmarks.turn_runs import TurnTarget
 from tests import services
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for _ in range(chosen.workers)
         ]
         one = turn_runs.ours(data, running[0])
-        several = Target(servers=running, order=one.order, backends=data.backends)
+        several = TurnTarget(servers=running, order=one.order, backends=data.backends)
         cells = {
             "1 process": partial(turn_runs.run_turns, one, chosen.sockets, chosen.seconds),
             f"{chosen.workers} processes": partial(

@@ -1,4 +1,5 @@
-"""The reference server, `webagents` from PyPI, in a virtual environment of its own.
+"""Servers of others: the reference (`webagents`) and LiteLLM's proxy, both of PyPI.
 
-Nothing else of this repository needs it. Its lock is `requirements.txt`, with hashes.
+Each has a virtual environment of its own, and nothing else of this repository needs it. Their locks
+are `requirements.txt` and `litellm.txt`, with hashes.
 """

@@ -1,6 +1,6 @@
-"""Installs the reference once, in a folder that the lock's hash names, and says how to run it.
+"""Installs each server of others once, in a folder that its lock's hash names, and runs it.
 
-The folder is below XDG_CACHE_HOME (`~/.cache` by default) in `uamp-benchmarks`. pip installs, with
+A folder is below XDG_CACHE_HOME (`~/.cache` by default) in `uamp-benchmarks`. pip installs, with
 the settings of this machine.
 """
 
@@ -15,11 +15,14 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.client import Order
-from benchmarks.servers import Program
+from benchmarks.servers import ServerProgram
 from benchmarks.turn_runs import TEXT
 
 HERE: Final = Path(__file__).resolve().parent
 LOCK: Final = HERE / "requirements.txt"
+LITELLM_LOCK: Final = HERE / "litellm.txt"
+COMPLETIONS_PATH: Final = "/bench/chat/completions"
+"""Where the reference takes Chat Completions."""
 
 
 def cache_folder() -> Path:
@@ -28,27 +31,38 @@ def cache_folder() -> Path:
     return Path(base) / "uamp-benchmarks"
 
 
-def python() -> str:
-    """Return the interpreter that has the reference; installs it where it is not there yet.
+def python(lock: Path = LOCK) -> str:
+    """Return the interpreter that has what a lock names; installs it where it is not there yet.
 
     Raises subprocess.CalledProcessError when pip fails.
     """
-    folder = cache_folder() / f"reference-{hashlib.sha256(LOCK.read_bytes()).hexdigest()[:12]}"
+    name = "reference" if lock == LOCK else lock.stem
+    folder = cache_folder() / f"{name}-{hashlib.sha256(lock.read_bytes()).hexdigest()[:12]}"
     interpreter = folder / "bin" / "python"
     done = folder / "installed"
     if not done.exists():
-        print(f"Installing the reference into {folder} ...", file=sys.stderr, flush=True)
+        print(f"Installing {name} into {folder} ...", file=sys.stderr, flush=True)
         shutil.rmtree(folder, ignore_errors=True)
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)  # noqa: S603 our own interpreter
         command = [str(interpreter), "-m", "pip", "install", "-q", "--require-hashes"]
-        subprocess.run([*command, "-r", str(LOCK)], check=True, stdout=sys.stderr)  # noqa: S603 our own interpreter
+        subprocess.run([*command, "-r", str(lock)], check=True, stdout=sys.stderr)  # noqa: S603 our own interpreter
         done.touch()
     return str(interpreter)
 
 
-def program() -> Program:
+def program() -> ServerProgram:
     """Return the reference's server with its stub model."""
-    return Program(arguments=[str(HERE / "server.py")], python=python(), folder=HERE)
+    return ServerProgram(arguments=[str(HERE / "server.py")], python=python(), folder=HERE)
+
+
+def litellm_program(key: str) -> ServerProgram:
+    """Return LiteLLM's proxy with a stub model; it takes requests with this key."""
+    return ServerProgram(
+        arguments=[str(HERE / "litellm_server.py")],
+        environment={**os.environ, "LITELLM_MASTER_KEY": key},
+        python=python(LITELLM_LOCK),
+        folder=HERE,
+    )
 
 
 def order() -> Order:

@@ -17,6 +17,9 @@ import uvicorn
 from webagents.agents.core.base_agent import (  # type: ignore[import-not-found]  # not in .venv
     BaseAgent,
 )
+from webagents.agents.skills.core.transport.completions.skill import (  # type: ignore[import-not-found]  # not in .venv
+    CompletionsTransportSkill,
+)
 from webagents.agents.skills.core.transport.uamp.skill import (  # type: ignore[import-not-found]  # not in .venv
     UAMPTransportSkill,
 )
@@ -45,7 +48,8 @@ def main() -> None:
     """Serve until SIGTERM."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    agent = BaseAgent(name="bench", handoffs=[answer], skills={"uamp": UAMPTransportSkill()})
+    skills = {"uamp": UAMPTransportSkill(), "completions": CompletionsTransportSkill()}
+    agent = BaseAgent(name="bench", handoffs=[answer], skills=skills)
 
     async def resolve(name: str) -> Any:
         return agent if name == "bench" else None

@@ -10,7 +10,7 @@ from benchmarks.report.table import rows_of, shown, verdict_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from benchmarks.report.table import Aim, Row
+    from benchmarks.report.table import Aim, AimRow
 
 WIDTH: Final = 900
 LABELS: Final = 360
@@ -51,7 +51,7 @@ def draw(results: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _bar(row: Row, top: int) -> list[str]:
+def _bar(row: AimRow, top: int) -> list[str]:
     aim = row.aim
     width = SCALE * share(aim, row.median)
     low, high = sorted((share(aim, row.low), share(aim, row.high)))

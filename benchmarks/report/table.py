@@ -31,7 +31,7 @@ class Aim:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class AimRow:
     """An aim with what was measured."""
 
     aim: Aim
@@ -55,6 +55,18 @@ def _both(what: str, command: str, name: str, limit: float, unit: str = "x") -> 
 
 AIMS: Final = (
     *_both("stored turn at 32 sockets / reference", "turns", "turn.{}.32.reference", 1.3),
+    *_both(
+        "streamed completion, 16 streams / reference",
+        "completions",
+        "completions.{}.16.reference.cpu",
+        0.5,
+    ),
+    *_both(
+        "first delta of it, 1 stream / reference",
+        "completions",
+        "completions.{}.1.reference.first_p50",
+        0.5,
+    ),
     Aim(
         what="turn with a model, 16 streams / 016dea2",
         command="model",
@@ -123,21 +135,21 @@ AIMS: Final = (
 """In the order of the table. CPU where nothing else is said."""
 
 
-def verdict_of(row: Row) -> str:
+def verdict_of(row: AimRow) -> str:
     """Return `met`, `not met`, or `undecided` where the rounds lie on both sides of the aim."""
     if row.aim.is_met(row.low) != row.aim.is_met(row.high):
         return "undecided"
     return "met" if row.aim.is_met(row.median) else "not met"
 
 
-def rows_of(results: Results) -> list[Row]:
+def rows_of(results: Results) -> list[AimRow]:
     """Return the aims that were measured."""
     rows = []
     for aim in AIMS:
         figure = results.get(aim.command, {}).get("figures", {}).get(aim.name)
         if figure:
             spread = {key: figure[key] for key in ("median", "low", "high", "rounds")}
-            rows.append(Row(aim=aim, **spread))
+            rows.append(AimRow(aim=aim, **spread))
     return rows
 
 

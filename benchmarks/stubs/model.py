@@ -46,7 +46,7 @@ END: Final = (
 )
 
 
-class Model(asyncio.Protocol):
+class ModelConnection(asyncio.Protocol):
     """One connection of a client; a request follows the answer to the one before."""
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ async def serve(port: int) -> None:
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, ended.set)
-    await loop.create_server(Model, "127.0.0.1", port)
+    await loop.create_server(ModelConnection, "127.0.0.1", port)
     await ended.wait()
 
 

@@ -1,0 +1,100 @@
+"""How many lines each adapter has: pure ones, and those at the door of the server."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from benchmarks.servers import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+GATEWAY: Final = ROOT / "gateway_app"
+# What a module imports that takes part in a request; the others know messages alone.
+_DOOR: Final = (
+    "django", "channels", "agents_app", "chat_app", "payments_app", "sessions_app",
+    "gateway_app.doors", "gateway_app.http",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModuleSize:
+    """A module of the gateway: its folder (`''` for what all share) and its lines of code.
+
+    Blank lines, comments and docstrings are not counted. `is_pure`: it imports neither Django nor
+    what opens sessions.
+    """
+
+    folder: str
+    name: str
+    lines: int
+    is_pure: bool
+
+
+def sizes(gateway: Path = GATEWAY) -> Iterator[ModuleSize]:
+    """Yield the modules of the gateway by folder and name."""
+    for path in sorted(gateway.rglob("*.py")):
+        tree = ast.parse(path.read_text())
+        folder = path.parent.relative_to(gateway).as_posix()
+        yield ModuleSize(
+            folder="" if folder == "." else folder,
+            name=path.name,
+            lines=len(_code_lines(tree)),
+            is_pure=not any(_is_door(name) for name in _imports(tree)),
+        )
+
+
+def show_sizes() -> None:
+    """Print the lines of each adapter, and of each of its modules."""
+    found = list(sizes())
+    print(f"\n{'adapter':28}{'pure':>7}{'door':>7}   lines of code, by module")
+    for folder in dict.fromkeys(module.folder.partition("/")[0] for module in found):
+        own = [module for module in found if module.folder.partition("/")[0] == folder]
+        pure = sum(module.lines for module in own if module.is_pure)
+        door = sum(module.lines for module in own if not module.is_pure)
+        parts = ", ".join(
+            f"{module.name.removesuffix('.py')} {module.lines}" for module in own if module.lines
+        )
+        print(f"{folder or 'shared by all':28}{pure:>7}{door:>7}   {parts}")
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    """Yield what a module imports when it runs; types are not needed then."""
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _is_door(name: str) -> bool:
+    return any(name == door or name.startswith(f"{door}.") for door in _DOOR)
+
+
+def _code_lines(tree: ast.Module) -> set[int]:
+    """Return the lines on which something stands that is neither a docstring nor a comment."""
+    docstrings = {
+        id(node.body[0])
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.body
+        and ast.get_docstring(node, clean=False) is not None
+    }
+    lines: set[int] = set()
+
+    def add(node: ast.AST) -> None:
+        if id(node) in docstrings:
+            return
+        if isinstance(node, ast.expr | ast.stmt | ast.arg | ast.keyword | ast.alias):
+            lines.add(node.lineno)
+            if node.end_lineno is not None and not isinstance(node, ast.stmt):
+                lines.update(range(node.lineno, node.end_lineno + 1))
+        for child in ast.iter_child_nodes(node):
+            add(child)
+
+    add(tree)
+    return lines

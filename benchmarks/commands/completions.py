@@ -1,0 +1,129 @@
+"""What a streamed completion costs, beside a turn of the WebSocket and servers of others.
+
+A completion: one request of `/agents/echo/v1/chat/completions` with a key and one message, whose
+answer has 20 deltas. It opens a session and a chat of its own, and stores the message and the
+answer. N streams ask again when they are answered. `websocket` is the same agent over UAMP's
+WebSocket, on which a session is opened once. The reference (`webagents` 0.3.9) and LiteLLM's proxy
+have a stub model that yields 20 words, and store nothing; LiteLLM has one key and no database.
+
+CPU is that of all threads of the server and of its PostgreSQL backends, per completion. `1st delta`
+runs from the request to the first word. The sizes of the adapters are printed at the end.
+"""
+
+from __future__ import annotations
+
+import secrets
+import statistics
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from benchmarks import AGENT, adapter_sizes, results, servers, turn_runs
+from benchmarks.client import Order
+from benchmarks.reference import installation
+from benchmarks.rounds import measure, ratio
+from benchmarks.turn_runs import TEXT, TurnTarget
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping, Sequence
+
+    from benchmarks.results import Results
+    from benchmarks.turn_runs import Turns
+
+    Runs = Mapping[tuple[str, int], Sequence[Turns]]
+
+PATH: Final = f"/agents/{AGENT}/v1/chat/completions"
+WEBSOCKET: Final = "websocket"
+REFERENCE: Final = "reference"
+LITELLM: Final = "litellm"
+OTHERS: Final = (REFERENCE, LITELLM)
+HEAD: Final = (
+    f"{'':24}{'streams':>8}{'CPU ms':>8}{'loop':>7}{'store':>7}{'per second':>12}"
+    f"{'p50 ms':>8}{'1st delta ms':>14}"
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the cells in shuffled turns and print their ratios."""
+    parser = results.parser("completions", __doc__)
+    parser.add_argument("--streams", type=int, nargs="+", default=[1, 16], metavar="N")
+    parser.add_argument(
+        "--against", nargs="*", choices=OTHERS, default=[], help="servers of others (none)"
+    )
+    parser.add_argument("--profile", metavar="FILE", help="write the server's cProfile data")
+    chosen = parser.parse_args(arguments)
+    with results.Results("completions", chosen.results) as kept, ExitStack() as stack:
+        targets = start(chosen, stack)
+        cells = {
+            (name, streams): partial(turn_runs.run_turns, target, streams, chosen.seconds)
+            for name, target in targets.items()
+            for streams in chosen.streams
+        }
+        runs = measure(cells, chosen.rounds)
+        show(runs)
+        show_ratios(runs, kept)
+    adapter_sizes.show_sizes()
+
+
+def start(chosen: argparse.Namespace, stack: ExitStack) -> dict[str, TurnTarget]:
+    """Start every server, until the stack ends; names are `sqlite`, `sqlite, websocket`."""
+    settings = results.settings_of(chosen)
+    if chosen.profile:
+        settings["BENCH_PROFILE"] = chosen.profile
+    targets: dict[str, TurnTarget] = {}
+    for database in results.databases_of(chosen):
+        data = stack.enter_context(servers.prepared(database, settings=settings))
+        server = stack.enter_context(servers.serving(servers.of_ours(data)))
+        socket = turn_runs.ours(data, server)
+        targets[f"{database}, {WEBSOCKET}"] = socket
+        targets[database] = replace(socket, order=order(PATH, data.token))
+    if REFERENCE in chosen.against:
+        server = stack.enter_context(servers.serving(installation.program()))
+        asked = order(installation.COMPLETIONS_PATH, "any")
+        targets[REFERENCE] = TurnTarget(servers=[server], order=asked)
+    if LITELLM in chosen.against:
+        key = f"sk-{secrets.token_hex(32)}"
+        server = stack.enter_context(servers.serving(installation.litellm_program(key)))
+        asked = order("/v1/chat/completions", key)
+        targets[LITELLM] = TurnTarget(servers=[server], order=asked)
+    return targets
+
+
+def order(path: str, token: str) -> Order:
+    """Return an order for streams of Chat Completions at a path."""
+    return Order(port=0, path=path, token=token, text=TEXT, http=True, first=TEXT.split()[0])
+
+
+def show(runs: Runs) -> None:
+    """Print the medians of each cell."""
+    print(HEAD)
+    fields = ("cpu", "store_cpu", "per_second", "p50", "first_p50")
+    for (name, streams), found in sorted(runs.items(), key=lambda cell: cell[0][::-1]):
+        cpu, store, per_second, p50, first = (
+            statistics.median(getattr(turns, field) for turns in found) for field in fields
+        )
+        print(
+            f"{name:24}{streams:>8}{cpu:>8.2f}{cpu - store:>7.2f}{store:>7.2f}"
+            f"{per_second:>12.0f}{p50:>8.1f}{first:>14.1f}"
+        )
+
+
+def show_ratios(runs: Runs, kept: Results) -> None:
+    """Print what a completion costs over each other cell of as many streams."""
+    print("\nmedian ratio (least to greatest of the rounds)")
+    for (name, streams), found in sorted(runs.items()):
+        if name in OTHERS or name.endswith(WEBSOCKET):
+            continue
+        for base, others in runs.items():
+            if base[1] != streams or base[0] not in {f"{name}, {WEBSOCKET}", *OTHERS}:
+                continue
+            short = base[0].rpartition(", ")[2]
+            for field, what in (("cpu", "CPU"), ("first_p50", "first delta")):
+                figure = ratio(
+                    [getattr(turns, field) for turns in found],
+                    [getattr(turns, field) for turns in others],
+                )
+                kept.add(f"completions.{name}.{streams}.{short}.{field}", figure)
+                print(f"{name}, {streams} streams: {what} {figure} x {short}")
