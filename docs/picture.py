@@ -1,4 +1,4 @@
-"""Draw docs/images/rooms.svg from the import contracts of pyproject.toml.
+"""Draw docs/images/apps.svg from the import contracts of pyproject.toml.
 
 `python -m docs.picture` (part of `make docs`) writes the file. A test compares the committed file
 with what `picture` returns, so the picture shows the contracts that `lint-imports` checks.
@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-FILE: Final = ROOT / "docs" / "images" / "rooms.svg"
+FILE: Final = ROOT / "docs" / "images" / "apps.svg"
 
 # One line for each app; a test compares the names with the contracts.
 PURPOSES: Final = {
     "uamp_project": "composition: settings, URLs, ASGI, Celery, the embedded server",
+    "gateway_app": "foreign agent protocols, each a UAMP client",
     "sessions_app": "UAMP sessions, the turn, the native transports",
     "chat_app": "chats: log, members, contents, REST, browser",
     "payments_app": "the ledger, tokens, x402, REST",
