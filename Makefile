@@ -9,7 +9,7 @@ DEV := $(VENV)/.dev-installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint check fmt bench chaos odd-fields money-property docs lock
+.PHONY: help install run test lint check fmt bench chaos odd-fields money-property interop docs lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -47,9 +47,14 @@ chaos: $(DEV) ## Kill, cut and repeat around the ledger for ten minutes on each 
 
 odd-fields: $(DEV) ## Send odd numbers and choices in every field of every transport, for long
 	ODD_EXAMPLES=2000 $(BIN)/pytest -q --timeout=3600 tests/faults/test_odd_fields.py $(ARGS)
+	GATEWAY_EXAMPLES=2000 $(BIN)/pytest -q --timeout=3600 tests/gateway_app/test_fuzz_http.py tests/gateway_app/test_fuzz_sockets.py $(ARGS)
 
 money-property: $(DEV) ## Draw 10,000 paid turns, and who agreed to pay for each, on each database
 	@MONEY_EXAMPLES=10000 $(BIN)/python -m tests.run tests/journeys/test_money_property.py $(ARGS)
+
+interop: $(DEV) ## Install official clients of other protocols, and run them against the server
+	@$(BIN)/python -m tests.interop.installation
+	INTEROP=1 REQUIRE_SERVICES=1 $(BIN)/pytest -q tests/interop $(ARGS)
 
 docs: $(DEV) ## Write docs/protocol from the types, and the picture from the import contracts
 	$(BIN)/python -m uamp.documents.reference docs/protocol
@@ -58,7 +63,7 @@ docs: $(DEV) ## Write docs/protocol from the types, and the picture from the imp
 install: $(DEV) ## Install everything, also what tests and checks need
 
 lock: $(DEV) ## Resolve the requirements anew into the lock files
-	cd requirements && for name in bootstrap runtime stripe dev; do \
+	cd requirements && for name in bootstrap runtime stripe dev interop/openai interop/frameworks interop/litellm interop/a2a interop/a2a-03 interop/ag-ui interop/acp interop/realtime; do \
 		../$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --upgrade \
 		--no-emit-index-url --no-emit-find-links --no-header -q $$name.in -o $$name.txt || exit 1; \
 	done

@@ -1,1 +1,1 @@
-"""Tests mirror the rooms; see CONTRIBUTING.md."""
+"""Tests mirror the apps and their folders; see CONTRIBUTING.md."""

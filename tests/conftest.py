@@ -12,13 +12,17 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import uvicorn
 from celery.contrib.testing.worker import start_worker
 from channels.layers import channel_layers
 from django.db import connection
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
+from servestatic.middleware import ServeStaticMiddleware
 
 from sessions_app.access import rates
 from sessions_app.billing import payers
@@ -30,6 +34,30 @@ from tests.settings import WORKER
 START_TIMEOUT_SECONDS = 20
 # What it is before anything else is imported.
 RECURSION_LIMIT = sys.getrecursionlimit()
+
+# No test asserts a time. In a new checkout the first text that hypothesis draws takes seconds: its
+# tables of characters are made then.
+hypothesis_settings.register_profile(
+    "no-times", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+hypothesis_settings.load_profile("no-times")
+
+
+find_static_files = ServeStaticMiddleware.add_files_from_finders
+static_files: dict[str, dict[str, Any]] = {}
+
+
+def add_static_files(middleware: ServeStaticMiddleware) -> None:
+    """Find the static files once in a process: each test client makes the middleware anew."""
+    prefix = middleware.static_prefix
+    if prefix not in static_files:
+        find_static_files(middleware)
+        static_files[prefix] = dict(middleware.files)
+    middleware.files.update(static_files[prefix])
+
+
+# The product's files do not change while its tests run.
+ServeStaticMiddleware.add_files_from_finders = add_static_files  # type: ignore[method-assign, assignment]  # as the line above says
 
 
 @dataclass(frozen=True, kw_only=True)

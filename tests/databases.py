@@ -5,7 +5,8 @@ makes the one with the name of the run, every worker copies it. Without workers 
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import psycopg
 from django.db import connection, connections, transaction
@@ -13,12 +14,14 @@ from django.db.backends.utils import CursorWrapper
 from django.test import TransactionTestCase
 
 from sessions_app.database import close_connections
-from tests.run_folder import locked
-from tests.settings import RUN_FOLDER, WORKER
+from tests.run_folder import copy_of, locked
+from tests.settings import RUN_FOLDER, RUN_NAME, WORKER
 
 # Made by the migrations, the same for every test.
 KEPT = {"django_content_type", "auth_permission"}
 MANY_ROWS = 500
+# The database on PostgreSQL from which products of their own are copied.
+PREPARED = f"uamp_prepared_{RUN_NAME}"
 TRIGGERS_OF_SQLITE = (
     "SELECT tbl_name, name, sql FROM sqlite_master"
     " WHERE type = 'trigger' AND sql LIKE '% BEFORE DELETE %'"
@@ -51,6 +54,33 @@ def make_database() -> None:
         connections.close_all()
 
 
+def copy_prepared(url: str, make: Callable[[Path, str], None], folder: Path) -> None:
+    """Make the PostgreSQL database of a URL, and its folder, as copies of what the run made once.
+
+    `make` is called by the first process of the run that needs them, with a folder and the URL of
+    an empty database. `drop_databases` drops that one.
+    """
+    server, _, name = url.rpartition("/")
+    template = f"{server}/{PREPARED}"
+
+    def make_template(made: Path) -> None:
+        _execute(template, f'DROP DATABASE IF EXISTS "{PREPARED}" WITH (FORCE)')
+        _execute(template, f'CREATE DATABASE "{PREPARED}"')
+        make(made, template)
+        (made / "template").write_text(template)
+
+    copy_of("prepared", make_template, folder)
+    with locked("prepared"):
+        # A template is copied while no other process is connected to it.
+        _execute(url, f'CREATE DATABASE "{name}" TEMPLATE "{PREPARED}"')
+
+
+def _execute(url: str, statement: str) -> None:
+    """Execute a statement about the database of a URL, from another one."""
+    with psycopg.connect(f"{url.rpartition('/')[0]}/postgres", autocommit=True) as server:
+        server.execute(statement.encode())
+
+
 def leave_database() -> None:
     """Let go of the database in every thread; `drop_databases` drops it after the last test."""
     close_connections()
@@ -65,6 +95,9 @@ def drop_databases() -> None:
     Not a worker: a connection of the product ends a statement after ten seconds, and to drop a
     database on a busy server takes longer. Those on SQLite are files in the folder of the run.
     """
+    prepared = RUN_FOLDER / "prepared" / "template"
+    if prepared.exists():
+        _execute(prepared.read_text(), f'DROP DATABASE IF EXISTS "{PREPARED}" WITH (FORCE)')
     name = str(connection.settings_dict["TEST"]["NAME"])
     if connection.vendor != "postgresql" or not (RUN_FOLDER / "migrated").exists():
         return

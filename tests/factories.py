@@ -18,8 +18,9 @@ from agents_app.models import Agent
 from chat_app.contents import quota, storage
 from chat_app.log import entries
 from chat_app.members import chats
-from chat_app.models import Chat, Message, Participant, Presence
-from sessions_app.models import Response, Session, ToolCall
+from chat_app.models import Chat, ChatKind, Message, ParticipantReplyTrigger, Presence
+from sessions_app.models import Response, Session, SessionTransport, ToolCall, ToolCallKind
+from sessions_app.states import ToolCallState
 
 if TYPE_CHECKING:
     from chat_app.models import Content
@@ -41,14 +42,14 @@ def agent(name: str = "echo", **fields: Any) -> Agent:
     return Agent.objects.create(name=name, **{**defaults, **fields})
 
 
-def chat(*members: User | Agent, title: str = "", kind: str = Chat.Kind.GROUP) -> Chat:
+def chat(*members: User | Agent, title: str = "", kind: str = ChatKind.GROUP) -> Chat:
     """Return a chat of these members; the first person owns it."""
     people = [member for member in members if isinstance(member, User)]
     return chats.create_chat(
         title=title,
         created_by_id=people[0].pk if people else None,
         user_ids=[person.pk for person in people],
-        agents=[(m.pk, Participant.Trigger.ALWAYS) for m in members if isinstance(m, Agent)],
+        agents=[(m.pk, ParticipantReplyTrigger.ALWAYS) for m in members if isinstance(m, Agent)],
         kind=kind,
     )
 
@@ -75,7 +76,7 @@ def session(of: User, in_chat: Chat, **fields: Any) -> Session:
         user=of,
         principal=f"user:{of.pk}",
         chat=in_chat,
-        transport=Session.Transport.WEBSOCKET,
+        transport=SessionTransport.WEBSOCKET,
         uamp_version="1.0",
         **fields,
     )
@@ -92,8 +93,8 @@ def tool_call(of: Response, name: str = "csv_report", **fields: Any) -> ToolCall
     """Return a long tool call that runs."""
     defaults: dict[str, Any] = {
         "call_id": f"call_{uuid.uuid4().hex}",
-        "kind": ToolCall.Kind.LONG,
-        "status": ToolCall.Status.RUNNING,
+        "kind": ToolCallKind.LONG,
+        "status": ToolCallState.RUNNING,
         "deadline": timezone.now() + timedelta(minutes=5),
     }
     return ToolCall.objects.create(response=of, name=name, **{**defaults, **fields})

@@ -15,7 +15,7 @@ def shell_examples(page: str) -> list[str]:
 
 
 def run_shell(example: str, *, http: str, key: str) -> str:
-    """Run an example on a server with somebody's key, and return what it printed."""
+    """Run an example on a server with a person's key, and return what it printed."""
     bash, curl = shutil.which("bash"), shutil.which("curl")
     if bash is None or curl is None:
         pytest.skip("no bash or no curl")

@@ -15,6 +15,8 @@ from tests import services
 # The tests wait for processes, sockets and browsers more than they compute: two workers for each
 # core. One that has no more tests takes those that another has not begun.
 WORKERS = min(2 * (os.cpu_count() or 1), 8)
+# What touches no database is not even collected for the second one.
+DATABASE_ONLY = ("--database-only", *(f"--ignore=tests/{name}" for name in ("uamp", "upp", "uap")))
 OPTIONS = ("-q", f"-n{WORKERS}", "--dist=worksteal", "--durations=20")
 
 
@@ -46,7 +48,7 @@ def main(arguments: list[str]) -> int:
         passed = run_pytest("SQLite", arguments, environment)
         if url := services.postgres():
             environment["TEST_DATABASE_URL"] = url
-            passed &= run_pytest("PostgreSQL", ["--database-only", *arguments], environment)
+            passed &= run_pytest("PostgreSQL", [*DATABASE_ONLY, *arguments], environment)
         else:
             skipped.write_text(
                 skipped.read_text()

@@ -42,9 +42,9 @@ from uamp_project.settings import DATA_DIR, DATABASES  # noqa: E402 as above
 RUN_FOLDER = DATA_DIR.parent if WORKER else DATA_DIR
 # A name of this run alone: several runs may share a PostgreSQL. A worker's database has the name
 # that Django gives to the copies of a test database.
-_RUN = os.environ["UAMP_TEST_PROCESS"].removesuffix(_SUFFIX)
+RUN_NAME = os.environ["UAMP_TEST_PROCESS"].removesuffix(_SUFFIX)
 if os.environ["DATABASE_URL"]:
-    _NAME = f"test_uamp_{_RUN}"
+    _NAME = f"test_uamp_{RUN_NAME}"
     _COPY = _NAME + _SUFFIX
 else:
     _NAME = str(RUN_FOLDER / "test.sqlite3")

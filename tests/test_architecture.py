@@ -18,6 +18,7 @@ ROOT = Path(__file__).parent.parent
 ROOMS = (
     "agents_app",
     "chat_app",
+    "gateway_app",
     "payments_app",
     "sessions_app",
     "uamp",
@@ -64,7 +65,19 @@ def test_only_fanout_sends_to_groups() -> None:
     assert callers == {"chat_app/log/fanout.py"}
 
 
-@pytest.mark.parametrize("name", ["bootstrap", "runtime", "dev"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "bootstrap",
+        "runtime",
+        "dev",
+        "interop/openai",
+        "interop/frameworks",
+        "interop/litellm",
+        "interop/a2a",
+        "interop/a2a-03",
+    ],
+)
 def test_locks_pin_hashes_and_name_no_registry(name: str) -> None:
     text = (ROOT / "requirements" / f"{name}.txt").read_text()
 
@@ -114,7 +127,7 @@ def functions_of(path: Path) -> set[str]:
     return {n.name for n in body if isinstance(n, kinds) and not n.name.startswith("_")}
 
 
-# The interfaces of the rooms: which modules read rows, which change them.
+# The interfaces of the apps: which modules read rows, which change them.
 DOORS = [
     f"{room}.{name}"
     for room in ("agents_app", "chat_app", "payments_app", "sessions_app")
@@ -150,7 +163,7 @@ def test_every_operation_of_the_ledger_is_used_by_the_product() -> None:
     }
     others = [path for path in MODULES if path != door]
     used = names_used_of("payments_app.services", others)
-    # The room of payment tokens is below that door.
+    # The folder of payment tokens is below those modules.
     own = {name for name, it in exported.items() if name in names_used_of(it.__module__, others)}
 
     assert set(exported) - used - own == set()

@@ -19,6 +19,7 @@ SMALL: Final = ["--rounds", "1", "--seconds", "0.2", "--database", "sqlite"]
 CHEAP: Final = {
     "turns": ["--sockets", "1"],
     "model": ["--streams", "1"],
+    "completions": ["--streams", "1"],
     "paid": ["--sockets", "1"],
     "fanout": ["--members", "2"],
     "memory": ["--turns", "20", "--sockets", "2"],

@@ -132,16 +132,18 @@ def check_effects(journal: Sequence[Sequence[str]], calls: Sequence[Row]) -> lis
 def _check_output(message: Row | None, calls: Sequence[Row], *, completed: bool) -> list[str]:
     items = message["content_items"] if message else []
     asked = Counter(i["tool_call"]["id"] for i in items if i["type"] == "tool_call")
-    told = Counter(i["tool_result"]["call_id"] for i in items if i["type"] == "tool_result")
+    reported = Counter(i["tool_result"]["call_id"] for i in items if i["type"] == "tool_result")
     wrong = [f"call {call_id} is shown {n} times" for call_id, n in asked.items() if n > 1]
-    wrong += [f"the result of {call_id} is shown {n} times" for call_id, n in told.items() if n > 1]
-    wrong += [f"a result of {call_id}, which was not called" for call_id in told - asked]
+    wrong += [
+        f"the result of {call_id} is shown {n} times" for call_id, n in reported.items() if n > 1
+    ]
+    wrong += [f"a result of {call_id}, which was not called" for call_id in reported - asked]
     if completed:
-        wrong += [f"call {call_id} has no result" for call_id in asked - told]
+        wrong += [f"call {call_id} has no result" for call_id in asked - reported]
         wrong += [
             f"call {call['call_id']} of {call['name']} ({call['status']}) is lost"
             for call in calls
-            if call["call_id"] not in told
+            if call["call_id"] not in reported
         ]
     results = {call["call_id"]: call["result"] for call in calls}
     for item in items:
@@ -187,22 +189,22 @@ def _check_clients(group: ServerGroup, asker: Asker, listener: Listener) -> list
     messages = group.get(f"/api/v1/chats/{chat_id}/messages")["data"]
     first = listener.created["seq"]
     if sorted(listener.story.log) != [seq for seq in sorted(log) if seq > first]:
-        wrong.append(f"the listener heard {sorted(listener.story.log)} of {sorted(log)}")
+        wrong.append(f"the listener received {sorted(listener.story.log)} of {sorted(log)}")
     for client in (asker, listener):
         for seq, frame in client.story.log.items():
             kept = log.get(seq)
             if kept is None or kept["type"] != frame["type"]:
-                wrong.append(f"{client.name} heard {frame['type']} at {seq}, kept is {kept}")
+                wrong.append(f"{client.name} received {frame['type']} at {seq}, kept is {kept}")
         end = next(f for f in client.story.log.values() if f["type"] in TERMINAL)
-        told = client.story.texts.get(asker.response_id, "")
-        if end["type"] != "response.error" and told != output_text(end):
-            wrong.append(f"{client.name} heard {told!r}, the end says {output_text(end)!r}")
+        reported = client.story.texts.get(asker.response_id, "")
+        if end["type"] != "response.error" and reported != output_text(end):
+            wrong.append(f"{client.name} received {reported!r}, the end says {output_text(end)!r}")
     shown = [m["content"] for m in messages if m.get("response_id") == asker.response_id]
-    heard = [
+    received = [
         frame["message"]["content"]
         for frame in listener.story.log.values()
         if frame["type"] == "message.created" and frame["message"].get("response_id")
     ]
-    if shown != heard:
-        wrong.append(f"the listener heard the message {heard}, REST shows {shown}")
+    if shown != received:
+        wrong.append(f"the listener received the message {received}, REST shows {shown}")
     return wrong

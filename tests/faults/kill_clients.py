@@ -1,7 +1,7 @@
 """The clients of the kill matrix: they lose their server, come back, and go on.
 
 One asks and answers tool calls, another only reads the chat. Whatever they receive goes into a
-`Story`, which fails on a gap in a text and on a durable event that is told twice.
+`Story`, which fails on a gap in a text and on a durable event that is reported twice.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Seeded: the same seed makes the same plan. At each point some turns run at once; when the first of
 them comes to the point, a server or a worker is killed (SIGKILL) and started again, and when
-everything has settled the rows, REST and what the clients heard must agree.
+everything has settled the rows, REST and what the clients received must agree.
 Prints a line a point; the exit status is 0 when nothing was wrong.
 """
 

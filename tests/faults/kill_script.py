@@ -1,7 +1,7 @@
 """What the agents of the kill matrix say and call.
 
 What an agent says follows from its name, its question and its tools' results alone, so
-that `expected_text` knows an answer without having heard it.
+that `expected_text` knows an answer without having received it.
 """
 
 from __future__ import annotations
@@ -40,26 +40,28 @@ Round = tuple[str, tuple[str, ...]]
 _END = " ".join(f"word{number}" for number in range(20)) + " almost the end."
 
 
-def _told(results: Sequence[str]) -> str:
+def _reported(results: Sequence[str]) -> str:
     return "".join(f"It answered: {result} " for result in results)
 
 
 def said_in_round(agent: str, number: int, results: Sequence[str]) -> Round:
     """Return a round of an agent; `results` are those of the round before."""
     # The results of a batch have no order of their own.
-    told = _told(sorted(results))
+    reported = _reported(sorted(results))
     rounds: dict[tuple[str, int], Round] = {
         ("stepper", 0): ("I count first. ", ("tally",)),
-        ("stepper", 1): (f"{told}Then I write it down, so that it is kept. ", ("note",)),
+        ("stepper", 1): (f"{reported}Then I write it down, so that it is kept. ", ("note",)),
         ("sender", 0): ("I send it now. ", ("send_once",)),
         ("asker", 0): ("I ask you. ", (CLIENT_TOOL,)),
-        ("asker", 1): (f"{told}And once more, to be sure of it. ", (CLIENT_TOOL,)),
+        ("asker", 1): (f"{reported}And once more, to be sure of it. ", (CLIENT_TOOL,)),
         ("pair", 0): ("I do both. ", ("tally", "send_once")),
     }
-    return rounds.get((agent, number), (f"{told}{_END}", ()))
+    return rounds.get((agent, number), (f"{reported}{_END}", ()))
 
 
 def expected_text(agent: str, rounds: Sequence[Sequence[str]]) -> str:
     """Return all that an agent says; `rounds` are the results of each round of calls."""
     before: Sequence[Sequence[str]] = [(), *rounds]
-    return "".join(said_in_round(agent, number, told)[0] for number, told in enumerate(before))
+    return "".join(
+        said_in_round(agent, number, reported)[0] for number, reported in enumerate(before)
+    )

@@ -31,6 +31,7 @@ from tests.client import TERMINAL, Frame, UampClient, new_event, wait_until
 from tests.faults.odd_bodies import RestPlace, rest_places
 from tests.faults.odd_fields import Place, client_places, encode, odd_numbers, odd_values
 from tests.live_server import Dial, Person, quick_agent, shared_chat
+from uamp import ResponseState
 
 if TYPE_CHECKING:
     from pytest_django import Settings
@@ -98,10 +99,10 @@ class Books:
         new = Response.objects.exclude(pk__in=self.seen)
         for row in new:
             self.seen.add(row.pk)
-            if row.status == Response.Status.FAILED or not row.output:
+            if row.status == ResponseState.FAILED or not row.output:
                 continue
             paid = sum(Transfer.objects.filter(response_id=row.pk).values_list("amount", flat=True))
-            least = PRICE.amount if row.status == Response.Status.COMPLETED else 1
+            least = PRICE.amount if row.status == ResponseState.COMPLETED else 1
             assert paid >= least, (row.pk, row.status, paid)
         assert not Hold.objects.filter(state="active").exists()
         assert ledger.audit().clean

@@ -219,6 +219,14 @@ def _fill_sessions(filled: FilledTables) -> None:
         decided_at=ago("i"),
         finished_at=ago("i"),
     )
+    fill(sessions.Webhook, id="i", response_id="'resp_' || i", name="'one'", sent="1")
+    fill(
+        sessions.WebhookDelivery,
+        webhook_id="i",
+        number="1",
+        status="'sent'",
+        finished_at=ago("i"),
+    )
     fill(
         sessions.PaymentRequest,
         response_id="'resp_' || i",

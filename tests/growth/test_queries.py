@@ -6,7 +6,9 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
+from django.db.models import Value
+from django.db.models.functions import Concat, Substr
 from django.test import Client
 from django.utils import timezone
 
@@ -14,13 +16,16 @@ from chat_app.log import history as chat_history
 from chat_app.members import membership
 from chat_app.search.search import WINDOW, search_messages
 from payments_app import services as ledger_services
-from sessions_app import selectors, session_states
+from sessions_app import kept_responses, selectors, session_states
 from sessions_app.access.principal import Principal
 from sessions_app.billing import requests
+from sessions_app.kept_responses import ResponseFilter
+from sessions_app.models import Response, Session
 from sessions_app.process import retention
 from sessions_app.store import leases, responses, sql
 from sessions_app.store.records import Finished
 from sessions_app.tools import approvals, calls, delegated_calls, tasks
+from sessions_app.webhooks import changes, deliveries
 from tests.growth.costs import counted
 from tests.sessions_app.store import turn_rows
 
@@ -92,6 +97,8 @@ HOT: dict[str, Callable[[FilledTables], Any]] = {
     "search_without_a_hit": lambda w: search_messages(w.chat.pk, ["xylophone"], limit=10),
     "search_for_an_old_word": lambda w: search_messages(w.chat.pk, ["number", "1777"], limit=10),
     "search_for_every_message": lambda w: search_messages(w.chat.pk, ["WEATHER"], limit=10),
+    "changed_webhooks": lambda _: changes.find_changes(),
+    "due_webhook_deliveries": lambda _: deliveries.take_due(),
     "retention": lambda _: retention.sweep(),
     "start_turns": lambda w: sql.start_turns([_start(w)]),
     "finish_turns": _finished,
@@ -109,6 +116,25 @@ def test_hot_statements_read_few_rows(filled: FilledTables) -> None:
         if cost.amount >= FEW:
             found[name] = str(cost)
     assert not found, "\n\n".join(f"{name}: {cost}" for name, cost in found.items())
+
+
+def test_a_list_of_tasks_reads_those_of_its_caller(filled: FilledTables) -> None:
+    """A hundred tasks of one person among those of others, each with a session of its own."""
+    responses_of_all = Response.objects.filter(pk__startswith="resp_")
+    responses_of_all.update(session=Concat(Value("sess_"), Substr("id", 6)))
+    mine = Principal(key="user:1001", user_id=1001, username="author")
+    few = [f"sess_{number}" for number in range(1, 101)]
+    Session.objects.filter(pk__in=few).update(principal=mine.key)
+    Session.objects.filter(pk__startswith="sess_").update(transport="a2a")
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    for which in (ResponseFilter(), ResponseFilter(states=("completed",))):
+        with counted() as cost:
+            found, total = kept_responses.list_responses(
+                mine, which, transport="a2a", agent="echo", limit=51, before=None
+            )
+        assert (len(found), total) == (51, 100)
+        assert cost.amount < FEW, str(cost)
 
 
 def test_a_word_that_is_too_short_for_the_index_is_looked_for_in_a_window(

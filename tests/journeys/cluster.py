@@ -9,6 +9,7 @@ import uuid
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import psycopg
 import pytest
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.client import Frame
+
+BATCH_SECONDS = 20.0
 WORDS = " ".join(f"word{number}" for number in range(1, 201))
 
 
@@ -65,6 +69,18 @@ class Cluster:
         with UampClient(url, headers={"Authorization": f"Bearer {key}"}) as client:
             yield client
 
+    def batch(self, number: int, username: str, *events: Frame) -> list[Frame]:
+        """Send a batch of a person to one of the servers and return its answer."""
+        answer = httpx.post(
+            f"http://127.0.0.1:{self.ports[number]}/uamp",
+            json=list(events),
+            headers={"Authorization": f"Bearer {self.product.people[username]['api_key']}"},
+            timeout=BATCH_SECONDS,
+            trust_env=False,
+        )
+        frames: list[Frame] = answer.raise_for_status().json()
+        return frames
+
 
 @contextmanager
 def running_cluster(redis_url: str, data_dir: Path, **environment: str) -> Iterator[Cluster]:
@@ -73,8 +89,6 @@ def running_cluster(redis_url: str, data_dir: Path, **environment: str) -> Itera
     if address is None:
         pytest.skip("no PostgreSQL: set TEST_DATABASE_URL or install postgresql")
     name = f"uamp_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(address, autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')
     product = Product(
         data_dir,
         0,
@@ -97,10 +111,11 @@ def running_cluster(redis_url: str, data_dir: Path, **environment: str) -> Itera
         running.start_worker()
         yield running
     finally:
+        product.close()
         for process in list(running.processes):
             running.end(process)
         with psycopg.connect(address, autocommit=True) as connection:
-            connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+            connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
 
 def join(client: UampClient, chat_id: str) -> dict[str, Any]:

@@ -26,7 +26,7 @@ if wanted["money"]:
         amount=Money.parse(wanted["money"]), provider="tests", external_id=wanted["name"])
 agent, _ = Agent.objects.get_or_create(name=wanted["agent"], defaults={{
     "is_public": True, "options": {{"script": wanted["script"]}}, "pricing": wanted["pricing"]}})
-chat = create_chat(title="Till", created_by_id=user.pk, user_ids=[user.pk],
+chat = create_chat(title="Payments", created_by_id=user.pk, user_ids=[user.pk],
     agents=[(agent.pk, "always")])
 print("PREPARED", json.dumps({{"chat": chat.pk, "key": create_api_key(user, name="tests")}}))
 """
@@ -46,8 +46,8 @@ class PayingPerson:
             "script": script,
             "pricing": pricing or {"per_answer": "1"},
         }
-        told = product.manage("shell", "-v", "0", "-c", PREPARE.format(wanted=json.dumps(wanted)))
-        line = next(line for line in told.splitlines() if line.startswith("PREPARED"))
+        printed = product.run(PREPARE.format(wanted=json.dumps(wanted)))
+        line = next(line for line in printed.splitlines() if line.startswith("PREPARED"))
         made = json.loads(line.removeprefix("PREPARED "))
         self.product, self.chat_id, self.agent = product, made["chat"], wanted["agent"]
         product.people[self.name] = {

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import httpx
 from playwright.async_api import async_playwright
 
-from tests import run_folder, services
+from tests import databases, run_folder, services
+from tests.journeys.shell import ProductShell
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -47,6 +48,7 @@ class Product:
     process: subprocess.Popen[bytes] | None = None
     # `serve` (Daphne and a worker), or `uvicorn` as it runs in production.
     server: str = "serve"
+    _shell: ProductShell | None = None
 
     @property
     def command(self) -> list[str]:
@@ -72,6 +74,12 @@ class Product:
         )
         return done.stdout.decode()
 
+    def run(self, code: str) -> str:
+        """Run Python code on the product's database and return what it printed."""
+        if self._shell is None:
+            self._shell = ProductShell(ROOT, self.all_environment())
+        return self._shell.run(code)
+
     def all_environment(self) -> dict[str, str]:
         """Return the environment of its processes."""
         kept = {
@@ -89,16 +97,27 @@ class Product:
         return {**kept, "DATA_DIR": str(self.data_dir), "LOG_LEVEL": "WARNING", **self.environment}
 
     def prepare(self) -> None:
-        """Migrate, and make the demo; on SQLite from a copy of what the run made once."""
-        if "DATABASE_URL" in self.environment:
-            make_demo(self)
-        else:
+        """Make the database and the demo, as copies of what the run made once."""
+        url = self.environment.get("DATABASE_URL")
+        if url is None:
             run_folder.copy_of(
                 "product", lambda folder: make_demo(Product(folder, 0)), self.data_dir
+            )
+        else:
+            databases.copy_prepared(
+                url,
+                lambda folder, template: make_demo(Product(folder, 0, {"DATABASE_URL": template})),
+                self.data_dir,
             )
         demo = json.loads((self.data_dir / "demo.json").read_text())
         self.people = {person["username"]: person for person in demo["users"]}
         self.chat_id = demo["chats"][0]["id"]
+
+    def close(self) -> None:
+        """End the process in which `run` ran code."""
+        if self._shell is not None:
+            self._shell.close()
+            self._shell = None
 
     def start(self) -> None:
         """Start the server and wait until it is ready."""
@@ -162,6 +181,7 @@ def running_product(data_dir: Path, **environment: str) -> Iterator[Product]:
     try:
         yield product
     finally:
+        product.close()
         product.stop()
 
 

@@ -22,7 +22,7 @@ from agents_app.models import Agent
 from agents_app.providers import scripts
 from chat_app.members import payers as chat_payers
 from chat_app.members.payers import ChatPayer
-from chat_app.models import Participant
+from chat_app.models import Participant, ParticipantRole
 from payments_app.money import Money
 from payments_app.spending import budgets
 from sessions_app.billing import reservations, usage
@@ -184,7 +184,7 @@ def _stopping_free(stack: ExitStack) -> None:
     _set(stack, finish, "of_stopped", lambda whole, *_, **__: usage.of_failed(whole, "usage"))
 
 
-def _anybody_sponsors(stack: ExitStack) -> None:
+def _every_owner_sponsors(stack: ExitStack) -> None:
     def owners(agent_ids: Any) -> dict[str, int]:
         rows = Agent.objects.filter(pk__in=agent_ids, owner__isnull=False)
         return dict(rows.values_list("pk", "owner_id"))
@@ -194,7 +194,7 @@ def _anybody_sponsors(stack: ExitStack) -> None:
 
 
 def _owner(chat_id: str) -> int | None:
-    owners = Participant.objects.filter(chat_id=chat_id, role=Participant.Role.OWNER)
+    owners = Participant.objects.filter(chat_id=chat_id, role=ParticipantRole.OWNER)
     return owners.values_list("user_id", flat=True).first()
 
 
@@ -226,7 +226,7 @@ def _begun_free(stack: ExitStack) -> None:
 
 
 def _uncounted_free(stack: ExitStack) -> None:
-    _set(stack, usage.Meter, "_counted", lambda _self, told: told)
+    _set(stack, usage.Meter, "_counted", lambda _self, reported: reported)
 
 
 def _characters_alike(stack: ExitStack) -> None:
@@ -244,7 +244,7 @@ MUTANTS: dict[Callable[[ExitStack], None], str] = {
     _unchecked_numbers: "negative",
     _nothing_reserved: "long beyond its tokens",
     _stopping_free: "stopped late",
-    _anybody_sponsors: "a sponsor who did not agree",
+    _every_owner_sponsors: "a sponsor who did not agree",
     _any_owner_pays: "an owner who did not agree",
     _nothing_settled: "a small budget",
     _counts_ignored: "hidden reasoning",

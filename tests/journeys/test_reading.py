@@ -37,7 +37,7 @@ SHRINK_AND_GROW = """async () => {
   const place = list.querySelector(".log-messages");
   const frames = async () => {
     for (let i = 0; i < 4; i += 1) await new Promise(requestAnimationFrame);
-    // What comes now is a task of its own: its scrolling is told before its sizes are observed.
+    // What comes now is a task of its own: its scrolling is reported before its sizes are observed.
     await new Promise((go) => setTimeout(go));
   };
   const grow = (height) => {

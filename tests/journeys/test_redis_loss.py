@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests import services
-from tests.client import Story, UampClient, output_text, wait_until
-from tests.journeys.cluster import WORDS, ask, join, running_cluster
+from tests.client import Story, UampClient, new_event, output_text, wait_until
+from tests.journeys.cluster import WORDS, Cluster, ask, join, running_cluster
+from tests.journeys.paying_person import PayingPerson
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,11 +77,22 @@ def read_some(client: UampClient, story: Story, response_id: str) -> None:
         story.take(client.receive())
 
 
+@pytest.fixture(scope="module")
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnRedis]:
+    with own_redis(tmp_path_factory.mktemp("redis")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def cluster(redis: OwnRedis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("cluster")
+    with running_cluster(f"redis://127.0.0.1:{redis.port}/0", folder) as running:
+        yield running
+
+
 @pytest.mark.timeout(300)
-def test_clients_of_both_processes_receive_everything(tmp_path: Path) -> None:
+def test_clients_of_both_processes_receive_everything(redis: OwnRedis, cluster: Cluster) -> None:
     with (
-        own_redis(tmp_path) as redis,
-        running_cluster(f"redis://127.0.0.1:{redis.port}/0", tmp_path / "data") as cluster,
         cluster.socket(0, "alice") as asker,
         cluster.socket(1, "bob") as member,
     ):
@@ -107,3 +119,29 @@ def test_clients_of_both_processes_receive_everything(tmp_path: Path) -> None:
                 redis.start()
         seqs = sorted(stories[1].log)
         assert seqs == list(range(seqs[0], seqs[-1] + 1))
+
+
+@pytest.mark.timeout(300)
+def test_a_payment_on_the_other_process_is_accepted_before_its_answer(
+    redis: OwnRedis, cluster: Cluster
+) -> None:
+    """The acceptance is not in the log: the batch reads it from the payment's row."""
+    payer = PayingPerson(cluster.product, money="5")
+    with cluster.socket(0, payer.name, f"/agents/{payer.agent}/uamp") as first:
+        first.send("session.create", uamp_version="1.0", session={"modalities": ["text"]})
+        session_id = first.until("session.created")[-1]["session_id"]
+        first.ask("Hello")
+        demand = first.until("payment.required")[-1]
+        redis.kill()
+        submit = new_event(
+            "payment.submit",
+            payment={"scheme": "balance", "amount": demand["requirements"]["amount"]},
+            response_id=demand["response_id"],
+            session_id=session_id,
+        )
+        frames = cluster.batch(1, payer.name, submit)
+        redis.start()
+    types = [frame["type"] for frame in frames]
+    assert types.count("payment.accepted") == 1
+    assert types.index("payment.accepted") < types.index("response.done")
+    assert output_text(frames[types.index("response.done")]) == "Hello"

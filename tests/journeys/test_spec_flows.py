@@ -165,7 +165,7 @@ def test_a_new_token_of_the_same_person_is_taken(dial: Dial, alice: Person) -> N
     assert client.expect("session.updated")["session_id"] == created["session_id"]
 
 
-def test_a_token_of_somebody_else_is_refused_and_the_old_one_stays(
+def test_a_token_of_another_person_is_refused_and_the_old_one_stays(
     dial: Dial, alice: Person, bob: Person
 ) -> None:
     client = dial()
@@ -409,7 +409,7 @@ def test_fields_that_are_not_known_are_ignored(dial: Dial) -> None:
     assert text_of(client.until("response.done")) == "Hello"
 
 
-def test_the_socket_lives_on_after_a_done_response(dial: Dial) -> None:
+def test_the_socket_stays_open_after_a_done_response(dial: Dial) -> None:
     client: UampClient = dial()
     client.create_session(agent="echo")
     for text in ("one", "two", "three"):

@@ -42,7 +42,7 @@ def cluster(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     settings = "tests.sessions_app.turn.team_settings"
     folder = tmp_path_factory.mktemp("cluster")
     with running_cluster(redis_url, folder, DJANGO_SETTINGS_MODULE=settings) as running:
-        running.product.manage("shell", "-c", AGENTS)
+        running.product.run(AGENTS)
         with running.product.api("alice") as client:
             client.base_url = f"http://127.0.0.1:{running.ports[0]}"
             path = f"/api/v1/chats/{running.product.chat_id}/participants"
@@ -110,7 +110,7 @@ def check_one_end_each(cluster: Cluster, boss: str) -> None:
 
 
 @pytest.mark.parametrize("victim", ["server1", "worker"])
-def test_work_goes_on_when_somebody_dies(cluster: Cluster, tmp_path: Path, victim: str) -> None:
+def test_work_goes_on_when_a_process_dies(cluster: Cluster, tmp_path: Path, victim: str) -> None:
     journal = tmp_path / "journal"
     chat_id = cluster.product.chat_id
     with cluster.socket(0, "alice") as watcher:
@@ -126,7 +126,7 @@ def test_work_goes_on_when_somebody_dies(cluster: Cluster, tmp_path: Path, victi
         end = end_of(watcher, begun["response_id"])
         if victim == "server1":
             cluster.start_server(1)
-    assert (end["type"], output_text(end)) == ("response.done", "heard: heard: 40 steps")
+    assert (end["type"], output_text(end)) == ("response.done", "received: received: 40 steps")
     check_one_end_each(cluster, begun["response_id"])
     # The tool was begun once for each worker that lived, and one of them came to its end.
     attempts = {line.split()[0] for line in lines(journal)}
@@ -150,8 +150,8 @@ def test_progress_and_words_of_the_other_agent_reach_the_other_server(
                 for f in frames
                 if f["type"] == "response.delta" and f["delta"]["type"] == "tool_call"
             )
-            told = [f for f in frames if f["type"] == "progress" and f["target_id"] == call]
-            percents = [f["percent"] for f in told if "percent" in f]
+            reported = [f for f in frames if f["type"] == "progress" and f["target_id"] == call]
+            percents = [f["percent"] for f in reported if "percent" in f]
             assert percents == sorted(set(percents))
             assert percents[-1] == 100
             words = [
@@ -159,7 +159,7 @@ def test_progress_and_words_of_the_other_agent_reach_the_other_server(
                 for f in frames
                 if f["type"] == "response.delta" and f["delta"]["type"] == "tool_progress"
             ]
-            assert "".join(words) == "heard: 10 steps"
+            assert "".join(words) == "received: 10 steps"
 
 
 def test_a_question_outlives_the_server_that_asked_it(cluster: Cluster, tmp_path: Path) -> None:
@@ -178,6 +178,6 @@ def test_a_question_outlives_the_server_that_asked_it(cluster: Cluster, tmp_path
         owner.send("tool.approve", call_id=question["call_id"], approved=True)
         end = end_of(owner, begun["response_id"])
     cluster.start_server(1)
-    assert output_text(end) == "heard: heard: 1 steps"
+    assert output_text(end) == "received: received: 1 steps"
     assert len(lines(journal)) == 1
     check_one_end_each(cluster, begun["response_id"])

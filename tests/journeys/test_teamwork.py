@@ -94,11 +94,11 @@ async def test_two_agents_edit_a_picture_and_everybody_watches(
         red, green, blue = (b.tobytes() for b in picture_of(product, source).convert("RGB").split())
         assert red == green == blue
 
-        told = await answer.locator(".bubble").text_content()
+        reported = await answer.locator(".bubble").text_content()
         await bob.reload()
         again = bob.get_by_test_id("message").nth(before + 1)
         await expect(again.locator(".parts > .media-image img")).to_have_attribute("src", source)
-        await expect(again.locator(".bubble")).to_have_text(told or "")
+        await expect(again.locator(".bubble")).to_have_text(reported or "")
         no_complaints(alice, bob)
 
 

@@ -52,7 +52,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 def make_steady(product: Product) -> None:
     """Add an agent so slow that no machine is too busy to look at an answer while it grows."""
-    product.manage("shell", "-c", STEADY_AGENT)
+    product.run(STEADY_AGENT)
     with product.api("alice") as client:
         path = f"/api/v1/chats/{product.chat_id}/participants"
         client.post(path, json={"agent": "steady"}).raise_for_status()
@@ -120,7 +120,9 @@ def live_answers(page: Page) -> Locator:
     return page.locator('[data-testid="live-response"][data-status="running"]')
 
 
-async def test_nobody_stops_the_answers_of_others_unasked(product: Product, chromium: str) -> None:
+async def test_a_member_does_not_stop_the_answers_of_others_unasked(
+    product: Product, chromium: str
+) -> None:
     make_steady(product)
     async with browser(chromium) as running:
         alice = await sign_in(await running.new_context(), product, "alice")
@@ -183,7 +185,7 @@ async def test_people_talk_without_an_agent(product: Product, chromium: str) -> 
         no_complaints(alice, bob)
 
 
-async def test_what_comes_in_takes_the_focus_from_nobody(product: Product, chromium: str) -> None:
+async def test_what_comes_in_does_not_move_the_focus(product: Product, chromium: str) -> None:
     async with browser(chromium) as running:
         alice = await sign_in(await running.new_context(), product, "alice")
         bob = await sign_in(await running.new_context(), product, "bob")
@@ -228,7 +230,7 @@ async def test_a_report_shows_its_progress_and_its_chart(
         no_complaints(alice, bob)
 
 
-async def test_one_who_is_signed_out_elsewhere_is_told_once_and_in_words(
+async def test_a_person_who_is_signed_out_elsewhere_sees_one_message(
     product: Product, chromium: str
 ) -> None:
     async with browser(chromium) as running:

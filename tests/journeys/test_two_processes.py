@@ -5,6 +5,7 @@ What is asked for on one process is received, stopped, answered and taken over o
 
 from __future__ import annotations
 
+import base64
 import signal
 import time
 from typing import TYPE_CHECKING
@@ -12,8 +13,11 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from tests.client import new_event, output_text, text_of
+from tests import factories
+from tests.client import UampClient, new_event, output_text, text_of
 from tests.journeys.cluster import WORDS, Cluster, ask, join, running_cluster
+from tests.journeys.paying_person import PayingPerson
+from tests.sessions_app.model_server import called, model_server, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,11 +25,18 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.redis
 
 SWITCH_SECONDS = 20.0
+MODEL_AGENT = (
+    "from agents_app.models import Agent\n"
+    'Agent.objects.create(name="model", is_public=True, provider="openai_compat", model="m",'
+    ' options={{"base_url": {url!r}}})\n'
+)
 
 
 @pytest.fixture(scope="module")
 def cluster(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with running_cluster(redis_url, tmp_path_factory.mktemp("cluster")) as running:
+    folder = tmp_path_factory.mktemp("cluster")
+    hosts = {"UAMP_MODEL_ALLOW_HOSTS": "127.0.0.1:*"}
+    with running_cluster(redis_url, folder, **hosts) as running:
         yield running
 
 
@@ -35,15 +46,15 @@ def test_a_member_on_the_other_process_sees_the_answer_grow_and_stops_it(cluster
         join(alice, chat_id)
         join(bob, chat_id)
         response_id = ask(alice, "@slow count")
-        heard = bob.until("response.created")
-        while len(text_of(heard)) < len("word1 word2 word3"):
-            heard.append(bob.receive())
+        received = bob.until("response.created")
+        while len(text_of(received)) < len("word1 word2 word3"):
+            received.append(bob.receive())
         bob.send("response.cancel", response_id=response_id)
-        heard += bob.until("response.cancelled")
+        received += bob.until("response.cancelled")
         ended = alice.until("response.cancelled")[-1]
         partial = output_text(ended)
         assert WORDS.startswith(partial)
-        assert text_of(heard) == partial
+        assert text_of(received) == partial
 
 
 def test_a_tool_result_may_arrive_on_the_other_process(cluster: Cluster) -> None:
@@ -83,17 +94,91 @@ def test_a_batch_on_the_other_process_brings_the_answer(cluster: Cluster, how: s
         else:
             resume = {"session_id": session_id, "after": created["seq"]}
             events.insert(0, new_event("session.create", session=session, resume=resume))
-        answered = httpx.post(
-            f"http://127.0.0.1:{cluster.ports[1]}/uamp",
-            json=events,
-            headers={"Authorization": f"Bearer {cluster.product.people['alice']['api_key']}"},
-            timeout=SWITCH_SECONDS,
-            trust_env=False,
-        ).json()
+        answered = cluster.batch(1, "alice", *events)
         assert answered[-1]["type"] == "response.done", answered
         assert answered[-1]["response_id"] == response_id
         assert "sunny" in output_text(answered[-1])
         assert output_text(answered[-1]) == text_of(answered, response_id)
+
+
+def opened(client: UampClient) -> str:
+    """Open a session of its own and return its id."""
+    client.send("session.create", uamp_version="1.0", session={"modalities": ["text"]})
+    session_id: str = client.until("session.created")[-1]["session_id"]
+    return session_id
+
+
+@pytest.mark.parametrize("approved", [True, False])
+def test_a_batch_on_the_other_process_decides_on_a_call_and_brings_the_answer(
+    cluster: Cluster, *, approved: bool
+) -> None:
+    with cluster.socket(0, "alice", "/agents/careful/uamp") as first:
+        session_id = opened(first)
+        picture = base64.b64encode(factories.png()).decode()
+        first.send("input.image", image=picture, format="png")
+        response_id = ask(first, "black and white")
+        call_id = first.until("tool.approval_required")[-1]["call_id"]
+        decision = new_event(
+            "tool.approve", call_id=call_id, approved=approved, session_id=session_id
+        )
+        frames = cluster.batch(1, "alice", decision)
+        assert (frames[-1]["type"], frames[-1]["response_id"]) == ("response.done", response_id)
+        (done,) = [frame for frame in frames if frame["type"] == "tool.approval_done"]
+        assert (done["call_id"], done["approved"]) == (call_id, approved)
+        results = [
+            item["tool_result"]
+            for item in frames[-1]["response"]["output"]
+            if item["type"] == "tool_result"
+        ]
+        assert [result.get("is_error", False) for result in results] == [not approved]
+        assert text_of(frames, response_id) == output_text(frames[-1])
+        assert first.until("response.done")[-1]["seq"] == frames[-1]["seq"]
+
+
+@pytest.mark.parametrize("further", [0, 90])
+def test_a_batch_on_the_other_process_pays_and_brings_the_answer(
+    cluster: Cluster, further: int
+) -> None:
+    """With `further` events the answer ends before the batch reads the log."""
+    payer = PayingPerson(cluster.product, money="5")
+    with cluster.socket(0, payer.name, f"/agents/{payer.agent}/uamp") as first:
+        session_id = opened(first)
+        first.ask("Hello")
+        demand = first.until("payment.required")[-1]
+        payment = {"scheme": "balance", "amount": demand["requirements"]["amount"]}
+        submit = new_event(
+            "payment.submit",
+            payment=payment,
+            response_id=demand["response_id"],
+            session_id=session_id,
+        )
+        pings = [new_event("ping", session_id=session_id) for _ in range(further)]
+        frames = cluster.batch(1, payer.name, submit, *pings)
+        types = [frame["type"] for frame in frames]
+        assert "payment.accepted" in types
+        done = frames[types.index("response.done")]
+        assert done["response_id"] == demand["response_id"]
+        assert output_text(done) == text_of(frames, done["response_id"]) == "Hello"
+        assert done["response"]["usage"]["cost"]["total_cost"] == 1
+
+
+def test_a_batch_on_the_other_process_has_what_the_client_is_asked_next(cluster: Cluster) -> None:
+    answers = called(("a", "search", "{}")), called(("b", "search", "{}")), said("Sunny")
+    with model_server(*answers) as model:
+        cluster.product.run(MODEL_AGENT.format(url=model.url))
+        with cluster.socket(0, "alice", "/agents/model/uamp") as first:
+            session = {"modalities": ["text"], "tools": [TOOL]}
+            first.send("session.create", uamp_version="1.0", session=session)
+            session_id = first.until("session.created")[-1]["session_id"]
+            response_id = ask(first, "weather")
+            first.until("tool.call")
+            answer = {"result": "1", "session_id": session_id}
+            frames = cluster.batch(1, "alice", new_event("tool.result", call_id="a", **answer))
+            assert [f["call_id"] for f in frames if f["type"] == "tool.call"] == ["b"]
+            frames = cluster.batch(1, "alice", new_event("tool.result", call_id="b", **answer))
+            end = frames[-1]
+            assert (end["type"], end["response_id"]) == ("response.done", response_id)
+            assert output_text(end) == text_of(frames, response_id) == "Sunny"
 
 
 def test_a_batch_on_the_other_process_ends_when_the_client_is_asked_again(
@@ -161,7 +246,7 @@ def test_the_other_process_ends_what_a_killed_one_left(cluster: Cluster) -> None
             assert bob.until("response.done")[-1]["response_id"] == response_id
 
 
-def test_an_orderly_end_tells_sockets_to_come_back(cluster: Cluster) -> None:
+def test_an_orderly_end_closes_sockets_with_1012(cluster: Cluster) -> None:
     with cluster.socket(1, "bob") as bob:
         join(bob, cluster.product.chat_id)
         cluster.end("server1", signal.SIGTERM)
