@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "uamp_project.settings")
 
-from uamp_project.servers.django_handler import ReleasingHandler
+from uamp_project.servers.django_handler import LoopHandler
 
-http_application = ReleasingHandler()
+http_application = LoopHandler()
 
 # These read the settings, which uamp_project.servers.django_handler has set up.
 from django.urls import re_path  # noqa: E402

@@ -1,34 +1,127 @@
-"""Django's HTTP handler, which returns the connections of a request before its response is sent.
+"""Django's HTTP handler on the event loop, with a thread for the requests that need one.
 
-Django returns them when the response is closed, after the client has taken all of it. A few clients
-that read slowly would hold every connection of the process.
+Django starts a thread for every request, in which it calls the steps of its middleware and closes
+the response. Here a request gets its thread from the first synchronous view, or step that may
+block (`loop_middleware`): a request of a protocol has none.
+
+The connections of a request are returned before its response is sent. Django returns them when the
+response is closed, after the client has taken all of it. A few clients that read slowly would hold
+every connection of the process.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+import contextlib
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import django
-from asgiref.sync import sync_to_async
-from django.core.handlers.asgi import ASGIHandler
+from asgiref.sync import SyncToAsync, sync_to_async
+from django.conf import settings
+from django.core.exceptions import MiddlewareNotUsed, RequestAborted
+from django.core.handlers.asgi import ASGIHandler, get_script_prefix
+from django.core.handlers.exception import convert_exception_to_response
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections, reset_queries
+from django.urls import set_script_prefix
+from django.utils.module_loading import import_string
 
 from agents_app.workers import connections
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
 
+    from uamp_project.edge.transports import Scope
+
 django.setup(set_prefix=False)
 
+# It imports models, which need the applications.
+from uamp_project.servers.loop_middleware import on_loop  # noqa: E402
 
-class ReleasingHandler(ASGIHandler):
+# They are for threads that have connections of an earlier request. Here no thread has.
+request_started.disconnect(reset_queries)
+request_started.disconnect(close_old_connections)
+
+
+class LoopHandler(ASGIHandler):
     """Answers requests; no connection waits for a client."""
 
-    async def run_get_response(self, request: HttpRequest) -> HttpResponseBase:
-        """Return the response; connections that do not persist are back in the pool by then.
+    def load_middleware(self, is_async: bool = True) -> None:  # noqa: FBT001, FBT002 Django's signature
+        """Build the chain of `settings.MIDDLEWARE`, each as it runs on the loop."""
+        views: list[Any] = []
+        exceptions: list[Any] = []
+        chain = convert_exception_to_response(self._get_response_async)  # type: ignore[attr-defined]  # Django's own chain calls it
+        for path in reversed(settings.MIDDLEWARE):
+            try:
+                middleware = on_loop(import_string(path))(chain)
+            except MiddlewareNotUsed:
+                continue
+            if hasattr(middleware, "process_view"):
+                views.insert(0, self.adapt_method_mode(is_async, middleware.process_view))
+            if hasattr(middleware, "process_exception"):
+                # Django calls these in the thread of the request.
+                exceptions.append(middleware.process_exception)
+            chain = convert_exception_to_response(middleware)
+        self._view_middleware = views
+        self._exception_middleware = exceptions
+        self._template_response_middleware: list[Any] = []
+        self._middleware_chain = chain
 
-        The views of a request run on one thread, which has its connections.
-        """
-        response: HttpResponseBase = await super().run_get_response(request)
-        await sync_to_async(connections.release)()
+    async def handle(self, scope: Scope, receive: Any, send: Any) -> None:
+        """Answer a request, until its response is sent or its client has gone."""
+        try:
+            body = await self.read_body(receive)
+        except RequestAborted:
+            return
+        with body:
+            set_script_prefix(get_script_prefix(scope))
+            await request_started.asend(sender=self.__class__, scope=scope)
+            request, response = self.create_request(scope, body)
+            if response is not None:
+                await self.send_response(response, send)
+            elif request is not None:
+                response = await self._answered(request, receive, send)
+            end = partial(request_finished.send, sender=self.__class__)
+            await _in_thread_of_request(end if response is None else response.close)
+
+    async def _answered(
+        self, request: HttpRequest, receive: Any, send: Any
+    ) -> HttpResponseBase | None:
+        """Return the response that was sent, also in part; None for a view that was cancelled."""
+        leaving = asyncio.create_task(self.listen_for_disconnect(receive))
+        answering = asyncio.create_task(self._answer(request, send))
+        tasks = (leaving, answering)
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        if not leaving.cancelled() and not isinstance(leaving.exception(), RequestAborted):
+            # A server that sends something after the body.
+            leaving.result()
+        return None if answering.cancelled() else answering.result()
+
+    async def _answer(self, request: HttpRequest, send: Any) -> HttpResponseBase:
+        response: HttpResponseBase = await self.run_get_response(request)
+        # A view's generator has ended when its client goes; its response is closed as always.
+        with contextlib.suppress(asyncio.CancelledError):
+            await self.send_response(response, send)
         return response
+
+    async def run_get_response(self, request: HttpRequest) -> HttpResponseBase:
+        """Return the response; connections that do not persist are back in the pool by then."""
+        response: HttpResponseBase = await super().run_get_response(request)
+        await _in_thread_of_request(connections.release)
+        return response
+
+
+async def _in_thread_of_request(call: Callable[[], object]) -> None:
+    """Call what ends the use of a thread: in that of the request, on the loop without one."""
+    context = SyncToAsync.thread_sensitive_context.get()
+    if context in SyncToAsync.context_to_thread_executor:
+        await sync_to_async(call)()
+    else:
+        call()

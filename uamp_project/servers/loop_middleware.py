@@ -1,0 +1,118 @@
+"""The middleware of Django and CSP on the event loop.
+
+Django calls each of their steps in a thread that it starts for the request. Most steps read and
+write headers alone, which the loop does itself. A step that may use the database, or read the body
+of a form, goes to the thread of the request as before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from asgiref.sync import sync_to_async
+from csp.middleware import CSPMiddleware
+from django.contrib.auth.middleware import AuthenticationMiddleware
+from django.contrib.messages.middleware import MessageMiddleware
+from django.contrib.sessions.middleware import SessionMiddleware
+from django.middleware.clickjacking import XFrameOptionsMiddleware
+from django.middleware.common import CommonMiddleware
+from django.middleware.csrf import CsrfViewMiddleware
+from django.middleware.security import SecurityMiddleware
+from django.utils.deprecation import MiddlewareMixin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.http import HttpRequest
+    from django.http.response import HttpResponseBase
+
+_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+
+
+class _OnLoop(MiddlewareMixin):
+    """Calls the steps of the middleware that follows it in the bases of a class."""
+
+    async def __acall__(self, request: HttpRequest) -> HttpResponseBase:
+        asked = getattr(self, "process_request", None)
+        response = asked(request) if asked is not None else None
+        if response is None:
+            response = await self.get_response(request)  # type: ignore[misc]  # the next one is asynchronous
+        answered = getattr(self, "process_response", None)
+        if answered is not None and self._may_block(request):
+            response = await sync_to_async(answered)(request, response)
+        elif answered is not None:
+            response = answered(request, response)
+        return response  # type: ignore[no-any-return]
+
+    def _may_block(self, request: HttpRequest) -> bool:  # noqa: ARG002 others look at it
+        """Return whether the step after the view may use the database."""
+        return False
+
+
+class LoopSecurity(_OnLoop, SecurityMiddleware):
+    """Redirects to HTTPS, and sets HSTS and other headers."""
+
+
+class LoopContentPolicy(_OnLoop, CSPMiddleware):
+    """Sets the Content-Security-Policy."""
+
+
+class LoopSessions(_OnLoop, SessionMiddleware):
+    """Gives the request the Django session of its cookie, which is read when a view asks for it."""
+
+    def _may_block(self, request: HttpRequest) -> bool:
+        return request.session.modified
+
+
+class LoopCommon(_OnLoop, CommonMiddleware):
+    """Refuses a Host that is not served here, and sets the Content-Length."""
+
+
+class LoopCsrf(_OnLoop, CsrfViewMiddleware):
+    """Refuses forms without their token."""
+
+    async def process_view(  # type: ignore[override]  # Django awaits it
+        self,
+        request: HttpRequest,
+        callback: Callable[..., Any],
+        callback_args: tuple[Any, ...],
+        callback_kwargs: dict[str, Any],
+    ) -> Any:
+        """Return the refusal of a form, whose body is read in the thread of the request."""
+        check = super().process_view
+        if request.method in _SAFE or getattr(callback, "csrf_exempt", False):
+            return check(request, callback, callback_args, callback_kwargs)
+        return await sync_to_async(check)(request, callback, callback_args, callback_kwargs)
+
+
+class LoopAuthentication(_OnLoop, AuthenticationMiddleware):
+    """Gives the request its user, who is read when a view asks for them."""
+
+
+class LoopMessages(_OnLoop, MessageMiddleware):
+    """Keeps the messages for a person's next page."""
+
+    def _may_block(self, request: HttpRequest) -> bool:
+        messages = getattr(request, "_messages", None)
+        return messages is not None and bool(messages.used or messages.added_new)
+
+
+class LoopFrames(_OnLoop, XFrameOptionsMiddleware):
+    """Forbids that other sites show a page in a frame."""
+
+
+_ON_LOOP: Final[dict[Any, Any]] = {
+    SecurityMiddleware: LoopSecurity,
+    CSPMiddleware: LoopContentPolicy,
+    SessionMiddleware: LoopSessions,
+    CommonMiddleware: LoopCommon,
+    CsrfViewMiddleware: LoopCsrf,
+    AuthenticationMiddleware: LoopAuthentication,
+    MessageMiddleware: LoopMessages,
+    XFrameOptionsMiddleware: LoopFrames,
+}
+
+
+def on_loop(middleware: Any) -> Any:
+    """Return a middleware as it is on the loop; the same one where it has no thread anyway."""
+    return _ON_LOOP.get(middleware, middleware)
