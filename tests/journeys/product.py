@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
-from playwright.async_api import async_playwright
+from playwright.async_api import async_playwright, expect
 
 from tests import databases, run_folder, services
 from tests.journeys.shell import ProductShell
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Page
 
 ROOT = Path(__file__).resolve().parents[2]
+# What a page must come to show, it shows at once, but for a machine with other work.
+expect.set_options(timeout=30_000)
 BROWSER_ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
