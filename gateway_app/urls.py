@@ -41,6 +41,8 @@ AGENT_DIALECTS = [
     # Clients post with a slash and without, and follow no redirect.
     re_path(r"^a2a/?\Z", rpc.rpc, name="a2a"),
     re_path(r"^a2a/rest/(?P<path>.+)\Z", rest.rest, name="a2a_rest"),
+    # A2A 0.3 has it below the address in the card, whichever binding that is of.
+    re_path(r"^a2a/(?P<path>v1/card)\Z", rest.rest, name="a2a_card"),
     *CARDS,
     path("tasks", spec_tasks.tasks, name="tasks"),
     path("tasks/<str:task_id>", spec_tasks.task, name="task"),
@@ -49,6 +51,7 @@ AGENT_DIALECTS = [
 urlpatterns = [
     *DIALECTS,
     *CARDS,
+    re_path(r"^(?P<path>v1/card)\Z", rest.rest, {"name": ""}, name="a2a_card"),
     re_path(
         r"^api/v1/messages/(?P<message_id>[A-Za-z0-9_-]{1,40})/frames\Z",
         console.frames,

@@ -10,6 +10,7 @@ from gateway_app.a2a.dialects.requests import TaskParams
 from gateway_app.a2a.dialects.v1 import ListParams
 from gateway_app.a2a.service import TaskService
 from gateway_app.a2a.tasks.errors import TaskErrorReason, TaskRefused
+from gateway_app.a2a.tasks.snapshot import message_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from gateway_app.a2a.dialects.writing import TaskDialect
     from gateway_app.a2a.service import DemandBody
+    from gateway_app.a2a.tasks.messages import SentMessage
     from gateway_app.a2a.tasks.task import Task, TaskUpdate
     from gateway_app.shapes.stored_response import ResponseStanding
     from uamp import RemoteProtocolError
@@ -80,17 +82,24 @@ def _service(call: MethodCall) -> TaskService:
     return TaskService(call.request, call.agent, webhook_format=call.dialect.webhook_format)
 
 
+def sent_message(call: MethodCall) -> SentMessage:
+    """Return the message of a call, and what its client wants of the answer."""
+    return call.dialect.sent_of(call.read(call.dialect.send_params))
+
+
 async def send(call: MethodCall) -> dict[str, Any]:
-    """Begin a task or go on with one, and return it."""
-    sent = call.dialect.sent_of(call.read(call.dialect.send_params))
+    """Begin a task or go on with one, and return it, or the message that its client asks for."""
+    sent = sent_message(call)
     task, headers = await _service(call).send(sent, _demand(call))
     call.headers.update(headers)
+    if sent.wants_message and (message := message_of(task)) is not None:
+        return call.dialect.reply(message, task.context_id)
     return call.dialect.answer(task)
 
 
 async def stream(call: MethodCall) -> StreamingHttpResponse:
     """Begin a task or go on with one, and stream it."""
-    sent = call.dialect.sent_of(call.read(call.dialect.send_params))
+    sent = sent_message(call)
     return await _service(call).stream(sent, call.encode, demand_body=_demand(call))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     Id: TypeAlias = str | int | None
 
+_EVENT_STREAM: Final = "text/event-stream"
 _METHODS: Final[dict[str, tuple[TaskDialect, Method]]] = {
     "SendMessage": (v1.DIALECT, methods.send),
     "SendStreamingMessage": (v1.DIALECT, methods.stream),
@@ -91,10 +93,16 @@ def _failure(call_id: Id, error: dict[str, Any]) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": call_id, "error": error}
 
 
-def _refused(call_id: Id, error: TaskRefused | RemoteProtocolError) -> HttpResponse:
+def _refused(
+    request: HttpRequest, call_id: Id, error: TaskRefused | RemoteProtocolError
+) -> HttpResponse:
+    """Return an error, as an event for a client that reads nothing else."""
     found = error_of(error)
-    response = _json(_failure(call_id, found.json_rpc()), status=found.rpc_status)
-    return with_retry_after(response, error)
+    failure = _failure(call_id, found.json_rpc())
+    accepted = request.headers.get("Accept", "")
+    if found.rpc_status == HTTPStatus.OK and accepted.startswith(_EVENT_STREAM):
+        return HttpResponse(data_frame(failure), content_type=_EVENT_STREAM)
+    return with_retry_after(_json(failure, status=found.rpc_status), error)
 
 
 def _json(value: Any, *, status: int = 200) -> HttpResponse:
@@ -102,8 +110,7 @@ def _json(value: Any, *, status: int = 200) -> HttpResponse:
 
 
 def _refusal(request: HttpRequest, error: RemoteProtocolError) -> HttpResponse:
-    del request
-    return _refused(None, error)
+    return _refused(request, None, error)
 
 
 @dialect_view(_refusal, "POST")
@@ -117,7 +124,7 @@ async def rpc(request: HttpRequest, name: str) -> HttpResponseBase:
         call, method = _called(request, name, call_id, body)
         result = await method(call)
     except (TaskRefused, RemoteProtocolError) as error:
-        return _refused(call_id, error)
+        return _refused(request, call_id, error)
     response = result if isinstance(result, HttpResponseBase) else _json(_success(call_id, result))
     for header, value in call.headers.items():
         response[header] = value

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 TRANSPORT: Final = "a2a"
 # How often a stream looks for the answer that its task waits for.
 ASKING_SECONDS: Final = 1.0
+_UNNAMED: Final = "default"
 
 
 class TaskService:
@@ -67,6 +68,7 @@ class TaskService:
                 stored,
                 link=reader.link,
                 history_length=sent.history_length,
+                accepts_data=sent.accepts_data,
                 refusal=writer.refusal,
             )
             return task, exchange.headers
@@ -160,10 +162,15 @@ class TaskService:
         return await self._set_receiver(reader, task_id, receiver, from_beginning=False)
 
     async def get_receiver(self, task_id: str, name: str) -> WebhookReceiver:
-        """Return the receiver of a name; without a name the one that was set first."""
+        """Return the receiver of a name; without a name the one that was set first.
+
+        `default` is also the one that was set without a name.
+        """
         await self._found(await self._reader_alone(), task_id)
         if name:
             found = await webhooks.find_receiver(task_id, name)
+            if found is None and name == _UNNAMED:
+                found = await webhooks.find_receiver(task_id, task_id)
         else:
             found = next(iter(await webhooks.list_receivers(task_id)), None)
         if found is None:
@@ -225,7 +232,9 @@ class TaskService:
     async def _found(self, reader: ResponseReader, task_id: str) -> StoredResponse:
         stored = await reader.find(task_id)
         if stored is None:
-            raise TaskRefused(TaskErrorReason.TASK_NOT_FOUND, "There is no such task of yours.")
+            raise TaskRefused(
+                TaskErrorReason.TASK_NOT_FOUND, "Task not found: it is unknown, or not yours."
+            )
         return stored
 
     async def _enter(
@@ -254,7 +263,10 @@ class TaskService:
             turn = replace(turn, session_id=session_id or "")
         await exchange.begin(turn)
         return TaskWriter(
-            exchange.response_id, sent.context_id or exchange.session_id, link=reader.link
+            exchange.response_id,
+            sent.context_id or exchange.session_id,
+            link=reader.link,
+            accepts_data=sent.accepts_data,
         )
 
     async def _answer(
@@ -271,7 +283,9 @@ class TaskService:
                 else "The task is at work and waits for no message.",
             )
         answers = answers_of(sent, stored.asked, task_id=stored.id)
-        writer = TaskWriter(stored.id, stored.thread, link=reader.link)
+        writer = TaskWriter(
+            stored.id, stored.thread, link=reader.link, accepts_data=sent.accepts_data
+        )
         # The client has what was before: the task is shown with it.
         list(writer.feed(await exchange.join(stored.id)))
         for answer in answers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import tomllib
 from functools import lru_cache
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -14,14 +15,14 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.http import http_date
 
 from gateway_app.a2a.cards.card import merged_card, spec_card, v1_card
-from gateway_app.a2a.tasks.errors import error_of
+from gateway_app.a2a.tasks.errors import TaskErrorReason, TaskRefused, error_of
 from gateway_app.doors.agent_directory import agents_for
 from gateway_app.doors.responses import is_visitor
 from gateway_app.http import dialect_view
-from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
     from gateway_app.shapes.listed_agent import ListedAgent
+    from uamp import RemoteProtocolError
 
 CACHE_SECONDS: Final = 60
 
@@ -52,10 +53,15 @@ async def old_agent_card(request: HttpRequest, name: str = "") -> HttpResponseBa
 
 
 async def extended_card(request: HttpRequest, name: str, *, v1_only: bool) -> dict[str, Any]:
-    """Return the card for callers with a key; raises RemoteProtocolError for a visitor."""
+    """Return the card for callers with a key; raises TaskRefused for a visitor.
+
+    Without a name it is that of the default agent.
+    """
     if await is_visitor(request):
-        raise RemoteProtocolError(
-            ErrorCode.UNAUTHORIZED, "The extended card is for callers with a key."
+        raise TaskRefused(
+            TaskErrorReason.EXTENDED_AGENT_CARD_NOT_CONFIGURED,
+            "The extended card needs authentication: it is for callers with a key.",
+            status=HTTPStatus.UNAUTHORIZED,
         )
     agent = await _agent(request, name)
     card = v1_card(

@@ -21,6 +21,8 @@ OptionalId = Annotated[str, msgspec.Meta(max_length=256)]
 Filename = Annotated[str, msgspec.Meta(max_length=255)]
 MediaType = Annotated[str, msgspec.Meta(max_length=127)]
 _FREE = frozenset({"metadata", "data"})
+# What a client accepts that reads values; "data" is that of the first versions.
+_DATA_MODES = frozenset({"application/json", "application/*", "*/*", "data"})
 PARTS = msgspec.Meta(min_length=1, max_length=64)
 
 
@@ -55,12 +57,13 @@ def sent_message(
     message: WireMessage,
     parts: Iterable[TaskPart],
     *,
+    wanted: WireConfiguration,
     metadata: Mapping[str, Any] | None,
     blocking: bool,
-    history_length: int | None,
     receiver: WebhookReceiver | None,
 ) -> SentMessage:
     """Return the message of a request, whose own `metadata` is under that of the message."""
+    modes = {mode.partition(";")[0].strip().lower() for mode in wanted.accepted_output_modes or ()}
     return SentMessage(
         message_id=message.message_id,
         parts=tuple(parts),
@@ -68,8 +71,9 @@ def sent_message(
         task_id=message.task_id or "",
         metadata={**(metadata or {}), **(message.metadata or {})},
         blocking=blocking,
-        history_length=history_length,
+        history_length=wanted.history_length,
         receiver=receiver,
+        accepts_data=not modes or not modes.isdisjoint(_DATA_MODES),
     )
 
 

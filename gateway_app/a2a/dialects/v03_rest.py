@@ -83,9 +83,9 @@ def _sent_of(params: ProtoSendParams) -> SentMessage:
     return sent_message(
         params.message,
         map(_part, params.message.content),
+        wanted=wanted,
         metadata=params.metadata,
         blocking=wanted.blocking is not False,
-        history_length=wanted.history_length,
         receiver=None if config is None else receiver_v03(config),
     )
 

@@ -81,9 +81,9 @@ def _sent_of(params: SendParamsV1) -> SentMessage:
     return sent_message(
         params.message,
         map(_part, params.message.parts),
+        wanted=wanted,
         metadata=params.metadata,
         blocking=not wanted.return_immediately,
-        history_length=wanted.history_length,
         receiver=None if config is None else receiver_v1(config),
     )
 

@@ -92,12 +92,16 @@ class TaskJson:
             shown["message"] = self._message(status.message, task_id, context_id)
         return shown
 
+    def message(self, message: TaskMessage, context_id: str) -> dict[str, Any]:
+        """Return a message that is no task's."""
+        return self._message(message, "", context_id)
+
     def _message(self, message: TaskMessage, task_id: str, context_id: str) -> dict[str, Any]:
         shown: dict[str, Any] = {
             **self._kind("message"),
             "messageId": message.message_id,
             "contextId": context_id,
-            "taskId": task_id,
+            **({"taskId": task_id} if task_id else {}),
             "role": self._words.roles[message.role],
             self._words.parts: [self._words.part(part) for part in message.parts],
         }
@@ -135,6 +139,11 @@ class TaskDialect:
         """Return a task as the answer to a message, and as the first event of a stream."""
         shown = self.json.task(task)
         return {"task": shown} if self.names_task else shown
+
+    def reply(self, message: TaskMessage, context_id: str) -> dict[str, Any]:
+        """Return a message as the answer to one."""
+        shown = self.json.message(message, context_id)
+        return {"message": shown} if self.names_task else shown
 
 
 def named_file(file: dict[str, Any], part: TaskPart) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""The artifacts of a task: the text of the answer, the value that it is, and its media."""
+"""The artifacts of a task: the texts of the answer, or the values that they are, and its media."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import uamp
 from gateway_app.a2a.tasks.task import TaskArtifact, TaskPart
@@ -14,47 +14,70 @@ if TYPE_CHECKING:
     from uamp.events import Delta
 
     Link: TypeAlias = Callable[[str], str]
+    Piece: TypeAlias = str | uamp.MediaContent
+    JsonValue: TypeAlias = dict[str, Any] | list[Any]
 
 
-def artifacts_of(stored: StoredResponse, link: Link) -> Iterator[TaskArtifact]:
-    """Yield the artifacts of a response; `link` makes absolute addresses of media."""
-    text = text_of(stored.output)
-    if text:
-        yield text_artifact(stored.id, text)
-        if stored.status == "completed":
-            yield from data_artifact(stored.id, text)
-    media = [item for item in stored.output if uamp.media_of(item) is not None]
-    for number, item in enumerate(media):
-        yield medium_artifact(stored.id, number, medium_part(item, link))
+def artifacts_of(
+    stored: StoredResponse, link: Link, *, accepts_data: bool = True
+) -> Iterator[TaskArtifact]:
+    """Yield the artifacts of a response, in the order of its output.
+
+    `link` makes absolute addresses of media. A finished text that is a JSON object or array and
+    nothing else is a value, for a client that `accepts_data`.
+    """
+    has_values = accepts_data and stored.status == "completed"
+    for number, piece in enumerate(pieces_of(stored.output)):
+        value = value_of(piece) if has_values else None
+        if value is None:
+            yield artifact_of(stored.id, number, piece, link)
+        else:
+            yield value_artifact(stored.id, number, value)
 
 
-def text_of(items: Iterable[uamp.ContentItem]) -> str:
-    """Return all text of an output, as the offsets of its deltas count it."""
-    return "".join(item.text for item in items if isinstance(item, uamp.TextContent))
+def pieces_of(items: Iterable[uamp.ContentItem]) -> Iterator[Piece]:
+    """Yield what an output shows: its media, and the whole text before, between and after them."""
+    texts: list[str] = []
+    for item in items:
+        if isinstance(item, uamp.TextContent):
+            texts.append(item.text)
+        elif isinstance(item, uamp.MediaContent):
+            if text := "".join(texts):
+                yield text
+            texts = []
+            yield item
+    if text := "".join(texts):
+        yield text
 
 
-def text_artifact(task_id: str, text: str) -> TaskArtifact:
-    """Return the artifact `answer`, or a piece of it."""
-    part = TaskPart(text=text, media_type="text/plain")
-    return TaskArtifact(artifact_id=f"{task_id}-text", name="answer", parts=(part,))
+def artifact_of(task_id: str, number: int, piece: Piece, link: Link) -> TaskArtifact:
+    """Return the artifact of a piece, or of a part of a text.
 
-
-def data_artifact(task_id: str, text: str) -> Iterator[TaskArtifact]:
-    """Yield the value that a text is, where it is a JSON object or array and nothing else."""
-    if not text.lstrip().startswith(("{", "[")):
-        return
-    try:
-        data = uamp.load_json(text.encode(), uamp.DEFAULT_LIMITS)
-    except uamp.RemoteProtocolError:
-        return
-    part = TaskPart(data=data, media_type="application/json")
-    yield TaskArtifact(artifact_id=f"{task_id}-data", name="data", parts=(part,))
-
-
-def medium_artifact(task_id: str, number: int, part: TaskPart) -> TaskArtifact:
-    """Return the artifact of a medium, which is named for its file or its type."""
+    A text is the `answer`; a medium is named for its file or its type.
+    """
+    if isinstance(piece, str):
+        part = TaskPart(text=piece, media_type="text/plain")
+        return TaskArtifact(artifact_id=f"{task_id}-{number}", name="answer", parts=(part,))
+    part = medium_part(piece, link)
     name = part.filename or (part.media_type or "medium").partition("/")[0]
-    return TaskArtifact(artifact_id=f"{task_id}-medium-{number}", name=name, parts=(part,))
+    return TaskArtifact(artifact_id=f"{task_id}-{number}", name=name, parts=(part,))
+
+
+def value_artifact(task_id: str, number: int, value: JsonValue) -> TaskArtifact:
+    """Return the artifact of a text that is a value."""
+    part = TaskPart(data=value, media_type="application/json")
+    return TaskArtifact(artifact_id=f"{task_id}-{number}", name="answer", parts=(part,))
+
+
+def value_of(piece: Piece) -> JsonValue | None:
+    """Return the JSON object or array that a text is; None for anything else."""
+    if not isinstance(piece, str) or not piece.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        value = uamp.load_json(piece.encode(), uamp.DEFAULT_LIMITS)
+    except uamp.RemoteProtocolError:
+        return None
+    return value if isinstance(value, dict | list) else None
 
 
 def parts_of(items: Iterable[uamp.ContentItem], link: Link) -> Iterator[TaskPart]:
@@ -62,11 +85,11 @@ def parts_of(items: Iterable[uamp.ContentItem], link: Link) -> Iterator[TaskPart
     for item in items:
         if isinstance(item, uamp.TextContent):
             yield TaskPart(text=item.text)
-        elif uamp.media_of(item) is not None:
+        elif isinstance(item, uamp.MediaContent):
             yield medium_part(item, link)
 
 
-def medium_part(item: uamp.ContentItem, link: Link) -> TaskPart:
+def medium_part(item: uamp.MediaContent, link: Link) -> TaskPart:
     """Return a medium as a part with a URL, or with its bytes in base64."""
     medium = uamp.media_of(item)
     filename, media_type = None, None
@@ -84,7 +107,7 @@ def medium_part(item: uamp.ContentItem, link: Link) -> TaskPart:
     return TaskPart(raw=medium, filename=filename, media_type=media_type)
 
 
-def item_of(delta: Delta) -> uamp.ContentItem | None:
+def item_of(delta: Delta) -> uamp.MediaContent | None:
     """Return the medium that a delta carries whole; None for others."""
     match delta.type:
         case "image" if delta.image is not None:

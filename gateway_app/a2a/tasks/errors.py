@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -82,12 +82,16 @@ _BAD_REQUEST: Final = 400
 
 
 class TaskRefused(Exception):
-    """A request that A2A has an error for; `message` is for a person."""
+    """A request that A2A has an error for; `message` is for a person.
 
-    def __init__(self, reason: TaskErrorReason, message: str) -> None:
+    `status` is that of HTTP where it is not the one of the reason.
+    """
+
+    def __init__(self, reason: TaskErrorReason, message: str, *, status: int | None = None) -> None:
         super().__init__(message)
         self.reason = reason
         self.message = message
+        self.status = status
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -141,7 +145,11 @@ def error_of(error: TaskRefused | RemoteProtocolError) -> TaskError:
     What A2A has no word for keeps UAMP's code as its reason, and its HTTP status.
     """
     if isinstance(error, TaskRefused):
-        return _of_reason(error.reason, error.message, {})
+        found = _of_reason(error.reason, error.message, {})
+        if error.status is None:
+            return found
+        grpc = _GRPC.get(error.status, "UNKNOWN")
+        return replace(found, http=error.status, rpc_status=error.status, grpc=grpc)
     status = http_status(error.code)
     details = {name: str(value) for name, value in (error.details or {}).items()}
     metadata = {"code": str(error.code), **details}

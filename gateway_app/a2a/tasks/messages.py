@@ -31,6 +31,8 @@ CONTEXT_EXTENSION: Final = "a2a"
 """Under this name the extensions of a session keep the contextId that its client chose."""
 TOOLS: Final = "uamp_tools"
 """In the metadata of a message: tools that the client runs, as OpenAI's API declares them."""
+REPLY: Final = "uamp_reply"
+"""In the metadata of a message: `message` asks for a completed answer as a message, not a task."""
 _YES: Final = frozenset({"yes", "y", "ok", "allow", "approve", "approved"})
 _NO: Final = frozenset({"no", "n", "deny", "refuse", "reject", "rejected"})
 
@@ -40,7 +42,8 @@ class SentMessage:
     """A message of a client, and what it wants of the answer.
 
     Without `blocking` the answer is the task as it begins; `history_length` is as in `task_of`.
-    `receiver` is sent the states of the task.
+    `receiver` is sent the states of the task. One that does not `accepts_data`
+    is sent values as text.
     """
 
     message_id: str
@@ -51,6 +54,12 @@ class SentMessage:
     blocking: bool = True
     history_length: int | None = None
     receiver: WebhookReceiver | None = None
+    accepts_data: bool = True
+
+    @property
+    def wants_message(self) -> bool:
+        """Whether the client asks for a completed answer as a message."""
+        return self.metadata.get(REPLY) == "message"
 
 
 def turn_of(sent: SentMessage, *, agent: str) -> ClientTurn:

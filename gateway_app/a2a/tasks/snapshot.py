@@ -20,20 +20,32 @@ def task_of(
     link: Link,
     history_length: int | None = None,
     with_artifacts: bool = True,
+    accepts_data: bool = True,
     refusal: ev.PaymentError | None = None,
 ) -> Task:
     """Return a response as a task.
 
     `link` makes absolute addresses of media. `history_length` is the most messages of the history;
-    None is all of them. `refusal` is why a payment was not taken a moment ago.
+    None is all of them. `accepts_data` is as in `artifacts_of`. `refusal` is why a payment was not
+    taken a moment ago.
     """
+    artifacts = artifacts_of(stored, link, accepts_data=accepts_data) if with_artifacts else ()
     return Task(
         id=stored.id,
         context_id=stored.thread,
         status=status_of(stored, refusal=refusal),
-        artifacts=tuple(artifacts_of(stored, link)) if with_artifacts else (),
+        artifacts=tuple(artifacts),
         history=history_of(stored, link, history_length),
     )
+
+
+def message_of(task: Task) -> TaskMessage | None:
+    """Return a completed task as the one message that its answer is; None for any other."""
+    parts = tuple(part for artifact in task.artifacts for part in artifact.parts)
+    if task.status.state != "completed" or not parts:
+        return None
+    metadata = {} if task.status.message is None else task.status.message.metadata
+    return TaskMessage(message_id=f"{task.id}-answer", role="agent", parts=parts, metadata=metadata)
 
 
 def history_of(

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import uamp
 from gateway_app.a2a.tasks.artifacts import (
-    data_artifact,
+    artifact_of,
     item_of,
-    medium_artifact,
-    medium_part,
-    text_artifact,
-    text_of,
+    pieces_of,
+    value_artifact,
+    value_of,
 )
 from gateway_app.a2a.tasks.snapshot import history_of
 from gateway_app.a2a.tasks.status import status_of, timestamp
@@ -22,7 +20,8 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gateway_app.a2a.tasks.artifacts import Link
+    import uamp
+    from gateway_app.a2a.tasks.artifacts import Link, Piece
     from gateway_app.a2a.tasks.task import TaskArtifact, TaskUpdate
     from gateway_app.shapes.stored_response import StoredResponse
     from uamp.events import Event
@@ -31,19 +30,21 @@ if TYPE_CHECKING:
 class TaskWriter:
     """Turns the events of one response into updates of its task.
 
-    The task of the request calls it. `refusal` is the last payment that was not taken.
+    The task of the request calls it. `refusal` is the last payment that was not taken. A text that
+    is a value is sent as one, in place of the text, where the client `accepts_data`.
     """
 
-    def __init__(self, task_id: str, context_id: str, *, link: Link) -> None:
+    def __init__(
+        self, task_id: str, context_id: str, *, link: Link, accepts_data: bool = True
+    ) -> None:
         self.has_ended = False
         self.refusal: ev.PaymentError | None = None
         self.task_id, self._context_id = task_id, context_id
-        self._link = link
+        self._link, self._accepts_data = link, accepts_data
         self._text = AppendedText()
-        # Text that was not sent yet, and whether it continues what was.
-        self._pieces: list[str] = []
-        self._appends = True
-        self._media = 0
+        # What the client has, each text in the parts in which it came; and text that was not sent.
+        self._shown: list[list[str] | uamp.MediaContent] = []
+        self._unsent: list[str] = []
 
     def begun(self, stored: StoredResponse, *, history_length: int | None = None) -> Task:
         """Return the task as the first event of a stream, with the text that was fed.
@@ -53,12 +54,12 @@ class TaskWriter:
         status = status_of(stored)
         if stored.has_ended or stored.status == "waiting":
             status = TaskStatus(state="working", timestamp=timestamp(stored))
-        text = self._text.text
+        shown = enumerate(map(_whole, self._shown))
         return Task(
             id=stored.id,
             context_id=stored.thread,
             status=status,
-            artifacts=(text_artifact(stored.id, text),) if text else (),
+            artifacts=tuple(artifact_of(stored.id, n, piece, self._link) for n, piece in shown),
             history=history_of(stored, self._link, history_length),
         )
 
@@ -70,10 +71,11 @@ class TaskWriter:
                     self._add(delta.text or "", event.offset)
                 case ev.ResponseDelta(delta=ev.Delta() as delta):
                     if (item := item_of(delta)) is not None:
-                        yield self._medium(item)
+                        yield from self._flush()
+                        yield self._begin(item)
                 case ev.ResponseDone(response=ev.ResponseOutput() as output):
                     yield from self._flush()
-                    yield from self._whole(output.output)
+                    yield from self._finish(output.output)
                     self.has_ended = True
                 case ev.ResponseError() | ev.ResponseCancelled():
                     self.has_ended = True
@@ -85,19 +87,26 @@ class TaskWriter:
 
     def _add(self, text: str, offset: int | None) -> None:
         """Keep a piece of text for the next update; one that differs replaces all before it."""
-        if self._text.length == 0:
-            self._appends = False
         try:
-            self._pieces.append(self._text.append(text, offset))
+            self._unsent.append(self._text.append(text, offset))
         except TextReplacedError:
-            self._text, self._appends = AppendedText(), False
-            self._pieces = [self._text.append(text, 0)]
+            self._text, self._shown = AppendedText(), []
+            self._unsent = [self._text.append(text, 0)]
 
     def _flush(self) -> Iterator[TaskUpdate]:
-        if text := "".join(self._pieces):
-            yield self._piece(text, append=self._appends)
-            self._appends = True
-        self._pieces = []
+        text, self._unsent = "".join(self._unsent), []
+        if not text:
+            return
+        last = self._shown[-1] if self._shown else None
+        if isinstance(last, list):
+            last.append(text)
+            yield self._update(len(self._shown) - 1, text, append=True)
+        else:
+            yield self._begin(text)
+
+    def _begin(self, piece: Piece) -> ArtifactUpdate:
+        self._shown.append([piece] if isinstance(piece, str) else piece)
+        return self._update(len(self._shown) - 1, piece)
 
     def status(self, stored: StoredResponse) -> StatusUpdate:
         """Return the status after the last event; nothing follows it on a stream."""
@@ -108,30 +117,34 @@ class TaskWriter:
             final=True,
         )
 
-    def _whole(self, output: Sequence[uamp.ContentItem]) -> Iterator[TaskUpdate]:
-        """Yield what a finished answer has that was not sent."""
-        text = text_of(output)
-        if text != self._text.text:
-            yield self._piece(text, append=False)
-        for artifact in data_artifact(self.task_id, text):
-            yield self._update(artifact)
-        media = [item for item in output if uamp.media_of(item) is not None]
-        for item in media[self._media :]:
-            yield self._medium(item)
+    def _finish(self, output: Sequence[uamp.ContentItem]) -> Iterator[TaskUpdate]:
+        """Yield what a finished answer has that was not sent, or that was sent as something else.
 
-    def _piece(self, text: str, *, append: bool) -> ArtifactUpdate:
-        return self._update(text_artifact(self.task_id, text), append=append)
+        A client that joined in the middle has all the text in one.
+        """
+        for number, piece in enumerate(pieces_of(output)):
+            value = value_of(piece) if self._accepts_data else None
+            shown = _whole(self._shown[number]) if number < len(self._shown) else ""
+            if value is not None:
+                yield self._updated(value_artifact(self.task_id, number, value))
+            elif shown != piece and (isinstance(shown, str) or isinstance(piece, str)):
+                yield self._update(number, piece)
 
-    def _medium(self, item: uamp.ContentItem) -> ArtifactUpdate:
-        number, self._media = self._media, self._media + 1
-        part = medium_part(item, self._link)
-        return self._update(medium_artifact(self.task_id, number, part))
+    def _update(self, number: int, piece: Piece, *, append: bool = False) -> ArtifactUpdate:
+        artifact = artifact_of(self.task_id, number, piece, self._link)
+        return self._updated(artifact, append=append, last_chunk=not isinstance(piece, str))
 
-    def _update(self, artifact: TaskArtifact, *, append: bool = False) -> ArtifactUpdate:
+    def _updated(
+        self, artifact: TaskArtifact, *, append: bool = False, last_chunk: bool = True
+    ) -> ArtifactUpdate:
         return ArtifactUpdate(
             task_id=self.task_id,
             context_id=self._context_id,
             artifact=artifact,
             append=append,
-            last_chunk=not artifact.artifact_id.endswith("-text"),
+            last_chunk=last_chunk,
         )
+
+
+def _whole(shown: list[str] | uamp.MediaContent) -> Piece:
+    return "".join(shown) if isinstance(shown, list) else shown

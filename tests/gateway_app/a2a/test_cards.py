@@ -88,7 +88,9 @@ def test_a_card_is_for_those_who_may_use_the_agent(
     assert web.post(path).status_code == 405
 
 
-def test_the_extended_card_is_for_callers_with_a_key(web: httpx.Client, alice: Person) -> None:
+def test_the_extended_card_is_for_callers_with_a_key(
+    web: httpx.Client, alice: Person, settings: Settings
+) -> None:
     card = call(web, "careful", "GetExtendedAgentCard", {}, who=alice)["result"]
     assert "tool.edit_picture" in [skill["id"] for skill in card["skills"]]
     old = call(web, "careful", "agent/getAuthenticatedExtendedCard", {}, who=alice)["result"]
@@ -97,5 +99,12 @@ def test_the_extended_card_is_for_callers_with_a_key(web: httpx.Client, alice: P
     assert rest.json() == card
 
     refused = call(web, "careful", "GetExtendedAgentCard", {})
-    assert error_of(refused) == (-32000, "UNAUTHORIZED")
+    assert error_of(refused) == (-32007, "EXTENDED_AGENT_CARD_NOT_CONFIGURED")
     assert web.get("/agents/careful/a2a/rest/extendedAgentCard").status_code == 401
+    # Clients of 0.3 look for it below the address in the card, or at the root of the server.
+    below = web.get("/agents/careful/a2a/v1/card", headers=alice.headers)
+    assert below.json() == old
+    assert web.get("/agents/careful/a2a/v1/card").status_code == 401
+    settings.UAMP_DEFAULT_AGENT = "careful"
+    assert web.get("/v1/card", headers=alice.headers).json() == old
+    assert web.get("/v1/card").status_code == 401

@@ -228,6 +228,8 @@ def test_receivers_in_the_words_of_0_3(
 
     assert call(web, "slow", f"{method}set", wanted, who=alice)["result"] == named
     assert call(web, "slow", f"{method}get", {"id": task["id"]}, who=alice)["result"] == named
+    default = {"id": task["id"], "pushNotificationConfigId": "default"}
+    assert call(web, "slow", f"{method}get", default, who=alice)["result"] == named
     assert call(web, "slow", f"{method}list", {"id": task["id"]}, who=alice)["result"] == [named]
     key = {"id": task["id"], "pushNotificationConfigId": task["id"]}
     assert call(web, "slow", f"{method}delete", key, who=alice)["result"] is None

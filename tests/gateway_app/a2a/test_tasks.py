@@ -1,6 +1,7 @@
 """Tasks over JSON-RPC, in the dialects of 1.0 and 0.3."""
 
 import base64
+import json
 
 import httpx
 import pytest
@@ -277,8 +278,55 @@ def test_json_is_shown_as_data(web: httpx.Client, alice: Person) -> None:
     Agent.objects.create(name="plain", is_public=True, options={"script": "echo"})
     task = send(web, "plain", '{"a": [1, 2]}', who=alice)
 
-    (data,) = (one for one in task["artifacts"] if one["name"] == "data")
-    assert data["parts"][0]["data"] == {"a": [1, 2]}
+    (answer,) = task["artifacts"]
+    assert answer["parts"] == [{"data": {"a": [1, 2]}, "mediaType": "application/json"}]
+    # A client that names what it reads, and no JSON among it, is given the text.
+    wanted = {"acceptedOutputModes": ["text/plain"]}
+    task = send(web, "plain", '{"a": [1, 2]}', who=alice, configuration=wanted)
+    (answer,) = task["artifacts"]
+    assert answer["parts"] == [{"text": '{"a": [1, 2]}', "mediaType": "text/plain"}]
+
+
+def test_an_answer_comes_as_a_message_where_its_client_asks_for_one(
+    web: httpx.Client, alice: Person
+) -> None:
+    asking = {"message": text_message("Hi there", metadata={"uamp_reply": "message"})}
+    result = call(web, "echo", "SendMessage", asking, who=alice)["result"]
+    message = result["message"]
+    assert message["parts"] == [{"text": "Hi there", "mediaType": "text/plain"}]
+    assert message["role"] == "ROLE_AGENT"
+    assert "taskId" not in message
+    # What is no whole answer is a task.
+    at_once = {**asking, "configuration": {"returnImmediately": True}}
+    assert call(web, "slow", "SendMessage", at_once, who=alice)["result"]["task"]
+    assert call(web, "fail", "SendMessage", asking, who=alice)["result"]["task"]
+    old = {"message": old_message("Hi", metadata={"uamp_reply": "message"})}
+    result = call(web, "echo", "message/send", old, who=alice)["result"]
+    assert (result["kind"], result["role"]) == ("message", "agent")
+    rest = {
+        "message": {
+            "messageId": "one",
+            "role": "ROLE_USER",
+            "content": [{"text": "Hi"}],
+            "metadata": {"uamp_reply": "message"},
+        }
+    }
+    answer = web.post("/agents/echo/a2a/rest/v1/message:send", json=rest, headers=alice.headers)
+    assert answer.json()["message"]["content"] == [{"text": "Hi"}]
+
+
+def test_an_error_is_an_event_for_a_client_that_reads_events(
+    web: httpx.Client, alice: Person
+) -> None:
+    headers = {**alice.headers, "Accept": "text/event-stream"}
+    for method in ("tasks/resubscribe", "SubscribeToTask"):
+        body = {"jsonrpc": "2.0", "id": 7, "method": method, "params": {"id": "resp_none"}}
+        answer = web.post("/agents/echo/a2a", json=body, headers=headers)
+        assert answer.headers["Content-Type"] == "text/event-stream"
+        error = json.loads(answer.text.removeprefix("data: "))
+        assert (error["id"], error["error"]["code"]) == (7, -32001)
+        plain = web.post("/agents/echo/a2a", json=body, headers=alice.headers)
+        assert plain.json() == error
 
 
 def test_a_task_is_its_callers_own(web: httpx.Client, alice: Person, mallory: Person) -> None:
