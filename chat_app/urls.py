@@ -2,11 +2,12 @@
 
 from django.urls import path, re_path
 
-from chat_app.rest import chats, contents, history, reference
+from chat_app.rest import chats, contents, conversation, history, reference
 
 app_name = "chat_app"
 
 _CHAT = r"^api/v1/chats/(?P<chat_id>[A-Za-z0-9_-]{1,40})"
+_MESSAGE = r"^api/v1/messages/(?P<message_id>[A-Za-z0-9_-]{1,40})"
 
 urlpatterns = [
     path("api/v1/me", chats.MeView.as_view(), name="me"),
@@ -24,11 +25,8 @@ urlpatterns = [
     re_path(rf"{_CHAT}/receipts\Z", chats.ReceiptsView.as_view(), name="receipts"),
     re_path(rf"{_CHAT}/messages\Z", history.MessagesView.as_view(), name="messages"),
     re_path(rf"{_CHAT}/events\Z", history.EventsView.as_view(), name="events"),
-    re_path(
-        r"^api/v1/messages/(?P<message_id>[A-Za-z0-9_-]{1,40})\Z",
-        history.MessageView.as_view(),
-        name="message",
-    ),
+    re_path(rf"{_MESSAGE}\Z", conversation.MessageView.as_view(), name="message"),
+    re_path(rf"{_MESSAGE}/revisions\Z", conversation.RevisionsView.as_view(), name="revisions"),
     path("api/v1/contents", contents.ContentsView.as_view(), name="contents"),
     path("api/v1/contents/<uuid:content_id>", contents.ContentView.as_view(), name="content"),
     path("api/content/<uuid:content_id>", contents.BlobView.as_view(), name="blob"),

@@ -13,6 +13,7 @@ from django.db.models import DateTimeField, Exists, OuterRef, Q
 from django.db.models.functions import Coalesce
 
 import uamp
+from chat_app.log.deletions import has_deleted_answer
 from sessions_app.access.principal import PrincipalKind
 from sessions_app.models import PaymentRequest, Response, ToolCall, ToolCallKind
 from sessions_app.response.request import ResponseRequest
@@ -148,7 +149,8 @@ def _rows(principal: Principal, transport: str, agent: str) -> QuerySet[Any]:
 
 def _with_facts(rows: QuerySet[Any]) -> QuerySet[Any]:
     changed = Coalesce("finished_at", "created_at", output_field=DateTimeField())
-    rows = rows.annotate(changed_at=changed).select_related("session", "agent", "message")
+    rows = rows.annotate(changed_at=changed, is_withheld=has_deleted_answer())
+    rows = rows.select_related("session", "agent", "message")
     return rows.prefetch_related("payment_requests")
 
 
@@ -169,7 +171,9 @@ def _in_state(rows: QuerySet[Any], which: ResponseFilter) -> QuerySet[Any]:
 
 def _kept(row: Any) -> KeptResponse:
     output = msgspec.convert(row.output, tuple[uamp.ContentItem, ...])
-    if not output and row.text:
+    if row.is_withheld:
+        output = ()
+    elif not output and row.text:
         output = (uamp.TextContent(text=row.text),)
     return KeptResponse(
         id=row.pk,
@@ -208,7 +212,7 @@ def _request(row: Any) -> ev.ResponseCreate:
 
 
 def _message(row: Any) -> tuple[uamp.ContentItem, ...]:
-    if row.message is None:
+    if row.message is None or row.message.deleted_at is not None:
         return ()
     items = msgspec.convert(row.message.content_items, tuple[uamp.ContentItem, ...])
     return items or (uamp.TextContent(text=row.message.content),)

@@ -9,6 +9,7 @@ import msgspec
 from django.db.models import Count, F, Q
 
 import uamp
+from chat_app.log.deletions import deleted_answers
 from sessions_app.access.principal import PrincipalKind
 from sessions_app.models import (
     InboundEvent,
@@ -203,14 +204,20 @@ def responses_started_by(session_id: str, event_id: str) -> list[str]:
 
 
 def stored_outputs(response_ids: Iterable[str]) -> dict[str, StoredOutput]:
-    """Return what is stored of responses that have ended, by their ids."""
-    rows = Response.objects.filter(pk__in=list(response_ids), finished_at__isnull=False)
+    """Return what is stored of responses that have ended, by their ids.
+
+    One whose answer was deleted has no output.
+    """
+    withheld = deleted_answers(response_ids := list(response_ids))
+    rows = Response.objects.filter(pk__in=response_ids, finished_at__isnull=False)
     calls: dict[str, list[ToolCall]] = {}
     for call in ToolCall.objects.filter(response__in=rows, kind=ToolCallKind.CLIENT).order_by("id"):
         calls.setdefault(call.response_id, []).append(call)
     return {
         response_id: StoredOutput(
-            output=msgspec.convert(output, tuple[uamp.ContentItem, ...]),
+            output=msgspec.convert(
+                () if response_id in withheld else output, tuple[uamp.ContentItem, ...]
+            ),
             client_calls=calls.get(response_id, []),
             ends_at_tools=bool(request.get("ends_at_tools")),
         )

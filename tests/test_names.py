@@ -23,7 +23,7 @@ OF_DJANGO = {"Command", "Meta", "Migration", "Params"}
 PERMITTED = {
     "Agent": ("agents_app/models/agents.py", "uap/agent.py"),
     "ErrorCode": ("uamp/errors/codes.py", "upp/errors.py"),
-    "Message": ("chat_app/models.py", "uamp/types/content.py"),
+    "Message": ("chat_app/models/chats.py", "uamp/types/content.py"),
     "Middleware": ("uap/middleware.py", "upp/middleware/chain.py"),
     "MiddlewareContext": ("uap/middleware.py", "upp/middleware/chain.py"),
     "Session": ("sessions_app/models/sessions.py", "uamp/types/session.py"),

@@ -88,6 +88,9 @@ PROBLEMS: Final[Mapping[str, ProblemKind]] = {
     "idempotency_key_in_use": ProblemKind(
         409, "The same batch is being taken.", "Send it again after `retry_after`: it is paid once."
     ),
+    "message_conflict": ProblemKind(
+        409, "The message was changed meanwhile.", "Take its revision, then edit that one."
+    ),
     "hold_ended": ProblemKind(409, "The lock has ended.", "Lock anew."),
     "content_too_large": ProblemKind(413, "The body is too large.", "Send less at once."),
     "quota_exceeded": ProblemKind(

@@ -19,6 +19,7 @@ from django.utils.safestring import mark_safe
 from agents_app.admin.records import RecordInline
 from chat_app import markdown
 from chat_app.admin.history_pages import HistoryAdmin, pretty
+from chat_app.log.deletions import without_deleted
 from chat_app.models import (
     Chat,
     ChatEvent,
@@ -169,6 +170,7 @@ def transcript_page(chat: Any, *, before: int) -> dict[str, Any]:
     events = events[:TRANSCRIPT_EVENTS][::-1]
     seqs = [event.seq for event in events]
     messages = {message.seq: message for message in Message.objects.filter(chat=chat, seq__in=seqs)}
+    payloads = without_deleted([(event.type, event.response_id, event.payload) for event in events])
     # The rows of sessions_app are reached through the chat: imports point down.
     responses = {
         response.pk: response
@@ -179,13 +181,18 @@ def transcript_page(chat: Any, *, before: int) -> dict[str, Any]:
         .prefetch_related("tool_calls")
     }
     return {
-        "entries": [_entry(event, messages.get(event.seq), responses) for event in events],
+        "entries": [
+            _entry(event, payload, messages.get(event.seq), responses)
+            for event, payload in zip(events, payloads, strict=True)
+        ],
         "older": seqs[0] if more else None,
         "newest": not seqs or seqs[-1] == chat.last_seq,
     }
 
 
-def _entry(event: ChatEvent, message: Message | None, responses: dict[str, Any]) -> dict[str, Any]:
+def _entry(
+    event: ChatEvent, payload: dict[str, Any], message: Message | None, responses: dict[str, Any]
+) -> dict[str, Any]:
     response = responses.get(event.response_id)
     return {
         "event": event,
@@ -194,5 +201,5 @@ def _entry(event: ChatEvent, message: Message | None, responses: dict[str, Any])
         "items": pretty(message.content_items) if message and message.content_items else "",
         "response": response,
         "calls": response.tool_calls.all() if response and event.type in ChatEvent.TERMINAL else (),
-        "data": pretty(event.payload),
+        "data": pretty(payload),
     }

@@ -10,9 +10,12 @@ from django.utils.safestring import mark_safe
 
 from chat_app import markdown
 from chat_app.admin.history_pages import HistoryAdmin, ValueFilter, pretty
+from chat_app.log.deletions import without_deleted
 from chat_app.models import (
     ChatEvent,
     Message,
+    MessageDeletion,
+    MessageRevision,
     MessageStatus,
 )
 
@@ -43,6 +46,8 @@ class EventTypeFilter(ValueFilter):
     parameter_name = "type"
     values = (
         "message.created",
+        "message.deleted",
+        "message.edited",
         "message.read",
         "participant.joined",
         "participant.left",
@@ -65,7 +70,7 @@ class MessageAdmin(HistoryAdmin):
     ordering = ("-chat", "-seq")  # in the order of their index
     fields = (
         "id", "chat", "seq", "role", "sender_user", "sender_agent", "name", "body", "items",
-        "response_id", "status", "transport", "created_at",
+        "response_id", "status", "transport", "created_at", "revision", "edited_at", "deleted_at",
     )  # fmt: skip
     readonly_fields = ("body", "items")
 
@@ -102,5 +107,31 @@ class ChatEventAdmin(HistoryAdmin):
 
     @admin.display(description="payload")
     def event(self, row: ChatEvent) -> SafeString:
-        """Return the event as it goes over the wire."""
-        return pretty(row.payload)
+        """Return the event as members may read it."""
+        (payload,) = without_deleted([(row.type, row.response_id, row.payload)])
+        return pretty(payload)
+
+
+@admin.register(MessageRevision)
+class MessageRevisionAdmin(HistoryAdmin):
+    """Edits of messages: who, and when; the text is in the entry of the log."""
+
+    list_display = ("message_id", "number", "seq", "edited_by", "created_at")
+    list_select_related = ("edited_by",)
+    search_fields = ("message__id__exact",)
+    search_help_text = "The id of a message."
+    ordering = ("-id",)
+    raw_id_fields = ("message",)
+    fields = ("message", "number", "seq", "edited_by", "created_at")
+
+
+@admin.register(MessageDeletion)
+class MessageDeletionAdmin(HistoryAdmin):
+    """Deleted messages: who deleted them, and when."""
+
+    list_display = ("message_id", "chat", "deleted_by", "deleted_at")
+    list_select_related = ("chat", "deleted_by")
+    search_fields = ("message__id__exact", "chat__id__exact", "response_id__exact")
+    search_help_text = "The id of a message, a chat or a response."
+    ordering = ("-message",)
+    fields = ("message", "chat", "response_id", "deleted_by", "deleted_at")

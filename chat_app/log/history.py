@@ -5,7 +5,7 @@ Access is not checked here: the caller has found out that the reader is a member
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
@@ -14,6 +14,7 @@ from django.db.models.expressions import RawSQL
 
 import uamp
 from agents_app.conversation.history import RememberedMessage
+from chat_app.log.deletions import without_deleted
 from chat_app.models import Chat, ChatEvent, ChatKind, Message
 from uamp import ChatMessage
 
@@ -90,7 +91,16 @@ def events_after(chat_id: str, after: int, *, limit: int = 256) -> list[LoggedEv
         .order_by("seq")
         .values_list("seq", "type", "response_id", "payload")[:limit]
     )
-    return [LoggedEvent(*row) for row in rows]
+    return _logged(rows)
+
+
+def _logged(rows: Iterable[tuple[int, str, str, dict[str, Any]]]) -> list[LoggedEvent]:
+    """Return entries as members may read them."""
+    found = list(rows)
+    payloads = without_deleted([row[1:] for row in found])
+    return [
+        LoggedEvent(*row[:3], payload=payload) for row, payload in zip(found, payloads, strict=True)
+    ]
 
 
 # SQLite uses the index of these rows only where it sees their types in the statement.
@@ -108,11 +118,11 @@ def ends_of_responses(chat_id: str, response_ids: Iterable[str]) -> list[LoggedE
         .order_by("seq")
         .values_list("seq", "type", "response_id", "payload")
     )
-    return [LoggedEvent(*row) for row in rows]
+    return _logged(rows)
 
 
 def message_entry(message_id: str) -> LoggedMessage | None:
-    """Return a message by its id, with its entry of the log."""
+    """Return a message by its id as it is now, with its entry of the log."""
     row = Message.objects.select_related("chat").filter(pk=message_id).first()
     if row is None:
         return None
@@ -120,12 +130,27 @@ def message_entry(message_id: str) -> LoggedMessage | None:
         "seq", "type", "response_id", "payload"
     )
     is_shared = row.chat.kind == ChatKind.GROUP
-    return LoggedMessage(row.chat_id, is_shared, row.response_id, LoggedEvent(*entry.get()))
+    return LoggedMessage(row.chat_id, is_shared, row.response_id, _as_now(row, *_logged(entry)))
+
+
+def _as_now(row: Message, entry: LoggedEvent) -> LoggedEvent:
+    """Return the entry of a message with the text that it has now."""
+    if row.edited_at is None or row.deleted_at is not None:
+        return entry
+    message = {
+        **entry.payload["message"],
+        "content": row.content,
+        "revision": row.revision,
+        "edited_at": int(row.edited_at.timestamp() * 1000),
+    }
+    if row.content_items:
+        message["content_items"] = row.content_items
+    return replace(entry, payload={**entry.payload, "message": message})
 
 
 def history(chat_id: str, *, limit: int, before: int | None = None) -> list[HistoryMessage]:
-    """Return the last messages of a chat, oldest first."""
-    rows = Message.objects.filter(chat_id=chat_id)
+    """Return the last messages of a chat as they are now, oldest first; not the deleted ones."""
+    rows = Message.objects.filter(chat_id=chat_id, deleted_at__isnull=True)
     if before is not None:
         rows = rows.filter(seq__lt=before)
     newest = rows.order_by("-seq").values_list(
@@ -144,8 +169,9 @@ def history(chat_id: str, *, limit: int, before: int | None = None) -> list[Hist
 
 
 def last_messages(chat_id: str, *, limit: int) -> list[ChatMessage]:
-    """Return the last messages of a chat as it shows them, oldest first."""
-    rows = Message.objects.filter(chat_id=chat_id).order_by("-seq")[:limit]
+    """Return the last messages of a chat as they are now, oldest first; not the deleted ones."""
+    there = Message.objects.filter(chat_id=chat_id, deleted_at__isnull=True)
+    rows = there.order_by("-seq")[:limit]
     return [
         ChatMessage(
             id=row.pk,

@@ -74,7 +74,7 @@ def empty_chats(chat_ids: Collection[str]) -> None:
         ReadReceipt.objects.filter(chat_id__in=chat_ids).delete()
         ContentUse.objects.filter(chat_id__in=chat_ids).delete()
         Participant.objects.filter(chat_id__in=chat_ids).delete()
-        _delete_unused(shown)
+        delete_unused(shown)
 
 
 def delete_chats(chat_ids: Collection[str]) -> int:
@@ -87,7 +87,7 @@ def delete_chats(chat_ids: Collection[str]) -> int:
     with transaction.atomic():
         shown = _shown_in(chat_ids)
         _, deleted = Chat.objects.filter(pk__in=chat_ids).delete()
-        _delete_unused(shown)
+        delete_unused(shown)
     return deleted.get("chat_app.Chat", 0)
 
 
@@ -96,7 +96,8 @@ def _shown_in(chat_ids: Collection[str]) -> list[UUID]:
     return list(uses.values_list("content_id", flat=True))
 
 
-def _delete_unused(content_ids: Collection[UUID]) -> None:
+def delete_unused(content_ids: Collection[UUID]) -> None:
+    """Delete those of these contents that no person owns and no chat shows; needs a transaction."""
     unused = list(Content.objects.filter(pk__in=content_ids, owner__isnull=True, uses__isnull=True))
     Content.objects.filter(pk__in=[content.pk for content in unused]).delete()
     for content in unused:

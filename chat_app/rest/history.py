@@ -5,28 +5,25 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from django.http import Http404
 from drf_spectacular.utils import extend_schema
-from rest_framework.response import Response
 
 from agents_app.rest.problems import responses
 from agents_app.rest.views import caller
 from chat_app.markdown import PAGE_SECONDS
-from chat_app.members.chat_lists import chats_of
 from chat_app.models import ChatEvent, Message
 from chat_app.rest.edge import RestView, check_member
 from chat_app.rest.paging import SeqQuery, list_of, list_response, read_query, seq_page
 from chat_app.rest.serializers import (
     EventSerializer,
-    MessageQuery,
     MessageSerializer,
     MessagesQuery,
-    event_data,
+    events_data,
     message_data,
 )
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
+    from rest_framework.response import Response
 
 
 class MessagesView(RestView):
@@ -48,24 +45,6 @@ class MessagesView(RestView):
         return list_response(request, data, next_cursor=page.next_cursor)
 
 
-class MessageView(RestView):
-    """One message."""
-
-    @extend_schema(
-        operation_id="get_message",
-        parameters=[MessageQuery],
-        responses={200: MessageSerializer, **responses(400, 404)},
-    )
-    def get(self, request: Request, message_id: str) -> Response:
-        """Return a message of one of the caller's chats."""
-        query = read_query(request, MessageQuery)
-        reader = caller(request).pk
-        message = Message.objects.filter(pk=message_id, chat__in=chats_of(reader)).first()
-        if message is None:
-            raise Http404
-        return Response(message_data(message, html=query.get("render") == "html", reader=reader))
-
-
 class EventsView(RestView):
     """The log of a chat."""
 
@@ -79,5 +58,5 @@ class EventsView(RestView):
         query = read_query(request, SeqQuery)
         check_member(request, chat_id)
         page = seq_page(ChatEvent.objects.filter(chat_id=chat_id), request, query)
-        data = [event_data(event) for event in page.rows]
+        data = events_data(page.rows)
         return list_response(request, data, next_cursor=page.next_cursor, key="seq")

@@ -8,17 +8,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+from django.conf import settings
 from rest_framework import serializers
 
 from agents_app.rest.views import StrictSerializer
 from agents_app.workers import connections
 from chat_app import markdown
 from chat_app.contents import addresses, references
+from chat_app.log.deletions import without_deleted
 from chat_app.models import ParticipantReplyTrigger, PayerRule
 from chat_app.rest.paging import SEQ_MAX, ListQuery, SeqQuery
 
 if TYPE_CHECKING:
-    from chat_app.models import ChatEvent, Content, Message, ReadReceipt
+    from collections.abc import Sequence
+
+    from chat_app.models import ChatEvent, Content, Message, MessageRevision, ReadReceipt
 
 TITLE_CHARS: Final = 200
 NAME_CHARS: Final = 150
@@ -122,7 +126,22 @@ class MessageSerializer(serializers.Serializer[Any]):
     transport = serializers.CharField(
         help_text="How it came: websocket, sse, batch, completions, a2a, ...; empty if not known."
     )
+    revision = serializers.IntegerField(help_text="How often it was edited.")
+    edited_at = serializers.DateTimeField(allow_null=True)
+    deleted_at = serializers.DateTimeField(
+        allow_null=True, help_text="A deleted message has neither text nor content items."
+    )
     html = serializers.CharField(required=False)
+
+
+class RevisionSerializer(serializers.Serializer[Any]):
+    """A text that a message had; revision 0 is the one that was sent."""
+
+    revision = serializers.IntegerField()
+    seq = serializers.IntegerField(help_text="The entry of the log that has it.")
+    content = serializers.CharField()
+    edited_by = serializers.CharField(allow_null=True)
+    created_at = serializers.DateTimeField()
 
 
 class EventSerializer(serializers.Serializer[Any]):
@@ -189,6 +208,9 @@ def message_data(
         "response_id": message.response_id or None,
         "status": message.status,
         "transport": message.transport,
+        "revision": message.revision or 0,
+        "edited_at": message.edited_at,
+        "deleted_at": message.deleted_at,
     }
     if html:
         # Others may need the connection while this thread waits for a process.
@@ -197,14 +219,30 @@ def message_data(
     return data
 
 
-def event_data(event: ChatEvent) -> dict[str, Any]:
-    """Return a log entry as EventSerializer describes it."""
+def events_data(events: Sequence[ChatEvent]) -> list[dict[str, Any]]:
+    """Return log entries as EventSerializer describes them, without what was deleted."""
+    payloads = without_deleted([(event.type, event.response_id, event.payload) for event in events])
+    return [
+        {
+            "seq": event.seq,
+            "type": event.type,
+            "response_id": event.response_id or None,
+            "created_at": event.created_at,
+            "payload": payload,
+        }
+        for event, payload in zip(events, payloads, strict=True)
+    ]
+
+
+def revision_data(revision: MessageRevision, text: str) -> dict[str, Any]:
+    """Return a revision as RevisionSerializer describes it."""
+    edited_by = revision.edited_by_id
     return {
-        "seq": event.seq,
-        "type": event.type,
-        "response_id": event.response_id or None,
-        "created_at": event.created_at,
-        "payload": event.payload,
+        "revision": revision.number,
+        "seq": revision.seq,
+        "content": text,
+        "edited_by": None if edited_by is None else str(edited_by),
+        "created_at": revision.created_at,
     }
 
 
@@ -273,6 +311,24 @@ class NewParticipantSerializer(StrictSerializer):
         if "user" in attrs and "trigger" in attrs:
             raise serializers.ValidationError({"trigger": "Only an agent has a trigger."})
         return attrs
+
+
+class MessageEditSerializer(StrictSerializer):
+    """The body of PATCH /api/v1/messages/{id}: the whole new text, of UAMP_MESSAGE_BYTES at most.
+
+    `revision` is the one that is changed; without it the last change counts.
+    """
+
+    content = serializers.CharField(allow_blank=True, trim_whitespace=False)
+    revision = serializers.IntegerField(min_value=0, max_value=SEQ_MAX, required=False)
+
+    def validate_content(self, content: str) -> str:
+        """Refuse a text that a turn could not have either."""
+        if len(content.encode()) > settings.UAMP_MESSAGE_BYTES:
+            raise serializers.ValidationError(
+                f"The text has at most {settings.UAMP_MESSAGE_BYTES} bytes."
+            )
+        return content
 
 
 class RenderSerializer(StrictSerializer):

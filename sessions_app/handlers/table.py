@@ -20,6 +20,7 @@ from sessions_app.handlers.input import (
     create_response,
     take_input,
 )
+from sessions_app.handlers.messages import take_deletion, take_edit
 from sessions_app.handlers.payments import take_payment
 from sessions_app.handlers.repeats import repeat_response
 from sessions_app.handlers.sessions import (
@@ -172,6 +173,8 @@ HANDLERS: Final[dict[type[uamp.Event], Handler]] = {
     ev.VoiceDecline: relay_voice,
     ev.VoiceEnd: relay_voice,
     ev.MessageRead: mark_read,
+    ev.MessageEdit: take_edit,
+    ev.MessageDelete: take_deletion,
     ev.StateUpdate: update_state,
     ev.Ping: answer_ping,
 }

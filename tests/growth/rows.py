@@ -17,6 +17,8 @@ from chat_app.models import (
     Content,
     ContentUse,
     Message,
+    MessageDeletion,
+    MessageRevision,
     Participant,
     Presence,
     ReadReceipt,
@@ -168,6 +170,8 @@ def _fill_chats(filled: FilledTables) -> None:
         payload="""'{"type": "response.done", "event_id": "e", "timestamp": 1, "response": {}}'""",
     )
     Chat.objects.filter(pk=chat.pk).update(last_seq=ROWS)
+    fill(MessageRevision, message_id="'msg_' || i", number="1", seq="i")
+    fill(MessageDeletion, message_id="'msg_' || i", chat_id="'chat_' || i")
     fill(ReadReceipt, chat_id="'chat_' || i", user_id="1000 + i", message_id="'msg_' || i", seq="i")
     ReadReceipt.objects.create(chat=chat, user=filled.reader, message_id=f"msg_{ROWS}", seq=ROWS)
     fill(Content, id=hexadecimal("i"), sha256="'sha' || i", mime_type="'image/png'")

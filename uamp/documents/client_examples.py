@@ -143,5 +143,13 @@ CLIENT_EXAMPLES: tuple[Event, ...] = (
         duration_ms=61000,
     ),
     e.MessageRead(event_id="evt_610", session_id=SESSION, chat_id=CHAT, message_id="msg_1"),
+    e.MessageEdit(
+        event_id="evt_611",
+        session_id=SESSION,
+        message_id="msg_0",
+        content="What's the weather in Lyon?",
+        revision=0,
+    ),
+    e.MessageDelete(event_id="evt_612", session_id=SESSION, message_id="msg_0"),
     e.Ping(event_id="ping_001"),
 )

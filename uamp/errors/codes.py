@@ -37,6 +37,8 @@ class ErrorCode(StrEnum):
     FORBIDDEN_ROLE = "forbidden_role"
     AGENT_NOT_FOUND = "agent_not_found"
     CHAT_NOT_FOUND = "chat_not_found"
+    MESSAGE_NOT_FOUND = "message_not_found"
+    MESSAGE_CONFLICT = "message_conflict"
     AGENT_OFFLINE = "agent_offline"
     RATE_LIMITED = "rate_limited"
     TIMEOUT = "timeout"

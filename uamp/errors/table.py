@@ -203,6 +203,18 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
             "Check the chat's id.",
         ),
         ErrorRow(
+            _C.MESSAGE_NOT_FOUND,
+            _SESSION,
+            "No message of that id in the session's chat, or one that was deleted.",
+            "Check the message's id; read the chat's history.",
+        ),
+        ErrorRow(
+            _C.MESSAGE_CONFLICT,
+            _SESSION,
+            "message.edit names a revision of the message that is not the last one.",
+            "Take the changes in between, and send the edit again on the last revision.",
+        ),
+        ErrorRow(
             _C.AGENT_OFFLINE,
             _EITHER,
             "The agent is not connected.",

@@ -251,5 +251,25 @@ class MessageRead(Event, frozen=True, kw_only=True, tag="message.read"):
     read_at: Time | None = None
 
 
+class MessageEdit(Event, frozen=True, kw_only=True, tag="message.edit"):
+    """Change the text of one's own message, an addition; its media stay.
+
+    ``revision`` is the one that is changed, 0 for the text that was sent: where the message has
+    another one by now, the change is refused (message_conflict). Without it the last change counts.
+    """
+
+    chat_id: Identifier | None = None
+    message_id: Identifier
+    content: str
+    revision: Count | None = None
+
+
+class MessageDelete(Event, frozen=True, kw_only=True, tag="message.delete"):
+    """Delete one's own message, or as an owner of the chat any message; an addition."""
+
+    chat_id: Identifier | None = None
+    message_id: Identifier
+
+
 class Ping(Event, frozen=True, kw_only=True, tag="ping"):
     """Connection keepalive (UAMP §5.17)."""

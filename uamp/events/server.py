@@ -335,6 +335,8 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     ``status`` is cancelled or failed for an answer that did not come to its end.
     ``client_event_id`` is the ``event_id`` of the response.create that sent it. ``transport`` names
     the transport or protocol by which it, or the question that it answers, reached the server.
+    A message that was edited since has the number of its ``revision`` and ``edited_at``; one that
+    was deleted has ``deleted_at``, and neither text nor content items.
     """
 
     id: str
@@ -349,6 +351,9 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     status: str | None = None
     client_event_id: str | None = None
     transport: str | None = None
+    revision: Count | None = None
+    edited_at: Time | None = None
+    deleted_at: Time | None = None
 
 
 class MessageCreated(Event, frozen=True, kw_only=True, tag="message.created"):
@@ -356,6 +361,35 @@ class MessageCreated(Event, frozen=True, kw_only=True, tag="message.created"):
 
     chat_id: str
     message: ChatMessage
+
+
+class MessageEdited(Event, frozen=True, kw_only=True, tag="message.edited"):
+    """The author of a message changed it, an addition; ``content`` is the whole new text.
+
+    ``revision`` counts the changes of the message. ``deleted_at`` is there, and the text is not,
+    where the message was deleted later.
+    """
+
+    chat_id: str
+    message_id: str
+    content: str
+    content_items: tuple[ContentItem, ...] | None = None
+    revision: Count
+    edited_at: Time
+    user_id: str
+    deleted_at: Time | None = None
+
+
+class MessageDeleted(Event, frozen=True, kw_only=True, tag="message.deleted"):
+    """A message was deleted by its author or an owner of the chat (``user_id``), an addition.
+
+    Its place in the log stays. The entries of it that are read from the log later have no body.
+    """
+
+    chat_id: str
+    message_id: str
+    deleted_at: Time
+    user_id: str
 
 
 class Pong(Event, frozen=True, kw_only=True, tag="pong"):

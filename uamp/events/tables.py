@@ -14,6 +14,8 @@ from uamp.events.client import (
     InputText,
     InputTyping,
     InputVideo,
+    MessageDelete,
+    MessageEdit,
     MessageRead,
     Ping,
     ResponseCancel,
@@ -41,6 +43,8 @@ from uamp.events.server import (
     AudioDone,
     CapabilitiesAnnounced,
     MessageCreated,
+    MessageDeleted,
+    MessageEdited,
     Pong,
     PresenceOffline,
     PresenceOnline,
@@ -99,6 +103,8 @@ ClientEvent = (
     | VoiceDecline
     | VoiceEnd
     | MessageRead
+    | MessageEdit
+    | MessageDelete
     | Ping
 )
 
@@ -130,6 +136,8 @@ ServerEvent = (
     | PresenceOnline
     | PresenceOffline
     | MessageCreated
+    | MessageEdited
+    | MessageDeleted
     | MessageRead
     | PaymentRequired
     | PaymentAccepted

@@ -21,6 +21,8 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = UAMP_BODY_BYTES
 UAMP_BODY_BYTES_PER_ADDRESS = integer("UAMP_BODY_BYTES_PER_ADDRESS", 256 * 1024 * 1024)
 # Text of one message: the inputs of a turn together, without media, in bytes.
 UAMP_MESSAGE_BYTES = integer("UAMP_MESSAGE_BYTES", 256 * 1024)
+# Edits of one message; each is an entry of the chat's log.
+UAMP_MESSAGE_REVISIONS = integer("UAMP_MESSAGE_REVISIONS", 100)
 # Inputs that wait for response.create, in bytes: on a connection, and of a person.
 UAMP_PENDING_BYTES_PER_CONNECTION = integer("UAMP_PENDING_BYTES_PER_CONNECTION", 32 * 1024 * 1024)
 UAMP_PENDING_BYTES_PER_USER = integer("UAMP_PENDING_BYTES_PER_USER", 64 * 1024 * 1024)

@@ -19,6 +19,7 @@ from playwright.sync_api import sync_playwright
 from agents_app.admin.records import CappedPaginator
 from chat_app.admin.chats import TRANSCRIPT_EVENTS
 from chat_app.contents import reading_rights
+from chat_app.conversation import deletion, revisions
 from chat_app.log import entries
 from chat_app.members import receipts
 from chat_app.models import Chat, ChatEvent, Message, SharedState
@@ -68,6 +69,9 @@ def one_of_each(number: int) -> Chat:
     chat = factories.chat(person, agent, title=f"Chat {number}")
     message = factories.message(chat, person, "Hello")
     receipts.mark_read(chat_id=chat.pk, user_id=person.pk, message_id=message.pk)
+    act: dict[str, Any] = {"chat_id": chat.pk, "message_id": message.pk, "user_id": person.pk}
+    revisions.edit_message(**act, content="Hello again")
+    deletion.delete_message(**act)
     content = factories.content(person)
     reading_rights.use(chat.pk, [str(content.pk)])
     factories.presence(person)

@@ -416,6 +416,9 @@ def test_a_stranger_cannot_read_a_message_by_its_id() -> None:
         "response_id": None,
         "status": "completed",
         "transport": "",
+        "revision": 0,
+        "edited_at": None,
+        "deleted_at": None,
         "html": "<p><em>Hi</em></p>",
     }
 
@@ -714,6 +717,9 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
         "list_receipts": "/api/v1/chats/{chat_id}/receipts",
         "list_messages": "/api/v1/chats/{chat_id}/messages",
         "get_message": "/api/v1/messages/{message_id}",
+        "edit_message": "/api/v1/messages/{message_id}",
+        "delete_message": "/api/v1/messages/{message_id}",
+        "list_revisions": "/api/v1/messages/{message_id}/revisions",
         "list_events": "/api/v1/chats/{chat_id}/events",
         "list_sessions": "/api/v1/sessions",
         "render_text": "/api/v1/render",

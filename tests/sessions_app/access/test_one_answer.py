@@ -124,6 +124,10 @@ REST = [
     ("participant", "DELETE", "/api/v1/chats/OWN/participants/ONE", None),
     ("message", "GET", "/api/v1/messages/ONE", None),
     ("message", "GET", "/api/v1/messages/ONE?render=html", None),
+    ("message", "PATCH", "/api/v1/messages/ONE", {"content": "mine"}),
+    ("message", "PATCH", "/api/v1/messages/ONE", {"nonsense": 1}),
+    ("message", "DELETE", "/api/v1/messages/ONE", None),
+    ("message", "GET", "/api/v1/messages/ONE/revisions", None),
     ("content", "GET", "/api/v1/contents/ONE", None),
     ("content", "GET", "/api/content/ONE", None),
     ("content", "GET", "/api/content/ONE?signature=bad", None),
@@ -206,6 +210,8 @@ OF_A_SESSION: dict[str, dict[str, Any]] = {
     "payment.submit": {"payment": {"scheme": "balance"}},
     "voice.invite": {"call_id": "c"},
     "message.read": {"message_id": "m"},
+    "message.edit": {"message_id": "m", "content": "x"},
+    "message.delete": {"message_id": "m"},
 }
 # Each event, with `ONE` where the id stands; those of a session are sent in mallory's own.
 EVENTS: list[tuple[str, dict[str, Any]]] = [
@@ -234,6 +240,9 @@ EVENTS: list[tuple[str, dict[str, Any]]] = [
      {"type": "payment.submit", "payment": {"scheme": "balance"}, "response_id": "ONE",
       "session_id": "OWN"}),
     ("message", {"type": "message.read", "message_id": "ONE", "session_id": "OWN"}),
+    ("message",
+     {"type": "message.edit", "message_id": "ONE", "content": "x", "session_id": "OWN"}),
+    ("message", {"type": "message.delete", "message_id": "ONE", "session_id": "OWN"}),
     ("chat", {"type": "message.read", "message_id": "m", "chat_id": "ONE", "session_id": "OWN"}),
     ("chat", {"type": "voice.invite", "call_id": "c", "chat_id": "ONE", "session_id": "OWN"}),
 ]  # fmt: skip

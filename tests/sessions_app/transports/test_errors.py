@@ -300,6 +300,18 @@ def _chat_not_found(scene: Scene) -> Frame:
     return new_event("session.create", session={}, chat="chat_unknown")
 
 
+@row(ErrorCode.MESSAGE_NOT_FOUND)
+def _message_not_found(scene: Scene) -> Frame:
+    return new_event("message.edit", message_id="msg_unknown", content="x")
+
+
+@row(ErrorCode.MESSAGE_CONFLICT)
+def _message_conflict(scene: Scene) -> Frame:
+    scene.client.answer("first")
+    message = Message.objects.get(role="user")
+    return new_event("message.edit", message_id=message.pk, content="x", revision=1)
+
+
 # --- Media ---
 
 

@@ -39,9 +39,9 @@ def _drop_defaults(value: object) -> object:
     return value
 
 
-def test_client_events_are_those_of_the_specification_and_three_more() -> None:
+def test_client_events_are_those_of_the_specification_and_additions() -> None:
     # §7.1 calls message.read bidirectional, though §15 lists it once; the others are additions.
-    added = {"message.read", "tool.approve", "state.update"}
+    added = {"message.read", "tool.approve", "state.update", "message.edit", "message.delete"}
     assert set(events.CLIENT_EVENTS) == {*CLIENT_TYPES, *added}
 
 
@@ -49,6 +49,7 @@ def test_server_events_are_those_of_the_specification_two_relayed_ones_and_addit
     # §5.3 lets either side end a session; a call is relayed to the person who is called.
     relayed = {"session.end", "voice.invite"}
     added = {"tool.approval_required", "tool.approval_done", "state.updated"}
+    added |= {"message.edited", "message.deleted"}
     assert set(events.SERVER_EVENTS) == {*SERVER_TYPES, *relayed, *added}
 
 

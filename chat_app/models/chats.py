@@ -1,4 +1,4 @@
-"""The chat domain: one ordered log per chat, and what can be read from it.
+"""Chats, their members, messages and logs, and the contents that they show.
 
 `ChatEvent` is authoritative. `seq` is gapless per chat: it is taken from `Chat.last_seq` under the
 chat's row lock, in the transaction that writes the fact. Messages, receipts and membership are
@@ -168,7 +168,10 @@ class MessageStatus(models.TextChoices):
 
 
 class Message(models.Model):
-    """One message of a chat, with its content items (UAMP §8.4, §8.5). Written once."""
+    """One message of a chat as it is now, with its content items (UAMP §8.4, §8.5).
+
+    What it was before an edit or its deletion is in the log, whose entries never change.
+    """
 
     id = models.CharField(primary_key=True, max_length=40, default=new_message_id)
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="messages", db_index=False)
@@ -189,6 +192,11 @@ class Message(models.Model):
     # messages that are older than the column.
     transport = models.CharField(max_length=24, blank=True, default="", db_default="")
     created_at = models.DateTimeField(default=timezone.now)
+    # How often it was edited, and when last; None where it never was.
+    revision = models.IntegerField(null=True, blank=True)
+    edited_at = models.DateTimeField(null=True, blank=True)
+    # The row of a deleted message keeps its place and has no text.
+    deleted_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         """Messages are read by their place in the log."""

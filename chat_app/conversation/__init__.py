@@ -1,0 +1,4 @@
+"""What members do with messages that were sent: edit and delete them.
+
+Every act is an entry that `chat_app.log` appends; the row of a message has what it is now.
+"""

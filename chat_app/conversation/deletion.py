@@ -1,0 +1,89 @@
+"""The deletion of messages: their place in the log stays, their text and media are withheld.
+
+Synchronous. The entries of the log are as they were written (`chat_app.log.deletions` withholds
+what was deleted); the row loses its text, so that no history, search or agent has it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+import msgspec
+from django.db import transaction
+from django.utils import timezone
+
+import uamp
+from chat_app.contents import references
+from chat_app.conversation.errors import NotTheAuthor
+from chat_app.conversation.messages import locked_message
+from chat_app.ids import new_event_id
+from chat_app.log.entries import NewEvent, append, milliseconds
+from chat_app.log.retention import delete_unused
+from chat_app.members.membership import is_owner
+from chat_app.models import ContentUse, Message, MessageDeletion
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def delete_message(*, chat_id: str, message_id: str, user_id: int | None) -> ev.MessageDeleted:
+    """Delete a message; its author may, and an owner of the chat.
+
+    Contents that no other message of the chat shows are no longer for its members. Returns the
+    event; one without `seq` says that the message was deleted before. Raises MessageNotFound and
+    NotTheAuthor.
+    """
+    with transaction.atomic():
+        message = locked_message(
+            chat_id=chat_id, message_id=message_id, user_id=user_id, deleted=True
+        )
+        if message.sender_user_id != user_id and not is_owner(chat_id, user_id):
+            raise NotTheAuthor
+        known = MessageDeletion.objects.filter(pk=message_id).first()
+        if known is not None:
+            return _event(known)
+        now = timezone.now()
+        deletion = MessageDeletion.objects.create(
+            message=message,
+            chat_id=chat_id,
+            response_id=message.response_id,
+            deleted_by_id=user_id,
+            deleted_at=now,
+        )
+        items = msgspec.convert(message.content_items, tuple[uamp.ContentItem, ...])
+        message.content, message.content_items, message.deleted_at = "", [], now
+        message.save(update_fields=["content", "content_items", "deleted_at"])
+        _withdraw(chat_id, references.content_ids(items))
+        event = _event(deletion)
+        entry = NewEvent(type=uamp.type_of(event), payload=uamp.to_dict(event))
+        seq = append(chat_id, [entry], at=now)
+    return msgspec.structs.replace(event, seq=seq)
+
+
+def _event(deletion: MessageDeletion) -> ev.MessageDeleted:
+    at = milliseconds(deletion.deleted_at)
+    return ev.MessageDeleted(
+        event_id=new_event_id(),
+        timestamp=at,
+        chat_id=deletion.chat_id,
+        message_id=deletion.pk,
+        deleted_at=at,
+        user_id=str(deletion.deleted_by_id),
+    )
+
+
+def _withdraw(chat_id: str, content_ids: Iterable[str]) -> None:
+    """Take contents from the members of a chat where no message shows them any more."""
+    gone = {uuid.UUID(content_id) for content_id in content_ids}
+    if not gone:
+        return
+    rows = Message.objects.filter(chat_id=chat_id, deleted_at__isnull=True)
+    for shown in rows.exclude(content_items=[]).values_list("content_items", flat=True).iterator():
+        items = msgspec.convert(shown, tuple[uamp.ContentItem, ...])
+        gone -= {uuid.UUID(content_id) for content_id in references.content_ids(items)}
+        if not gone:
+            return
+    ContentUse.objects.filter(chat_id=chat_id, content_id__in=gone).delete()
+    delete_unused(gone)

@@ -1,0 +1,26 @@
+"""Why a member may not do something with a message."""
+
+from __future__ import annotations
+
+
+class MessageNotFound(LookupError):
+    """No such message is in a chat of the person, or it was deleted: the answer is the same."""
+
+
+class NotTheAuthor(Exception):
+    """The message is another member's."""
+
+
+class RevisionConflict(Exception):
+    """The message has another revision than the one that was changed."""
+
+    def __init__(self, revision: int) -> None:
+        super().__init__(f"The message has revision {revision} by now. Edit that one.")
+
+
+class TooManyRevisions(Exception):
+    """The message was edited as often as is allowed."""
+
+
+class EmptyMessage(Exception):
+    """The message would have neither text nor a medium."""

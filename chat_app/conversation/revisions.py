@@ -1,0 +1,136 @@
+"""Edits of messages: an entry of the log for each, and the row with the last text.
+
+Synchronous. Answers that were given to the former text stay as they are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+import uamp
+from chat_app.conversation.errors import (
+    EmptyMessage,
+    NotTheAuthor,
+    RevisionConflict,
+    TooManyRevisions,
+)
+from chat_app.conversation.messages import locked_message
+from chat_app.ids import new_event_id
+from chat_app.log.deletions import without_deleted
+from chat_app.log.entries import NewEvent, append, milliseconds
+from chat_app.models import ChatEvent, Message, MessageRevision
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def edit_message(
+    *, chat_id: str, message_id: str, user_id: int | None, content: str, revision: int | None = None
+) -> ev.MessageEdited:
+    """Change the text of a message; its author alone may. Media of the message stay.
+
+    `revision` is the one that the author changes; without it the last change counts. Returns the
+    event; one without `seq` changed nothing, because the text is what it was. Raises
+    MessageNotFound, NotTheAuthor, RevisionConflict, TooManyRevisions and EmptyMessage.
+    """
+    with transaction.atomic():
+        message = locked_message(chat_id=chat_id, message_id=message_id, user_id=user_id)
+        if message.sender_user_id != user_id:
+            raise NotTheAuthor
+        number = message.revision or 0
+        if content == message.content:
+            # Also a repeat of the edit that was made last, whichever revision it was of.
+            return _event(message)
+        if revision is not None and revision != number:
+            raise RevisionConflict(number)
+        if number >= settings.UAMP_MESSAGE_REVISIONS:
+            raise TooManyRevisions
+        items = _edited(message, content)
+        if not items and not content.strip():
+            raise EmptyMessage
+        if message.revision is None:
+            _keep(message, seq=message.seq)
+        message.content, message.content_items = content, msgspec.to_builtins(items)
+        message.revision, message.edited_at = number + 1, timezone.now()
+        message.save(update_fields=["content", "content_items", "revision", "edited_at"])
+        event = _event(message)
+        entry = NewEvent(type=uamp.type_of(event), payload=uamp.to_dict(event))
+        seq = append(chat_id, [entry], at=message.edited_at)
+        _keep(message, seq=seq)
+    return msgspec.structs.replace(event, seq=seq)
+
+
+def texts_of(revisions: Sequence[MessageRevision], chat_id: str) -> list[str]:
+    """Return the texts of revisions of messages of one chat, as its log has them."""
+    rows = ChatEvent.objects.filter(chat_id=chat_id, seq__in=[row.seq for row in revisions])
+    found = list(rows.values_list("type", "response_id", "payload", "seq"))
+    payloads = without_deleted([row[:3] for row in found])
+    texts = {
+        row[3]: str(payload.get("message", payload)["content"])
+        for row, payload in zip(found, payloads, strict=True)
+    }
+    return [texts[row.seq] for row in revisions]
+
+
+def first_revision(message: Message) -> MessageRevision:
+    """Return the text that was sent as a revision; it has a row only after an edit."""
+    return MessageRevision(
+        message=message,
+        number=0,
+        seq=message.seq,
+        edited_by_id=message.sender_user_id,
+        created_at=message.created_at,
+    )
+
+
+def _keep(message: Message, *, seq: int) -> None:
+    if message.revision is None:
+        first_revision(message).save()
+        return
+    MessageRevision.objects.create(
+        message=message,
+        number=message.revision,
+        seq=seq,
+        edited_by_id=message.sender_user_id,
+        created_at=message.edited_at or message.created_at,
+    )
+
+
+def _edited(message: Message, content: str) -> list[uamp.ContentItem]:
+    """Return the items of a message with another text: it stands where the first text stood."""
+    items = msgspec.convert(message.content_items, list[uamp.ContentItem])
+    if not items:
+        return []
+    kept: list[uamp.ContentItem] = []
+    at = None
+    for item in items:
+        if not isinstance(item, uamp.TextContent):
+            kept.append(item)
+        elif at is None:
+            at = len(kept)
+    if content:
+        kept.insert(at or 0, uamp.TextContent(text=content))
+    return kept
+
+
+def _event(message: Message) -> ev.MessageEdited:
+    """Return the last edit of a message; of one that was never edited, what was sent."""
+    items = msgspec.convert(message.content_items, tuple[uamp.ContentItem, ...])
+    at = message.edited_at or message.created_at
+    return ev.MessageEdited(
+        event_id=new_event_id(),
+        timestamp=milliseconds(at),
+        chat_id=message.chat_id,
+        message_id=message.pk,
+        content=message.content,
+        content_items=items or None,
+        revision=message.revision or 0,
+        edited_at=milliseconds(at),
+        user_id=str(message.sender_user_id),
+    )

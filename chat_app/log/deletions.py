@@ -1,0 +1,86 @@
+"""Reads of the log without the bodies of deleted messages.
+
+Entries are never changed. What shows one passes it through `without_deleted` first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from django.db.models import Exists, OuterRef, Q
+
+from chat_app.models import ChatEvent, MessageDeletion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    Entry: TypeAlias = tuple[str, str, dict[str, Any]]
+
+
+def without_deleted(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Return the payloads of entries, (type, response id, payload), as members may read them.
+
+    One query for all of them. What a deleted message was, also as the output of its response, is
+    not there; an entry that announced it has `deleted_at`.
+    """
+    message_ids = {_message_id(event_type, payload) for event_type, _, payload in entries}
+    response_ids = {
+        response_id for event_type, response_id, _ in entries if event_type in ChatEvent.TERMINAL
+    }
+    deleted: dict[str, int] = {}
+    if len(message_ids) > 1 or response_ids or "" not in message_ids:
+        rows = MessageDeletion.objects.filter(
+            Q(pk__in=message_ids - {""}) | Q(response_id__in=response_ids - {""})
+        ).values_list("message_id", "response_id", "deleted_at")
+        for message_id, response_id, at in rows:
+            deleted[message_id] = deleted[response_id] = int(at.timestamp() * 1000)
+    deleted.pop("", None)
+    if not deleted:
+        return [payload for _, _, payload in entries]
+    return [_shown(entry, deleted) for entry in entries]
+
+
+def deleted_answers(response_ids: Iterable[str]) -> set[str]:
+    """Return which of these responses have an answer that was deleted."""
+    rows = MessageDeletion.objects.filter(response_id__in=set(response_ids) - {""})
+    return set(rows.values_list("response_id", flat=True))
+
+
+def has_deleted_answer() -> Exists:
+    """Return the condition, for a query of responses, that the answer was deleted."""
+    return Exists(MessageDeletion.objects.filter(response_id=OuterRef("pk")))
+
+
+def _message_id(event_type: str, payload: dict[str, Any]) -> str:
+    match event_type:
+        case "message.created":
+            return str(payload.get("message", {}).get("id", ""))
+        case "message.edited":
+            return str(payload.get("message_id", ""))
+    return ""
+
+
+def _shown(entry: Entry, deleted: dict[str, int]) -> dict[str, Any]:
+    event_type, response_id, payload = entry
+    at = deleted.get(_message_id(event_type, payload))
+    if at is not None and event_type == "message.created":
+        return {**payload, "message": _marker(payload["message"], at)}
+    if at is not None:
+        return _marker(payload, at)
+    if response_id in deleted and event_type in ChatEvent.TERMINAL:
+        return _without_output(payload)
+    return payload
+
+
+def _marker(body: dict[str, Any], at: int) -> dict[str, Any]:
+    kept = {name: value for name, value in body.items() if name != "content_items"}
+    return {**kept, "content": "", "deleted_at": at}
+
+
+def _without_output(payload: dict[str, Any]) -> dict[str, Any]:
+    shown = dict(payload)
+    if "partial_output" in shown:
+        shown["partial_output"] = []
+    if shown.get("response"):
+        shown["response"] = {**shown["response"], "output": []}
+    return shown

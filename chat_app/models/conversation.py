@@ -1,0 +1,60 @@
+"""What members did with messages after they were sent."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from chat_app.models.chats import Chat, Message
+
+
+class MessageRevision(models.Model):
+    """One text of a message that was edited: the entry of the log that has it, and its author.
+
+    Number 0 is the text that was sent. A message that was never edited has no row.
+    """
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    message = models.ForeignKey(Message, models.CASCADE, related_name="revisions", db_index=False)
+    number = models.PositiveIntegerField()
+    seq = models.BigIntegerField()
+    edited_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        """The revisions of a message are numbered."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["message", "number"], name="revision_has_its_number")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.message_id} revision {self.number}"
+
+
+class MessageDeletion(models.Model):
+    """A message that was deleted, and who did it. Reads of the log withhold its body."""
+
+    message = models.OneToOneField(
+        Message, models.CASCADE, primary_key=True, related_name="deletion"
+    )
+    chat = models.ForeignKey(Chat, models.CASCADE, related_name="deletions")
+    # Of the answer that it was; empty for what a person wrote.
+    response_id = models.CharField(max_length=40, blank=True)
+    deleted_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    deleted_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        """The log is read by responses too."""
+
+        indexes: ClassVar = [models.Index(fields=["response_id"], name="deleted_answers")]
+
+    def __str__(self) -> str:
+        return f"{self.message_id} deleted"

@@ -1,0 +1,102 @@
+"""What a member does with messages of the session's chat: edit and delete (additions).
+
+The chat receives each act as an entry of its log. The sender is answered where that does not reach
+them: a session without a chat of its own choice, and an act that changed nothing.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from django.conf import settings
+
+from chat_app.conversation import errors
+from chat_app.conversation.deletion import delete_message
+from chat_app.conversation.revisions import edit_message
+from sessions_app import database
+from sessions_app.connection.rate_limit import check_rate, check_text
+from uamp import ErrorCode, RemoteProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sessions_app.connection.attached_session import AttachedSession
+    from sessions_app.connection.client_connection import ClientConnection
+    from uamp import events as ev
+
+    Act = ev.MessageEdit | ev.MessageDelete
+    Done = TypeVar("Done", ev.MessageEdited, ev.MessageDeleted)
+
+
+async def take_edit(connection: ClientConnection, event: ev.MessageEdit) -> None:
+    """Change the text of the sender's own message."""
+    attached = await _admitted(connection, event)
+    size = len(event.content.encode())
+    if size > settings.UAMP_MESSAGE_BYTES:
+        raise RemoteProtocolError(
+            ErrorCode.EVENT_TOO_LARGE,
+            f"The text of a message has at most {settings.UAMP_MESSAGE_BYTES} bytes,"
+            f" and this has {size}.",
+        )
+    await check_text(connection, attached.session.principal, size, attached.session.wire_id)
+    edit = partial(edit_message, content=event.content, revision=event.revision)
+    await _act(connection, attached, event, edit)
+
+
+async def take_deletion(connection: ClientConnection, event: ev.MessageDelete) -> None:
+    """Delete the sender's own message, or as an owner of the chat any message."""
+    attached = await _admitted(connection, event)
+    await _act(connection, attached, event, delete_message)
+
+
+async def _admitted(connection: ClientConnection, event: Act) -> AttachedSession:
+    """Return the session of an act, which counts as a write; it acts in its own chat only."""
+    attached = connection.attached_to(event)
+    session = attached.session
+    if event.chat_id is not None and event.chat_id != session.chat_id:
+        raise RemoteProtocolError(ErrorCode.CHAT_NOT_FOUND, "This session is not in that chat.")
+    await check_rate(connection, session.principal, "writes", session.wire_id)
+    return attached
+
+
+async def _act(
+    connection: ClientConnection,
+    attached: AttachedSession,
+    event: Act,
+    act: Callable[..., Done],
+) -> None:
+    session = attached.session
+    work = partial(
+        act,
+        chat_id=session.chat_id,
+        message_id=event.message_id,
+        user_id=session.principal.user_id,
+    )
+    try:
+        done = await database.run(work)
+    except Exception as error:
+        if (refusal := _refusal(error)) is None:
+            raise
+        raise refusal from None
+    if done.seq is None or not session.chat_scoped:
+        connection.reply(done, session_id=session.wire_id, in_reply_to=event.event_id)
+
+
+def _refusal(error: Exception) -> RemoteProtocolError | None:
+    """Return the error of the wire for why a member may not do something with a message."""
+    match error:
+        case errors.MessageNotFound():
+            code, words = ErrorCode.MESSAGE_NOT_FOUND, "There is no such message in this chat."
+        case errors.NotTheAuthor():
+            code, words = ErrorCode.FORBIDDEN, "The message is another member's."
+        case errors.RevisionConflict():
+            code, words = ErrorCode.MESSAGE_CONFLICT, str(error)
+        case errors.TooManyRevisions():
+            code = ErrorCode.QUOTA_EXCEEDED
+            words = f"A message can be edited {settings.UAMP_MESSAGE_REVISIONS} times."
+        case errors.EmptyMessage():
+            code, words = ErrorCode.INVALID_EVENT, "A message has a text or a medium."
+        case _:
+            return None
+    return RemoteProtocolError(code, words)

@@ -1,0 +1,1 @@
+"""What members do with messages that were sent."""
