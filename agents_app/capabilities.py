@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from agents_app.providers.options import audio_formats
+from agents_app.providers.options import audio_formats, speech_formats
 from agents_app.selectors import AgentSpec
 from agents_app.tools.registry import server_tools
 from uamp.types.capabilities import (
@@ -54,7 +54,7 @@ def agent_capabilities(spec: AgentSpec) -> Capabilities:
         context_window=spec.options.get("context_window"),
         max_output_tokens=spec.options.get("max_output_tokens"),
         image=_IMAGE if reads_media else None,
-        audio=_audio(formats),
+        audio=_audio(formats, speech_formats(spec.provider)),
         file=_DOCUMENTS if reads_media else file,
         tools=_tools(spec.tools),
         provides=spec.tools or None,
@@ -69,7 +69,9 @@ def server_capabilities(agents: Iterable[AgentSpec] = ()) -> Capabilities:
     """
     announced = [agent_capabilities(spec) for spec in agents]
     found = {kind for one in announced for kind in one.modalities} or {"text", "image", "file"}
-    formats = {name for one in announced if one.audio for name in one.audio.input_formats or ()}
+    sounds = [one.audio for one in announced if one.audio]
+    received = {name for sound in sounds for name in sound.input_formats or ()}
+    spoken = {name for sound in sounds for name in sound.output_formats or ()}
     return Capabilities(
         id=SERVER_ID,
         model_id=SERVER_ID,
@@ -78,7 +80,7 @@ def server_capabilities(agents: Iterable[AgentSpec] = ()) -> Capabilities:
         supports_streaming=True,
         supports_thinking=True,
         image=_IMAGE,
-        audio=_audio(tuple(sorted(formats))),
+        audio=_audio(tuple(sorted(received)), tuple(sorted(spoken))),
         file=_DOCUMENTS,
         tools=_tools(tuple(server_tools())),
     )
@@ -92,9 +94,13 @@ def models_list(agents: Iterable[AgentSpec]) -> list[dict[str, Any]]:
     ]
 
 
-def _audio(formats: tuple[str, ...]) -> AudioCapabilities | None:
-    """Return the formats of sound that a model takes; no model answers with sound yet."""
-    return AudioCapabilities(input_formats=formats, supports_realtime=False) if formats else None
+def _audio(received: tuple[str, ...], spoken: tuple[str, ...]) -> AudioCapabilities | None:
+    """Return the formats of sound that a model takes, and those in which it answers."""
+    if not received:
+        return None
+    return AudioCapabilities(
+        input_formats=received, output_formats=spoken or None, supports_realtime=bool(spoken)
+    )
 
 
 def _tools(built_in: tuple[str, ...]) -> ToolCapabilities:

@@ -17,8 +17,9 @@ class Pricing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     `per_answer` is due for every answer, `tools` for every call of a tool, by its name, and the
     rest for a thousand tokens (UAMP §8.7: without a price of their own, cached tokens cost as much
-    as other input). `unfinished` says what of `per_answer` is due for an answer that was stopped
-    after its output began: the `whole`, or the `share` of `expected_tokens` that it wrote.
+    as other input, and those of sound as much as those of text). `unfinished` says what of
+    `per_answer` is due for an answer that was stopped after its output began: the `whole`, or the
+    `share` of `expected_tokens` that it wrote.
     """
 
     currency: str = "USD"
@@ -27,6 +28,8 @@ class Pricing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     output_per_1k: str = "0"
     cache_read_per_1k: str | None = None
     cache_write_per_1k: str | None = None
+    audio_input_per_1k: str | None = None
+    audio_output_per_1k: str | None = None
     tools: dict[str, str] = {}
     unfinished: Literal["whole", "share"] = "whole"
     expected_tokens: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] | None = None
@@ -45,6 +48,8 @@ class Pricing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             self.output_per_1k,
             self.cache_read_per_1k,
             self.cache_write_per_1k,
+            self.audio_input_per_1k,
+            self.audio_output_per_1k,
         )
         return [*(price for price in single if price is not None), *self.tools.values()]
 

@@ -65,9 +65,16 @@ class AgentNotFoundError(LookupError):
 
 
 _specs: dict[str, tuple[float, AgentSpec]] = {}
-_PRICES_OF_MODELS = ("per_answer", "input_per_1k", "output_per_1k")
+_PRICES_OF_MODELS = (
+    "per_answer",
+    "input_per_1k",
+    "output_per_1k",
+    "audio_input_per_1k",
+    "audio_output_per_1k",
+)
 _ADDRESS_VARIABLES = {
     ModelProvider.OPENAI_COMPAT: "OPENAI_BASE_URL",
+    ModelProvider.OPENAI_REALTIME: "OPENAI_BASE_URL",
     ModelProvider.ANTHROPIC: "ANTHROPIC_BASE_URL",
     ModelProvider.GOOGLE: "GOOGLE_BASE_URL",
 }

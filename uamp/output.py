@@ -175,6 +175,9 @@ class OutputBuilder:
         elif delta.type == "tool_result" and delta.tool_result is not None:
             self._add_result(delta.tool_result)
         elif (item := _medium(delta)) is not None:
+            if isinstance(item, AudioContent):
+                # The whole sound takes the place of its pieces.
+                self._parts = [part for part in self._parts if not isinstance(part, _Sound)]
             self._parts.append(_Whole(item))
 
     def add_text(self, text: str, offset: int | None = None) -> None:
@@ -312,7 +315,7 @@ def _medium(delta: Delta) -> ContentItem | None:
     item: MediaContent
     match delta:
         case Delta(type="audio", audio=MediaUrl() as audio):
-            item = AudioContent(audio=audio, format=delta.format)
+            item = AudioContent(audio=audio, format=delta.format, duration_ms=delta.duration_ms)
         case Delta(type="image", image=str() | MediaUrl() as image):
             item = ImageContent(image=image, format=delta.format, alt_text=delta.alt_text)
         case Delta(type="video", video=str() | MediaUrl() as video):

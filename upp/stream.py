@@ -31,6 +31,8 @@ StreamEventType = Literal[
     "message_stop",
     "content_block_start",
     "content_block_stop",
+    # An addition: the words of a sound in the last message, which the model's server wrote down.
+    "input_transcript",
 ]
 
 

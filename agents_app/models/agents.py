@@ -45,6 +45,7 @@ class ModelProvider(models.TextChoices):
 
     SCRIPTED = "scripted", "scripted (no model)"
     OPENAI_COMPAT = "openai_compat", "OpenAI-compatible server"
+    OPENAI_REALTIME = "openai_realtime", "OpenAI Realtime (listens and speaks)"
     ANTHROPIC = "anthropic", "Anthropic"
     GOOGLE = "google", "Google Gemini"
 
@@ -185,7 +186,7 @@ class Agent(models.Model):
                 name="agent_kind_is_known",
             ),
             models.CheckConstraint(
-                condition=Q(provider__in=["scripted", "openai_compat", "anthropic", "google"]),
+                condition=Q(provider__in=ModelProvider.values),
                 name="agent_provider_is_known",
             ),
             models.CheckConstraint(

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import httpx
 
@@ -23,9 +23,10 @@ from uamp.types.generation import GenerationOptions
 from upp import ErrorCode, ExponentialBackoff, Model, ProviderConfig, UPPError
 from upp.providers.anthropic import AnthropicProvider
 from upp.providers.google import GoogleProvider
-from upp.providers.http.transport import HttpProvider
 from upp.providers.openai_compat import OpenAICompatProvider
 from upp.providers.parameters import vendor_parameters
+from upp.providers.realtime.provider import OpenAIRealtimeProvider
+from upp.providers.realtime.request import SPEECH, TRANSCRIPTION
 from upp.providers.scripted import ScriptedModel
 
 logger = logging.getLogger(__name__)
@@ -33,12 +34,16 @@ logger = logging.getLogger(__name__)
 RETRY = ExponentialBackoff(max_attempts=2, base_delay=0.5, max_delay=3.0)
 """Retries before the first piece of an answer; a vendor that asks for a longer wait is an error."""
 
-_KINDS: Mapping[str, type[HttpProvider]] = {
+_Provider: TypeAlias = (
+    AnthropicProvider | GoogleProvider | OpenAICompatProvider | OpenAIRealtimeProvider
+)
+_KINDS: Mapping[str, type[_Provider]] = {
     "anthropic": AnthropicProvider,
     "google": GoogleProvider,
     "openai_compat": OpenAICompatProvider,
+    "openai_realtime": OpenAIRealtimeProvider,
 }
-_providers: dict[tuple[str | float | None, ...], HttpProvider] = {}
+_providers: dict[tuple[str | float | None, ...], _Provider] = {}
 
 
 def build_model(
@@ -115,8 +120,21 @@ def vendor_params(spec: AgentSpec, overrides: Any) -> dict[str, Any]:
             params["generationConfig"] = {**params.get("generationConfig", {}), **config}
         return params
     params |= given
+    if spec.provider == "openai_realtime":
+        return params | _speech_params(spec, overrides)
     if spec.provider == "anthropic" and "thinking" in wanted:
         params = fitted_thinking(params)
+    return params
+
+
+def _speech_params(spec: AgentSpec, overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how an answer is spoken, and what writes down the words that are spoken to it."""
+    params: dict[str, Any] = {}
+    if (speech := overrides.get("speech")) is not None:
+        voice = speech.get("voice") or spec.options.get("voice")
+        params[SPEECH] = {"voice": voice, "format": speech["format"]}
+    if model := spec.options.get("transcription"):
+        params[TRANSCRIPTION] = {"model": model}
     return params
 
 
@@ -229,7 +247,7 @@ def is_key_name(variable: object) -> bool:
     return isinstance(variable, str) and bool(_KEY_NAME.fullmatch(variable))
 
 
-def _provider(spec: AgentSpec) -> HttpProvider:
+def _provider(spec: AgentSpec) -> _Provider:
     base_url, api_version = spec.options.get("base_url"), spec.options.get("api_version")
     timeout = spec.options.get("timeout")
     variable = spec.options.get("api_key_env")

@@ -10,6 +10,9 @@ from typing import Annotated, Any
 import httpx
 import msgspec
 
+VOICE = r"^[A-Za-z0-9_-]{1,64}\Z"
+"""What a vendor's name of a voice may look like."""
+_HEARING = frozenset({"google", "openai_realtime"})
 _Positive = Annotated[int, msgspec.Meta(ge=1, le=10_000_000)]
 
 
@@ -47,9 +50,19 @@ class _OfModel(_ProviderOptions):
     audio: bool = False
 
 
+class _Realtime(_OfModel):
+    # The voice of an answer without one of its own.
+    voice: Annotated[str, msgspec.Meta(pattern=VOICE)] | None = None
+    # The vendor's model that writes down what is said to the agent; none does by default.
+    transcription: Annotated[str, msgspec.Meta(min_length=1, max_length=100)] | None = None
+
+
+SPEECH_FORMATS = ("pcm16", "g711_ulaw", "g711_alaw")
+"""The formats of sound that a Realtime API takes and speaks."""
 # What the adapters of the providers can put into a request.
 _SOUNDS: Mapping[str, tuple[str, ...]] = {
     "openai_compat": ("wav", "mp3"),
+    "openai_realtime": ("wav", *SPEECH_FORMATS),
     "google": ("wav", "mp3", "opus"),
 }
 
@@ -57,10 +70,16 @@ _SOUNDS: Mapping[str, tuple[str, ...]] = {
 def audio_formats(provider: str, options: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the formats of sound that reach an agent's model; none for most.
 
-    Gemini's models take sound; those of an OpenAI-compatible server with the option `audio`.
+    Gemini's models take sound, and those behind a Realtime API; those of an OpenAI-compatible
+    server with the option `audio`.
     """
-    accepts_audio = provider == "google" or options.get("audio") is True
+    accepts_audio = provider in _HEARING or options.get("audio") is True
     return _SOUNDS.get(provider, ()) if accepts_audio else ()
+
+
+def speech_formats(provider: str) -> tuple[str, ...]:
+    """Return the formats of sound in which an agent's model answers; none for most."""
+    return SPEECH_FORMATS if provider == "openai_realtime" else ()
 
 
 def problem_of(provider: str, options: Mapping[str, Any]) -> str | None:
@@ -89,7 +108,9 @@ def unknown_options(provider: str, options: Mapping[str, Any]) -> list[str]:
 
 
 def _kind(provider: str) -> type[_Scripted | _OfModel]:
-    return _Scripted if provider == "scripted" else _OfModel
+    if provider == "scripted":
+        return _Scripted
+    return _Realtime if provider == "openai_realtime" else _OfModel
 
 
 def _is_address(text: str) -> bool:

@@ -46,6 +46,8 @@ __all__ = [
 
 ANSWER_CHARS = 1_000_000
 """The most characters of text and thought in one answer, which is stored and shown whole."""
+ANSWER_SOUND_BYTES = 16 * 1024 * 1024
+"""The most bytes of sound in one answer, which is stored whole: almost six minutes of PCM."""
 _FINISH_REASONS = {"end_turn": "stop", "max_tokens": "length", "tool_use": "tool_calls"}
 
 
@@ -174,6 +176,11 @@ class _AgentEvents:
                     f"{self._spec.name} wrote more than {ANSWER_CHARS} characters and was stopped.",
                     code=ErrorCode.ANSWER_TOO_LONG,
                 )
+            if self._translator.spoken > ANSWER_SOUND_BYTES:
+                raise AgentError(
+                    f"{self._spec.name} spoke too long and was stopped.",
+                    code=ErrorCode.ANSWER_TOO_LONG,
+                )
             if not self._is_free:
                 await self._tools.count(event)
         finally:
@@ -258,6 +265,7 @@ def _translator(request: RunRequest, tools: RunTools) -> Translator:
         ),
         outcomes=tools.outcomes,
         goes_on=_ended_in_text(request),
+        sound_format=request.params.get("speech", {}).get("format", "pcm16"),
     )
 
 

@@ -6,6 +6,7 @@ either (UAMP §6.6, §6.10). A call is shown whole, when it is executed. What a 
 or to plan is shown as thinking, and not as the answer (UAMP §6.13).
 """
 
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,11 +22,12 @@ from uamp.events import (
     Thinking,
     ToolCallDone,
     ToolProgress,
+    TranscriptDone,
     UsageDelta,
 )
 from uamp.output import medium_delta
 from uamp.types.content import ToolCallData, ToolResultData
-from uamp.types.session import UsageStats
+from uamp.types.session import AudioUsage, UsageStats
 from uap import AgentStreamEvent, PlanStep, UAPEvent
 from upp import EventDelta, StreamEvent, TokenUsage
 
@@ -38,7 +40,8 @@ class Translator:
 
     `client_tools` are the names that the broker answers for, `known_calls` the ids of calls that an
     earlier part of this response showed already, and `outcomes` fills up while tools run. `goes_on`
-    says that the response ends in the text of a step that is over. It has no lock: its caller
+    says that the response ends in the text of a step that is over, `sound_format` in which format
+    the model speaks. It has no lock: its caller
     (`agent_run`) gives it one event at a time.
     """
 
@@ -50,9 +53,13 @@ class Translator:
         known_calls: frozenset[str] = frozenset(),
         outcomes: Mapping[str, ToolOutcome],
         goes_on: bool = False,
+        sound_format: str = "pcm16",
     ) -> None:
         # How many characters the model wrote, the thought ones too.
         self.written = 0
+        # How many bytes of sound the model spoke.
+        self.spoken = 0
+        self._sound_format = sound_format
         self._response_id = response_id
         self._client_tools = client_tools
         self._known_calls = known_calls
@@ -77,12 +84,14 @@ class Translator:
                 return self._text(storable(delta.text))
             case "reasoning_delta" if delta.text:
                 return (self._thought(storable(delta.text), None),)
+            case "audio_delta" | "input_transcript":
+                return self._voice(event)
             case "message_stop" if delta.usage is not None:
                 return (UsageDelta(response_id=self._response_id, delta=usage_stats(delta.usage)),)
-            case "tool_execution_start" if delta.tool_name not in self._client_tools:
-                return self._call(delta)
-            case "tool_execution_end" if delta.tool_name not in self._client_tools:
-                return self._result(delta)
+            case "tool_execution_start" | "tool_execution_end" as kind if (
+                delta.tool_name not in self._client_tools
+            ):
+                return self._call(delta) if kind.endswith("start") else self._result(delta)
         return ()
 
     def _text(self, text: str) -> tuple[Event | str, ...]:
@@ -93,6 +102,18 @@ class Translator:
             return (text,)
         # A plan comes as JSON; it is shown when it has been read.
         return () if self._stage == "planning" else (self._thought(text, self._stage),)
+
+    def _voice(self, event: StreamEvent) -> tuple[Event, ...]:
+        """Return a piece of what the model speaks, or the words of what it was sent."""
+        data, received = event.delta.data, storable(event.delta.text or "")
+        if data:
+            self.spoken += len(data)
+            sound = b64encode(data).decode()
+            return (self._delta(Delta(type="audio", audio=sound, format=self._sound_format)),)
+        if received:
+            done = TranscriptDone(response_id=self._response_id, transcript=received, role="user")
+            return (done,)
+        return ()
 
     def _thought(self, text: str, stage: str | None) -> Thinking:
         return Thinking(content=text, stage=stage, is_delta=True, response_id=self._response_id)
@@ -203,7 +224,14 @@ def usage_stats(usage: TokenUsage) -> UsageStats:
         total_tokens=max(usage.total_tokens, 0),
         cached_tokens=max(cached, 0) or None,
         cache_write_tokens=max(usage.cache_write_tokens, 0) or None,
+        audio=_audio_usage(usage.audio_input_tokens, usage.audio_output_tokens),
     )
+
+
+def _audio_usage(received: int, spoken: int) -> AudioUsage | None:
+    """Return which of the tokens were sound; None where none were."""
+    received, spoken = max(received, 0), max(spoken, 0)
+    return AudioUsage(input_tokens=received, output_tokens=spoken) if received or spoken else None
 
 
 def added_usage(one: UsageStats, other: UsageStats) -> UsageStats:
@@ -218,4 +246,16 @@ def added_usage(one: UsageStats, other: UsageStats) -> UsageStats:
         total_tokens=total("total_tokens"),
         cached_tokens=total("cached_tokens"),
         cache_write_tokens=total("cache_write_tokens"),
+        audio=added_audio(one.audio, other.audio),
     )
+
+
+def added_audio(one: AudioUsage | None, other: AudioUsage | None) -> AudioUsage | None:
+    """Return the sum of the sound of two usages; None where neither has any."""
+    if one is None or other is None:
+        return one or other
+    sums = {
+        name: (getattr(one, name) or 0) + (getattr(other, name) or 0) or None
+        for name in AudioUsage.__struct_fields__
+    }
+    return AudioUsage(**sums)

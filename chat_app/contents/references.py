@@ -27,6 +27,7 @@ from chat_app.contents.media_types import (
 )
 from chat_app.contents.reading_rights import ContentNotFound, readable
 from chat_app.contents.storage import discard, store
+from chat_app.contents.wave import wave_file
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from chat_app.models import Content
 
 
+# These formats have no header that could be looked at.
+_HEADERLESS: Final = {"pcm16", "g711_ulaw", "g711_alaw", "aac"}
 _AUDIO_FORMATS: Final = {
     "mp3": "audio/mpeg",
     "wav": "audio/wav",
@@ -42,8 +45,6 @@ _AUDIO_FORMATS: Final = {
     "opus": "audio/ogg",
     "aac": "audio/aac",
 }
-# These formats have no header that could be looked at.
-_HEADERLESS: Final = {"pcm16", "g711_ulaw", "g711_alaw", "aac"}
 
 
 def item_of(content: Content) -> uamp.ContentItem:
@@ -197,6 +198,9 @@ def _checked(item: uamp.ContentItem, content_id: str, how: _Ingestion) -> uamp.C
 def _stored(item: uamp.ContentItem, medium: str, how: _Ingestion) -> uamp.ContentItem:
     """Store the data of a medium and return its item with a reference instead."""
     data = _decode(medium)
+    if isinstance(item, uamp.AudioContent) and (wave := wave_file(data, item.format)) is not None:
+        # Samples without a header could not be played, nor read by a model.
+        item, data = msgspec.structs.replace(item, format="wav"), wave
     mime_type, filename = _declared(item, data)
     chosen = getattr(item, "content_id", None)
     is_new = chosen is None or chosen in how.new_ids

@@ -21,9 +21,9 @@ class Pace:
     left: float
     at: float
 
-    def wait(self, now: float) -> float:
-        """Count an event; return the seconds after which it may be read. `now` is monotonic."""
+    def wait(self, now: float, count: int = 1) -> float:
+        """Count events; return the seconds after which they may be read. `now` is monotonic."""
         self.left = min(self.burst, self.left + (now - self.at) * self.per_minute / 60)
         self.at = now
-        self.left -= 1
+        self.left -= count
         return max(0.0, -self.left * 60 / self.per_minute)

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 import uamp
+from agents_app.runtime.stream import added_audio
 from payments_app.money import Money
-from sessions_app.billing.weights import result_weight, tokens_of, weight
+from sessions_app.billing.weights import result_weight, sound_tokens, tokens_of, weight
 from uamp import ErrorCode
 from uamp import events as ev
 
@@ -90,6 +91,13 @@ def bill(
     )
     of_input = sum(number * _units(price, asset) for number, price in counted)
     of_output = _count(usage.output_tokens) * _units(pricing.output_per_1k, asset)
+    if (sound := usage.audio) is not None:
+        # They are among the others, at a price of their own.
+        received, spoken = _count(sound.input_tokens), _count(sound.output_tokens)
+        extra = _extra(pricing.audio_input_per_1k, base, asset)
+        of_input += min(received, plain) * extra
+        extra = _extra(pricing.audio_output_per_1k, pricing.output_per_1k, asset)
+        of_output += min(spoken, _count(usage.output_tokens)) * extra
     called = sum(_units(pricing.tools.get(name, "0"), asset) * n for name, n in tools.items())
     return Bill(
         input=Money(of_input, asset).share(1, 1000),
@@ -97,6 +105,11 @@ def bill(
         tools=Money(called, asset),
         answer=Money.parse(pricing.per_answer, asset),
     )
+
+
+def _extra(price: str | None, base: str, asset: str) -> int:
+    """Return what a token of sound costs beyond one of text; that may be less than nothing."""
+    return 0 if price is None else _units(price, asset) - _units(base, asset)
 
 
 def _count(tokens: int | None) -> int:
@@ -194,6 +207,7 @@ def added(one: uamp.UsageStats | None, other: uamp.UsageStats | None) -> uamp.Us
         total_tokens=_sum(one.total_tokens, other.total_tokens),
         cached_tokens=_sum(one.cached_tokens, other.cached_tokens),
         cache_write_tokens=_sum(one.cache_write_tokens, other.cache_write_tokens),
+        audio=added_audio(one.audio, other.audio),
     )
 
 
@@ -213,6 +227,8 @@ class Meter:
     first_input: int = 0
     # What the step that is under way has written: text, thoughts and calls, by weight.
     written: int = 0
+    # The milliseconds of sound that the step under way spoke.
+    spoken_ms: int = 0
     # What the whole answer has written, by weight.
     _said: int = 0
     _is_sent: bool = False
@@ -242,6 +258,7 @@ class Meter:
             case ev.UsageDelta(delta=reported):
                 usage = self._counted(reported)
                 self.usage, self.written = added(self.usage, usage), 0
+                self.spoken_ms = 0
                 self._is_sent = False
                 self.first_input = _count(usage.input_tokens) + _count(usage.output_tokens)
                 if self.spec.provider == "anthropic":
@@ -331,13 +348,15 @@ class Meter:
         `ahead` is the weight of what is written next.
         """
         begun = self.written + ahead
-        if not begun and not (self._is_sent and self.first_input):
+        if not begun and not self.spoken_ms and not (self._is_sent and self.first_input):
             return self.usage
-        output = tokens_of(begun)
+        spoken = sound_tokens(self.spoken_ms)
+        output = tokens_of(begun) + spoken
         step = uamp.UsageStats(
             input_tokens=self.first_input,
             output_tokens=output,
             total_tokens=self.first_input + output,
+            audio=uamp.AudioUsage(output_tokens=spoken) if spoken else None,
         )
         return added(self.usage, step)
 

@@ -15,6 +15,7 @@ from django.conf import settings
 import uamp
 from agents_app.conversation.media import DOCUMENT_CHARS
 from agents_app.providers.clients import output_bound
+from agents_app.providers.options import speech_formats
 from agents_app.runtime.offered_tools import offered
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ LABEL_WEIGHT: Final = 200
 """The label that names a medium in a model's input."""
 DOCUMENT_WEIGHT: Final = DOCUMENT_CHARS * CHARS_PER_TOKEN
 """The most that a text document weighs: each of its characters may be a token."""
+SOUND_MS_PER_TOKEN: Final = 50
+"""An estimate of what a model speaks; OpenAI's models speak a token in so many milliseconds."""
 MEDIUM_TOKENS: Final = 1_600
 """An estimate of a picture or a sound; what vendors count of one depends on its size."""
 
@@ -53,20 +56,40 @@ def tokens_of(quarters: int) -> int:
     return math.ceil(quarters / CHARS_PER_TOKEN)
 
 
+def sound_tokens(ms: int) -> int:
+    """Return about how many tokens a model spoke in so many milliseconds."""
+    return math.ceil(ms / SOUND_MS_PER_TOKEN)
+
+
 def step_usage(spec: AgentSpec, request: RunRequest) -> uamp.UsageStats:
     """Return the estimate of a step's most use, hidden reasoning included."""
-    return uamp.UsageStats(
-        input_tokens=tokens_of(_read_weight(spec, request)),
-        output_tokens=max(
-            1,
-            output_bound(
-                spec,
-                request.params,
-                most=settings.UAMP_RESERVE_TOKENS,
-                hidden=settings.UAMP_RESERVE_REASONING_TOKENS,
-            ),
+    writes = max(
+        1,
+        output_bound(
+            spec,
+            request.params,
+            most=settings.UAMP_RESERVE_TOKENS,
+            hidden=settings.UAMP_RESERVE_REASONING_TOKENS,
         ),
     )
+    return uamp.UsageStats(
+        input_tokens=tokens_of(_read_weight(spec, request)),
+        output_tokens=writes,
+        audio=_sound_usage(spec, request, writes),
+    )
+
+
+def _sound_usage(spec: AgentSpec, request: RunRequest, writes: int) -> uamp.AudioUsage | None:
+    """Return how much of a step may be sound, for a model that speaks: all that it writes."""
+    if not speech_formats(spec.provider):
+        return None
+    sounds = sum(
+        isinstance(item, uamp.AudioContent)
+        for message in request.history
+        for item in message.content_items or ()
+    )
+    spoken = writes if "speech" in request.params else None
+    return uamp.AudioUsage(input_tokens=sounds * MEDIUM_TOKENS or None, output_tokens=spoken)
 
 
 def _read_weight(spec: AgentSpec, request: RunRequest) -> int:

@@ -27,6 +27,7 @@ from sessions_app.records import CallAnswer
 from sessions_app.store.records import Fenced, Finish, Finished
 from sessions_app.tools.calls import begun_calls
 from uamp import events as ev
+from uamp.output import medium_delta
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -146,6 +147,10 @@ class ResponseEnd:
     async def _settled(self, ending: Ending, *, has_calls: bool) -> Finish:
         """Return the write of the end, with a charge of no more than what is held now."""
         port, guard = self._port, self._guard
+        if not port.sound.is_silent:
+            spoken = await database.run(port.sound.keep)
+            if spoken is not None and (delta := medium_delta(spoken)) is not None:
+                port.answer.builder.add(ev.ResponseDelta(delta=delta))
         if ending.is_stopped and (open_calls := port.answer.meter.without_result()):
             rows = await database.run(begun_calls, port.response_id, open_calls)
             port.answer.meter.count_begun(rows)

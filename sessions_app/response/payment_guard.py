@@ -23,10 +23,10 @@ from sessions_app import database
 from sessions_app.billing import payers, requests, reservations
 from sessions_app.billing.events import accepted, balance_event, required, revoked, withdrawn
 from sessions_app.billing.payers import AnswerPayment
-from sessions_app.billing.weights import step_usage, weight
+from sessions_app.billing.weights import sound_tokens, step_usage, weight
 from sessions_app.response.row_state import taken_over
 from sessions_app.states import PaymentState
-from uamp import ErrorCode, UsageStats
+from uamp import AudioUsage, ErrorCode, UsageStats
 from uamp import events as ev
 
 if TYPE_CHECKING:
@@ -126,6 +126,14 @@ class PaymentGuard:
         """Pause the answer before it publishes what is not held; raises AgentError."""
         text = shown if isinstance(shown, str) else _written_by(shown)
         await self._cover(weight(text))
+
+    async def spoke(self, ms: int) -> None:
+        """Pause the answer before it publishes sound that is not held; raises AgentError."""
+        spoken = sound_tokens(ms)
+        sound = UsageStats(output_tokens=spoken, audio=AudioUsage(output_tokens=spoken))
+        if self._cost(more=sound) > self._held:
+            more = UsageStats(output_tokens=self._step.output_tokens, audio=self._step.audio)
+            await self._need(self._cost(more=more), action="topup")
 
     async def _cover(self, writes: int) -> None:
         if not writes:

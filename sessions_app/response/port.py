@@ -15,6 +15,7 @@ from sessions_app.frames import frame
 from sessions_app.response.answer import RunningAnswer
 from sessions_app.response.clock import ResponseClock
 from sessions_app.response.row_state import RowState
+from sessions_app.response.spoken_sound import SpokenSound, milliseconds_of, sound_of
 from sessions_app.response.subscribers import Subscribers
 from sessions_app.response.text_frames import TextFrames
 from sessions_app.tools.delegated_calls import root_chat
@@ -50,6 +51,7 @@ class RunPort:
         self.subscribers = Subscribers(context)
         self.clock = ResponseClock(context, idle)
         self.row = RowState(context)
+        self.sound = SpokenSound(context)
         self.has_ended = False
         self._text_frames = TextFrames(self.subscribers)
 
@@ -63,6 +65,12 @@ class RunPort:
         if isinstance(shown, str):
             if shown:
                 self._text_frames.add(self.answer.add_text(shown), shown)
+            return
+        if (piece := sound_of(shown)) is not None:
+            # Sound is sent to those who listen here; all others read it when it is stored.
+            self.sound.add(piece)
+            self.answer.meter.spoken_ms += milliseconds_of(piece)
+            self.send_here(frame(shown))
             return
         self.answer.add(shown)
         text = frame(shown)

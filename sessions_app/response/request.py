@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 import uamp
+from agents_app.providers.options import SPEECH_FORMATS
 from agents_app.runtime.agent_run import RunRequest
 
 if TYPE_CHECKING:
@@ -70,9 +71,18 @@ def _params(config: uamp.SessionConfig, overrides: ResponseRequest) -> dict[str,
         value = config.extensions.get(name) if override is None else msgspec.to_builtins(override)
         if value is not None:
             params[name] = value
+    if "audio" in (overrides.modalities or config.modalities):
+        voice = None if config.voice is None else config.voice.voice_id
+        params["speech"] = {"voice": voice, "format": speech_format(config)}
     if config.extensions:
         params["extensions"] = config.extensions
     return params
+
+
+def speech_format(config: uamp.SessionConfig) -> str:
+    """Return the format in which answers of a session are spoken."""
+    wanted = config.output_audio_format
+    return wanted if wanted in SPEECH_FORMATS else SPEECH_FORMATS[0]
 
 
 def _first(override: Any, of_session: Any) -> Any:

@@ -24,13 +24,14 @@ from sessions_app.response.checkpoints import Checkpoints
 from sessions_app.response.finish import Ending, ResponseEnd
 from sessions_app.response.payment_guard import PaymentGuard
 from sessions_app.response.port import RunPort
+from sessions_app.response.spoken_sound import milliseconds_of, sound_of
 from sessions_app.response.tool_broker import ResponseToolBroker
 from sessions_app.store import leases, responses
 from uamp import ErrorCode
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Sequence
 
     from sessions_app.models import PaymentRequest, ToolCall
     from sessions_app.response.answer import RunningAnswer
@@ -231,7 +232,7 @@ class Run:
             end = await run_agent(
                 self.context.spec,
                 request,
-                self._port.publish if guard is None else partial(self._receive_paid, guard),
+                self._receive if guard is None else partial(self._receive_paid, guard),
                 broker=weakref.proxy(self._tools),
                 media=self,
                 checkpoints=weakref.proxy(self._checkpoints),
@@ -242,9 +243,19 @@ class Run:
             await port.row.resume()
         return Ending("completed", end.finish_reason)
 
-    async def _receive_paid(self, guard: PaymentGuard, shown: ev.Event | str) -> None:
-        await guard.watch(shown)
+    def _receive(self, shown: ev.Event | str) -> Awaitable[None] | None:
         self._port.publish(shown)
+        piece = sound_of(shown)
+        return None if piece is None else self._port.sound.wait_for_listeners(piece)
+
+    async def _receive_paid(self, guard: PaymentGuard, shown: ev.Event | str) -> None:
+        piece = sound_of(shown)
+        if piece is None:
+            await guard.watch(shown)
+        else:
+            await guard.spoke(milliseconds_of(piece))
+        if (waiting := self._receive(shown)) is not None:
+            await waiting
         if isinstance(shown, ev.UsageDelta):
             await guard.counted()
 

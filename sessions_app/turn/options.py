@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 import uamp
+from agents_app.providers.options import VOICE
 from agents_app.runtime.tool_choice import refused_options
 from sessions_app.response.request import run_request
 from sessions_app.turn.targets import agent_spec
@@ -19,9 +21,10 @@ if TYPE_CHECKING:
     from sessions_app.response.request import ResponseRequest
     from uamp import events as ev
 
+_VOICE: Final = re.compile(VOICE)
 _OPTIONS: Final = ("model", *uamp.GenerationOptions.__struct_fields__)
 # Every vendor takes these, so that no agent need be asked.
-_TAKEN: Final = frozenset({"model", "temperature", "max_tokens", "extensions"})
+_TAKEN: Final = frozenset({"model", "temperature", "max_tokens", "extensions", "speech"})
 
 
 def check_options(config: uamp.SessionConfig, response: ev.ResponseConfig) -> None:
@@ -29,6 +32,13 @@ def check_options(config: uamp.SessionConfig, response: ev.ResponseConfig) -> No
 
     A session's row may be older than the bounds. Raises RemoteProtocolError.
     """
+    voice = None if config.voice is None else config.voice.voice_id
+    if voice is not None and not _VOICE.fullmatch(voice):
+        raise RemoteProtocolError(
+            ErrorCode.INVALID_EVENT,
+            "The name of a voice has at most 64 letters, digits, - and _.",
+            details={"param": "session.voice.voice_id"},
+        )
     given = {name: getattr(response, name) for name in _OPTIONS}
     options = {name: config.extensions.get(name) for name in _OPTIONS} | {
         name: msgspec.to_builtins(value) for name, value in given.items() if value is not None

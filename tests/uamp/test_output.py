@@ -340,3 +340,16 @@ def test_calls_to_the_client_are_no_part_of_the_events_of_an_output() -> None:
     ]
     events = [*uamp.events_of_output("r", output, client_calls={"c1"})]
     assert events == [_say("Done", 0)]
+
+
+def test_the_whole_sound_takes_the_place_of_its_pieces() -> None:
+    builder = OutputBuilder()
+    builder.add(ResponseDelta(delta=Delta(type="audio", audio="AAAA", format="pcm16")))
+    builder.add(ResponseDelta(delta=Delta(type="text", text="Hi"), offset=0))
+    whole = MediaUrl(url="/api/content/1")
+    builder.add(ResponseDelta(delta=Delta(type="audio", audio=whole, format="wav", duration_ms=40)))
+
+    assert builder.output == [
+        TextContent(text="Hi"),
+        AudioContent(audio=whole, format="wav", duration_ms=40),
+    ]

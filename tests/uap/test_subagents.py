@@ -94,6 +94,8 @@ async def test_a_sub_agent_leaves_a_trace_in_the_state_of_its_parent() -> None:
             "cacheReadTokens": 0,
             "cacheWriteTokens": 0,
             "reasoningTokens": 0,
+            "audioInputTokens": 0,
+            "audioOutputTokens": 0,
         },
     }
 

@@ -122,6 +122,14 @@ def _google(mode: str, *names: str) -> dict[str, Any]:
         ("google", "none", None, _google("NONE")),
         ("google", "required", None, _google("ANY")),
         ("google", NAMED, None, _google("ANY", "search")),
+        ("openai_realtime", None, None, {}),
+        ("openai_realtime", "required", True, {"tool_choice": "required"}),
+        (
+            "openai_realtime",
+            NAMED,
+            None,
+            {"tool_choice": {"type": "function", "name": "search"}},
+        ),
         ("other", "required", None, {}),
     ],
 )

@@ -95,7 +95,8 @@ class Delta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A piece of a response; ``type`` names the member that it carries (UAMP §6.6).
 
     ``image``, ``video`` and ``file`` deltas, an addition of the reference implementation, carry a
-    whole medium with the members of the content item of that type.
+    whole medium with the members of the content item of that type. ``audio`` is a piece of sound in
+    base64; with a URL it is the whole, which takes the place of the pieces.
     """
 
     type: str
@@ -114,6 +115,7 @@ class Delta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     description: str | None = None
     display_hint: str | None = None
     alt_text: str | None = None
+    duration_ms: Time | None = None
 
 
 class ResponseDelta(Event, frozen=True, kw_only=True, tag="response.delta"):
@@ -253,21 +255,21 @@ class Thinking(Event, frozen=True, kw_only=True, tag="thinking"):
 
 
 class AudioDelta(Event, frozen=True, kw_only=True, tag="audio.delta"):
-    """A piece of spoken answer, base64 (UAMP §6.14). No agent of this server speaks yet."""
+    """A piece of spoken answer, base64 (UAMP §6.14). This server sends `response.delta`."""
 
     response_id: str | None = None
     audio: str
 
 
 class AudioDone(Event, frozen=True, kw_only=True, tag="audio.done"):
-    """The spoken answer is complete (UAMP §6.14). No agent of this server speaks yet."""
+    """The spoken answer is complete (UAMP §6.14). This server sends `response.delta`."""
 
     response_id: str | None = None
     duration_ms: Time | None = None
 
 
 class TranscriptDelta(Event, frozen=True, kw_only=True, tag="transcript.delta"):
-    """A piece of the transcription (UAMP §6.15). This server does not transcribe yet."""
+    """A piece of the transcription (UAMP §6.15). This server sends transcripts whole."""
 
     response_id: str | None = None
     transcript: str
@@ -276,11 +278,13 @@ class TranscriptDelta(Event, frozen=True, kw_only=True, tag="transcript.delta"):
 class TranscriptDone(Event, frozen=True, kw_only=True, tag="transcript.done"):
     """The transcription is complete; ``transcript`` is the whole of it (UAMP §6.15).
 
-    This server does not transcribe yet.
+    ``role``, an addition, says who spoke: user for what the response answers. The words of an
+    agent that speaks are the text of its response.
     """
 
     response_id: str | None = None
     transcript: str | None = None
+    role: str | None = None
 
 
 class UsageDelta(Event, frozen=True, kw_only=True, tag="usage.delta"):

@@ -157,10 +157,16 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class AudioUsage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Seconds of audio heard and spoken (UAMP §8.7)."""
+    """Seconds of audio heard and spoken (UAMP §8.7).
+
+    Additions: how many of the response's ``input_tokens``, but for cached ones, and of its
+    ``output_tokens`` were audio.
+    """
 
     input_seconds: Quantity | None = None
     output_seconds: Quantity | None = None
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
 
 
 class UsageStats(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

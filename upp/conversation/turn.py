@@ -13,7 +13,9 @@ class TokenUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Tokens as the provider counts them; whether input holds cached tokens differs by provider.
 
     `output_tokens` is all that the model wrote and is paid for, its reasoning too. How much of that
-    was reasoning is in `reasoning_tokens` (an addition), 0 where the provider does not say.
+    was reasoning is in `reasoning_tokens` (an addition), 0 where the provider does not say. Of the
+    input that was not cached and of the output so many were sound: `audio_input_tokens` and
+    `audio_output_tokens` (additions).
     """
 
     input_tokens: int = 0
@@ -22,6 +24,8 @@ class TokenUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     reasoning_tokens: int = 0
+    audio_input_tokens: int = 0
+    audio_output_tokens: int = 0
 
     def __add__(self, other: "TokenUsage") -> "TokenUsage":
         return TokenUsage(
@@ -31,6 +35,8 @@ class TokenUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
             cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
             cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
             reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+            audio_input_tokens=self.audio_input_tokens + other.audio_input_tokens,
+            audio_output_tokens=self.audio_output_tokens + other.audio_output_tokens,
         )
 
 

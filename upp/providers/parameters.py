@@ -23,6 +23,8 @@ _KNOWN: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         "openai_compat": _OPENAI,
         "anthropic": _EVERYWHERE | {"parallel_tool_calls", "reasoning_effort", "tool_choice"},
         "google": _OPENAI - {"logit_bias", "parallel_tool_calls", "verbosity"},
+        # The API has no temperature any more; every client of it may still send one.
+        "openai_realtime": frozenset({"temperature", "max_tokens", "tool_choice"}),
     }
 )
 _NAMES: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
@@ -93,6 +95,8 @@ def tool_parameters(
             chosen = None if choice == "auto" else choice
             given = {"tool_choice": chosen, "parallel_tool_calls": parallel}
             return {key: value for key, value in given.items() if value is not None}
+        case "openai_realtime" if choice is not None:
+            return {"tool_choice": choice if name is None else {"type": "function", "name": name}}
         case "anthropic":
             return _anthropic_choice(choice, name, one_at_a_time=parallel is False)
         case "google" if choice not in (None, "auto"):

@@ -103,8 +103,11 @@ def test_pieces_of_sound_are_one_item(dial: Dial, alice: Person) -> None:
     client.send("response.create")
     client.until("response.done")
     (item,) = Message.objects.get(role="user").content_items
-    assert (item["type"], item["format"]) == ("audio", "pcm16")
-    assert storage.read(Content.objects.get()) == b"abcde"
+    # Raw samples get the header of a file that plays.
+    assert (item["type"], item["format"]) == ("audio", "wav")
+    kept = storage.read(Content.objects.get())
+    assert kept[:4] + kept[8:12] == b"RIFFWAVE"
+    assert kept.endswith(b"data\x05\0\0\0abcde\0")
 
 
 def test_a_conversation_is_remembered_by_its_session(dial: Dial) -> None:

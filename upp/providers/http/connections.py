@@ -27,6 +27,10 @@ MAX_CONNECTIONS = 2000
 KEEP_SECONDS = 5.0
 """How long a connection without a request is kept."""
 PIECE_BYTES = 64 * 1024
+MESSAGE_BYTES = 4 * 1024 * 1024
+"""The most bytes of one message on a WebSocket."""
+CLOSE_SECONDS = 1.0
+"""How long the end of a WebSocket is awaited."""
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
@@ -63,7 +67,7 @@ class Sessions:
         """Close the connections of the running loop."""
         loop = asyncio.get_running_loop()
         for key in [key for key in list(self._kept) if key[0] is loop]:
-            await self._kept.pop(key).client.close()
+            await self._kept.pop(key).aclose()
 
     def __del__(self) -> None:
         for (loop, _), session in self._kept.items():
@@ -103,6 +107,7 @@ class HttpSession:
         )
         self._uses_proxies = uses_proxies
         self._proxies: dict[tuple[str, str], str | None] = {}
+        self._sockets: aiohttp.ClientSession | None = None
 
     async def post(
         self, url: str, *, headers: Mapping[str, str], body: bytes, silent: float
@@ -113,16 +118,9 @@ class HttpSession:
         aiohttp.ClientError.
         """
         address = _split(url)
-        sent = dict(headers)
-        if address.username is not None:
-            sent = {name: value for name, value in sent.items() if name.lower() != "authorization"}
-            sent["Authorization"] = _basic(address)
-        for name, value in sent.items():
-            if not (_HEADER_NAME.fullmatch(name) and _HEADER_VALUE.fullmatch(value)):
-                raise HeaderError
         return await self.client.post(
-            address._replace(netloc=address.netloc.rpartition("@")[2]).geturl(),
-            headers=sent,
+            _without_user(address),
+            headers=_checked(headers, address),
             data=body if len(body) <= PIECE_BYTES else _LongBody(body, silent),
             allow_redirects=False,
             proxy=self._proxy(address),
@@ -135,6 +133,47 @@ class HttpSession:
                 sock_read=silent,
             ),
         )
+
+    async def dial(
+        self, url: str, *, headers: Mapping[str, str], silent: float
+    ) -> aiohttp.ClientWebSocketResponse:
+        """Open a WebSocket at an http or https address; a message has at most MESSAGE_BYTES.
+
+        Raises HeaderError, TimeoutError, aiohttp.ClientError: WSServerHandshakeError where the
+        server answers without one, a redirect too.
+        """
+        address = _split(url)
+        if self._sockets is None:
+            # aiohttp follows the redirects of a handshake unless a trace refuses them.
+            redirects = aiohttp.TraceConfig()
+            redirects.on_request_redirect.append(_refuse_redirect)
+            self._sockets = aiohttp.ClientSession(
+                connector=self.client.connector,
+                connector_owner=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=False,
+                trace_configs=[redirects],
+            )
+        async with asyncio.timeout(min(silent, 4 * CONNECT_SECONDS)):
+            return await self._sockets.ws_connect(
+                _without_user(address),
+                headers=_checked(headers, address),
+                proxy=self._proxy(address),
+                max_msg_size=MESSAGE_BYTES,
+                timeout=aiohttp.ClientWSTimeout(ws_receive=silent, ws_close=CLOSE_SECONDS),
+            )
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if self._sockets is not None:
+            await self._sockets.close()
+        await self.client.close()
+
+    def detach(self) -> None:
+        """Leave the connections to the caller, who closes them."""
+        self.client.detach()
+        if self._sockets is not None:
+            self._sockets.detach()
 
     def _proxy(self, address: SplitResult) -> str | None:
         if not self._uses_proxies:
@@ -166,6 +205,31 @@ def _split(url: str) -> SplitResult:
     return parts
 
 
+def _without_user(address: SplitResult) -> str:
+    return address._replace(netloc=address.netloc.rpartition("@")[2]).geturl()
+
+
+def _checked(headers: Mapping[str, str], address: SplitResult) -> dict[str, str]:
+    """Return the headers of a request, with the credentials of its address; raises HeaderError."""
+    sent = dict(headers)
+    if address.username is not None:
+        sent = {name: value for name, value in sent.items() if name.lower() != "authorization"}
+        sent["Authorization"] = _basic(address)
+    for name, value in sent.items():
+        if not (_HEADER_NAME.fullmatch(name) and _HEADER_VALUE.fullmatch(value)):
+            raise HeaderError
+    return sent
+
+
+async def _refuse_redirect(
+    _session: aiohttp.ClientSession, _context: object, answered: aiohttp.TraceRequestRedirectParams
+) -> None:
+    response = answered.response
+    raise aiohttp.WSServerHandshakeError(
+        response.request_info, (), status=response.status, headers=response.headers
+    )
+
+
 def _basic(address: SplitResult) -> str:
     pair = f"{unquote(address.username or '')}:{unquote(address.password or '')}"
     return f"Basic {base64.b64encode(pair.encode()).decode()}"
@@ -194,7 +258,7 @@ class _LongBody(aiohttp.Payload):
 def _abandon(loop: asyncio.AbstractEventLoop, session: HttpSession) -> None:
     """Close the connections of a loop that has ended, or that runs in any thread."""
     connector = session.client.connector
-    session.client.detach()
+    session.detach()
     if connector is None:
         return
     with suppress(StopIteration, RuntimeError):

@@ -8,25 +8,24 @@ so no provider needs a package of its own.
 
 import asyncio
 import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import aiohttp
 import msgspec
 
-from upp.config.keys import Key, resolve_key
 from upp.config.provider_config import ProviderConfig
 from upp.config.retry import NoRetry, retrying
-from upp.errors import ErrorCode, UPPError
+from upp.errors import ErrorCode
 from upp.json_values import plain
 from upp.model import EmittingModel, LLMCapabilities, LLMRequest, LLMResponse
-from upp.providers.http.connections import HttpSession, Sessions
 from upp.providers.http.failures import Failures
+from upp.providers.http.server import VendorServer
 from upp.providers.http.sse import EventReader
 from upp.stream import Emit, EventDelta, StreamEvent
 
@@ -71,44 +70,12 @@ class Answer(Protocol):
         """Return the whole answer."""
 
 
-class HttpProvider(ABC):
-    """One server and one key; call it with a model's name to get the model.
-
-    Without an address the environment names the server and the key; a server of one's own gets no
-    key from the environment. Connections are kept per event loop and shared by all models.
-    """
-
-    default_name: ClassVar[str]
-    default_base_url: ClassVar[str]
-    needs_key: ClassVar[bool] = True
-    capabilities: ClassVar[LLMCapabilities]
-
-    def __init__(
-        self,
-        *,
-        base_url: str | None = None,
-        api_key: Key | None = None,
-        name: str | None = None,
-        config: ProviderConfig | None = None,
-    ) -> None:
-        given = ProviderConfig(base_url=base_url, api_key=api_key)
-        self.name = name or self.default_name
-        self.config = (config or ProviderConfig()).merged(given)
-        self._sessions = Sessions()
+class HttpProvider(VendorServer):
+    """A server that answers an HTTP request with a stream; call it with a model's name."""
 
     def __call__(self, model_id: str) -> "HttpModel":
         """Return a model of this server."""
         return HttpModel(server=self, model_id=model_id)
-
-    @abstractmethod
-    def environment(self) -> tuple[str | None, str | None]:
-        """Return the address and the key that the environment names."""
-
-    @property
-    def address(self) -> str:
-        """The server that is asked where a request names no other."""
-        named = self.config.base_url or self.environment()[0] or self.default_base_url
-        return named.rstrip("/")
 
     @abstractmethod
     def post(
@@ -119,48 +86,6 @@ class HttpProvider(ABC):
     @abstractmethod
     def answer(self, request: LLMRequest, failures: Failures) -> Answer:
         """Return the empty answer to a request."""
-
-    async def aclose(self) -> None:
-        """Close the connections of the running loop."""
-        await self._sessions.aclose()
-
-    def session(self, config: ProviderConfig) -> HttpSession:
-        """Return the running loop's session for a configuration."""
-        return self._sessions.session(config.connector)
-
-    async def connection(self, over: ProviderConfig | None) -> tuple[ProviderConfig, str | None]:
-        """Return the configuration of a request, with its address, and its key.
-
-        A key goes to the server that it was given for and to no other. Raises UPPError
-        AUTHENTICATION_FAILED when there is none and the server needs one.
-        """
-        config = self.config.merged(over)
-        if over is not None and over.base_url is not None and over.api_key is None:
-            config = replace(config, api_key=None)
-        key = None if config.api_key is None else await self._key(config.api_key)
-        if config.base_url is not None:
-            return replace(config, base_url=config.base_url.rstrip("/")), key
-        _, own_key = self.environment()
-        key = key or (await self._key(own_key) if own_key else None)
-        if key is None and self.needs_key:
-            message = f"The environment has no key for {self.name}."
-            raise Failures(provider=self.name).error(message, ErrorCode.AUTHENTICATION_FAILED)
-        return replace(config, base_url=self.address), key
-
-    async def _key(self, given: Key) -> str | None:
-        failures = Failures(provider=self.name)
-        try:
-            # Keys come out of files and of other people's messages.
-            key = (await resolve_key(given) or "").strip()
-        except UPPError:
-            raise
-        except Exception as error:
-            message = f"There was no getting the key for {self.name}: {type(error).__name__}."
-            raise failures.error(message, ErrorCode.AUTHENTICATION_FAILED) from error
-        if not (key.isascii() and key.isprintable()):
-            message = f"The key for {self.name} has characters that no key has."
-            raise failures.error(message, ErrorCode.AUTHENTICATION_FAILED)
-        return key or None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,192 @@
+"""A vendor's Realtime API as a model: one WebSocket for each inference.
+
+The socket goes over the connections of the provider, with its limits and rules. Closing
+the inference closes the socket, which ends the answer at the vendor.
+"""
+
+import asyncio
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from urllib.parse import quote
+
+import aiohttp
+import msgspec
+
+from upp.config.retry import NoRetry, retrying
+from upp.errors import ErrorCode, UPPError
+from upp.json_values import plain
+from upp.model import EmittingModel, LLMCapabilities, LLMRequest, LLMResponse
+from upp.providers.http.failures import Failures
+from upp.providers.http.server import VendorServer
+from upp.providers.http.transport import SILENT_SECONDS
+from upp.providers.realtime.answer import RealtimeAnswer
+from upp.providers.realtime.request import Sent, events_of, transcripts_of
+from upp.stream import Emit, EventDelta, StreamEvent
+
+TRANSCRIPT_SECONDS = 5.0
+"""How long after an answer the words of what was said are awaited."""
+
+
+class OpenAIRealtimeProvider(VendorServer):
+    """OpenAI's Realtime API, or a server that speaks it; call it with a model's name.
+
+    OPENAI_BASE_URL and OPENAI_API_KEY are read when no address is given.
+    """
+
+    default_name = "openai_realtime"
+    default_base_url = "https://api.openai.com/v1"
+    needs_key = False
+    capabilities = LLMCapabilities(
+        structured_output=False, image_input=True, document_input=True, audio_input=True
+    )
+
+    def __call__(self, model_id: str) -> "RealtimeModel":
+        """Return a model of this server."""
+        return RealtimeModel(server=self, model_id=model_id)
+
+    def environment(self) -> tuple[str | None, str | None]:
+        """Return the address and the key that the environment names."""
+        return os.environ.get("OPENAI_BASE_URL"), os.environ.get("OPENAI_API_KEY")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RealtimeModel(EmittingModel):
+    """A model behind such a server."""
+
+    server: OpenAIRealtimeProvider
+    model_id: str
+
+    @property
+    def provider(self) -> str:
+        """The server's name."""
+        return self.server.name
+
+    @property
+    def capabilities(self) -> LLMCapabilities:
+        """What the API can do."""
+        return self.server.capabilities
+
+    async def infer(self, request: LLMRequest, emit: Emit) -> LLMResponse:
+        """Do one inference: await `emit` with each event and return the response.
+
+        Raises UPPError as an HTTP model does, and what `emit` raises. What the retry strategy wants
+        is tried again, until the first event. However it ends, the socket is closed.
+        """
+        inference = _RealtimeInference(self, request, emit)
+        strategy = self.server.config.merged(request.config).retry or NoRetry()
+        return await retrying(inference.attempt, strategy, inference.has_begun)
+
+
+class _RealtimeInference:
+    """One inference in all of its attempts; one task runs it."""
+
+    def __init__(self, model: RealtimeModel, request: LLMRequest, emit: Emit) -> None:
+        self._model = model
+        self._request = request
+        self._emit = emit
+        self._began = False
+
+    def has_begun(self) -> bool:
+        """Return whether an event was emitted."""
+        return self._began
+
+    async def attempt(self) -> LLMResponse:
+        """Ask the server once."""
+        server, request = self._model.server, self._request
+        config, key = await server.connection(request.config)
+        url = f"{config.base_url}/realtime?model={quote(self._model.model_id, safe='')}"
+        failures = Failures(provider=server.name, key=key, url=url)
+        silent = SILENT_SECONDS if config.timeout is None else config.timeout
+        headers = {**({"Authorization": f"Bearer {key}"} if key else {}), **config.headers}
+        answer = RealtimeAnswer(request, failures, transcripts=transcripts_of(request))
+        with failures.translated():
+            try:
+                socket = await server.session(config).dial(url, headers=headers, silent=silent)
+            except aiohttp.WSServerHandshakeError as error:
+                said = b"the WebSocket was refused"
+                raise failures.refused(error.status, error.headers or {}, said) from error
+        talk = _VendorSocket(socket, answer, failures, silent=silent)
+        try:
+            await talk.send(events_of(request, provider=server.name))
+            while (events := await talk.events()) is not None:
+                if not self._began:
+                    self._began = True
+                    await self._emit(StreamEvent(type="message_start"))
+                for event in events:
+                    await self._emit(event)
+        finally:
+            await talk.close()
+        finished = answer.response()
+        if finished.stop_reason == "content_filter" and not finished.message.text:
+            raise failures.error("The answer was filtered out.", ErrorCode.CONTENT_FILTERED)
+        await self._emit(StreamEvent(type="message_stop", delta=EventDelta(usage=finished.usage)))
+        return finished
+
+
+class _VendorSocket:
+    """The socket of one attempt."""
+
+    def __init__(
+        self,
+        socket: aiohttp.ClientWebSocketResponse,
+        answer: RealtimeAnswer,
+        failures: Failures,
+        *,
+        silent: float,
+    ) -> None:
+        self._socket = socket
+        self._answer = answer
+        self._failures = failures
+        self._silent = silent
+        self._deadline: float | None = None
+
+    async def send(self, events: Iterable[Sent]) -> None:
+        """Send events; raises UPPError for what cannot be sent, and where the server is away."""
+        for event in events:
+            with self._failures.translated():
+                async with asyncio.timeout(self._silent):
+                    await self._socket.send_str(plain.encode(event).decode())
+            # Sound is megabytes, which a fast network takes without a wait.
+            await asyncio.sleep(0)
+
+    async def events(self) -> list[StreamEvent] | None:
+        """Return what the server's next event means; None after the last one. Raises UPPError."""
+        if self._answer.is_answered:
+            return await self._transcript()
+        with self._failures.translated():
+            message = await self._socket.receive()
+            if message.type is aiohttp.WSMsgType.TEXT:
+                return self._answer.add(message.data)
+        raise self._ended(message)
+
+    async def _transcript(self) -> list[StreamEvent] | None:
+        """Return an event of the transcripts that are still owed; None where none comes."""
+        loop = asyncio.get_running_loop()
+        self._deadline = self._deadline or loop.time() + TRANSCRIPT_SECONDS
+        if self._answer.transcripts <= 0:
+            return None
+        # The answer is there, whatever becomes of them.
+        with suppress(TimeoutError, aiohttp.ClientError, UPPError, msgspec.DecodeError):
+            async with asyncio.timeout_at(self._deadline):
+                message = await self._socket.receive()
+            if message.type is aiohttp.WSMsgType.TEXT:
+                return self._answer.add(message.data)
+        return None
+
+    async def close(self) -> None:
+        """Close the socket; a server that does not answer that is left."""
+        await self._socket.close()
+
+    def _ended(self, message: aiohttp.WSMessage) -> UPPError:
+        code = self._socket.close_code
+        if message.type is aiohttp.WSMsgType.BINARY:
+            text = "The server sent a message that is no event."
+            return self._failures.error(text, ErrorCode.INVALID_RESPONSE)
+        if code == aiohttp.WSCloseCode.MESSAGE_TOO_BIG:
+            text = "The server sent an event without an end."
+            return self._failures.error(text, ErrorCode.INVALID_RESPONSE)
+        said = f": {message.extra}" if message.extra else ""
+        text = f"The server closed the socket before the end of its answer ({code}{said})."
+        return self._failures.error(text, ErrorCode.NETWORK_ERROR)

@@ -1,0 +1,57 @@
+"""Sound as a Realtime API takes it: raw samples in one of three formats, read from WAV files."""
+
+from dataclasses import dataclass
+from typing import Final
+
+PCM16: Final = "audio/pcm"
+ULAW: Final = "audio/pcmu"
+ALAW: Final = "audio/pcma"
+
+# What a WAV file says of its samples: format, channels, samples a second, bits.
+_FORMATS: Final = {
+    (1, 1, 24_000, 16): PCM16,
+    (7, 1, 8_000, 8): ULAW,
+    (6, 1, 8_000, 8): ALAW,
+}
+_EXTENSIBLE: Final = 0xFFFE
+_FACTS_BYTES: Final = 16
+
+
+@dataclass(frozen=True)
+class Sound:
+    """Raw samples of one channel, and the vendor's name of their format."""
+
+    format: str
+    samples: bytes
+
+
+def read_wave(data: bytes) -> Sound | None:
+    """Return the sound of a WAV file: PCM of 16 bits at 24 kHz or G.711 at 8 kHz, one channel.
+
+    None for any other file. A file that was cut off has the samples up to there.
+    """
+    if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
+        return None
+    found: str | None = None
+    at = 12
+    while at + 8 <= len(data):
+        name, size = data[at : at + 4], int.from_bytes(data[at + 4 : at + 8], "little")
+        body = data[at + 8 : at + 8 + size]
+        if name == b"fmt " and len(body) >= _FACTS_BYTES:
+            found = _FORMATS.get(_facts(body))
+        elif name == b"data":
+            return None if found is None else Sound(found, body)
+        at += 8 + size + size % 2
+    return None
+
+
+def _facts(body: bytes) -> tuple[int, int, int, int]:
+    kind = int.from_bytes(body[:2], "little")
+    if kind == _EXTENSIBLE:
+        kind = int.from_bytes(body[24:26], "little")
+    return (
+        kind,
+        int.from_bytes(body[2:4], "little"),
+        int.from_bytes(body[4:8], "little"),
+        int.from_bytes(body[14:16], "little"),
+    )
