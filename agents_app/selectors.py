@@ -65,6 +65,8 @@ class AgentNotFoundError(LookupError):
 
 
 _specs: dict[str, tuple[float, AgentSpec]] = {}
+# The ids of remembered agents, by their names as `_folded` writes them.
+_ids: dict[str, str] = {}
 _PRICES_OF_MODELS = (
     "per_answer",
     "input_per_1k",
@@ -88,7 +90,7 @@ def get_agent(name: str, *, viewer: Any) -> AgentSpec | None:
     """
     if AGENT_ID.fullmatch(name) and (agent := _visible(viewer).filter(pk=name).first()):
         return _spec(agent)
-    folded = unicodedata.normalize("NFKC", name).casefold()
+    folded = _folded(name)
     if not NAME_PATTERN.fullmatch(folded):
         return None
     named = _visible(viewer).annotate(folded_name=Lower("name"))
@@ -149,6 +151,18 @@ def remembered(agent_id: str) -> AgentSpec | None:
     return known[1] if known is not None and time.monotonic() < known[0] else None
 
 
+def remembered_agent(name: str, *, user_id: int | None) -> AgentSpec | None:
+    """Return what `get_agent` would return for the name of an agent that is public or one's own.
+
+    It makes no query and is at most SPEC_SECONDS old, as `get_spec`; None says nothing.
+    """
+    folded = _folded(name)
+    spec = None if AGENT_ID.fullmatch(name) else remembered(_ids.get(folded, ""))
+    if spec is None or user_id is None or not spec.is_enabled or _folded(spec.name) != folded:
+        return None
+    return spec if spec.is_public or spec.owner_id == user_id else None
+
+
 def get_spec(agent_id: str) -> AgentSpec:
     """Return an agent by id, enabled or not, at most SPEC_SECONDS old.
 
@@ -163,6 +177,7 @@ def get_spec(agent_id: str) -> AgentSpec:
         raise AgentNotFoundError(agent_id)
     spec = _spec(agent)
     _specs[agent_id] = (time.monotonic() + SPEC_SECONDS, spec)
+    _ids[_folded(spec.name)] = agent_id
     return spec
 
 
@@ -176,10 +191,16 @@ def connect_cache() -> None:
 
 def _forget(instance: Agent, **_kwargs: Any) -> None:
     _specs.pop(instance.pk, None)
+    _ids.pop(_folded(instance.name), None)
 
 
 def _forget_all(**_kwargs: Any) -> None:
     _specs.clear()
+    _ids.clear()
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFKC", name).casefold()
 
 
 def _visible(viewer: Any) -> QuerySet[Agent]:
@@ -226,7 +247,7 @@ def _delegates(names: list[str]) -> tuple[tuple[str, str], ...]:
     """Return the enabled ones of these agents, by the names of their rows."""
     if not names:
         return ()
-    wanted = [unicodedata.normalize("NFKC", name).casefold() for name in names]
+    wanted = [_folded(name) for name in names]
     rows = Agent.objects.annotate(folded_name=Lower("name")).filter(
         folded_name__in=wanted, is_enabled=True
     )

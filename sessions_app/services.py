@@ -17,6 +17,7 @@ from django.db.models import Sum
 from agents_app import selectors as agents
 from chat_app.contents import media_types, quota, reading_rights, references
 from chat_app.members import chats, membership
+from chat_app.new_rows import insert
 from sessions_app.access.pending_inputs import too_large, too_many
 from sessions_app.models import InboundEvent, PendingInput, Session
 from sessions_app.selectors import open_session_of, sessions_named
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 SESSION_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
-@transaction.atomic
 def open_session(
     *,
     principal: Principal,
@@ -55,38 +55,44 @@ def open_session(
     Raises RemoteProtocolError: chat_not_found, agent_not_found, unauthorized, session_exists,
     invalid_event.
     """
-    _check_chat(principal, chat_id)
-    agent = _agent_of_session(principal, agent_name, chat_id)
-    client_id = _client_id(principal, create.session.id)
-    if client_id and sessions_named(client_id, principal).exists():
-        raise _session_exists()
-    row = Session(
-        client_id=client_id,
-        user_id=principal.user_id,
-        principal=principal.key,
-        api_key_id=principal.api_key_id,
-        agent_id=agent.id if agent else None,
-        chat_scoped=chat_id is not None,
-        status=HELD if held_by else SessionState.IDLE,
-        held_by=held_by,
-        transport=transport,
-        uamp_version=create.uamp_version[:10],
-        config=msgspec.to_builtins(msgspec.structs.replace(create.session, id=None)),
-        client_capabilities=(
-            msgspec.to_builtins(create.client_capabilities) if create.client_capabilities else None
-        ),
-    )
-    _put_in_chat(row, chat_id, agent)
-    repeat_id = _repeat_id(principal, create.session.id)
-    row.ephemeral = ephemeral and chat_id is None
-    row.pk = repeat_id or row.pk
-    row.opened_seq = row.chat.last_seq
+    client_id = repeat_id = ""
     try:
         with transaction.atomic():
-            row.save(force_insert=True)
+            _check_chat(principal, chat_id)
+            agent = _agent_of_session(principal, agent_name, chat_id)
+            client_id = _client_id(principal, create.session.id)
+            repeat_id = _repeat_id(principal, create.session.id)
+            if client_id and sessions_named(client_id, principal).exists():
+                raise _session_exists()
+            row = Session(
+                client_id=client_id,
+                user_id=principal.user_id,
+                principal=principal.key,
+                api_key_id=principal.api_key_id,
+                agent_id=agent.id if agent else None,
+                chat_scoped=chat_id is not None,
+                status=HELD if held_by else SessionState.IDLE,
+                held_by=held_by,
+                transport=transport,
+                uamp_version=create.uamp_version[:10],
+                config=msgspec.to_builtins(msgspec.structs.replace(create.session, id=None)),
+                client_capabilities=(
+                    msgspec.to_builtins(create.client_capabilities)
+                    if create.client_capabilities
+                    else None
+                ),
+            )
+            _put_in_chat(row, chat_id, agent)
+            row.ephemeral = ephemeral and chat_id is None
+            row.pk = repeat_id or row.pk
+            row.opened_seq = row.chat.last_seq
+            insert(row)
     except IntegrityError:
-        if client_id or repeat_id:
-            raise _session_exists() from None  # another connection of the principal was faster
+        named = sessions_named(client_id, principal) if client_id else Session.objects.none()
+        if repeat_id:
+            named = Session.objects.filter(pk=repeat_id)
+        if named.exists():
+            raise _session_exists() from None  # another connection was faster
         raise
     return open_session_of(row, principal, agent_name=agent.name if agent else None)
 
@@ -124,7 +130,8 @@ def _agent_of_session(
     if agent_name is None and chat_id is not None:
         return None  # the chat's members and their trigger rules decide
     name = agent_name or settings.UAMP_DEFAULT_AGENT
-    spec = agent_by_name(name, principal)
+    spec = agents.remembered_agent(name, user_id=principal.user_id)
+    spec = agent_by_name(name, principal) if spec is None else spec
     if principal.is_visitor and not settings.UAMP_ALLOW_ANONYMOUS:
         raise RemoteProtocolError(ErrorCode.UNAUTHORIZED, "Sign in, or send a token.")
     if chat_id is not None and spec.id not in {
@@ -272,8 +279,6 @@ def take_history(
 
     Raises RemoteProtocolError: invalid_media, quota_exceeded.
     """
-    if not any(message.content_items for message in messages):
-        return list(messages), []
     with _media_errors():
         items, content_ids = references.ingest_history(
             [message.content_items or () for message in messages], owner=_owner(principal)

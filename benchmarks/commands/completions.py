@@ -19,7 +19,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from benchmarks import AGENT, adapter_sizes, results, servers, turn_runs
+from benchmarks import AGENT, adapter_sizes, earlier, results, servers, turn_runs
 from benchmarks.client import Order
 from benchmarks.reference import installation
 from benchmarks.rounds import measure, ratio
@@ -50,7 +50,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = results.parser("completions", __doc__)
     parser.add_argument("--streams", type=int, nargs="+", default=[1, 16], metavar="N")
     parser.add_argument(
-        "--against", nargs="*", choices=OTHERS, default=[], help="servers of others (none)"
+        "--against",
+        nargs="*",
+        default=[],
+        metavar="WHAT",
+        help="reference, litellm, or a commit of this repository (none)",
     )
     parser.add_argument("--profile", metavar="FILE", help="write the server's cProfile data")
     chosen = parser.parse_args(arguments)
@@ -68,17 +72,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def start(chosen: argparse.Namespace, stack: ExitStack) -> dict[str, TurnTarget]:
-    """Start every server, until the stack ends; names are `sqlite`, `sqlite, websocket`."""
+    """Start every server, until the stack ends.
+
+    Names are `sqlite`, `sqlite, websocket`, and `sqlite@016dea2` for another commit.
+    """
     settings = results.settings_of(chosen)
     if chosen.profile:
         settings["BENCH_PROFILE"] = chosen.profile
     targets: dict[str, TurnTarget] = {}
+    commits = [name for name in chosen.against if name not in OTHERS]
     for database in results.databases_of(chosen):
-        data = stack.enter_context(servers.prepared(database, settings=settings))
-        server = stack.enter_context(servers.serving(servers.of_ours(data)))
-        socket = turn_runs.ours(data, server)
-        targets[f"{database}, {WEBSOCKET}"] = socket
-        targets[database] = replace(socket, order=order(PATH, data.token))
+        for commit in ["", *commits]:
+            tree = earlier.tree(commit) if commit else servers.ROOT
+            data = stack.enter_context(servers.prepared(database, None, settings, tree))
+            server = stack.enter_context(servers.serving(servers.of_ours(data)))
+            socket = turn_runs.ours(data, server)
+            name = f"{database}@{commit}" if commit else database
+            targets[name] = replace(socket, order=order(PATH, data.token))
+            if not commit:
+                targets[f"{name}, {WEBSOCKET}"] = socket
     if REFERENCE in chosen.against:
         server = stack.enter_context(servers.serving(installation.program()))
         asked = order(installation.COMPLETIONS_PATH, "any")
@@ -114,12 +126,15 @@ def show_ratios(runs: Runs, kept: Results) -> None:
     """Print what a completion costs over each other cell of as many streams."""
     print("\nmedian ratio (least to greatest of the rounds)")
     for (name, streams), found in sorted(runs.items()):
-        if name in OTHERS or name.endswith(WEBSOCKET):
+        if name in OTHERS or name.endswith(WEBSOCKET) or "@" in name:
             continue
         for base, others in runs.items():
-            if base[1] != streams or base[0] not in {f"{name}, {WEBSOCKET}", *OTHERS}:
+            is_earlier = base[0].startswith(f"{name}@")
+            if base[1] != streams or not (
+                is_earlier or base[0] in {f"{name}, {WEBSOCKET}", *OTHERS}
+            ):
                 continue
-            short = base[0].rpartition(", ")[2]
+            short = "earlier" if is_earlier else base[0].rpartition(", ")[2]
             for field, what in (("cpu", "CPU"), ("first_p50", "first delta")):
                 figure = ratio(
                     [getattr(turns, field) for turns in found],

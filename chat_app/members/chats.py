@@ -22,6 +22,7 @@ from chat_app.models import (
     ParticipantRole,
     PayerRule,
 )
+from chat_app.new_rows import insert
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,7 +34,7 @@ class NoSponsor(Exception):
     """No agent of the chat has an owner who pays for its answers."""
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def create_chat(
     *,
     title: str,
@@ -43,7 +44,8 @@ def create_chat(
     kind: str = ChatKind.GROUP,
 ) -> Chat:
     """Create a chat with its members; `agents` are pairs of agent id and trigger rule."""
-    chat = Chat.objects.create(title=title, created_by_id=created_by_id, kind=kind)
+    chat = Chat(title=title, created_by_id=created_by_id, kind=kind)
+    insert(chat)
     members = [
         Participant(
             chat=chat,
@@ -55,7 +57,8 @@ def create_chat(
     members += [
         Participant(chat=chat, agent_id=agent_id, trigger=trigger) for agent_id, trigger in agents
     ]
-    Participant.objects.bulk_create(members)
+    if members:
+        insert(*members)
     return chat
 
 

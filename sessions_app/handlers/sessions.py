@@ -27,6 +27,7 @@ from sessions_app.handlers.payments import pay_requests, take_payment_token
 from sessions_app.process import registry
 from sessions_app.tools import approvals, calls, delegated_calls
 from sessions_app.transitions import TransitionRefused
+from sessions_app.turn.targets import agent_spec
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
@@ -259,8 +260,7 @@ def _call_frame(call: ToolCall) -> str:
 async def _capabilities_of(session: OpenSession) -> uamp.Capabilities:
     if session.agent_id is None:
         return server_capabilities()
-    spec = await database.run(agents.get_spec, session.agent_id)
-    return agent_capabilities(spec)
+    return agent_capabilities(await agent_spec(session.agent_id))
 
 
 def _capabilities_by_name(name: str, viewer: int | None) -> uamp.Capabilities | None:

@@ -22,7 +22,7 @@ from chat_app.log.entries import NewMessage
 from sessions_app import database, services
 from sessions_app.response.request import ResponseRequest
 from sessions_app.turn.options import check_options
-from sessions_app.turn.recall import recalled
+from sessions_app.turn.recall import has_calls, recalled
 from sessions_app.turn.request import TurnRequest, check_size
 from sessions_app.turn.targets import agent_spec
 from uamp import ErrorCode, RemoteProtocolError
@@ -69,8 +69,9 @@ async def assemble(request: TurnRequest) -> AssembledTurn:
     )
     began = timezone.now()
     of_history: list[str] = []
-    if stateless:
+    if stateless and has_calls(context):
         context = await database.run(recalled, context, session.principal.key)
+    if stateless and any(message.content_items for message in context):
         context, of_history = await database.run(services.take_history, context, session.principal)
     overrides = _overrides(request, config, context, stateless=stateless)
     try:

@@ -42,6 +42,11 @@ def recalled(history: Sequence[uamp.Message], principal: str) -> list[uamp.Messa
     return whole
 
 
+def has_calls(history: Sequence[uamp.Message]) -> bool:
+    """Return whether `recalled` has an answer to look for."""
+    return any(_calls_of(message) for message in history)
+
+
 def _calls_of(message: uamp.Message) -> list[str]:
     if message.role != "assistant":
         return []

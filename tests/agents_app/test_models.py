@@ -11,7 +11,14 @@ from pytest_django import DjangoAssertNumQueries
 
 from agents_app import selectors
 from agents_app.models import Agent
-from agents_app.selectors import AgentNotFoundError, get_agent, get_spec, list_agents, remembered
+from agents_app.selectors import (
+    AgentNotFoundError,
+    get_agent,
+    get_spec,
+    list_agents,
+    remembered,
+    remembered_agent,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -183,6 +190,37 @@ def test_a_spec_is_read_once_and_again_after_a_change(
     row.save()
     assert remembered(row.id) is None
     assert get_spec(row.id).description == "new"
+
+
+def test_a_remembered_agent_is_found_by_its_name_for_those_who_may_use_it_alone(
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    owner, other = user("owner"), user("other")
+    public, own = agent("Public", is_public=True), agent("own", owner=owner)
+    disguised = agent(public.pk, is_public=True)
+    assert remembered_agent("public", user_id=owner.pk) is None
+    for row in (public, own, disguised):
+        get_spec(row.pk)
+
+    def found(name: str, user_id: int | None) -> str | None:
+        with django_assert_num_queries(0):
+            spec = remembered_agent(name, user_id=user_id)
+        return None if spec is None else spec.id
+
+    assert found("PUBLIC", other.pk) == public.pk
+    assert (found("own", owner.pk), found("own", other.pk)) == (own.pk, None)
+    # A query decides for visitors, and which agent an id names.
+    assert (found("public", None), found(public.pk, owner.pk)) == (None, None)
+
+    public.name = "renamed"
+    public.save()
+    own.is_enabled = False
+    own.save()
+    for row in (public, own):
+        get_spec(row.pk)
+    assert found("public", owner.pk) is None
+    assert found("own", owner.pk) is None
+    assert found("renamed", other.pk) == public.pk
 
 
 def test_a_spec_is_forgotten_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, Final
 
 import django
 from asgiref.sync import SyncToAsync, sync_to_async
@@ -24,7 +24,7 @@ from django.core.handlers.asgi import ASGIHandler, get_script_prefix
 from django.core.handlers.exception import convert_exception_to_response
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections, reset_queries
-from django.urls import set_script_prefix
+from django.urls import get_resolver, set_script_prefix
 from django.utils.module_loading import import_string
 
 from agents_app.workers import connections
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
+    from django.urls import ResolverMatch, URLResolver
 
     from uamp_project.edge.transports import Scope
 
@@ -45,6 +46,11 @@ from uamp_project.servers.loop_middleware import on_loop  # noqa: E402
 # They are for threads that have connections of an earlier request. Here no thread has.
 request_started.disconnect(reset_queries)
 request_started.disconnect(close_old_connections)
+
+RESOLVED_PATHS: Final = 1024
+"""Paths whose views are remembered: those of protocols are few, and there are many patterns."""
+REMEMBERED_CHARS: Final = 256
+"""Longer paths are resolved anew each time: clients choose them."""
 
 
 class LoopHandler(ASGIHandler):
@@ -70,6 +76,14 @@ class LoopHandler(ASGIHandler):
         self._exception_middleware = exceptions
         self._template_response_middleware: list[Any] = []
         self._middleware_chain = chain
+
+    def resolve_request(self, request: HttpRequest) -> ResolverMatch:
+        """Find the view of a request; what was found for a path is remembered."""
+        path, resolver = request.path_info, get_resolver()
+        is_short = len(path) <= REMEMBERED_CHARS
+        match = _resolved(resolver, path) if is_short else resolver.resolve(path)
+        request.resolver_match = match
+        return match
 
     async def handle(self, scope: Scope, receive: Any, send: Any) -> None:
         """Answer a request, until its response is sent or its client has gone."""
@@ -116,6 +130,11 @@ class LoopHandler(ASGIHandler):
         response: HttpResponseBase = await super().run_get_response(request)
         await _in_thread_of_request(connections.release)
         return response
+
+
+@lru_cache(maxsize=RESOLVED_PATHS)
+def _resolved(resolver: URLResolver, path: str) -> ResolverMatch:
+    return resolver.resolve(path)
 
 
 async def _in_thread_of_request(call: Callable[[], object]) -> None:

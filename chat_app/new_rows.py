@@ -1,0 +1,53 @@
+"""Inserts of new rows, whose statement is made once for each table. Synchronous.
+
+Django makes the statement of each row anew, which costs several times what the database does.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from django.db import connection, models
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class _Insert(NamedTuple):
+    """The beginning of a statement, the place of one row in it, and the fields of that."""
+
+    begin: str
+    row: str
+    fields: Sequence[models.Field[Any, Any]]
+
+
+def insert(*rows: models.Model) -> None:
+    """Insert new rows of one model; raises IntegrityError.
+
+    Every field has a value but the key that the database counts, which is not read back. No signal
+    is sent.
+    """
+    made = _insert_into(type(rows[0]), connection.vendor)
+    values = [
+        field.get_db_prep_save(getattr(row, field.attname), connection)
+        for row in rows
+        for field in made.fields
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(made.begin + ", ".join([made.row] * len(rows)), values)
+    for row in rows:
+        row._state.adding = False  # noqa: SLF001 as `save` does
+        row._state.db = connection.alias  # noqa: SLF001 as above
+
+
+@cache
+def _insert_into(model: type[models.Model], vendor: str) -> _Insert:
+    del vendor  # names are quoted for it
+    quote = connection.ops.quote_name
+    options = model._meta  # noqa: SLF001 Django's documented API of models
+    counted = models.AutoField
+    fields = [one for one in options.local_concrete_fields if not isinstance(one, counted)]
+    columns = ", ".join(quote(str(field.column)) for field in fields)
+    begin = f"INSERT INTO {quote(options.db_table)} ({columns}) VALUES "  # noqa: S608 names of tables and columns
+    return _Insert(begin, f"({', '.join(['%s'] * len(fields))})", fields)
