@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import sys
 
 from uamp_project.settings.environment import items, switch
 from uamp_project.settings.files import BASE_DIR, DATA_DIR
@@ -33,7 +34,8 @@ ALLOWED_HOSTS = items("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 CSRF_TRUSTED_ORIGINS = items("TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
-    "daphne",
+    # Only this command is Daphne's; every other process would import Twisted for nothing.
+    *(["daphne"] if sys.argv[1:2] == ["runserver"] else []),
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
