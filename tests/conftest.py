@@ -5,15 +5,18 @@ REQUIRE_SERVICES=1 a skip fails the run.
 """
 
 import asyncio
+import gc
 import os
+import ssl
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import certifi
 import pytest
 import uvicorn
 from celery.contrib.testing.worker import start_worker
@@ -60,6 +63,23 @@ def add_static_files(middleware: ServeStaticMiddleware) -> None:
 ServeStaticMiddleware.add_files_from_finders = add_static_files  # type: ignore[method-assign, assignment]  # as the line above says
 
 
+make_context = ssl.create_default_context
+contexts: list[ssl.SSLContext] = []
+
+
+def create_default_context(*arguments: Any, **options: Any) -> ssl.SSLContext:
+    """Read the certificates of the certifi package once: every HTTP client does, in 20 ms."""
+    if arguments or options != {"cafile": certifi.where()}:
+        return make_context(*arguments, **options)
+    if not contexts:
+        contexts.append(make_context(**options))
+    return contexts[0]
+
+
+# Clients that verify by another context make it with other arguments.
+ssl.create_default_context = create_default_context
+
+
 @dataclass(frozen=True, kw_only=True)
 class ServerAddress:
     """Where the server under test listens."""
@@ -79,9 +99,11 @@ class ServerAddress:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let a second run, on another database, leave out what does not touch it."""
+    """Let a second run, on another database, leave out what says nothing about it."""
     parser.addoption(
-        "--database-only", action="store_true", help="run only the tests that use the database"
+        "--database-only",
+        action="store_true",
+        help="run only the tests that use the database and may find another one different",
     )
 
 
@@ -93,6 +115,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             return False
         if not config.getoption("--database-only"):
             return True
+        if item.get_closest_marker("any_database"):
+            return False
         fixtures = getattr(item, "fixturenames", [])
         return bool(
             item.get_closest_marker("django_db") or {"db", "transactional_db"} & set(fixtures)
@@ -104,6 +128,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if belongs(item)]
     if hasattr(config, "workerinput"):
         items[:] = in_shares(items, config.workerinput["workercount"])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect no garbage while modules and tests are made: they stay until the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        # A full collection would look through a million objects of them each time.
+        gc.freeze()
 
 
 def pytest_collection_finish() -> None:

@@ -20,6 +20,8 @@ from tests.live_server import alice, demo, impatience, web
 if TYPE_CHECKING:
     from tests.live_server import Person
 
+pytestmark = pytest.mark.any_database
+
 __all__ = ["alice", "demo", "impatience", "web"]
 
 TOO_MANY_SECONDS = 8.0

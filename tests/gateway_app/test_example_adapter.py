@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     import httpx
 
+pytestmark = pytest.mark.any_database
+
 PAGE = Path(__file__).parents[2] / "docs" / "adapters.md"
 NAME = "adapter_of_the_page"
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tests.conftest import ServerAddress
     from tests.live_server import Person
 
+pytestmark = pytest.mark.any_database
+
 # Four megabytes, as long as an answer may be.
 LONG = [*[said("\N{GRINNING FACE}" * 10_000)[0]] * 99, *said("")[1:]]
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from tests.conftest import ServerAddress
     from tests.live_server import Person
 
+pytestmark = pytest.mark.any_database
+
 Shown = dict[str, Any]
 GA = "v1/realtime?model=echo"
 BETA = "agents/echo/realtime"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import httpx
+import pytest
 
 from chat_app.models import Chat, Message
 from sessions_app.models import Response, Session
@@ -14,6 +15,8 @@ from tests.live_server import shared_chat
 
 if TYPE_CHECKING:
     from tests.live_server import Dial, Person
+
+pytestmark = pytest.mark.any_database
 
 PATH = "/agents/echo/v1/chat/completions"
 CALL = {"model": "echo", "messages": [{"role": "user", "content": "one two"}]}

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tests.interop.deployments import Deployment
 
 # The first test may have to install its client.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.timeout(900), pytest.mark.any_database]
 
 
 def test_openai(run_client: Run, deployment: Deployment) -> None:

@@ -6,7 +6,7 @@ import json
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from tests.journeys.product import Product, sign_in
+from tests.journeys.product import SESSION_COOKIE, Product, sign_in
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page
@@ -14,13 +14,16 @@ if TYPE_CHECKING:
 PREPARE = """
 import json, sys
 from django.contrib.auth.models import User
+from django.test import Client
 from agents_app.models import Agent
 from chat_app.members.chats import create_chat
 from payments_app import services as ledger
 from payments_app.money import Money
 from sessions_app.access.auth import create_api_key
 wanted = json.loads({wanted!r})
-user = User.objects.create_user(wanted["name"], password="password")
+user = User.objects.create_user(wanted["name"])
+browser = Client()
+browser.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
 if wanted["money"]:
     ledger.top_up(key=wanted["name"], account=ledger.account_of_user(user.pk).id,
         amount=Money.parse(wanted["money"]), provider="tests", external_id=wanted["name"])
@@ -28,7 +31,8 @@ agent, _ = Agent.objects.get_or_create(name=wanted["agent"], defaults={{
     "is_public": True, "options": {{"script": wanted["script"]}}, "pricing": wanted["pricing"]}})
 chat = create_chat(title="Payments", created_by_id=user.pk, user_ids=[user.pk],
     agents=[(agent.pk, "always")])
-print("PREPARED", json.dumps({{"chat": chat.pk, "key": create_api_key(user, name="tests")}}))
+print("PREPARED", json.dumps({{"chat": chat.pk, "key": create_api_key(user, name="tests"),
+    "cookie": browser.cookies["sessionid"].value}}))
 """
 
 
@@ -52,8 +56,8 @@ class PayingPerson:
         self.product, self.chat_id, self.agent = product, made["chat"], wanted["agent"]
         product.people[self.name] = {
             "username": self.name,
-            "password": "password",
             "api_key": made["key"],
+            SESSION_COOKIE: made["cookie"],
         }
 
     async def open(self, running: Browser, **options: Any) -> Page:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 # What a page must come to show, it shows at once, but for a machine with other work.
 expect.set_options(timeout=30_000)
+SESSION_COOKIE = "sessionid"
 BROWSER_ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -188,7 +189,7 @@ def running_product(data_dir: Path, **environment: str) -> Iterator[Product]:
 
 
 @asynccontextmanager
-async def browser(executable: str) -> AsyncIterator[Browser]:
+async def running_browser(executable: str) -> AsyncIterator[Browser]:
     """Run a real Chromium."""
     async with async_playwright() as playwright:
         chromium = await playwright.chromium.launch(
@@ -200,12 +201,28 @@ async def browser(executable: str) -> AsyncIterator[Browser]:
             await chromium.close()
 
 
+@asynccontextmanager
+async def browser(running: Browser) -> AsyncIterator[Browser]:
+    """Use the browser that the tests share, and close every context that was opened meanwhile."""
+    try:
+        yield running
+    finally:
+        for context in list(running.contexts):
+            await context.close()
+
+
 async def sign_in(
-    context: BrowserContext, product: Product, username: str, chat_id: str = ""
+    context: BrowserContext,
+    product: Product,
+    username: str,
+    chat_id: str = "",
+    *,
+    by_form: bool = False,
 ) -> Page:
     """Sign a person in and open a chat, the shared one if none is named.
 
-    A script error or a CSP report fails the test.
+    The first sign-in of a person is by the form, and so is one whose session the test ends; later
+    ones show the cookie of the first. A script error or a CSP report fails the test.
     """
     page = await context.new_page()
     complaints: list[str] = []
@@ -215,17 +232,33 @@ async def sign_in(
         lambda line: complaints.append(line.text) if "Content Security" in line.text else None,
     )
     page.complaints = complaints  # type: ignore[attr-defined]  # read by `no_complaints`
-    await page.goto(f"{product.url}/login")
-    await page.fill("input[name=username]", username)
-    await page.fill("input[name=password]", product.people[username]["password"])
-    await page.keyboard.press("Enter")
-    await page.wait_for_url(f"{product.url}/")
+    person = product.people[username]
+    if by_form or SESSION_COOKIE not in person:
+        await fill_in_login(page, product, username)
+        if not by_form:
+            found = await context.cookies(product.url)
+            person[SESSION_COOKIE] = next(
+                cookie["value"] for cookie in found if cookie["name"] == SESSION_COOKIE
+            )
+    else:
+        await context.add_cookies(
+            [{"name": SESSION_COOKIE, "value": person[SESSION_COOKIE], "url": product.url}]
+        )
     await page.goto(f"{product.url}/chats/{chat_id or product.chat_id}")
     await page.get_by_test_id("composer").wait_for()
     # The chat is open when its history, or its absence, is on the page.
     said = page.get_by_test_id("message").or_(page.get_by_text("Nothing said yet"))
     await said.first.wait_for()
     return page
+
+
+async def fill_in_login(page: Page, product: Product, username: str) -> None:
+    """Sign a person in by the form."""
+    await page.goto(f"{product.url}/login")
+    await page.fill("input[name=username]", username)
+    await page.fill("input[name=password]", product.people[username]["password"])
+    await page.keyboard.press("Enter")
+    await page.wait_for_url(f"{product.url}/")
 
 
 def no_complaints(*pages: Page) -> None:

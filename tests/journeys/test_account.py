@@ -16,11 +16,11 @@ from tests.journeys.product import browser, no_complaints, running_product, sign
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playwright.async_api import Page
+    from playwright.async_api import Browser, Page
 
     from tests.journeys.product import Product
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 PHONE = {"width": 360, "height": 740}
 NEW = "correct horse battery"
@@ -52,7 +52,7 @@ async def change_password(page: Page, old: str) -> None:
     await page.keyboard.press("Enter")
 
 
-async def test_a_person_keeps_their_account_on_a_phone(tmp_path: Path, chromium: str) -> None:
+async def test_a_person_keeps_their_account_on_a_phone(tmp_path: Path, chromium: Browser) -> None:
     with running_product(tmp_path / "data") as product:
         async with browser(chromium) as engine:
             context = await engine.new_context(viewport=PHONE, color_scheme="dark")  # type: ignore[arg-type]

@@ -19,6 +19,7 @@ from tests.journeys.paying_person import PayingPerson
 from tests.journeys.product import (
     Product,
     browser,
+    fill_in_login,
     no_complaints,
     running_product,
     sign_in,
@@ -28,9 +29,9 @@ from tests.journeys.product import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.async_api import Page, WebSocketRoute
+    from playwright.async_api import Browser, Page, WebSocketRoute
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +50,7 @@ async def charged_once(payer: PayingPerson, page: Page, *, left: str) -> None:
 
 
 async def test_a_price_is_shown_and_paid_once_and_the_receipt_stays(
-    product: Product, chromium: str
+    product: Product, chromium: Browser
 ) -> None:
     payer = PayingPerson(product, money="10")
     async with browser(chromium) as running:
@@ -85,7 +86,7 @@ async def test_a_price_is_shown_and_paid_once_and_the_receipt_stays(
         no_complaints(page, other)
 
 
-async def test_a_refund_in_the_admin_shows_in_the_chat(product: Product, chromium: str) -> None:
+async def test_a_refund_in_the_admin_shows_in_the_chat(product: Product, chromium: Browser) -> None:
     payer = PayingPerson(product, money="10")
     async with browser(chromium) as running:
         page = await payer.open(running)
@@ -97,11 +98,7 @@ async def test_a_refund_in_the_admin_shows_in_the_chat(product: Product, chromiu
         # The admin writes `_` in its paths in a way of its own.
         address = quote(await shown.inner_text())
         operator = await (await running.new_context()).new_page()
-        await operator.goto(f"{product.url}/login")
-        await operator.fill("input[name=username]", "admin")
-        await operator.fill("input[name=password]", product.people["admin"]["password"])
-        await operator.keyboard.press("Enter")
-        await operator.wait_for_url(f"{product.url}/")
+        await fill_in_login(operator, product, "admin")
         await operator.goto(f"{product.url}/admin/payments_app/transfer/{address}/operate/")
         await operator.fill("[name=reason]", "it was wrong")
         await operator.locator("input[type=submit], button[type=submit]").last.click()
@@ -111,7 +108,7 @@ async def test_a_refund_in_the_admin_shows_in_the_chat(product: Product, chromiu
         await expect(page.get_by_test_id("balance")).to_have_text("$10.00")
 
 
-async def test_two_tabs_send_at_once_on_money_for_one(product: Product, chromium: str) -> None:
+async def test_two_tabs_send_at_once_on_money_for_one(product: Product, chromium: Browser) -> None:
     payer = PayingPerson(product, money="1")
     async with browser(chromium) as running:
         tabs = [await payer.open(running) for _ in range(2)]
@@ -148,7 +145,7 @@ async def test_two_tabs_send_at_once_on_money_for_one(product: Product, chromium
 
 @pytest.mark.parametrize("lost", ["the answer", "the payment"])
 async def test_a_payment_that_met_a_lost_connection_is_taken_once(
-    product: Product, chromium: str, lost: str
+    product: Product, chromium: Browser, lost: str
 ) -> None:
     payer = PayingPerson(product, money="10")
     sent: list[str] = []
@@ -184,7 +181,7 @@ async def test_a_payment_that_met_a_lost_connection_is_taken_once(
 
 
 async def test_a_low_balance_warns_and_an_empty_one_says_what_to_do(
-    product: Product, chromium: str
+    product: Product, chromium: Browser
 ) -> None:
     payer = PayingPerson(product, money="1.5")
     async with browser(chromium) as running:
@@ -214,7 +211,7 @@ async def test_a_low_balance_warns_and_an_empty_one_says_what_to_do(
 
 
 async def test_an_answer_that_outgrows_its_reservation_is_topped_up_and_loses_no_word(
-    product: Product, chromium: str
+    product: Product, chromium: Browser
 ) -> None:
     payer = PayingPerson(product, money="10", script="slow", output_per_1k="1")
     async with browser(chromium) as running:
@@ -246,7 +243,7 @@ async def test_an_answer_that_outgrows_its_reservation_is_topped_up_and_loses_no
 
 
 async def test_an_agent_may_be_allowed_for_good_and_asked_again_later(
-    product: Product, chromium: str
+    product: Product, chromium: Browser
 ) -> None:
     payer = PayingPerson(product, money="10")
     async with browser(chromium) as running:
@@ -271,7 +268,7 @@ async def test_an_agent_may_be_allowed_for_good_and_asked_again_later(
 
 
 async def test_the_money_page_shows_what_there_is_and_sets_limits_and_makes_tokens(
-    product: Product, chromium: str
+    product: Product, chromium: Browser
 ) -> None:
     payer = PayingPerson(product, money="10")
     phone: dict[str, Any] = {"viewport": {"width": 360, "height": 740}, "color_scheme": "dark"}
@@ -322,7 +319,7 @@ async def test_the_money_page_shows_what_there_is_and_sets_limits_and_makes_toke
 
 
 async def test_no_token_makes_the_money_page_wider_than_a_phone(
-    product: Product, chromium: str
+    product: Product, chromium: Browser
 ) -> None:
     payer = PayingPerson(product, money="10")
     phone: dict[str, Any] = {"viewport": {"width": 360, "height": 740}}
@@ -351,7 +348,7 @@ async def test_no_token_makes_the_money_page_wider_than_a_phone(
 
 
 async def test_what_is_refused_is_said_in_words_and_the_focus_stays(
-    product: Product, chromium: str
+    product: Product, chromium: Browser
 ) -> None:
     payer = PayingPerson(product, money="10")
     async with browser(chromium) as running:
@@ -382,7 +379,7 @@ async def test_what_is_refused_is_said_in_words_and_the_focus_stays(
         no_complaints(page)
 
 
-async def test_an_owner_fills_the_pool_and_lets_it_pay(product: Product, chromium: str) -> None:
+async def test_an_owner_fills_the_pool_and_lets_it_pay(product: Product, chromium: Browser) -> None:
     payer = PayingPerson(product, money="10")
     async with browser(chromium) as running:
         page = await payer.open(running)

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.browser
+    from playwright.async_api import Browser
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 PRICE = """
 from agents_app.models import Agent
@@ -33,7 +35,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 
 async def test_delegated_work_is_paid_where_it_was_asked_for(
-    product: Product, chromium: str, tmp_path: Path
+    product: Product, chromium: Browser, tmp_path: Path
 ) -> None:
     async with browser(chromium) as running:
         page = await sign_in(await running.new_context(), product, "alice")
@@ -59,7 +61,7 @@ async def test_delegated_work_is_paid_where_it_was_asked_for(
 
 
 async def test_delegated_work_is_refused_and_the_card_goes(
-    product: Product, chromium: str, tmp_path: Path
+    product: Product, chromium: Browser, tmp_path: Path
 ) -> None:
     async with browser(chromium) as running:
         page = await sign_in(await running.new_context(), product, "bob")

@@ -14,9 +14,9 @@ from tests.journeys.product import Product, browser, no_complaints, running_prod
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.async_api import Locator, Page
+    from playwright.async_api import Browser, Locator, Page
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 STREAM_MS = 20_000
 STEADY_AGENT = """
@@ -69,7 +69,7 @@ def last_of(page: Page, name: str) -> Locator:
 
 
 async def test_a_message_of_chat_completions_is_live_in_two_browsers_with_its_badge(
-    product: Product, chromium: str
+    product: Product, chromium: Browser
 ) -> None:
     async with browser(chromium) as running:
         alice = await sign_in(await running.new_context(), product, "alice")
@@ -122,7 +122,7 @@ async def chosen(page: Page) -> str | None:
 
 
 async def test_a_message_is_shown_in_each_protocol_by_keyboard(
-    product: Product, chromium: str
+    product: Product, chromium: Browser
 ) -> None:
     async with browser(chromium) as running:
         context = await running.new_context(permissions=["clipboard-read", "clipboard-write"])
@@ -170,7 +170,9 @@ async def test_a_message_is_shown_in_each_protocol_by_keyboard(
         no_complaints(alice)
 
 
-async def test_a_person_finds_an_agent_and_copies_a_call(product: Product, chromium: str) -> None:
+async def test_a_person_finds_an_agent_and_copies_a_call(
+    product: Product, chromium: Browser
+) -> None:
     async with browser(chromium) as running:
         context = await running.new_context(permissions=["clipboard-read", "clipboard-write"])
         alice = await sign_in(context, product, "alice")

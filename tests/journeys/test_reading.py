@@ -15,6 +15,7 @@ from tests.journeys.paying_person import PayingPerson
 from tests.journeys.product import (
     Product,
     browser,
+    fill_in_login,
     no_complaints,
     running_product,
     sign_in,
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from playwright.async_api import Page
+    from playwright.async_api import Browser, Page
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 ARABIC = "مرحبا بالعالم"
 LONG = "\n\n".join(f"Paragraph {number}" for number in range(1, 41))
@@ -80,7 +81,7 @@ async def focused(page: Page) -> str | None:
 
 
 async def test_the_page_follows_an_answer_and_scrolls_nowhere_else(
-    product: Product, chromium: str
+    product: Product, chromium: Browser
 ) -> None:
     async with browser(chromium) as running:
         alice = await sign_in(await running.new_context(), product, "alice")
@@ -103,7 +104,9 @@ async def test_the_page_follows_an_answer_and_scrolls_nowhere_else(
         no_complaints(alice, bob)
 
 
-async def test_each_block_is_written_in_its_own_direction(product: Product, chromium: str) -> None:
+async def test_each_block_is_written_in_its_own_direction(
+    product: Product, chromium: Browser
+) -> None:
     async with browser(chromium) as running:
         page = await sign_in(await running.new_context(), product, "alice")
         await page.get_by_test_id("composer").fill(ARABIC)
@@ -119,7 +122,7 @@ async def test_each_block_is_written_in_its_own_direction(product: Product, chro
 
 
 async def test_an_answer_that_was_not_paid_stays_where_it_was_asked_for(
-    product: Product, chromium: str
+    product: Product, chromium: Browser
 ) -> None:
     payer = PayingPerson(product, money="10")
     async with browser(chromium) as running:
@@ -138,7 +141,7 @@ async def test_an_answer_that_was_not_paid_stays_where_it_was_asked_for(
 
 
 async def test_a_question_whose_answer_failed_can_be_asked_again(
-    product: Product, chromium: str
+    product: Product, chromium: Browser
 ) -> None:
     async with browser(chromium) as running:
         alice = await sign_in(await running.new_context(), product, "alice")
@@ -161,7 +164,7 @@ async def test_a_question_whose_answer_failed_can_be_asked_again(
 
 
 async def test_a_tool_that_was_stopped_is_not_said_to_be_done(
-    product: Product, chromium: str, tmp_path: Path
+    product: Product, chromium: Browser, tmp_path: Path
 ) -> None:
     async with browser(chromium) as running:
         page = await sign_in(await running.new_context(), product, "alice")
@@ -176,7 +179,7 @@ async def test_a_tool_that_was_stopped_is_not_said_to_be_done(
         no_complaints(page)
 
 
-async def test_the_focus_goes_where_the_work_goes_on(product: Product, chromium: str) -> None:
+async def test_the_focus_goes_where_the_work_goes_on(product: Product, chromium: Browser) -> None:
     async with browser(chromium) as running:
         page = await sign_in(await running.new_context(), product, "alice")
         # A chat that one chose is one to write in.
@@ -197,14 +200,10 @@ async def test_the_focus_goes_where_the_work_goes_on(product: Product, chromium:
         no_complaints(page)
 
 
-async def test_operators_find_the_admin(product: Product, chromium: str) -> None:
+async def test_operators_find_the_admin(product: Product, chromium: Browser) -> None:
     async with browser(chromium) as running:
         page = await (await running.new_context()).new_page()
         for name, links in (("admin", 1), ("alice", 0)):
             await page.context.clear_cookies()
-            await page.goto(f"{product.url}/login")
-            await page.fill("input[name=username]", name)
-            await page.fill("input[name=password]", product.people[name]["password"])
-            await page.keyboard.press("Enter")
-            await page.wait_for_url(f"{product.url}/")
+            await fill_in_login(page, product, name)
             await expect(page.get_by_role("link", name="Admin", exact=True)).to_have_count(links)

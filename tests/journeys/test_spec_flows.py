@@ -12,6 +12,8 @@ from sessions_app.models import Response, Session
 from tests.client import TERMINAL, UampClient, output_text, text_of
 from tests.live_server import Dial, Person, counted_rows, person, quick_agent
 
+pytestmark = pytest.mark.any_database
+
 SEARCH_TOOL = {
     "type": "function",
     "function": {

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from playwright.async_api import Browser
 
-pytestmark = pytest.mark.browser
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 SHOWS = "rome.png, turned by 270°, black and white, contrast 1.6"
 # What the bar of the newest card said, each time that it said something else.
@@ -62,7 +64,7 @@ def picture_of(product: Product, source: str) -> Image.Image:
 
 
 async def test_two_agents_edit_a_picture_and_everybody_watches(
-    product: Product, chromium: str, tmp_path: Path
+    product: Product, chromium: Browser, tmp_path: Path
 ) -> None:
     async with browser(chromium) as running:
         alice = await sign_in(await running.new_context(), product, "alice")
@@ -103,7 +105,7 @@ async def test_two_agents_edit_a_picture_and_everybody_watches(
 
 
 async def test_a_person_allows_a_tool_by_click_and_refuses_it_by_keyboard(
-    product: Product, chromium: str, tmp_path: Path
+    product: Product, chromium: Browser, tmp_path: Path
 ) -> None:
     small = photo(tmp_path / "oslo.png", 300, 200)
     async with browser(chromium) as running:

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from playwright.async_api import Locator, Page
+    from playwright.async_api import Browser, Locator, Page
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 WORDS = " ".join(f"word{number}" for number in range(1, 201))
 RELOADS = 10
@@ -65,7 +65,7 @@ async def last_text(page: Page) -> str:
 
 
 async def test_a_refresh_at_ten_points_of_a_stream_loses_and_doubles_nothing(
-    product: Product, chromium: str
+    product: Product, chromium: Browser
 ) -> None:
     async with browser(chromium) as running:
         alice = await sign_in(await running.new_context(), product, "alice")
@@ -94,7 +94,7 @@ async def test_a_refresh_at_ten_points_of_a_stream_loses_and_doubles_nothing(
         no_complaints(alice, bob)
 
 
-async def test_both_browsers_see_an_answer_grow(product: Product, chromium: str) -> None:
+async def test_both_browsers_see_an_answer_grow(product: Product, chromium: Browser) -> None:
     make_steady(product)
     async with browser(chromium) as running:
         alice = await sign_in(await running.new_context(), product, "alice")
@@ -121,7 +121,7 @@ def live_answers(page: Page) -> Locator:
 
 
 async def test_a_member_does_not_stop_the_answers_of_others_unasked(
-    product: Product, chromium: str
+    product: Product, chromium: Browser
 ) -> None:
     make_steady(product)
     async with browser(chromium) as running:
@@ -170,7 +170,7 @@ async def test_a_member_does_not_stop_the_answers_of_others_unasked(
         no_complaints(alice, bob)
 
 
-async def test_people_talk_without_an_agent(product: Product, chromium: str) -> None:
+async def test_people_talk_without_an_agent(product: Product, chromium: Browser) -> None:
     async with browser(chromium) as running:
         alice = await sign_in(await running.new_context(), product, "alice")
         bob = await sign_in(await running.new_context(), product, "bob")
@@ -185,7 +185,7 @@ async def test_people_talk_without_an_agent(product: Product, chromium: str) -> 
         no_complaints(alice, bob)
 
 
-async def test_what_comes_in_does_not_move_the_focus(product: Product, chromium: str) -> None:
+async def test_what_comes_in_does_not_move_the_focus(product: Product, chromium: Browser) -> None:
     async with browser(chromium) as running:
         alice = await sign_in(await running.new_context(), product, "alice")
         bob = await sign_in(await running.new_context(), product, "bob")
@@ -206,7 +206,7 @@ async def test_what_comes_in_does_not_move_the_focus(product: Product, chromium:
 
 
 async def test_a_report_shows_its_progress_and_its_chart(
-    product: Product, chromium: str, tmp_path: Path
+    product: Product, chromium: Browser, tmp_path: Path
 ) -> None:
     table = tmp_path / "weather.csv"
     table.write_text("city,temp\n" + "".join(f"c{n},{n / 2}\n" for n in range(400)))
@@ -231,11 +231,11 @@ async def test_a_report_shows_its_progress_and_its_chart(
 
 
 async def test_a_person_who_is_signed_out_elsewhere_sees_one_message(
-    product: Product, chromium: str
+    product: Product, chromium: Browser
 ) -> None:
     async with browser(chromium) as running:
         context = await running.new_context()
-        page = await sign_in(context, product, "bob")
+        page = await sign_in(context, product, "bob", by_form=True)
         other = await context.new_page()
         await other.goto(f"{product.url}/")
         # What the page says, also for a moment, is written down.
@@ -249,7 +249,7 @@ async def test_a_person_who_is_signed_out_elsewhere_sees_one_message(
 
 
 async def test_what_is_written_to_a_stopping_server_is_sent_again(
-    tmp_path: Path, chromium: str
+    tmp_path: Path, chromium: Browser
 ) -> None:
     with running_product(tmp_path, UAMP_GRACE_SECONDS="20") as product:
         async with browser(chromium) as running:
@@ -275,7 +275,7 @@ async def test_what_is_written_to_a_stopping_server_is_sent_again(
 
 
 async def test_a_restart_of_the_server_ends_the_answer_honestly(
-    tmp_path: Path, chromium: str
+    tmp_path: Path, chromium: Browser
 ) -> None:
     with running_product(tmp_path, UAMP_LEASE_SECONDS="2", UAMP_SWEEP_SECONDS="0.5") as product:
         async with browser(chromium) as running:

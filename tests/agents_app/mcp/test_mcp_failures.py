@@ -21,7 +21,7 @@ from tests.agents_app.run_context import Context
 from tests.agents_app.web_server import WebServer, web_server
 from tests.client import wait_until
 
-pytestmark = pytest.mark.usefixtures("database_threads")
+pytestmark = [pytest.mark.usefixtures("database_threads"), pytest.mark.any_database]
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.client import UampClient
     from tests.live_server import Dial
 
-pytestmark = pytest.mark.usefixtures("demo", "celery_worker_thread")
+pytestmark = [pytest.mark.usefixtures("demo", "celery_worker_thread"), pytest.mark.any_database]
 
 
 @pytest.fixture

@@ -16,6 +16,8 @@ from agents_app.workers.schema_checks import NoSchemaError, TooMuchWorkError, mi
 from tests.agents_app.mcp import mcp_sources
 from tests.agents_app.run_context import Context
 
+pytestmark = pytest.mark.any_database
+
 SLOW = {"properties": {"a": {"pattern": "^(a+)+$"}}}
 KEPT_BUSY = {"a": "a" * 60 + "!"}
 LOOP: dict[str, Any] = {"$ref": "#"}

@@ -9,6 +9,8 @@ from tests.conftest import ServerAddress
 from tests.gateway_app.a2a.calls import call, error_of
 from tests.live_server import Person
 
+pytestmark = pytest.mark.any_database
+
 V1_MEMBERS = {
     "name",
     "description",

@@ -10,6 +10,8 @@ import pytest
 from tests.gateway_app.a2a.calls import text_message, text_of
 from tests.live_server import Person
 
+pytestmark = pytest.mark.any_database
+
 REST = "/agents/echo/a2a/rest"
 
 

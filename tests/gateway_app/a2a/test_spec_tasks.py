@@ -13,6 +13,8 @@ from tests.conftest import ServerAddress
 from tests.live_server import Person
 from tests.sessions_app.billing.paid_agents import rich, usd
 
+pytestmark = pytest.mark.any_database
+
 
 def asked(text: str, **members: Any) -> dict[str, Any]:
     """Return the body that the specification prints."""

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from tests.live_server import Person
 
+pytestmark = pytest.mark.any_database
+
 SEARCH = {"type": "function", "function": {"name": "search", "parameters": {"type": "object"}}}
 PAID = "/agents/paid-echo/a2a"
 

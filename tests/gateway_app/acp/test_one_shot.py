@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from tests.live_server import Person
 
+pytestmark = pytest.mark.any_database
+
 Rpc = dict[str, Any]
 QUESTION = [{"role": "user", "content": "Hello there"}]
 

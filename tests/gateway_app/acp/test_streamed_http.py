@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from tests.conftest import ServerAddress
     from tests.live_server import Person
 
+pytestmark = pytest.mark.any_database
+
 Open = Callable[..., HttpAcpClient]
 
 

@@ -13,6 +13,8 @@ from tests.gateway_app.ag_ui.runs import check_order, kinds_of, run, run_input, 
 from tests.live_server import Dial, Person, quick_agent, shared_chat
 from tests.sessions_app.turn.team_tools import order
 
+pytestmark = pytest.mark.any_database
+
 CONNECT = "/connect"
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from tests.conftest import ServerAddress
 
+pytestmark = pytest.mark.any_database
+
 
 def answered(interrupt: dict[str, Any], **payload: Any) -> dict[str, Any]:
     """Return the answer to an interrupt."""

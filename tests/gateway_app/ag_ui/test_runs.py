@@ -15,6 +15,8 @@ from tests.gateway_app.ag_ui.runs import run, run_input, text_of
 from tests.live_server import Dial, Person, shared_chat
 from tests.sessions_app.billing.paid_agents import rich, usd
 
+pytestmark = pytest.mark.any_database
+
 SEARCH = {"name": "search", "description": "Find", "parameters": {"type": "object"}}
 
 

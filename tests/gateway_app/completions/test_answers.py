@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from tests.live_server import Person
 
+pytestmark = pytest.mark.any_database
+
 
 def streamed(answer: httpx.Response) -> tuple[list[dict[str, Any]], str]:
     """Return the deltas of a stream and its finish reason."""

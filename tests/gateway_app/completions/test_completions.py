@@ -11,6 +11,8 @@ from tests.conftest import ServerAddress
 from tests.gateway_app.completions.requests import HELLO, chunks_of
 from tests.live_server import Dial, Person, shared_chat
 
+pytestmark = pytest.mark.any_database
+
 
 def test_an_agent_answers_as_a_completion(web: httpx.Client, alice: Person) -> None:
     answer = web.post("/agents/echo/chat/completions", json=HELLO, headers=alice.headers)

@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.gateway_app.completions.requests import HELLO, SEARCH, ask
 from tests.sessions_app.model_server import model_server, said
 
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     import httpx
 
     from tests.live_server import Person
+
+pytestmark = pytest.mark.any_database
 
 PAGE = Path(__file__).parents[3] / "docs" / "adapters.md"
 SCHEMA = {"name": "found", "schema": {"type": "object", "properties": {"n": {"type": "integer"}}}}

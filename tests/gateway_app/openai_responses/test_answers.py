@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from tests.live_server import Dial, Person
 
+pytestmark = pytest.mark.any_database
+
 
 def test_an_agent_answers_as_a_response(web: httpx.Client, alice: Person) -> None:
     answer = respond(web, "echo", {"metadata": {"order": "7"}, "model": "m"}, alice)

@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.gateway_app.openai_responses.requests import SEARCH, events_of, respond, text_of
 from tests.live_server import shared_chat
 from tests.sessions_app.model_server import model_server, said
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     import httpx
 
     from tests.live_server import Person
+
+pytestmark = pytest.mark.any_database
 
 PAGE = Path(__file__).parents[3] / "docs" / "responses.md"
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}}

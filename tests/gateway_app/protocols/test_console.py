@@ -14,6 +14,8 @@ from tests.client import wait_until
 from tests.gateway_app.protocols.browsers import signed_in
 from tests.live_server import Person, quick_agent, shared_chat
 
+pytestmark = pytest.mark.any_database
+
 PROTOCOLS = ["uamp", "completions", "responses", "ag-ui", "a2a", "acp"]
 Frames = list[dict[str, Any]]
 

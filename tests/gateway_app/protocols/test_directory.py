@@ -13,6 +13,8 @@ from tests.conftest import ServerAddress
 from tests.gateway_app.protocols.browsers import BROWSER, signed_in
 from tests.live_server import Person
 
+pytestmark = pytest.mark.any_database
+
 PROTOCOLS = ["uamp", "completions", "responses", "ag-ui", "a2a", "acp"]
 
 

@@ -16,6 +16,8 @@ from tests.conftest import ServerAddress
 from tests.gateway_app.protocols.browsers import BROWSER
 from tests.live_server import Person
 
+pytestmark = pytest.mark.any_database
+
 # What runs an example of each language, with the ending of its file.
 PROGRAMS = {
     "curl": ("bash", "sh"),

@@ -108,6 +108,7 @@ def process_of(journal: Path) -> int:
     return int(lines(journal)[0])
 
 
+@pytest.mark.any_database
 def test_hanging_tools_are_killed_at_their_deadline_and_their_slots_are_free(
     worker: Worker, tmp_path: Path
 ) -> None:
@@ -121,6 +122,7 @@ def test_hanging_tools_are_killed_at_their_deadline_and_their_slots_are_free(
     assert worker.run("repeat", {"text": "x", "times": 2}).result == "xx"
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize("how", HANGS)
 def test_a_hanging_tool_is_killed_when_its_response_is_cancelled(
     patient: Worker, tmp_path: Path, how: str
@@ -141,6 +143,7 @@ def test_what_a_killed_tool_did_is_unknown_when_it_has_effects(
     assert row.result.startswith("Outcome unknown: the tool took too long and was stopped, and it")
 
 
+@pytest.mark.any_database
 def test_a_tool_that_eats_memory_fails_and_the_worker_goes_on(worker: Worker) -> None:
     assert worker.run("eat", {"mb": 100}).result == "100 MB"
     for mb in (300, 100_000):
@@ -151,6 +154,7 @@ def test_a_tool_that_eats_memory_fails_and_the_worker_goes_on(worker: Worker) ->
     assert worker.run("repeat", {"text": "x", "times": 2}).result == "xx"
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize(
     ("how", "said"),
     [
@@ -176,6 +180,7 @@ def test_a_tool_with_effects_that_ends_its_process_is_unknown() -> None:
     assert row.result.startswith("Outcome unknown: the tool's process ended before the tool did")
 
 
+@pytest.mark.any_database
 def test_programs_that_a_tool_leaves_behind_end_with_its_call(tmp_path: Path) -> None:
     for tool in ("leave_child", "leave_child_and_die"):
         journal = tmp_path / tool
@@ -185,6 +190,7 @@ def test_programs_that_a_tool_leaves_behind_end_with_its_call(tmp_path: Path) ->
         wait_for_end_of(process_of(journal))
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize("how", ["sleep", "c"])
 def test_no_process_outlives_a_worker_that_is_killed(
     patient: Worker, tmp_path: Path, how: str
@@ -199,6 +205,7 @@ def test_no_process_outlives_a_worker_that_is_killed(
     wait_for(lambda: call.pk in requeue_lost_calls())
 
 
+@pytest.mark.any_database
 def test_no_process_outlives_a_worker_that_ends(worker: Worker, tmp_path: Path) -> None:
     call = hang(worker, tmp_path / "j")
     started = worker.descendants()

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from tests.conftest import ServerAddress
     from tests.live_server import Dial, Person
 
+pytestmark = pytest.mark.any_database
+
 WAIT_SECONDS = 30
 MANY_BYTES = 20 * 1024
 

@@ -12,6 +12,8 @@ from uamp_project.servers.uvicorn_protocols import WebSocketProtocol
 if TYPE_CHECKING:
     from tests.conftest import ServerAddress
 
+pytestmark = pytest.mark.any_database
+
 TEXT = " ".join(f"wörd{number}" for number in range(200))
 
 

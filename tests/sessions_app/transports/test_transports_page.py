@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.conftest import ServerAddress
     from tests.live_server import Person
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
 PAGE = (Path(__file__).parents[3] / "docs" / "transports.md").read_text()
 EXAMPLES = shell_examples(PAGE)

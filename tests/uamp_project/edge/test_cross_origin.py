@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from tests.live_server import Person
 
+pytestmark = pytest.mark.any_database
+
 PAGE = "https://app.example"
 ALLOW_ORIGIN = "Access-Control-Allow-Origin"
 WITH_COOKIES = "Access-Control-Allow-Credentials"

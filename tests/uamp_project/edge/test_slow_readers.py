@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # The pool of a process has 16 connections (settings.DATABASES).
 CLIENTS = 20
 WAIT_SECONDS = 20
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.any_database]
 
 
 def person(name: str) -> tuple[int, str]:
