@@ -76,24 +76,25 @@ class Serving:
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
-    def worker(self) -> psutil.Process | None:
-        """Return the worker, if one runs."""
+    def workers(self) -> dict[str, psutil.Process]:
+        """Return the workers that run, by the queue that each takes."""
         children = psutil.Process(self.process.pid).children()
-        return next((child for child in children if is_worker(child)), None)
+        return {queue: child for child in children if (queue := queue_of(child))}
 
-    def wait_for_worker(self) -> psutil.Process:
-        """Return the worker as soon as it runs."""
-        until(lambda: self.worker() is not None, "the worker runs")
-        worker = self.worker()
-        assert worker is not None
-        return worker
+    def wait_for_workers(self) -> list[psutil.Process]:
+        """Return the workers as soon as both run: that of tools, and that of webhooks."""
+        until(lambda: set(self.workers()) == {"tools", "webhooks"}, "the workers run")
+        workers = self.workers()
+        return [workers["tools"], workers["webhooks"]]
 
 
-def is_worker(process: psutil.Process) -> bool:
+def queue_of(process: psutil.Process) -> str:
+    """Return the queue that a worker takes; '' for another process."""
     try:
-        return "uamp_project.embedded.worker" in process.cmdline()
+        _, found, queue = " ".join(process.cmdline()).partition("uamp_project.embedded.worker ")
     except psutil.NoSuchProcess:
-        return False  # it has just ended
+        return ""  # it has just ended
+    return queue if found else ""
 
 
 def until(condition: Callable[[], bool], what: str) -> None:

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from tests.uamp_project.serving import Serving, data_dir, manage, until
+from uamp_project.celery import app
 
 __all__ = ["data_dir"]
 
@@ -27,7 +28,7 @@ def serving(data_dir: Path) -> Iterator[Serving]:
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
-def test_it_greets_serves_and_takes_its_worker_along_when_it_ends(
+def test_it_greets_serves_and_takes_its_workers_along_when_it_ends(
     serving: Serving, data_dir: Path, signum: signal.Signals
 ) -> None:
     ready = httpx.get(f"http://127.0.0.1:{serving.port}/readyz")
@@ -41,11 +42,11 @@ def test_it_greets_serves_and_takes_its_worker_along_when_it_ends(
     assert "not visitors (UAMP_ANONYMOUS_MODELS)" in greeting
     assert "@echo" not in greeting
 
-    worker = serving.wait_for_worker()
+    workers = serving.wait_for_workers()
     serving.process.send_signal(signum)
 
     assert serving.process.wait(timeout=30) == 0
-    assert not worker.is_running()
+    assert not any(worker.is_running() for worker in workers)
     assert not (data_dir / "run" / "layer.sock").exists()
     assert "Traceback" not in serving.output.read_text()
 
@@ -78,31 +79,45 @@ def test_it_serves_with_redis_as_well(data_dir: Path, redis_url: str) -> None:
     try:
         ready = httpx.get(f"http://127.0.0.1:{serving.port}/readyz")
         assert (ready.status_code, ready.json()) == (200, {"status": "ready"})
-        worker = serving.wait_for_worker()
+        workers = serving.wait_for_workers()
     finally:
         serving.process.send_signal(signal.SIGTERM)
 
     assert serving.process.wait(timeout=30) == 0, serving.output.read_text()
-    assert not worker.is_running()
+    assert not any(worker.is_running() for worker in workers)
 
 
-def test_the_worker_does_not_outlive_a_server_that_is_killed(serving: Serving) -> None:
-    worker = serving.wait_for_worker()
+def test_the_workers_do_not_outlive_a_server_that_is_killed(serving: Serving) -> None:
+    workers = serving.wait_for_workers()
     serving.process.kill()
     serving.process.wait()
 
-    until(lambda: not worker.is_running(), "the worker ends")
+    until(lambda: not any(worker.is_running() for worker in workers), "the workers end")
 
 
 def test_a_worker_that_dies_is_started_again(serving: Serving) -> None:
-    first = serving.wait_for_worker()
+    first, other = serving.wait_for_workers()
     first.kill()
     until(
-        lambda: (worker := serving.worker()) is not None and worker.pid != first.pid,
+        lambda: (worker := serving.workers().get("tools")) is not None and worker.pid != first.pid,
         "another worker runs",
     )
 
-    assert "the worker ended with -9" in serving.output.read_text()
+    assert "the worker of tools ended with -9" in serving.output.read_text()
+    assert serving.workers()["webhooks"].pid == other.pid
+
+
+def test_each_task_has_the_queue_of_its_kind() -> None:
+    """A worker without `-Q` takes all queues that there are."""
+    app.loader.import_default_modules()
+    own = [name for name in app.tasks if not name.startswith("celery.")]
+    routed = {name: app.amqp.router.route({}, name)["queue"].name for name in own}
+
+    assert routed == {
+        "sessions_app.tools.tasks.run_tool_call": "tools",
+        "sessions_app.webhooks.tasks.send_webhook": "webhooks",
+    }
+    assert set(app.amqp.queues) == {"tools", "webhooks"}
 
 
 def test_a_second_server_on_the_same_data_is_refused(serving: Serving, data_dir: Path) -> None:

@@ -1,4 +1,4 @@
-"""The supervised Celery worker: one child process, started again when it dies.
+"""A supervised Celery worker of one queue: a child process, started again when it dies.
 
 The child never outlives its parent: its standard input is a pipe that only the parent holds
 open, and on Linux the kernel kills it with the thread that started it. A tool that was running
@@ -31,18 +31,19 @@ PR_SET_PDEATHSIG = 1
 
 
 class WorkerSupervisor:
-    """Keeps one worker process running, from `start` to `stop`.
+    """Keeps one worker process of a queue running, from `start` to `stop`.
 
     The thread that serves calls `start` and `stop`, each once. A thread of its own starts, watches
     and ends the worker.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, queue: str) -> None:
+        self._queue = queue
         self._stopping = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         # This thread starts the child and lives as long: the kernel's parent-death signal
         # follows the thread, not the process.
-        self._thread = threading.Thread(target=self._supervise, name="worker-supervisor")
+        self._thread = threading.Thread(target=self._supervise, name=f"{queue}-supervisor")
 
     @property
     def pid(self) -> int | None:
@@ -70,7 +71,8 @@ class WorkerSupervisor:
             if time.monotonic() - started > STABLE_SECONDS:
                 pause = BACKOFF_SECONDS[0]
             logger.error(
-                "the worker ended with %s; starting it again in %.1f s",
+                "the worker of %s ended with %s; starting it again in %.1f s",
+                self._queue,
                 self._process.returncode,
                 pause,
             )
@@ -83,7 +85,7 @@ class WorkerSupervisor:
 
     def _spawn(self) -> subprocess.Popen[bytes]:
         return subprocess.Popen(  # noqa: S603 our own interpreter and module
-            [sys.executable, "-m", __name__],
+            [sys.executable, "-m", __name__, self._queue],
             stdin=subprocess.PIPE,
             env={**os.environ, "UAMP_LAYER_ROLE": "spoke"},
             # Ctrl-C in the terminal is for the parent, who ends the child in order.
@@ -118,7 +120,7 @@ def _die_with_parent() -> None:
 
 
 def main() -> None:
-    """Run the worker until SIGTERM, or until the parent is gone."""
+    """Run the worker of the queue that argv names until SIGTERM, or until the parent is gone."""
     _die_with_parent()
     # Its tasks come as JSON from the same user; running as root is the parent's choice.
     warnings.simplefilter("ignore", SecurityWarning)
@@ -127,6 +129,8 @@ def main() -> None:
             "--quiet",
             "worker",
             "--pool=threads",
+            f"--queues={sys.argv[1]}",
+            f"--hostname={sys.argv[1]}@%h",
             f"--concurrency={THREADS}",
             "--loglevel=WARNING",
             "--without-gossip",

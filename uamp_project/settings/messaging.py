@@ -3,6 +3,8 @@
 import os
 from typing import Any
 
+from kombu import Queue
+
 from uamp_project.settings.environment import redis
 from uamp_project.settings.files import DATA_DIR
 
@@ -51,6 +53,11 @@ else:
     }
 
 # The row of a tool call is the queue; the Celery message only notifies a worker.
+# A worker without `-Q` takes both queues. One of its own for each keeps a long tool from delaying a
+# webhook, and the other way round.
+CELERY_TASK_QUEUES = (Queue("tools"), Queue("webhooks"))
+CELERY_TASK_DEFAULT_QUEUE = "tools"
+CELERY_TASK_ROUTES = {"sessions_app.webhooks.tasks.*": {"queue": "webhooks"}}
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1

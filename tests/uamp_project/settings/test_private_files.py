@@ -58,7 +58,7 @@ def test_a_folder_that_was_open_is_closed_and_every_file_is_private(tmp_path: Pa
             trust_env=False,
         )
         assert answer.status_code == httpx.codes.CREATED, answer.text
-        serving.wait_for_worker()
+        serving.wait_for_workers()
         output = serving.output.name
         open_to_others = [
             f"{path.relative_to(data_dir)} {path.lstat().st_mode & 0o777:o}"

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from argparse import ArgumentParser, ArgumentTypeError
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,11 +24,12 @@ PORT_MOST: Final = 65535
 
 
 class Command(BaseCommand):
-    """Serves HTTP and WebSocket with Daphne, and supervises a Celery worker."""
+    """Serves HTTP and WebSocket with Daphne, and supervises a Celery worker for each queue."""
 
     help = (
-        "Serve everything in one command: HTTP and WebSocket here, long tools in a supervised"
-        " Celery worker. SIGTERM or Ctrl-C lets running answers finish for UAMP_GRACE_SECONDS;"
+        "Serve everything in one command: HTTP and WebSocket here, long tools and webhooks in"
+        " supervised Celery workers. SIGTERM or Ctrl-C lets running answers finish for"
+        " UAMP_GRACE_SECONDS;"
         " another Ctrl-C ends that wait."
     )
 
@@ -43,7 +45,7 @@ class Command(BaseCommand):
             type=_port,
             help="port to listen on, 0 for any that is free (PORT, else 8000)",
         )
-        parser.add_argument("--no-worker", action="store_true", help="start no Celery worker")
+        parser.add_argument("--no-worker", action="store_true", help="start no Celery workers")
 
     def handle(self, *_: Any, **options: Any) -> None:
         """Serve until SIGTERM or Ctrl-C; another Ctrl-C does not wait for running answers."""
@@ -61,14 +63,16 @@ class Command(BaseCommand):
             layer = get_channel_layer()
         except HubIsRunningError as error:
             raise CommandError(f"{error}; choose another DATA_DIR") from error
-        worker = None if options["no_worker"] else WorkerSupervisor()
-        if worker:
+        queues = [] if options["no_worker"] else settings.CELERY_TASK_QUEUES
+        workers = [WorkerSupervisor(queue.name) for queue in queues]
+        for worker in workers:
             worker.start()
         try:
             self._serve(options["host"], port)
         finally:
-            if worker:
-                worker.stop()
+            # Each takes up to some seconds to end.
+            with ThreadPoolExecutor() as stopping:
+                list(stopping.map(WorkerSupervisor.stop, workers))
             if isinstance(layer, EmbeddedChannelLayer):
                 layer.close()
 
