@@ -17,6 +17,8 @@ from chat_app.models import (
     MessageDeletion,
     MessageRevision,
     MessageStatus,
+    Pin,
+    Reaction,
 )
 
 if TYPE_CHECKING:
@@ -48,9 +50,13 @@ class EventTypeFilter(ValueFilter):
         "message.created",
         "message.deleted",
         "message.edited",
+        "message.pinned",
         "message.read",
+        "message.unpinned",
         "participant.joined",
         "participant.left",
+        "reaction.added",
+        "reaction.removed",
         "response.created",
         "tool.call_done",
         *ChatEvent.TERMINAL,
@@ -135,3 +141,27 @@ class MessageDeletionAdmin(HistoryAdmin):
     search_help_text = "The id of a message, a chat or a response."
     ordering = ("-message",)
     fields = ("message", "chat", "response_id", "deleted_by", "deleted_at")
+
+
+@admin.register(Reaction)
+class ReactionAdmin(HistoryAdmin):
+    """Emoji that members gave messages."""
+
+    list_display = ("message_id", "emoji", "user", "created_at")
+    list_select_related = ("user",)
+    search_fields = ("message__id__exact", "user__username__exact")
+    search_help_text = "The id of a message, or a person's name."
+    ordering = ("-id",)
+    fields = ("message", "emoji", "user", "created_at")
+
+
+@admin.register(Pin)
+class PinAdmin(HistoryAdmin):
+    """Pinned messages: who pinned them, and when."""
+
+    list_display = ("message_id", "chat", "pinned_by", "pinned_at")
+    list_select_related = ("chat", "pinned_by")
+    search_fields = ("message__id__exact", "chat__id__exact")
+    search_help_text = "The id of a message or a chat."
+    ordering = ("-chat", "-seq")
+    fields = ("message", "chat", "seq", "pinned_by", "pinned_at")

@@ -16,12 +16,12 @@ from django.utils import timezone
 import uamp
 from chat_app.contents import references
 from chat_app.conversation.errors import NotTheAuthor
-from chat_app.conversation.messages import locked_message
+from chat_app.conversation.messages import append_act, locked_message
 from chat_app.ids import new_event_id
-from chat_app.log.entries import NewEvent, append, milliseconds
+from chat_app.log.entries import milliseconds
 from chat_app.log.retention import delete_unused
 from chat_app.members.membership import is_owner
-from chat_app.models import ContentUse, Message, MessageDeletion
+from chat_app.models import ContentUse, Message, MessageDeletion, Pin, Reaction
 from uamp import events as ev
 
 if TYPE_CHECKING:
@@ -55,10 +55,11 @@ def delete_message(*, chat_id: str, message_id: str, user_id: int | None) -> ev.
         items = msgspec.convert(message.content_items, tuple[uamp.ContentItem, ...])
         message.content, message.content_items, message.deleted_at = "", [], now
         message.save(update_fields=["content", "content_items", "deleted_at"])
+        Reaction.objects.filter(message=message).delete()
+        Pin.objects.filter(message=message).delete()
         _withdraw(chat_id, references.content_ids(items))
         event = _event(deletion)
-        entry = NewEvent(type=uamp.type_of(event), payload=uamp.to_dict(event))
-        seq = append(chat_id, [entry], at=now)
+        seq = append_act(event)
     return msgspec.structs.replace(event, seq=seq)
 
 

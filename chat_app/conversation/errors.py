@@ -22,5 +22,21 @@ class TooManyRevisions(Exception):
     """The message was edited as often as is allowed."""
 
 
+class NotAnEmoji(Exception):
+    """A reaction is one emoji, and this is none."""
+
+
+class TooManyReactions(Exception):
+    """The member, or all of them, gave the message as many emoji as are allowed."""
+
+
+class PinsAreTheOwners(Exception):
+    """In this chat only owners pin messages."""
+
+
+class TooManyPins(Exception):
+    """The chat has as many pins as are allowed."""
+
+
 class EmptyMessage(Exception):
     """The message would have neither text nor a medium."""

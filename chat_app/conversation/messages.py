@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from django.utils import timezone
+
+import uamp
 from chat_app.conversation.errors import MessageNotFound
-from chat_app.log.entries import lock_chats
+from chat_app.log.entries import NewEvent, append, lock_chats
 from chat_app.members.membership import is_member
 from chat_app.models import Message
+
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def locked_message(
@@ -24,3 +32,9 @@ def locked_message(
     if message.deleted_at is not None and not deleted:
         raise MessageNotFound
     return message
+
+
+def append_act(event: Any) -> int:
+    """Append what a member did to the log of the chat that the event names; return its `seq`."""
+    entry = NewEvent(type=uamp.type_of(event), payload=uamp.to_dict(event))
+    return append(event.chat_id, [entry], at=timezone.now())

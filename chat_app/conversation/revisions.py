@@ -19,10 +19,10 @@ from chat_app.conversation.errors import (
     RevisionConflict,
     TooManyRevisions,
 )
-from chat_app.conversation.messages import locked_message
+from chat_app.conversation.messages import append_act, locked_message
 from chat_app.ids import new_event_id
 from chat_app.log.deletions import without_deleted
-from chat_app.log.entries import NewEvent, append, milliseconds
+from chat_app.log.entries import milliseconds
 from chat_app.models import ChatEvent, Message, MessageRevision
 from uamp import events as ev
 
@@ -60,8 +60,7 @@ def edit_message(
         message.revision, message.edited_at = number + 1, timezone.now()
         message.save(update_fields=["content", "content_items", "revision", "edited_at"])
         event = _event(message)
-        entry = NewEvent(type=uamp.type_of(event), payload=uamp.to_dict(event))
-        seq = append(chat_id, [entry], at=message.edited_at)
+        seq = append_act(event)
         _keep(message, seq=seq)
     return msgspec.structs.replace(event, seq=seq)
 

@@ -63,9 +63,14 @@ def create_chat(
 
 
 def update_chat(
-    *, chat_id: str, changed_by: User, title: str | None = None, payer: str | None = None
+    *,
+    chat_id: str,
+    changed_by: User,
+    title: str | None = None,
+    payer: str | None = None,
+    only_owners_pin: bool | None = None,
 ) -> None:
-    """Change a chat's title or its payer; sends the change to the members.
+    """Change a chat's title, its payer or who pins messages; sends the change to the members.
 
     An owner who chooses `owner` becomes the payer. Raises NotAMember to strangers, NotAnOwner
     to members who do not own it, NoSponsor where no agent of the chat is sponsored.
@@ -76,13 +81,15 @@ def update_chat(
             raise NotAMember
         if not is_owner(chat_id, changed_by.pk):
             raise NotAnOwner
-        before = (chat.title, chat.payer, chat.payer_user_id)
+        before = (chat.title, chat.payer, chat.payer_user_id, chat.only_owners_pin)
         chat.title = chat.title if title is None else title
         if payer is not None:
             _set_payer(chat, PayerRule(payer), changed_by)
-        if (chat.title, chat.payer, chat.payer_user_id) == before:
+        if only_owners_pin is not None:
+            chat.only_owners_pin = only_owners_pin
+        if (chat.title, chat.payer, chat.payer_user_id, chat.only_owners_pin) == before:
             return
-        chat.save(update_fields=["title", "payer", "payer_user"])
+        chat.save(update_fields=["title", "payer", "payer_user", "only_owners_pin"])
         append_change(chat)
 
 
@@ -102,7 +109,7 @@ def _set_payer(chat: Chat, payer: PayerRule, by: User) -> None:
 
 
 def append_change(chat: Chat) -> None:
-    """Append the chat's title and payer to its log as `chat.updated`; needs a transaction."""
+    """Append what the chat is now to its log as `chat.updated`; needs a transaction."""
     now = timezone.now()
     payload = {
         "type": "chat.updated",
@@ -111,5 +118,6 @@ def append_change(chat: Chat) -> None:
         "chat_id": chat.pk,
         "title": chat.title,
         "payer": str(chat.payer),
+        "only_owners_pin": bool(chat.only_owners_pin),
     }
     append(chat.pk, [NewEvent(type="chat.updated", payload=payload)], at=now)

@@ -23,9 +23,16 @@ from chat_app.models.chats import (
     new_epoch,
     new_message_id,
 )
-from chat_app.models.conversation import MessageDeletion, MessageRevision
+from chat_app.models.conversation import (
+    EMOJI_CHARS,
+    MessageDeletion,
+    MessageRevision,
+    Pin,
+    Reaction,
+)
 
 __all__ = [
+    "EMOJI_CHARS",
     "Chat",
     "ChatEvent",
     "ChatKind",
@@ -39,7 +46,9 @@ __all__ = [
     "ParticipantReplyTrigger",
     "ParticipantRole",
     "PayerRule",
+    "Pin",
     "Presence",
+    "Reaction",
     "ReadReceipt",
     "SharedState",
     "new_chat_id",

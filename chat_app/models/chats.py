@@ -60,6 +60,8 @@ class Chat(models.Model):
     payer_user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )
+    # Whether only owners pin messages; None is no.
+    only_owners_pin = models.BooleanField(null=True, blank=True)
     epoch = models.CharField(max_length=8, default=new_epoch)
     last_seq = models.BigIntegerField(default=0)
     created_by = models.ForeignKey(

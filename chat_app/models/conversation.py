@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
 from chat_app.models.chats import Chat, Message
+
+EMOJI_CHARS: Final = 32
 
 
 class MessageRevision(models.Model):
@@ -58,3 +60,47 @@ class MessageDeletion(models.Model):
 
     def __str__(self) -> str:
         return f"{self.message_id} deleted"
+
+
+class Reaction(models.Model):
+    """An emoji that a member gave a message."""
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    message = models.ForeignKey(Message, models.CASCADE, related_name="reactions", db_index=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="reactions")
+    emoji = models.CharField(max_length=EMOJI_CHARS)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        """A member gives a message one emoji once."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["message", "emoji", "user"], name="an_emoji_is_given_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.emoji} for {self.message_id}"
+
+
+class Pin(models.Model):
+    """A message that is pinned in its chat, and who pinned it."""
+
+    message = models.OneToOneField(Message, models.CASCADE, primary_key=True, related_name="pin")
+    chat = models.ForeignKey(Chat, models.CASCADE, related_name="pins", db_index=False)
+    seq = models.BigIntegerField()
+    pinned_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    pinned_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        """The pins of a chat are listed in the order in which they were made."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["chat", "seq"], name="pin_has_its_own_seq")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.message_id} pinned"

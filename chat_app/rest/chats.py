@@ -160,7 +160,7 @@ class ChatView(RestView):
         responses={200: ChatSerializer, **responses(400, 403, 404, 413, 415)},
     )
     def patch(self, request: Request, chat_id: str) -> Response:
-        """Change the title or the payer; only an owner may."""
+        """Change the title, the payer or who pins messages; only an owner may."""
         check_member(request, chat_id)
         body = ChatChangeSerializer(data=request.data)
         body.is_valid(raise_exception=True)

@@ -1,4 +1,4 @@
-"""REST: one message, and what members do with it: edit it and delete it (docs/rest.md)."""
+"""REST: one message, and what members do with it: edit, delete, pin, react (docs/rest.md)."""
 
 from __future__ import annotations
 
@@ -16,22 +16,35 @@ from agents_app.rest.problems import Problem, responses
 from agents_app.rest.views import caller
 from chat_app.conversation import errors
 from chat_app.conversation.deletion import delete_message
+from chat_app.conversation.pins import pin_message, unpin_message
+from chat_app.conversation.reactions import add_reaction, remove_reaction
 from chat_app.conversation.revisions import edit_message, first_revision, texts_of
 from chat_app.members.chat_lists import chats_of
-from chat_app.models import Message, MessageRevision
-from chat_app.rest.edge import RestView
-from chat_app.rest.paging import SeqQuery, list_of, list_response, read_query, seq_page
+from chat_app.models import Message, MessageRevision, Pin, Reaction
+from chat_app.rest.edge import RestView, check_member
+from chat_app.rest.paging import (
+    ListQuery,
+    SeqQuery,
+    list_of,
+    list_response,
+    read_query,
+    seq_page,
+    time_page,
+)
 from chat_app.rest.serializers import (
     MessageEditSerializer,
     MessageQuery,
     MessageSerializer,
+    ReactionQuery,
+    ReactorSerializer,
     RevisionSerializer,
-    message_data,
+    messages_data,
+    reactor_data,
     revision_data,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from rest_framework.request import Request
 
@@ -49,7 +62,7 @@ class MessageView(RestView):
         query = read_query(request, MessageQuery)
         message = message_for(request, message_id)
         html = query.get("render") == "html"
-        return Response(message_data(message, html=html, reader=caller(request).pk))
+        return Response(messages_data([message], html=html, reader=caller(request).pk)[0])
 
     @extend_schema(
         operation_id="edit_message",
@@ -69,7 +82,7 @@ class MessageView(RestView):
                 **body.validated_data,
             )
         message.refresh_from_db()
-        return Response(message_data(message, html=False, reader=caller(request).pk))
+        return Response(messages_data([message], html=False, reader=caller(request).pk)[0])
 
     @extend_schema(operation_id="delete_message", responses={204: None, **responses(403, 404)})
     def delete(self, request: Request, message_id: str) -> Response:
@@ -101,6 +114,93 @@ class RevisionsView(RestView):
         return list_response(request, data, next_cursor=page.next_cursor, key="revision")
 
 
+class ReactionsView(RestView):
+    """The reactions to a message."""
+
+    @extend_schema(
+        operation_id="list_reactions",
+        parameters=[ListQuery],
+        responses={200: list_of(ReactorSerializer), **responses(400, 404)},
+    )
+    def get(self, request: Request, message_id: str) -> Response:
+        """Return a page of who gave what, the latest first."""
+        query = read_query(request, ListQuery)
+        message = message_for(request, message_id)
+        rows = Reaction.objects.filter(message=message).select_related("user")
+        page = time_page(rows, request, query, field="created_at")
+        data = [reactor_data(row) for row in page.rows]
+        return list_response(request, data, next_cursor=page.next_cursor)
+
+    @extend_schema(
+        operation_id="add_reaction",
+        parameters=[ReactionQuery],
+        request=None,
+        responses={204: None, **responses(400, 404, 413)},
+    )
+    def put(self, request: Request, message_id: str) -> Response:
+        """Give a message the emoji in the query."""
+        return self._change(request, message_id, add_reaction)
+
+    @extend_schema(
+        operation_id="remove_reaction",
+        parameters=[ReactionQuery],
+        responses={204: None, **responses(400, 404)},
+    )
+    def delete(self, request: Request, message_id: str) -> Response:
+        """Take back the emoji in the query, which the caller gave."""
+        return self._change(request, message_id, remove_reaction)
+
+    @staticmethod
+    def _change(request: Request, message_id: str, change: Callable[..., object]) -> Response:
+        query = read_query(request, ReactionQuery)
+        chat_id = message_for(request, message_id).chat_id
+        with _refusals():
+            change(chat_id=chat_id, message_id=message_id, user_id=caller(request).pk, **query)
+        return Response(status=204)
+
+
+class PinView(RestView):
+    """Whether a message is pinned."""
+
+    @extend_schema(
+        operation_id="pin_message", request=None, responses={204: None, **responses(403, 404, 413)}
+    )
+    def put(self, request: Request, message_id: str) -> Response:
+        """Pin the message in its chat."""
+        return self._change(request, message_id, pin_message)
+
+    @extend_schema(operation_id="unpin_message", responses={204: None, **responses(403, 404)})
+    def delete(self, request: Request, message_id: str) -> Response:
+        """Take the message from the pins of its chat."""
+        return self._change(request, message_id, unpin_message)
+
+    @staticmethod
+    def _change(request: Request, message_id: str, change: Callable[..., object]) -> Response:
+        chat_id = message_for(request, message_id).chat_id
+        with _refusals():
+            change(chat_id=chat_id, message_id=message_id, user_id=caller(request).pk)
+        return Response(status=204)
+
+
+class PinsView(RestView):
+    """The pinned messages of a chat."""
+
+    @extend_schema(
+        operation_id="list_pins",
+        parameters=[SeqQuery],
+        responses={200: list_of(MessageSerializer), **responses(400, 404)},
+    )
+    def get(self, request: Request, chat_id: str) -> Response:
+        """Return a page of messages, in the order in which they were pinned."""
+        query = read_query(request, SeqQuery)
+        check_member(request, chat_id)
+        pins = Pin.objects.filter(chat_id=chat_id).select_related("message")
+        page = seq_page(pins, request, query)
+        pinned = [pin.message for pin in page.rows]
+        data = messages_data(pinned, html=False, reader=caller(request).pk)
+        return list_response(request, data, next_cursor=page.next_cursor)
+
+
 def message_for(request: Request, message_id: str) -> Message:
     """Return a message of one of the caller's chats; raises Http404."""
     rows = Message.objects.filter(pk=message_id, chat__in=chats_of(caller(request).pk))
@@ -124,6 +224,18 @@ def _refusals() -> Iterator[None]:
     except errors.TooManyRevisions as error:
         raise Problem(
             "quota_exceeded", f"A message can be edited {settings.UAMP_MESSAGE_REVISIONS} times."
+        ) from error
+    except errors.PinsAreTheOwners as error:
+        raise PermissionDenied("Only owners of this chat pin messages.") from error
+    except errors.TooManyPins as error:
+        raise Problem("quota_exceeded", "The chat has enough pins: unpin one first.") from error
+    except errors.TooManyReactions as error:
+        raise Problem("quota_exceeded", "The message has enough reactions.") from error
+    except errors.NotAnEmoji as error:
+        raise Problem(
+            "invalid",
+            "A reaction is one emoji.",
+            errors=[{"parameter": "emoji", "detail": "Not an emoji."}],
         ) from error
     except errors.EmptyMessage as error:
         raise ValidationError({"content": "A message has a text or a medium."}) from error

@@ -18,7 +18,7 @@ from chat_app.rest.serializers import (
     MessageSerializer,
     MessagesQuery,
     events_data,
-    message_data,
+    messages_data,
 )
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class MessagesView(RestView):
         page = seq_page(Message.objects.filter(chat_id=chat_id), request, query)
         html = query.get("render") == "html"
         reader, until = caller(request).pk, time.monotonic() + PAGE_SECONDS
-        data = [message_data(m, html=html, reader=reader, until=until) for m in page.rows]
+        data = messages_data(page.rows, html=html, reader=reader, until=until)
         return list_response(request, data, next_cursor=page.next_cursor)
 
 

@@ -92,6 +92,7 @@ def chats_data(chats: Sequence[Chat], user_id: int) -> list[dict[str, Any]]:
             "title": chat.title,
             "kind": chat.kind,
             "payer": chat.payer,
+            "only_owners_pin": bool(chat.only_owners_pin),
             "created_at": chat.created_at,
             "latest_at": chat.latest_at,
             "last_seq": chat.last_seq,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from django.core import signing
@@ -183,6 +184,7 @@ def list_response(
     return response
 
 
+@cache
 def list_of(item: type[serializers.Serializer[Any]]) -> serializers.Serializer[Any]:
     """Return the OpenAPI shape of a list of such items."""
     shape: serializers.Serializer[Any] = inline_serializer(

@@ -15,14 +15,16 @@ from agents_app.rest.views import StrictSerializer
 from agents_app.workers import connections
 from chat_app import markdown
 from chat_app.contents import addresses, references
+from chat_app.conversation.pins import pinned_among
+from chat_app.conversation.reactions import reactions_of
 from chat_app.log.deletions import without_deleted
-from chat_app.models import ParticipantReplyTrigger, PayerRule
+from chat_app.models import EMOJI_CHARS, ParticipantReplyTrigger, PayerRule
 from chat_app.rest.paging import SEQ_MAX, ListQuery, SeqQuery
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from chat_app.models import ChatEvent, Content, Message, MessageRevision, ReadReceipt
+    from chat_app.models import ChatEvent, Content, Message, MessageRevision, Reaction, ReadReceipt
 
 TITLE_CHARS: Final = 200
 NAME_CHARS: Final = 150
@@ -99,6 +101,7 @@ class ChatSerializer(serializers.Serializer[Any]):
     title = serializers.CharField()
     kind = serializers.CharField(help_text="group or session")
     payer = serializers.CharField(help_text="The payer: asker, owner, pool, or sponsor.")
+    only_owners_pin = serializers.BooleanField(help_text="Otherwise all members pin messages.")
     created_at = serializers.DateTimeField()
     latest_at = serializers.DateTimeField()
     last_seq = serializers.IntegerField()
@@ -106,6 +109,24 @@ class ChatSerializer(serializers.Serializer[Any]):
     unread = serializers.IntegerField()
     preview = PreviewSerializer(allow_null=True)
     participants = ParticipantSerializer(many=True)
+
+
+class ReactionSerializer(serializers.Serializer[Any]):
+    """An emoji, how many members gave it to the message, and whether the caller did."""
+
+    emoji = serializers.CharField()
+    count = serializers.IntegerField()
+    own = serializers.BooleanField()
+
+
+class ReactorSerializer(serializers.Serializer[Any]):
+    """A member's reaction."""
+
+    id = serializers.CharField()
+    emoji = serializers.CharField()
+    user_id = serializers.CharField()
+    username = serializers.CharField()
+    created_at = serializers.DateTimeField()
 
 
 class MessageSerializer(serializers.Serializer[Any]):
@@ -131,6 +152,8 @@ class MessageSerializer(serializers.Serializer[Any]):
     deleted_at = serializers.DateTimeField(
         allow_null=True, help_text="A deleted message has neither text nor content items."
     )
+    reactions = ReactionSerializer(many=True)
+    pinned = serializers.BooleanField()
     html = serializers.CharField(required=False)
 
 
@@ -184,13 +207,40 @@ class HtmlSerializer(serializers.Serializer[Any]):
     html = serializers.CharField()
 
 
-def message_data(
-    message: Message, *, html: bool, reader: int, until: float | None = None
-) -> dict[str, Any]:
-    """Return a message as MessageSerializer describes it, for a person who reads it.
+def messages_data(
+    messages: Sequence[Message], *, html: bool, reader: int, until: float | None = None
+) -> list[dict[str, Any]]:
+    """Return messages as MessageSerializer describes them, for a person who reads them.
 
-    A text that is not HTML `until` then is shown as it was written (`markdown.render`).
+    A text that is not HTML `until` then is shown as it was written (`markdown.render`). The number
+    of queries does not depend on the number of messages.
     """
+    ids = [message.pk for message in messages]
+    given, pinned = reactions_of(ids, reader), pinned_among(ids)
+    return [
+        {
+            **_message_data(message, html=html, reader=reader, until=until),
+            "reactions": given.get(message.pk, []),
+            "pinned": message.pk in pinned,
+        }
+        for message in messages
+    ]
+
+
+def reactor_data(reaction: Reaction) -> dict[str, Any]:
+    """Return a reaction as ReactorSerializer describes it."""
+    return {
+        "id": str(reaction.pk),
+        "emoji": reaction.emoji,
+        "user_id": str(reaction.user_id),
+        "username": reaction.user.get_username(),
+        "created_at": reaction.created_at,
+    }
+
+
+def _message_data(
+    message: Message, *, html: bool, reader: int, until: float | None
+) -> dict[str, Any]:
     sender = message.sender_agent_id or (
         "anonymous" if message.sender_user_id is None else str(message.sender_user_id)
     )
@@ -294,6 +344,7 @@ class ChatChangeSerializer(StrictSerializer):
 
     title = serializers.CharField(max_length=TITLE_CHARS, required=False, allow_blank=True)
     payer = serializers.ChoiceField(choices=PayerRule.choices, required=False)
+    only_owners_pin = serializers.BooleanField(required=False)
 
 
 class NewParticipantSerializer(StrictSerializer):
@@ -311,6 +362,12 @@ class NewParticipantSerializer(StrictSerializer):
         if "user" in attrs and "trigger" in attrs:
             raise serializers.ValidationError({"trigger": "Only an agent has a trigger."})
         return attrs
+
+
+class ReactionQuery(serializers.Serializer[Any]):
+    """The query parameters of PUT and DELETE /api/v1/messages/{id}/reactions."""
+
+    emoji = serializers.CharField(max_length=EMOJI_CHARS)
 
 
 class MessageEditSerializer(StrictSerializer):

@@ -1,4 +1,4 @@
-"""What a member does with messages of the session's chat: edit and delete (additions).
+"""What a member does with messages of the session's chat: edit, delete, pin, react (additions).
 
 The chat receives each act as an entry of its log. The sender is answered where that does not reach
 them: a session without a chat of its own choice, and an act that changed nothing.
@@ -7,26 +7,30 @@ them: a session without a chat of its own choice, and an act that changed nothin
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 
 from chat_app.conversation import errors
 from chat_app.conversation.deletion import delete_message
+from chat_app.conversation.pins import pin_message, unpin_message
+from chat_app.conversation.reactions import add_reaction, remove_reaction
 from chat_app.conversation.revisions import edit_message
 from sessions_app import database
 from sessions_app.connection.rate_limit import check_rate, check_text
 from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import uamp
     from sessions_app.connection.attached_session import AttachedSession
     from sessions_app.connection.client_connection import ClientConnection
-    from uamp import events as ev
 
-    Act = ev.MessageEdit | ev.MessageDelete
-    Done = TypeVar("Done", ev.MessageEdited, ev.MessageDeleted)
+    Pinning = ev.MessagePin | ev.MessageUnpin
+    Reacting = ev.ReactionAdd | ev.ReactionRemove
+    Act = ev.MessageEdit | ev.MessageDelete | Pinning | Reacting
 
 
 async def take_edit(connection: ClientConnection, event: ev.MessageEdit) -> None:
@@ -50,6 +54,20 @@ async def take_deletion(connection: ClientConnection, event: ev.MessageDelete) -
     await _act(connection, attached, event, delete_message)
 
 
+async def take_pin(connection: ClientConnection, event: Pinning) -> None:
+    """Pin a message, or take it from the pins of the chat."""
+    attached = await _admitted(connection, event)
+    act = pin_message if isinstance(event, ev.MessagePin) else unpin_message
+    await _act(connection, attached, event, act)
+
+
+async def take_reaction(connection: ClientConnection, event: Reacting) -> None:
+    """Give a message an emoji, or take it back."""
+    attached = await _admitted(connection, event)
+    act = add_reaction if isinstance(event, ev.ReactionAdd) else remove_reaction
+    await _act(connection, attached, event, partial(act, emoji=event.emoji))
+
+
 async def _admitted(connection: ClientConnection, event: Act) -> AttachedSession:
     """Return the session of an act, which counts as a write; it acts in its own chat only."""
     attached = connection.attached_to(event)
@@ -64,7 +82,7 @@ async def _act(
     connection: ClientConnection,
     attached: AttachedSession,
     event: Act,
-    act: Callable[..., Done],
+    act: Callable[..., uamp.Event],
 ) -> None:
     session = attached.session
     work = partial(
@@ -97,6 +115,14 @@ def _refusal(error: Exception) -> RemoteProtocolError | None:
             words = f"A message can be edited {settings.UAMP_MESSAGE_REVISIONS} times."
         case errors.EmptyMessage():
             code, words = ErrorCode.INVALID_EVENT, "A message has a text or a medium."
+        case errors.NotAnEmoji():
+            code, words = ErrorCode.INVALID_EVENT, "A reaction is one emoji."
+        case errors.TooManyReactions():
+            code, words = ErrorCode.QUOTA_EXCEEDED, "The message has enough reactions."
+        case errors.PinsAreTheOwners():
+            code, words = ErrorCode.FORBIDDEN, "Only owners of this chat pin messages."
+        case errors.TooManyPins():
+            code, words = ErrorCode.QUOTA_EXCEEDED, "The chat has enough pins: unpin one first."
         case _:
             return None
     return RemoteProtocolError(code, words)

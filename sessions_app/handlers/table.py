@@ -20,7 +20,12 @@ from sessions_app.handlers.input import (
     create_response,
     take_input,
 )
-from sessions_app.handlers.messages import take_deletion, take_edit
+from sessions_app.handlers.messages import (
+    take_deletion,
+    take_edit,
+    take_pin,
+    take_reaction,
+)
 from sessions_app.handlers.payments import take_payment
 from sessions_app.handlers.repeats import repeat_response
 from sessions_app.handlers.sessions import (
@@ -175,6 +180,10 @@ HANDLERS: Final[dict[type[uamp.Event], Handler]] = {
     ev.MessageRead: mark_read,
     ev.MessageEdit: take_edit,
     ev.MessageDelete: take_deletion,
+    ev.MessagePin: take_pin,
+    ev.MessageUnpin: take_pin,
+    ev.ReactionAdd: take_reaction,
+    ev.ReactionRemove: take_reaction,
     ev.StateUpdate: update_state,
     ev.Ping: answer_ping,
 }

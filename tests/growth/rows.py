@@ -20,7 +20,9 @@ from chat_app.models import (
     MessageDeletion,
     MessageRevision,
     Participant,
+    Pin,
     Presence,
+    Reaction,
     ReadReceipt,
 )
 from payments_app import models as ledger
@@ -171,6 +173,8 @@ def _fill_chats(filled: FilledTables) -> None:
     )
     Chat.objects.filter(pk=chat.pk).update(last_seq=ROWS)
     fill(MessageRevision, message_id="'msg_' || i", number="1", seq="i")
+    fill(Reaction, message_id="'msg_' || i", user_id="1000 + i", emoji="'x'")
+    fill(Pin, message_id="'msg_' || i", chat_id="'chat_' || i", seq="i")
     fill(MessageDeletion, message_id="'msg_' || i", chat_id="'chat_' || i")
     fill(ReadReceipt, chat_id="'chat_' || i", user_id="1000 + i", message_id="'msg_' || i", seq="i")
     ReadReceipt.objects.create(chat=chat, user=filled.reader, message_id=f"msg_{ROWS}", seq=ROWS)

@@ -151,5 +151,13 @@ CLIENT_EXAMPLES: tuple[Event, ...] = (
         revision=0,
     ),
     e.MessageDelete(event_id="evt_612", session_id=SESSION, message_id="msg_0"),
+    e.MessagePin(event_id="evt_613", session_id=SESSION, message_id="msg_1"),
+    e.MessageUnpin(event_id="evt_614", session_id=SESSION, message_id="msg_1"),
+    e.ReactionAdd(
+        event_id="evt_615", session_id=SESSION, message_id="msg_1", emoji="\N{PARTY POPPER}"
+    ),
+    e.ReactionRemove(
+        event_id="evt_616", session_id=SESSION, message_id="msg_1", emoji="\N{PARTY POPPER}"
+    ),
     e.Ping(event_id="ping_001"),
 )

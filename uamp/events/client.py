@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 
 from uamp.events.base import Event
-from uamp.types.bounds import Count, Identifier, Time
+from uamp.types.bounds import Count, Emoji, Identifier, Time
 from uamp.types.capabilities import Capabilities
 from uamp.types.content import ContentItem, InputRole, Media, Message
 from uamp.types.generation import GenerationOptions
@@ -269,6 +269,36 @@ class MessageDelete(Event, frozen=True, kw_only=True, tag="message.delete"):
 
     chat_id: Identifier | None = None
     message_id: Identifier
+
+
+class MessagePin(Event, frozen=True, kw_only=True, tag="message.pin"):
+    """Pin a message in its chat, an addition; the chat's setting says who may."""
+
+    chat_id: Identifier | None = None
+    message_id: Identifier
+
+
+class MessageUnpin(Event, frozen=True, kw_only=True, tag="message.unpin"):
+    """Take a message from the pins of its chat, an addition."""
+
+    chat_id: Identifier | None = None
+    message_id: Identifier
+
+
+class ReactionAdd(Event, frozen=True, kw_only=True, tag="reaction.add"):
+    """Give a message an emoji, an addition; once per member, message and emoji."""
+
+    chat_id: Identifier | None = None
+    message_id: Identifier
+    emoji: Emoji
+
+
+class ReactionRemove(Event, frozen=True, kw_only=True, tag="reaction.remove"):
+    """Take back an emoji that one gave a message, an addition."""
+
+    chat_id: Identifier | None = None
+    message_id: Identifier
+    emoji: Emoji
 
 
 class Ping(Event, frozen=True, kw_only=True, tag="ping"):

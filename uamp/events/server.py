@@ -396,6 +396,40 @@ class MessageDeleted(Event, frozen=True, kw_only=True, tag="message.deleted"):
     user_id: str
 
 
+class MessagePinned(Event, frozen=True, kw_only=True, tag="message.pinned"):
+    """A member (``user_id``) pinned a message in the chat, an addition."""
+
+    chat_id: str
+    message_id: str
+    user_id: str
+
+
+class MessageUnpinned(Event, frozen=True, kw_only=True, tag="message.unpinned"):
+    """A member (``user_id``) took a message from the pins of the chat, an addition."""
+
+    chat_id: str
+    message_id: str
+    user_id: str
+
+
+class ReactionAdded(Event, frozen=True, kw_only=True, tag="reaction.added"):
+    """A member (``user_id``) gave a message an emoji, an addition."""
+
+    chat_id: str
+    message_id: str
+    emoji: str
+    user_id: str
+
+
+class ReactionRemoved(Event, frozen=True, kw_only=True, tag="reaction.removed"):
+    """A member (``user_id``) took back an emoji, an addition."""
+
+    chat_id: str
+    message_id: str
+    emoji: str
+    user_id: str
+
+
 class Pong(Event, frozen=True, kw_only=True, tag="pong"):
     """Keepalive answer; ``reply_to`` is the ping's ``event_id`` (UAMP §6.19)."""
 

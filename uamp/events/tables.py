@@ -16,8 +16,12 @@ from uamp.events.client import (
     InputVideo,
     MessageDelete,
     MessageEdit,
+    MessagePin,
     MessageRead,
+    MessageUnpin,
     Ping,
+    ReactionAdd,
+    ReactionRemove,
     ResponseCancel,
     ResponseCreate,
     SessionCreate,
@@ -45,12 +49,16 @@ from uamp.events.server import (
     MessageCreated,
     MessageDeleted,
     MessageEdited,
+    MessagePinned,
+    MessageUnpinned,
     Pong,
     PresenceOffline,
     PresenceOnline,
     PresenceTyping,
     Progress,
     RateLimit,
+    ReactionAdded,
+    ReactionRemoved,
     ResponseCancelled,
     ResponseCreated,
     ResponseDelta,
@@ -105,6 +113,10 @@ ClientEvent = (
     | MessageRead
     | MessageEdit
     | MessageDelete
+    | MessagePin
+    | MessageUnpin
+    | ReactionAdd
+    | ReactionRemove
     | Ping
 )
 
@@ -138,6 +150,10 @@ ServerEvent = (
     | MessageCreated
     | MessageEdited
     | MessageDeleted
+    | MessagePinned
+    | MessageUnpinned
+    | ReactionAdded
+    | ReactionRemoved
     | MessageRead
     | PaymentRequired
     | PaymentAccepted

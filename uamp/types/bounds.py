@@ -59,5 +59,8 @@ Bias: TypeAlias = Annotated[float, msgspec.Meta(ge=-100, le=100)]
 Seed: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 """What a model draws its choices from: the same seed, where a vendor can, the same answer."""
 
+Emoji: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=32)]
+"""One emoji, as Unicode defines its sequences (UTS #51)."""
+
 Identifier: TypeAlias = Annotated[str, msgspec.Meta(max_length=128)]
 """The id of a person, chat or call that a client names."""

@@ -23,6 +23,10 @@ UAMP_BODY_BYTES_PER_ADDRESS = integer("UAMP_BODY_BYTES_PER_ADDRESS", 256 * 1024 
 UAMP_MESSAGE_BYTES = integer("UAMP_MESSAGE_BYTES", 256 * 1024)
 # Edits of one message; each is an entry of the chat's log.
 UAMP_MESSAGE_REVISIONS = integer("UAMP_MESSAGE_REVISIONS", 100)
+# Emoji that one member gives a message, different emoji of a message, and pins of a chat.
+UAMP_REACTIONS_PER_MEMBER = integer("UAMP_REACTIONS_PER_MEMBER", 12)
+UAMP_REACTIONS_PER_MESSAGE = integer("UAMP_REACTIONS_PER_MESSAGE", 50)
+UAMP_PINS_PER_CHAT = integer("UAMP_PINS_PER_CHAT", 100)
 # Inputs that wait for response.create, in bytes: on a connection, and of a person.
 UAMP_PENDING_BYTES_PER_CONNECTION = integer("UAMP_PENDING_BYTES_PER_CONNECTION", 32 * 1024 * 1024)
 UAMP_PENDING_BYTES_PER_USER = integer("UAMP_PENDING_BYTES_PER_USER", 64 * 1024 * 1024)

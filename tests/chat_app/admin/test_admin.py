@@ -19,7 +19,7 @@ from playwright.sync_api import sync_playwright
 from agents_app.admin.records import CappedPaginator
 from chat_app.admin.chats import TRANSCRIPT_EVENTS
 from chat_app.contents import reading_rights
-from chat_app.conversation import deletion, revisions
+from chat_app.conversation import deletion, pins, reactions, revisions
 from chat_app.log import entries
 from chat_app.members import receipts
 from chat_app.models import Chat, ChatEvent, Message, SharedState
@@ -72,6 +72,9 @@ def one_of_each(number: int) -> Chat:
     act: dict[str, Any] = {"chat_id": chat.pk, "message_id": message.pk, "user_id": person.pk}
     revisions.edit_message(**act, content="Hello again")
     deletion.delete_message(**act)
+    act["message_id"] = factories.message(chat, person, "Hi").pk
+    reactions.add_reaction(**act, emoji="\N{PARTY POPPER}")
+    pins.pin_message(**act)
     content = factories.content(person)
     reading_rights.use(chat.pk, [str(content.pk)])
     factories.presence(person)

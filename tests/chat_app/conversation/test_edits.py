@@ -23,7 +23,8 @@ from chat_app.models import (
 from chat_app.search.search import search_messages
 from sessions_app.models import Response
 from tests import factories
-from tests.client import Frame, Story, UampClient, text_of, wait_until
+from tests.chat_app.conversation.joining import joined, refusal, said
+from tests.client import Frame, Story, text_of, wait_until
 from tests.live_server import Dial, Person, quick_agent, shared_chat
 
 if TYPE_CHECKING:
@@ -37,28 +38,6 @@ if TYPE_CHECKING:
 def chat(alice: Person, bob: Person) -> Chat:
     """Give a chat of alice, who owns it, and bob."""
     return shared_chat(alice, bob)
-
-
-def joined(dial: Dial, who: Person, chat: Chat, **fields: Any) -> UampClient:
-    client = dial(who)
-    client.send("session.create", session={}, chat=chat.pk, **fields)
-    client.until("capabilities")
-    client.settle()
-    return client
-
-
-def said(client: UampClient, text: str) -> str:
-    """Send a message that no agent answers, and return its id."""
-    client.ask(text)
-    message: Frame = {}
-    while message.get("content") != text:
-        message = client.until("message.created")[-1]["message"]
-    return str(message["id"])
-
-
-def refusal(client: UampClient) -> str:
-    code: str = client.until("session.error")[-1]["error"]["code"]
-    return code
 
 
 def without_session(frame: Frame) -> Frame:

@@ -419,6 +419,8 @@ def test_a_stranger_cannot_read_a_message_by_its_id() -> None:
         "revision": 0,
         "edited_at": None,
         "deleted_at": None,
+        "reactions": [],
+        "pinned": False,
         "html": "<p><em>Hi</em></p>",
     }
 
@@ -719,6 +721,12 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
         "get_message": "/api/v1/messages/{message_id}",
         "edit_message": "/api/v1/messages/{message_id}",
         "delete_message": "/api/v1/messages/{message_id}",
+        "list_reactions": "/api/v1/messages/{message_id}/reactions",
+        "add_reaction": "/api/v1/messages/{message_id}/reactions",
+        "remove_reaction": "/api/v1/messages/{message_id}/reactions",
+        "pin_message": "/api/v1/messages/{message_id}/pin",
+        "unpin_message": "/api/v1/messages/{message_id}/pin",
+        "list_pins": "/api/v1/chats/{chat_id}/pins",
         "list_revisions": "/api/v1/messages/{message_id}/revisions",
         "list_events": "/api/v1/chats/{chat_id}/events",
         "list_sessions": "/api/v1/sessions",

@@ -42,6 +42,7 @@ def _drop_defaults(value: object) -> object:
 def test_client_events_are_those_of_the_specification_and_additions() -> None:
     # §7.1 calls message.read bidirectional, though §15 lists it once; the others are additions.
     added = {"message.read", "tool.approve", "state.update", "message.edit", "message.delete"}
+    added |= {"message.pin", "message.unpin", "reaction.add", "reaction.remove"}
     assert set(events.CLIENT_EVENTS) == {*CLIENT_TYPES, *added}
 
 
@@ -49,7 +50,8 @@ def test_server_events_are_those_of_the_specification_two_relayed_ones_and_addit
     # §5.3 lets either side end a session; a call is relayed to the person who is called.
     relayed = {"session.end", "voice.invite"}
     added = {"tool.approval_required", "tool.approval_done", "state.updated"}
-    added |= {"message.edited", "message.deleted"}
+    added |= {"message.edited", "message.deleted", "message.pinned", "message.unpinned"}
+    added |= {"reaction.added", "reaction.removed"}
     assert set(events.SERVER_EVENTS) == {*SERVER_TYPES, *relayed, *added}
 
 

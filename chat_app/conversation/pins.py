@@ -1,0 +1,81 @@
+"""Pins: messages that a chat keeps at hand. Each change is an entry of the log. Synchronous."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from chat_app.conversation.errors import PinsAreTheOwners, TooManyPins
+from chat_app.conversation.messages import append_act, locked_message
+from chat_app.ids import new_event_id
+from chat_app.log.entries import milliseconds
+from chat_app.members.membership import is_owner
+from chat_app.models import Pin
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from chat_app.models import Message
+
+Pinning = TypeVar("Pinning", ev.MessagePinned, ev.MessageUnpinned)
+
+
+def pin_message(*, chat_id: str, message_id: str, user_id: int | None) -> ev.MessagePinned:
+    """Pin a message of a chat.
+
+    Returns the event; one without `seq` says that it was pinned before. Raises MessageNotFound,
+    PinsAreTheOwners and TooManyPins.
+    """
+    with transaction.atomic():
+        _pinnable(chat_id=chat_id, message_id=message_id, user_id=user_id)
+        event = _event(ev.MessagePinned, chat_id, message_id, user_id)
+        pins = Pin.objects.filter(chat_id=chat_id)
+        if pins.filter(pk=message_id).exists():
+            return event
+        if pins.count() >= settings.UAMP_PINS_PER_CHAT:
+            raise TooManyPins
+        seq = append_act(event)
+        Pin.objects.create(message_id=message_id, chat_id=chat_id, seq=seq, pinned_by_id=user_id)
+    return msgspec.structs.replace(event, seq=seq)
+
+
+def unpin_message(*, chat_id: str, message_id: str, user_id: int | None) -> ev.MessageUnpinned:
+    """Take a message from the pins of its chat.
+
+    Returns the event; one without `seq` says that it was not pinned. Raises MessageNotFound and
+    PinsAreTheOwners.
+    """
+    with transaction.atomic():
+        _pinnable(chat_id=chat_id, message_id=message_id, user_id=user_id)
+        event = _event(ev.MessageUnpinned, chat_id, message_id, user_id)
+        if not Pin.objects.filter(pk=message_id).delete()[0]:
+            return event
+        seq = append_act(event)
+    return msgspec.structs.replace(event, seq=seq)
+
+
+def pinned_among(message_ids: Collection[str]) -> set[str]:
+    """Return which of these messages are pinned, in one query."""
+    return set(Pin.objects.filter(pk__in=message_ids).values_list("pk", flat=True))
+
+
+def _pinnable(*, chat_id: str, message_id: str, user_id: int | None) -> Message:
+    message = locked_message(chat_id=chat_id, message_id=message_id, user_id=user_id)
+    if message.chat.only_owners_pin and not is_owner(chat_id, user_id):
+        raise PinsAreTheOwners
+    return message
+
+
+def _event(kind: type[Pinning], chat_id: str, message_id: str, user_id: int | None) -> Pinning:
+    return kind(
+        event_id=new_event_id(),
+        timestamp=milliseconds(timezone.now()),
+        chat_id=chat_id,
+        message_id=message_id,
+        user_id=str(user_id),
+    )

@@ -1,0 +1,97 @@
+"""Reactions: emoji that members give messages. Each change is an entry of the log. Synchronous."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Count, Min, Q
+from django.utils import timezone
+
+from chat_app.conversation.emoji import is_emoji
+from chat_app.conversation.errors import NotAnEmoji, TooManyReactions
+from chat_app.conversation.messages import append_act, locked_message
+from chat_app.ids import new_event_id
+from chat_app.log.entries import milliseconds
+from chat_app.models import Reaction
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+Reacting = TypeVar("Reacting", ev.ReactionAdded, ev.ReactionRemoved)
+
+
+def add_reaction(*, chat_id: str, message_id: str, user_id: int, emoji: str) -> ev.ReactionAdded:
+    """Give a message an emoji; every member may.
+
+    Returns the event; one without `seq` says that the member gave it before. Raises
+    MessageNotFound, NotAnEmoji and TooManyReactions.
+    """
+    if not is_emoji(emoji):
+        raise NotAnEmoji
+    with transaction.atomic():
+        locked_message(chat_id=chat_id, message_id=message_id, user_id=user_id)
+        event = _event(ev.ReactionAdded, chat_id, message_id, user_id, emoji)
+        given = Reaction.objects.filter(message_id=message_id)
+        if given.filter(user_id=user_id, emoji=emoji).exists():
+            return event
+        if given.filter(user_id=user_id).count() >= settings.UAMP_REACTIONS_PER_MEMBER:
+            raise TooManyReactions
+        is_new = not given.filter(emoji=emoji).exists()
+        kinds = given.values("emoji").distinct().count() if is_new else 0
+        if kinds >= settings.UAMP_REACTIONS_PER_MESSAGE:
+            raise TooManyReactions
+        Reaction.objects.create(message_id=message_id, user_id=user_id, emoji=emoji)
+        seq = append_act(event)
+    return msgspec.structs.replace(event, seq=seq)
+
+
+def remove_reaction(
+    *, chat_id: str, message_id: str, user_id: int, emoji: str
+) -> ev.ReactionRemoved:
+    """Take back an emoji of one's own.
+
+    Returns the event; one without `seq` says that there was none. Raises MessageNotFound.
+    """
+    with transaction.atomic():
+        locked_message(chat_id=chat_id, message_id=message_id, user_id=user_id)
+        event = _event(ev.ReactionRemoved, chat_id, message_id, user_id, emoji)
+        own = Reaction.objects.filter(message_id=message_id, user_id=user_id, emoji=emoji)
+        if not own.delete()[0]:
+            return event
+        seq = append_act(event)
+    return msgspec.structs.replace(event, seq=seq)
+
+
+def reactions_of(message_ids: Collection[str], reader: int) -> dict[str, list[dict[str, Any]]]:
+    """Return the reactions to each of these messages, the first given first, in one query.
+
+    One is {emoji, count, own}: how many members gave it, and whether the reader did.
+    """
+    rows = (
+        Reaction.objects.filter(message_id__in=message_ids)
+        .values("message_id", "emoji")
+        .annotate(count=Count("id"), own=Count("id", filter=Q(user_id=reader)), first=Min("id"))
+        .order_by("first")
+    )
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        one = {"emoji": row["emoji"], "count": row["count"], "own": row["own"] > 0}
+        found.setdefault(row["message_id"], []).append(one)
+    return found
+
+
+def _event(
+    kind: type[Reacting], chat_id: str, message_id: str, user_id: int, emoji: str
+) -> Reacting:
+    return kind(
+        event_id=new_event_id(),
+        timestamp=milliseconds(timezone.now()),
+        chat_id=chat_id,
+        message_id=message_id,
+        emoji=emoji,
+        user_id=str(user_id),
+    )
