@@ -74,13 +74,14 @@ async def to_conversation(
     agent_name: str,
     media: MediaLoader | None = None,
     accepts_audio: bool = False,
+    names_audio: bool = True,
 ) -> Conversation:
     """Return a conversation for the agent of that name.
 
     With a `media` loader, attachments are named in the text and read for the model, and speakers
     are named when there are several; without one the text stays as it was written.
     """
-    budget = RequestMedia(media, accepts_audio=accepts_audio)
+    budget = RequestMedia(media, accepts_audio=accepts_audio, names_audio=names_audio)
     await budget.read(history)
     several = media is not None and _speakers(history, agent_name)
     # Plain words leave no call open.

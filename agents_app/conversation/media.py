@@ -68,10 +68,15 @@ def content_id_of_item(item: MediaContent) -> str | None:
 class RequestMedia:
     """The media of one request, read within MEDIA_BYTES.
 
+    Without `names_audio` a sound that the model takes has no label: it is what is said.
+
     Only the task of the run calls it; threads decode and encode the data.
     """
 
-    def __init__(self, loader: MediaLoader | None, *, accepts_audio: bool) -> None:
+    def __init__(
+        self, loader: MediaLoader | None, *, accepts_audio: bool, names_audio: bool = True
+    ) -> None:
+        self._names_audio = names_audio
         self._loader = loader
         self._kinds: tuple[type[MediaContent], ...] = (ImageContent, FileContent)
         if accepts_audio:
@@ -126,6 +131,8 @@ class RequestMedia:
         named = ", ".join(f"{key}={value}" for key, value in description_of(item).items() if value)
         name = TextBlock(text=f"[attachment: {named}]")
         block = self._blocks.get(id(item))
+        if isinstance(block, AudioBlock) and not self._names_audio:
+            return [block]
         return [name, block] if block is not None else [name]
 
 

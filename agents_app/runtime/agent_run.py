@@ -12,7 +12,7 @@ from agents_app.conversation.history import open_ended, output_messages, to_conv
 from agents_app.conversation.media import MediaLoader
 from agents_app.conversation.state_changes import SET_STATE, STATE, described
 from agents_app.providers.clients import build_model, vendor_params
-from agents_app.providers.options import audio_formats
+from agents_app.providers.options import audio_formats, speech_formats
 from agents_app.runtime.failures import AgentError, fail
 from agents_app.runtime.model_calls import OrderlyModel, Tokens
 from agents_app.runtime.run_request import RunFinished, RunRequest, ToolBroker
@@ -86,6 +86,7 @@ async def run_agent(
             agent_name=spec.name,
             media=None if spec.provider == "scripted" else media,
             accepts_audio=bool(audio_formats(spec.provider, spec.options)),
+            names_audio=not speech_formats(spec.provider),
         )
         state = _opening(spec, conversation.messages, request)
         context = [*conversation.system]

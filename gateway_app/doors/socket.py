@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import base64
 import uuid
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import msgspec
 
 import uamp
 from chat_app.contents.references import absolute_url
+from chat_app.contents.wave import wave_file
+from gateway_app.doors.agent_speech import speech_of
 from gateway_app.doors.agent_tools import tools_of
 from gateway_app.doors.exchange import SERVER_EVENTS
 from gateway_app.doors.kept_sessions import SessionReader
 from gateway_app.doors.unpaid_turns import refuse_unpaid
+from sessions_app import database, services
 from sessions_app.access.auth import OriginError
 from sessions_app.connection.outgoing_queue import DialectFrame
 from sessions_app.handlers import table
@@ -30,6 +35,7 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from gateway_app.doors.agent_speech import AgentSpeech
     from gateway_app.doors.agent_tools import AgentTool
     from sessions_app.access.auth import Handshake
     from sessions_app.connection.client_connection import ClientConnection
@@ -119,6 +125,25 @@ class ForeignDialect(SocketDialect, ABC):
         epoch, seq = after
         resume = uamp.Resume(session_id=session_id, epoch=epoch, after=seq)
         await self.send(ev.SessionCreate(resume=resume))
+
+    async def speech(self) -> AgentSpeech:
+        """Return what sound the agent takes and speaks."""
+        return await speech_of(self.connection.principal, self.connection.defaults.agent)
+
+    def sound_file(self, samples: bytes, name: str) -> str:
+        """Return raw samples of a format as a WAV file in base64."""
+        return base64.b64encode(wave_file(samples, name) or b"").decode()
+
+    async def keep_sound(self, audio: str) -> str:
+        """Store a WAV file in base64 for the caller, once; return the address of the content.
+
+        Raises RemoteProtocolError where the caller may store no more.
+        """
+        item = uamp.AudioContent(audio=audio, format="wav")
+        keep = partial(services.take_media, [item], self.connection.principal, reuse=True)
+        (kept,) = await database.run(keep)
+        medium = uamp.media_of(kept)
+        return medium.url if isinstance(medium, uamp.MediaUrl) else audio
 
     def demand_payments(self) -> None:
         """Refuse a turn that has to be paid first, with what it needs in the details (x402)."""

@@ -1,4 +1,4 @@
-"""OpenAI's Realtime API on a WebSocket, for text.
+"""OpenAI's Realtime API on a WebSocket.
 
 The conversation is the socket's own: each response gets its items as messages, as with Chat
 Completions. A response that has to be paid waits for `payment.submit`.
@@ -6,14 +6,19 @@ Completions. A response that has to be paid waits for `payment.submit`.
 
 from __future__ import annotations
 
+import asyncio
+import base64
 import time
 import uuid
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 import msgspec
+from django.conf import settings
 
 import uamp
 from gateway_app.doors.socket import ForeignDialect, SocketApplication
+from gateway_app.openai.errors import refused
 from gateway_app.realtime import read, write
 from gateway_app.realtime.conversation import (
     RealtimeConversation,
@@ -21,8 +26,12 @@ from gateway_app.realtime.conversation import (
     check_context,
     check_item,
     check_results,
+    is_unstored,
     messages_of,
+    sounds_of,
+    unstored_bytes,
 )
+from gateway_app.realtime.speech_turns import SpeechTurns, sound_item
 from gateway_app.shapes.lost_sessions import lost_session
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
@@ -31,6 +40,7 @@ from uamp.errors.http_status import close_code
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
+    from gateway_app.realtime.audio_fields import SpeechSettings
     from uamp.events import Event
 
     Take: TypeAlias = Callable[[Any], Awaitable[None]]
@@ -40,6 +50,7 @@ _BETA_HEADER: Final = "realtime=v1"
 _BETA_SUBPROTOCOL: Final = "openai-beta.realtime-v1"
 _SUBPROTOCOL: Final = "realtime"
 _MODEL_CHARS: Final = 256
+_INTERRUPTED_SECONDS: Final = 10.0
 
 
 class RealtimeDialect(ForeignDialect):
@@ -64,10 +75,14 @@ class RealtimeDialect(ForeignDialect):
         defaults.chat = None
         self._session_id = ""
         self._session = read.SessionFields()
+        self._speaks = False
+        self._turns = SpeechTurns(self, most=settings.UAMP_REALTIME_SOUND_BYTES)
         if defaults.bound is not None:
             self._bind(defaults.bound.agent, defaults.bound.config)
         self._conversation = RealtimeConversation()
         self._writer: write.RealtimeWriter | None = None
+        self._has_ended = asyncio.Event()
+        self._is_interrupted = False
         self._takes: dict[type[read.RealtimeFrame], Take] = {
             read.SessionUpdateFrame: self._update_session,
             read.ItemCreateFrame: self._create_item,
@@ -77,7 +92,8 @@ class RealtimeDialect(ForeignDialect):
             read.ResponseCancelFrame: self._cancel_response,
             read.PaymentFrame: self._submit_payment,
             read.ApprovalFrame: self._approve_call,
-            read.RealtimeFrame: self._refuse_sound,
+            read.AudioAppendFrame: self._turns.append,
+            read.RealtimeFrame: self._turns.take,
         }
 
     def _bind(self, agent: str, config: Mapping[str, Any]) -> None:
@@ -103,13 +119,18 @@ class RealtimeDialect(ForeignDialect):
         try:
             config = self._session.patch().apply_to(uamp.SessionConfig())
             self._session_id = await self.open_session(ev.SessionCreate(session=config))
+            speech = await self.speech()
+            self._turns.takes, self._speaks = speech.takes, bool(speech.speaks)
+            self._turns.change(self._turns.settings.after(self._session))
+            if self._speaks:
+                await self._send(ev.SessionUpdate(session=self._session.patch(self._speech)))
         except RemoteProtocolError as error:
             self._refuse_socket(error)
         else:
             self._show_session("session.created")
 
     def _refuse_socket(self, error: RemoteProtocolError) -> None:
-        self._show(write.error_event(error, None))
+        self.show(write.error_event(error, None))
         self.connection.close(close_code(error.code))
 
     # --- From the client ---
@@ -122,11 +143,12 @@ class RealtimeDialect(ForeignDialect):
             event_id = event.event_id
             await self._takes[type(event)](event)
         except RemoteProtocolError as error:
-            self._show(write.error_event(error, event_id or error.event_id))
+            self.show(write.error_event(error, event_id or error.event_id))
 
     async def _update_session(self, frame: read.SessionUpdateFrame) -> None:
-        session = frame.session.over(self._session)
-        patch = frame.session.patch()
+        session = frame.session.over(self._session, speaks=self._speaks)
+        self._turns.change(self._turns.settings.after(frame.session))
+        patch = frame.session.patch(self._speech if self._speaks else None)
         if patch != uamp.SessionPatch():
             await self._send(ev.SessionUpdate(session=patch))
         self._session = session
@@ -134,34 +156,102 @@ class RealtimeDialect(ForeignDialect):
         self._show_session("session.updated")
 
     async def _create_item(self, frame: read.ItemCreateFrame) -> None:
-        check_item(frame.item, "item")
-        item = _named(frame.item)
+        check_item(frame.item, "item", takes_sound=bool(self._turns.takes))
+        item = self._with_files(_named(frame.item), "item")
         previous = self._conversation.take(item, frame.previous_item_id)
-        self._show(*write.item_created(item, previous, is_ga=self._is_ga))
+        self.show(*write.item_created(item, previous, is_ga=self._is_ga))
 
     async def _find_item(self, frame: read.ItemFrame) -> None:
         item = self._conversation.item(frame.item_id)
         if frame.type == "conversation.item.delete":
             self._conversation.delete(frame.item_id)
-            self._show({"type": "conversation.item.deleted", "item_id": frame.item_id})
+            self.show({"type": "conversation.item.deleted", "item_id": frame.item_id})
             return
         shown = item.body(is_ga=self._is_ga)
-        self._show({"type": "conversation.item.retrieved", "item": shown})
+        self.show({"type": "conversation.item.retrieved", "item": shown})
 
     async def _truncate_item(self, frame: read.ItemTruncateFrame) -> None:
-        self._conversation.item(frame.item_id)
-        raise RemoteProtocolError(
-            ErrorCode.UNSUPPORTED_MODALITY,
-            "Only audio of the agent can be truncated, and it does not speak.",
-            details={"param": "item_id"},
-        )
+        self._conversation.truncate(frame.item_id, frame.audio_end_ms)
+        place = {"item_id": frame.item_id, "content_index": frame.content_index}
+        kind = "conversation.item.truncated"
+        self.show({"type": kind, **place, "audio_end_ms": frame.audio_end_ms})
 
-    async def _refuse_sound(self, frame: read.RealtimeFrame) -> None:
-        raise RemoteProtocolError(
-            ErrorCode.UNSUPPORTED_MODALITY,
-            "The agent takes text and does not speak. Send conversation.item.create.",
-            details={"param": frame.type.partition(".")[0]},
-        )
+    # --- Sound ---
+
+    @property
+    def _speech(self) -> SpeechSettings:
+        return self._turns.settings
+
+    def add_sound(self, item_id: str, samples: bytes, name: str) -> str | None:
+        """See SpeechPort."""
+        item = sound_item(item_id, self.sound_file(samples, name))
+        self._check_sound(item, "input_audio_buffer", of_buffer=len(samples))
+        previous = self._conversation.take(item, None)
+        committed = {"type": "input_audio_buffer.committed"}
+        self.show({**committed, "previous_item_id": previous, "item_id": item_id})
+        self.show(*write.item_created(item, previous, is_ga=self._is_ga))
+        return previous
+
+    async def respond(self) -> None:
+        """See SpeechPort."""
+        if self._writer is not None and self._is_interrupted:
+            # Speech that interrupted a response may be over before the response is.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_INTERRUPTED_SECONDS):
+                    await self._has_ended.wait()
+        await self._create_response(read.ResponseCreateFrame(type="response.create"))
+
+    async def interrupt(self) -> None:
+        """See SpeechPort."""
+        if self._writer is not None and self._writer.response_id:
+            self._is_interrupted = True
+            await self._send(ev.ResponseCancel(response_id=self._writer.response_id))
+
+    def _with_files(self, item: RealtimeItem, place: str) -> RealtimeItem:
+        """Return an item of the client whose sounds are files; raises RemoteProtocolError."""
+        if not any(part.type == "input_audio" for part in item.content or ()):
+            return item
+        parts = [
+            msgspec.structs.replace(part, audio=self._file(part.audio or "", f"{place}.content"))
+            if part.type == "input_audio"
+            else part
+            for part in item.content or ()
+        ]
+        item = msgspec.structs.replace(item, content=tuple(parts))
+        self._check_sound(item, place)
+        return item
+
+    def _file(self, audio: str, place: str) -> str:
+        try:
+            samples = base64.b64decode(audio, validate=True)
+        except ValueError:
+            raise refused(place, "The audio is not base64.", ErrorCode.INVALID_MEDIA) from None
+        return self.sound_file(samples, self._speech.input_format)
+
+    def _check_sound(self, item: RealtimeItem, place: str, *, of_buffer: int = 0) -> None:
+        """Raise RemoteProtocolError where sound that is not stored yet would be too much."""
+        kept = (*self._conversation.items, item)
+        size = sum(map(unstored_bytes, kept)) + self._turns.sound.size - of_buffer
+        if size > settings.UAMP_REALTIME_SOUND_BYTES:
+            raise refused(
+                place,
+                "There is too much sound that no response has read. Ask for one, or delete some.",
+                ErrorCode.EVENT_TOO_LARGE,
+            )
+
+    async def _stored(self, item: RealtimeItem) -> RealtimeItem:
+        """Return an item whose sounds are contents of the server; raises RemoteProtocolError."""
+        if not unstored_bytes(item):
+            return item
+        parts = [
+            msgspec.structs.replace(part, audio=await self.keep_sound(part.audio))
+            if part.audio and is_unstored(part)
+            else part
+            for part in item.content or ()
+        ]
+        item = msgspec.structs.replace(item, content=tuple(parts))
+        self._conversation.replace(item)
+        return item
 
     async def _create_response(self, frame: read.ResponseCreateFrame) -> None:
         if self._writer is not None:
@@ -172,15 +262,23 @@ class RealtimeDialect(ForeignDialect):
         asked = frame.response or read.ResponseFields()
         if asked.conversation == "auto":
             self._conversation.check_room("response.conversation")
+        asked.check("response", speaks=self._speaks)
         context = self._context(asked)
         check_context(context, "response.input")
-        messages = messages_of(context)
-        config = asked.config(self._session, messages, self._model)
+        stored = [await self._stored(item) for item in context]
+        messages = messages_of(stored)
+        wanted = self._session if asked.wanted is None else asked
+        is_spoken = self._speaks and write.is_spoken(wanted)
+        config = asked.config(self._session, messages, self._model, is_spoken=is_spoken)
+        self._has_ended.clear()
+        self._is_interrupted = False
         writer = self._writer = write.RealtimeWriter(
             is_ga=self._is_ga,
             asked=asked,
             conversation=self._conversation if asked.conversation == "auto" else None,
             link=self.link,
+            is_spoken=is_spoken,
+            sounds=sounds_of(stored),
         )
         try:
             await self._send(ev.ResponseCreate(response=config))
@@ -202,9 +300,9 @@ class RealtimeDialect(ForeignDialect):
             if item.type == "item_reference":
                 items.append(self._conversation.item(item.id or "", f"{place}.id"))
                 continue
-            check_item(item, place)
+            check_item(item, place, takes_sound=bool(self._turns.takes))
             check_results((item,), items, f"{place}.call_id")
-            items.append(item)
+            items.append(self._with_files(item, place))
         return items
 
     async def _cancel_response(self, frame: read.ResponseCancelFrame) -> None:
@@ -275,13 +373,23 @@ class RealtimeDialect(ForeignDialect):
         yield from writer.feed(event)
         if writer.has_ended:
             self._writer = None
+            self._has_ended.set()
 
     def _show_session(self, kind: str) -> None:
         model = self._model or self.connection.defaults.agent or ""
-        session = self._session
-        self._show(write.session_event(kind, self._session_id, model, session, is_ga=self._is_ga))
+        shown = write.session_event(
+            kind,
+            self._session_id,
+            model,
+            self._session,
+            is_ga=self._is_ga,
+            speech=self._speech if self._turns.takes else None,
+            speaks=self._speaks,
+        )
+        self.show(shown)
 
-    def _show(self, *messages: dict[str, Any]) -> None:
+    def show(self, *messages: dict[str, Any]) -> None:
+        """See SpeechPort."""
         for message in messages:
             self.connection.send_dialect_frame(_text(message))
 

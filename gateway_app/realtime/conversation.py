@@ -19,6 +19,8 @@ MAX_ITEMS: Final = uamp.DEFAULT_LIMITS.messages
 MAX_BYTES: Final = uamp.DEFAULT_LIMITS.messages_bytes
 FIRST: Final = "root"
 """The `previous_item_id` of an item that is put before all others."""
+SPOKEN: Final = frozenset({"audio", "output_audio"})
+"""The types of what an agent said, of which the conversation keeps the words."""
 _TEXTS: Final = frozenset({"input_text", "text", "output_text"})
 _NEEDED: Final = {
     "message": ("role", "content"),
@@ -28,7 +30,10 @@ _NEEDED: Final = {
 
 
 class RealtimePart(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of a message: text, or a picture as a URL or a `data:` URL."""
+    """A part of a message: text, a picture as a URL or a `data:` URL, or sound.
+
+    `audio` is base64 samples of the client's, or the address of the content that has them.
+    """
 
     type: Literal[
         "input_text", "text", "output_text", "input_image", "input_audio", "audio", "output_audio"
@@ -36,6 +41,8 @@ class RealtimePart(msgspec.Struct, frozen=True, kw_only=True):
     text: str | None = None
     image_url: str | None = None
     detail: Literal["auto", "low", "high"] | None = None
+    audio: str | None = None
+    transcript: str | None = None
 
 
 class RealtimeItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,8 +60,9 @@ class RealtimeItem(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def size(self) -> int:
-        """The bytes of the item, as JSON."""
-        return len(msgspec.json.encode(self))
+        """The bytes of the item, as JSON; sound has limits of its own."""
+        parts = tuple(msgspec.structs.replace(part, audio=None) for part in self.content or ())
+        return len(msgspec.json.encode(msgspec.structs.replace(self, content=parts)))
 
     def body(self, *, is_ga: bool) -> dict[str, Any]:
         """Return the item as a client of the dialect reads it."""
@@ -74,6 +82,11 @@ class RealtimeItem(msgspec.Struct, frozen=True, kw_only=True):
         if part.type == "input_image":
             picture = {"type": part.type, "image_url": part.image_url, "detail": part.detail}
             return {name: value for name, value in picture.items() if value is not None}
+        if part.type == "input_audio":
+            return {"type": part.type, "transcript": part.transcript}
+        if part.type in SPOKEN:
+            name = "output_audio" if is_ga else "audio"
+            return {"type": name, "transcript": part.transcript or ""}
         of_agent = "output_text" if is_ga else "text"
         return {
             "type": of_agent if self.role == "assistant" else "input_text",
@@ -81,22 +94,34 @@ class RealtimeItem(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-def check_item(item: RealtimeItem, place: str) -> None:
-    """Raise RemoteProtocolError for an item without its members, or with sound."""
+def check_item(item: RealtimeItem, place: str, *, takes_sound: bool) -> None:
+    """Raise RemoteProtocolError for an item without its members, or with sound not taken."""
     if item.type == "item_reference":
         raise refused(f"{place}.type", "A reference stands in response.input alone.")
     for name in _NEEDED[item.type]:
         if getattr(item, name) is None:
             raise refused(f"{place}.{name}", f"A {item.type} has this member.")
     for index, part in enumerate(item.content or ()):
-        at = f"{place}.content[{index}]"
-        if part.type in {"input_audio", "audio", "output_audio"}:
-            raise refused(at, "Agents read no sound here.", ErrorCode.UNSUPPORTED_MODALITY)
-        if part.type == "input_image" and item.role != "user":
+        _check_part(part, item.role, f"{place}.content[{index}]", takes_sound=takes_sound)
+
+
+def _check_part(part: RealtimePart, role: str | None, at: str, *, takes_sound: bool) -> None:
+    match part.type:
+        case "input_audio" if not takes_sound:
+            raise refused(at, "The agent takes no sound.", ErrorCode.UNSUPPORTED_MODALITY)
+        case "input_audio" if role != "user" or not part.audio:
+            raise refused(f"{at}.audio", "Sound stands in messages of the user, in base64.")
+        case "audio" | "output_audio" if role != "assistant" or part.transcript is None:
+            refusal = "What an agent said is in its messages, as a transcript."
+            raise refused(at, refusal, ErrorCode.UNSUPPORTED_MODALITY)
+        case "input_audio" | "audio" | "output_audio":
+            return
+        case "input_image" if role != "user":
             raise unsupported(at, "Pictures stand in messages of the user.")
-        member = "image_url" if part.type == "input_image" else "text"
-        if (not getattr(part, member) and member == "image_url") or getattr(part, member) is None:
-            raise refused(f"{at}.{member}", "The part lacks its content.")
+        case "input_image" if not part.image_url:
+            raise refused(f"{at}.image_url", "The part lacks its content.")
+        case kind if kind in _TEXTS and part.text is None:
+            raise refused(f"{at}.text", "The part lacks its content.")
 
 
 class RealtimeConversation:
@@ -107,6 +132,9 @@ class RealtimeConversation:
 
     def __init__(self) -> None:
         self._items: list[RealtimeItem] = []
+        # How long the agent spoke, and where its client cut that, by item.
+        self.spoken_ms: dict[str, int] = {}
+        self._cut_at: dict[str, int] = {}
 
     @property
     def items(self) -> Sequence[RealtimeItem]:
@@ -151,11 +179,55 @@ class RealtimeConversation:
 
     def replace(self, item: RealtimeItem) -> None:
         """Put an item in the place of the one with its id, unless that was deleted."""
+        item = self._cut(item)
         self._items = [item if known.id == item.id else known for known in self._items]
 
     def item(self, item_id: str, place: str = "item_id") -> RealtimeItem:
         """Return an item; raises RemoteProtocolError where there is none of this id."""
         return self._items[self._index(item_id, place)]
+
+    def truncate(self, item_id: str, at_ms: int) -> None:
+        """Cut what an agent said to what was played; raises RemoteProtocolError.
+
+        An answer under way is cut when it is done.
+        """
+        item = self.item(item_id)
+        if not any(part.type in SPOKEN for part in item.content or ()) and not (
+            item.status == "in_progress" and item_id in self.spoken_ms
+        ):
+            raise refused(
+                "item_id",
+                "Only sound of the agent can be truncated.",
+                ErrorCode.UNSUPPORTED_MODALITY,
+            )
+        if item.status != "in_progress" and at_ms > self.spoken_ms.get(item_id, 0):
+            raise refused("audio_end_ms", "The sound is shorter.")
+        self._cut_at[item_id] = at_ms
+        if item.status != "in_progress":
+            self.replace(item)
+
+    def transcribe(self, item_id: str, index: int, transcript: str) -> None:
+        """Keep the words of a sound, if its item is still there."""
+        for item in self._items:
+            if item.id == item_id and item.content:
+                parts = list(item.content)
+                parts[index] = msgspec.structs.replace(parts[index], transcript=transcript)
+                self.replace(msgspec.structs.replace(item, content=tuple(parts)))
+
+    def _cut(self, item: RealtimeItem) -> RealtimeItem:
+        """Return an item of the agent with the share of its words that was played."""
+        at_ms, whole_ms = self._cut_at.get(item.id or ""), self.spoken_ms.get(item.id or "", 0)
+        if at_ms is None or at_ms >= whole_ms or item.status == "in_progress":
+            return item
+        parts = []
+        for part in item.content or ():
+            words = (part.transcript or "").split()
+            kept = " ".join(words[: len(words) * at_ms // whole_ms])
+            is_spoken = part.type in SPOKEN
+            parts.append(msgspec.structs.replace(part, transcript=kept) if is_spoken else part)
+        # What was cut once is not cut again in proportion.
+        self.spoken_ms[item.id or ""] = at_ms
+        return msgspec.structs.replace(item, content=tuple(parts))
 
     def delete(self, item_id: str) -> None:
         """Remove an item; raises RemoteProtocolError where there is none of this id."""
@@ -229,15 +301,39 @@ def messages_of(items: Iterable[RealtimeItem]) -> tuple[uamp.Message, ...]:
 
 
 def _message(item: RealtimeItem, parts: Sequence[RealtimePart]) -> uamp.Message:
-    items = tuple(
-        uamp.TextContent(text=part.text or "")
-        if part.type in _TEXTS
-        else uamp.ImageContent(image=medium_of(part.image_url or ""), detail=part.detail)
-        for part in parts
-    )
+    items = tuple(map(_content, parts))
     is_text = all(isinstance(one, uamp.TextContent) for one in items)
     return uamp.Message(
         role=item.role or "user",
         content=uamp.text_of(items),
         content_items=None if is_text else items,
     )
+
+
+def _content(part: RealtimePart) -> uamp.ContentItem:
+    if part.type in _TEXTS:
+        return uamp.TextContent(text=part.text or "")
+    if part.type in SPOKEN:
+        return uamp.TextContent(text=part.transcript or "")
+    if part.type == "input_audio":
+        return uamp.AudioContent(audio=uamp.MediaUrl(url=part.audio or ""), format="wav")
+    return uamp.ImageContent(image=medium_of(part.image_url or ""), detail=part.detail)
+
+
+def is_unstored(part: RealtimePart) -> bool:
+    """Return whether a part is sound that is in memory alone."""
+    return part.type == "input_audio" and uamp.content_id_of(part.audio or "") is None
+
+
+def unstored_bytes(item: RealtimeItem) -> int:
+    """Return the bytes of an item's sounds that are in memory alone."""
+    return sum(len(part.audio or "") for part in item.content or () if is_unstored(part))
+
+
+def sounds_of(items: Sequence[RealtimeItem]) -> list[tuple[str, int]]:
+    """Return the sounds that a response answers: item and place, of the last message."""
+    last = items[-1] if items else None
+    if last is None or last.id is None:
+        return []
+    parts = enumerate(last.content or ())
+    return [(last.id, index) for index, part in parts if part.type == "input_audio"]

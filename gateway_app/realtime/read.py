@@ -6,9 +6,17 @@ import re
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 import uamp
 from gateway_app.openai.errors import refused, unsupported
+from gateway_app.realtime.audio_fields import (
+    AudioFields,
+    BetaFormat,
+    SpeechSettings,
+    TurnDetection,
+    Voice,
+)
 from gateway_app.realtime.conversation import ItemId, RealtimeItem
 from uamp import ErrorCode, RemoteProtocolError
 from uamp.types.bounds import Count, Temperature, Tokens
@@ -76,14 +84,19 @@ class GenerationFields(msgspec.Struct, frozen=True, kw_only=True):
         """The most tokens of an answer, under the name of either dialect."""
         return self.max_output_tokens or self.max_response_output_tokens
 
-    def check(self, place: str) -> None:
-        """Raise RemoteProtocolError unsupported_modality for answers without text."""
+    @property
+    def wanted(self) -> tuple[str, ...] | None:
+        """The modalities of an answer, under the name of either dialect."""
+        return self.output_modalities or self.modalities
+
+    def check(self, place: str, *, speaks: bool) -> None:
+        """Raise RemoteProtocolError unsupported_modality for sound of an agent without a voice."""
         for name in ("output_modalities", "modalities"):
             wanted = getattr(self, name)
-            if wanted is not None and "text" not in wanted:
+            if wanted is not None and "text" not in wanted and not speaks:
                 raise refused(
                     f"{place}.{name}",
-                    'Agents of this server do not speak. Ask for ["text"].',
+                    'The agent does not speak. Ask for ["text"].',
                     ErrorCode.UNSUPPORTED_MODALITY,
                 )
 
@@ -92,22 +105,36 @@ class SessionFields(GenerationFields, frozen=True, kw_only=True):
     """The member `session` of session.update; `type` is GA's."""
 
     type: Literal["realtime", "transcription"] | None = None
+    audio: AudioFields | None = None
+    voice: Voice | None = None
+    input_audio_format: BetaFormat | None = None
+    output_audio_format: BetaFormat | None = None
+    turn_detection: TurnDetection | UnsetType | None = UNSET
 
-    def over(self, known: SessionFields) -> SessionFields:
-        """Return what holds after this update."""
+    def over(self, known: SessionFields, *, speaks: bool) -> SessionFields:
+        """Return what holds after this update; raises RemoteProtocolError."""
         if self.type == "transcription":
             raise unsupported("session.type", "Agents of this server do not transcribe.")
-        self.check("session")
+        self.check("session", speaks=speaks)
         given = {name: getattr(self, name) for name in known.__struct_fields__}
         if self.limit is not None:
             given |= {"max_output_tokens": self.limit, "max_response_output_tokens": None}
-        changes = {name: value for name, value in given.items() if value is not None}
+        if self.wanted is not None:
+            given |= {"output_modalities": self.wanted, "modalities": None}
+        given = {name: UNSET if value is None else value for name, value in given.items()}
+        # No other member means something where it is null.
+        given["turn_detection"] = self.turn_detection
+        changes = {name: value for name, value in given.items() if value is not UNSET}
         return msgspec.structs.replace(known, **changes)
 
-    def patch(self) -> uamp.SessionPatch:
-        """Return what the session of UAMP keeps of an update."""
+    def patch(self, speech: SpeechSettings | None = None) -> uamp.SessionPatch:
+        """Return what the session of UAMP keeps of an update, with how its agent speaks."""
         tools = None if self.tools is None else tuple(tool.definition for tool in self.tools)
-        return uamp.SessionPatch(instructions=self.instructions, tools=tools)
+        patch = uamp.SessionPatch(instructions=self.instructions, tools=tools)
+        if speech is None:
+            return patch
+        voice = None if speech.voice is None else uamp.VoiceConfig(voice_id=speech.voice)
+        return msgspec.structs.replace(patch, voice=voice, output_audio_format=speech.output_format)
 
 
 class ResponseFields(GenerationFields, frozen=True, kw_only=True):
@@ -124,14 +151,19 @@ class ResponseFields(GenerationFields, frozen=True, kw_only=True):
     )
 
     def config(
-        self, session: SessionFields, messages: Sequence[uamp.Message], model: str | None
+        self,
+        session: SessionFields,
+        messages: Sequence[uamp.Message],
+        model: str | None,
+        *,
+        is_spoken: bool,
     ) -> uamp.ResponseConfig:
         """Return what a response overrides of its session; it ends where it calls a tool."""
-        self.check("response")
         chosen = self.tool_choice or session.tool_choice
         limit = self.limit or session.limit
         parallel = self.parallel_tool_calls
         return uamp.ResponseConfig(
+            modalities=("text", "audio") if is_spoken else ("text",),
             instructions=self.instructions,
             tools=None if self.tools is None else tuple(tool.definition for tool in self.tools),
             messages=tuple(messages),
@@ -205,6 +237,12 @@ class ApprovalFrame(RealtimeFrame, frozen=True, kw_only=True):
     reason: str | None = None
 
 
+class AudioAppendFrame(RealtimeFrame, frozen=True, kw_only=True):
+    """input_audio_buffer.append; base64."""
+
+    audio: str
+
+
 FRAMES: Final[dict[str, type[RealtimeFrame]]] = {
     "session.update": SessionUpdateFrame,
     "conversation.item.create": ItemCreateFrame,
@@ -215,7 +253,7 @@ FRAMES: Final[dict[str, type[RealtimeFrame]]] = {
     "response.cancel": ResponseCancelFrame,
     "payment.submit": PaymentFrame,
     "tool.approve": ApprovalFrame,
-    "input_audio_buffer.append": RealtimeFrame,
+    "input_audio_buffer.append": AudioAppendFrame,
     "input_audio_buffer.commit": RealtimeFrame,
     "input_audio_buffer.clear": RealtimeFrame,
     "output_audio_buffer.clear": RealtimeFrame,

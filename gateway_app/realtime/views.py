@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import msgspec
 from django.http import HttpRequest, HttpResponse
 
+from gateway_app.doors.agent_speech import speech_for
 from gateway_app.doors.client_secrets import issue_secret
 from gateway_app.http import dialect_view, read_body
 from gateway_app.openai.errors import refused
@@ -77,7 +78,8 @@ async def _issued(
     named = agent or session.model
     if not named:
         raise refused("session.model" if is_ga else "model", "Name an agent.")
-    fields = session.over(SessionFields())
+    speaks = bool((await speech_for(request, named)).speaks)
+    fields = session.over(SessionFields(), speaks=speaks)
     model = session.model if agent else None
     config = {
         "session": msgspec.to_builtins(fields),
@@ -88,7 +90,9 @@ async def _issued(
         request, agent=named, config=config, seconds=seconds
     )
     session_id = f"sess_{uuid.uuid4().hex}"
-    event = write.session_event("", session_id, model or spec_name, fields, is_ga=is_ga)
+    event = write.session_event(
+        "", session_id, model or spec_name, fields, is_ga=is_ga, speaks=speaks
+    )
     return event["session"], {"value": secret, "expires_at": int(expires_at.timestamp())}
 
 

@@ -12,15 +12,17 @@ import msgspec
 import uamp
 from gateway_app.openai.errors import error_body
 from gateway_app.realtime.conversation import RealtimeConversation, RealtimeItem, RealtimePart
+from gateway_app.realtime.input_sound import BYTES_PER_MS
 from gateway_app.shapes.appended_text import AppendedText, TextReplacedError
 from gateway_app.shapes.media import markdown_link
 from gateway_app.shapes.token_counts import counts_of
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from gateway_app.realtime.read import ResponseFields, SessionFields
+    from gateway_app.realtime.audio_fields import SpeechSettings
+    from gateway_app.realtime.read import GenerationFields, ResponseFields, SessionFields
     from uamp import RemoteProtocolError
     from uamp.events import Event
     from uamp.events.server import ErrorDetail
@@ -41,9 +43,20 @@ _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_
 
 
 def session_event(
-    kind: str, session_id: str, model: str, fields: SessionFields, *, is_ga: bool
+    kind: str,
+    session_id: str,
+    model: str,
+    fields: SessionFields,
+    *,
+    is_ga: bool,
+    speech: SpeechSettings | None = None,
+    speaks: bool = False,
 ) -> Shown:
-    """Return session.created or session.updated, with what holds: answers are text."""
+    """Return session.created or session.updated, with what holds.
+
+    `speech` is that of an agent that takes sound.
+    """
+    modalities = modalities_of(is_spoken=speaks and is_spoken(fields), is_ga=is_ga)
     limit = fields.limit or "inf"
     session: Shown = {
         "id": session_id,
@@ -54,11 +67,26 @@ def session_event(
         "tool_choice": msgspec.to_builtins(fields.tool_choice or "auto"),
     }
     if is_ga:
-        session |= {"type": "realtime", "output_modalities": ["text"], "max_output_tokens": limit}
+        session |= {"type": "realtime", "output_modalities": modalities}
+        session |= {"max_output_tokens": limit}
     else:
-        session |= {"modalities": ["text"], "max_response_output_tokens": limit}
+        session |= {"modalities": modalities, "max_response_output_tokens": limit}
         session |= {} if fields.temperature is None else {"temperature": fields.temperature}
+    if speech is not None:
+        session |= speech.body(is_ga=is_ga, speaks=speaks)
     return {"type": kind, "session": session}
+
+
+def is_spoken(fields: GenerationFields) -> bool:
+    """Return whether an agent that speaks does so: where the client did not ask for text alone."""
+    return fields.wanted is None or "audio" in fields.wanted
+
+
+def modalities_of(*, is_spoken: bool, is_ga: bool) -> list[str]:
+    """Return the modalities of an answer: the words of sound belong to it, in GA unsaid."""
+    if not is_spoken:
+        return ["text"]
+    return ["audio"] if is_ga else ["audio", "text"]
 
 
 def item_created(item: RealtimeItem, previous: str | None, *, is_ga: bool) -> Iterator[Shown]:
@@ -94,7 +122,8 @@ class RealtimeWriter:
     """Turns the events of one response into Realtime's.
 
     Its items become a part of `conversation`, if there is one. `link` returns the address of a
-    medium for the client.
+    medium for the client. With `is_spoken` text is the transcript of sound. `sounds` are the items
+    and places of the sounds that the response answers, in the order of their transcripts.
     """
 
     def __init__(
@@ -104,6 +133,8 @@ class RealtimeWriter:
         asked: ResponseFields,
         conversation: RealtimeConversation | None,
         link: Callable[[str], str],
+        is_spoken: bool = False,
+        sounds: Sequence[tuple[str, int]] = (),
     ) -> None:
         self.response_id = ""
         self.has_ended = False
@@ -115,6 +146,10 @@ class RealtimeWriter:
         self._items: list[RealtimeItem] = []
         # The text of the message that is being written, which is the last item then.
         self._pieces: list[str] | None = None
+        self._is_spoken = is_spoken
+        self._sounds = list(sounds)
+        # The milliseconds that the message has spoken.
+        self._spoken_ms = 0.0
         self._shown: set[str] = set()
         self._media: set[str] = set()
         # Items whose text was taken back.
@@ -127,6 +162,10 @@ class RealtimeWriter:
                 yield {"type": "response.created", "response": self._body("in_progress")}
             case ev.ResponseDelta(delta=ev.Delta(type="text", text=text)):
                 yield from self._append(text or "", event.offset)
+            case ev.ResponseDelta(delta=ev.Delta(type="audio", audio=str() as audio) as delta):
+                yield from self._sound(audio, delta.format or "pcm16")
+            case ev.TranscriptDone(role="user") if self._sounds:
+                yield from self._transcript(event.transcript or "")
             case ev.ResponseDelta(delta=ev.Delta(type="image" | "video" | "file" as kind) as delta):
                 label = delta.alt_text or delta.description or delta.filename or ""
                 yield from self._medium(kind, getattr(delta, kind), label)
@@ -177,6 +216,26 @@ class RealtimeWriter:
             self._pieces.append(text)
         yield {"type": f"{self._text_type}.delta", **self._part_place, "delta": text}
 
+    def _sound(self, audio: str, name: str) -> Iterator[Shown]:
+        if self._pieces is None:
+            yield from self._open_message()
+        self._spoken_ms += len(audio) * 3 / 4 / BYTES_PER_MS[name]
+        if self._conversation is not None and self._items[-1].id:
+            self._conversation.spoken_ms[self._items[-1].id] = int(self._spoken_ms)
+        yield {"type": f"{self._sound_type}.delta", **self._part_place, "delta": audio}
+
+    def _transcript(self, words: str) -> Iterator[Shown]:
+        """Yield the words of a sound that the response answers."""
+        item_id, index = self._sounds.pop(0)
+        place = {"item_id": item_id, "content_index": index}
+        kind = "conversation.item.input_audio_transcription"
+        if self._conversation is not None:
+            self._conversation.transcribe(item_id, index, words)
+        yield {"type": f"{kind}.delta", **place, "delta": words}
+        # Its tokens are among those of the response.
+        usage = {"type": "tokens", "input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
+        yield {"type": f"{kind}.completed", **place, "transcript": words, "usage": usage}
+
     def _medium(self, kind: str, medium: Any, label: str) -> Iterator[Shown]:
         if isinstance(medium, uamp.MediaUrl) and medium.url not in self._media:
             self._media.add(medium.url)
@@ -184,19 +243,30 @@ class RealtimeWriter:
                 yield from self._write(f"\n\n{link}\n\n")
 
     def _open_message(self) -> Iterator[Shown]:
-        self._pieces = []
+        self._pieces, self._spoken_ms = [], 0.0
         yield from self._open(RealtimeItem(type="message", role="assistant", content=()))
-        empty = {"type": "text", "text": ""}
+        empty = self._part("")
         yield {"type": "response.content_part.added", **self._part_place, "part": empty}
 
     def _close_message(self, status: str = "completed") -> Iterator[Shown]:
         if self._pieces is None:
             return
         text, self._pieces = "".join(self._pieces), None
-        part = {"type": "text", "text": text}
-        yield {"type": f"{self._text_type}.done", **self._part_place, "text": text}
+        done: Shown = {"type": f"{self._text_type}.done", **self._part_place}
+        if self._is_spoken:
+            yield {"type": f"{self._sound_type}.done", **self._part_place}
+            yield done | {"transcript": text}
+            kept = RealtimePart(type="output_audio", transcript=text)
+        else:
+            yield done | {"text": text}
+            kept = RealtimePart(type="text", text=text)
+        part = self._part(text)
         yield {"type": "response.content_part.done", **self._part_place, "part": part}
-        yield from self._close(status, content=(RealtimePart(type="text", text=text),))
+        yield from self._close(status, content=(kept,))
+
+    def _part(self, text: str) -> Shown:
+        name = ("audio", "transcript") if self._is_spoken else ("text", "text")
+        return {"type": name[0], name[1]: text}
 
     def _call(self, call_id: str, name: str, arguments: str) -> Iterator[Shown]:
         """Yield a call of the client's tool, once; `arguments` is JSON text."""
@@ -240,7 +310,13 @@ class RealtimeWriter:
 
     @property
     def _text_type(self) -> str:
+        if self._is_spoken:
+            return f"{self._sound_type}_transcript"
         return "response.output_text" if self._is_ga else "response.text"
+
+    @property
+    def _sound_type(self) -> str:
+        return "response.output_audio" if self._is_ga else "response.audio"
 
     @property
     def _item_place(self) -> Shown:
@@ -304,7 +380,7 @@ class RealtimeWriter:
             "output": [
                 item.body(is_ga=self._is_ga) for item in self._items if item.id not in self._deleted
             ],
-            modalities: ["text"],
+            modalities: modalities_of(is_spoken=self._is_spoken, is_ga=self._is_ga),
             "max_output_tokens": asked.limit or "inf",
             "metadata": asked.metadata,
             "usage": used,
@@ -313,14 +389,19 @@ class RealtimeWriter:
 
 def _usage(used: uamp.UsageStats | None) -> Shown:
     counts = counts_of(used)
+    sound = (None if used is None else used.audio) or uamp.AudioUsage()
+    taken, spoken = sound.input_tokens or 0, sound.output_tokens or 0
     return {
         "total_tokens": counts.total,
         "input_tokens": counts.input,
         "output_tokens": counts.output,
         "input_token_details": {
             "cached_tokens": counts.read or 0,
-            "text_tokens": counts.input,
-            "audio_tokens": 0,
+            "text_tokens": counts.input - taken,
+            "audio_tokens": taken,
         },
-        "output_token_details": {"text_tokens": counts.output, "audio_tokens": 0},
+        "output_token_details": {
+            "text_tokens": counts.output - spoken,
+            "audio_tokens": spoken,
+        },
     }

@@ -81,6 +81,35 @@ REALTIME: Final = [
         },
     },
     {"type": "response.cancel", "response_id": "r"},
+    {
+        "type": "session.update",
+        "session": {
+            "type": "realtime",
+            "output_modalities": ["audio"],
+            "audio": {
+                "input": {
+                    "format": {"type": "audio/pcmu"},
+                    "turn_detection": {"type": "server_vad", "threshold": 0.5},
+                },
+                "output": {"format": {"type": "audio/pcm", "rate": 24000}, "voice": "alloy"},
+            },
+            "voice": "alloy",
+            "turn_detection": None,
+            "input_audio_format": "pcm16",
+        },
+    },
+    {"type": "input_audio_buffer.append", "audio": "AAAA"},
+    {"type": "input_audio_buffer.commit"},
+    {"type": "input_audio_buffer.clear"},
+    {
+        "type": "conversation.item.create",
+        "item": {
+            "type": "message",
+            "role": "user",
+            "content": [{"type": "input_audio", "audio": "AAAA", "transcript": "t"}],
+        },
+    },
+    {"type": "conversation.item.truncate", "item_id": "i", "content_index": 0, "audio_end_ms": 1},
     {"type": "payment.submit", "payment": {"scheme": "token", "token": "t"}, "response_id": "r"},
     {"type": "tool.approve", "call_id": "c", "approved": True, "reason": "r"},
 ]

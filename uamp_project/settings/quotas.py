@@ -32,6 +32,8 @@ UAMP_PENDING_BYTES_PER_CONNECTION = integer("UAMP_PENDING_BYTES_PER_CONNECTION",
 UAMP_PENDING_BYTES_PER_USER = integer("UAMP_PENDING_BYTES_PER_USER", 64 * 1024 * 1024)
 # Unsent events of one client, in bytes; more are dropped and read again from the log later.
 UAMP_OWED_BYTES = integer("UAMP_OWED_BYTES", 4 * 1024 * 1024)
+# Sound of one Realtime socket that no response has read yet, in bytes.
+UAMP_REALTIME_SOUND_BYTES = integer("UAMP_REALTIME_SOUND_BYTES", 8 * 1024 * 1024)
 
 # Requests in any minute, over all transports: of a person, or of the visitors of an address.
 UAMP_REQUESTS_PER_MINUTE = integer("UAMP_REQUESTS_PER_MINUTE", 12000)

@@ -1,0 +1,160 @@
+"""What a Realtime session says of sound: formats, the voice, and how the end of speech is found.
+
+GA has them below `audio`, the beta beside the other members.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal, Protocol, TypeAlias
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from gateway_app.openai.errors import refused
+from uamp import ErrorCode
+from uamp.types.bounds import Share
+
+_NAMES: Final = {"audio/pcm": "pcm16", "audio/pcmu": "g711_ulaw", "audio/pcma": "g711_alaw"}
+_GA_NAMES: Final = {name: ga for ga, name in _NAMES.items()}
+BetaFormat: TypeAlias = Literal["pcm16", "g711_ulaw", "g711_alaw"]
+_Ms = Annotated[int, msgspec.Meta(ge=0, le=10_000)]
+_VoiceName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,64}\Z")]
+
+
+class SoundFormat(msgspec.Struct, frozen=True, kw_only=True):
+    """A format as GA names it."""
+
+    type: Literal["audio/pcm", "audio/pcmu", "audio/pcma"]
+    rate: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The name that UAMP and the beta have for it."""
+        return _NAMES[self.type]
+
+
+class TurnDetection(msgspec.Struct, frozen=True, kw_only=True):
+    """How the end of speech is found, and what follows; both types go by loudness here."""
+
+    type: Literal["server_vad", "semantic_vad"]
+    threshold: Share | None = None
+    prefix_padding_ms: _Ms = 300
+    silence_duration_ms: _Ms = 500
+    create_response: bool = True
+    interrupt_response: bool = True
+
+
+class CustomVoice(msgspec.Struct, frozen=True, kw_only=True):
+    """A voice by its id."""
+
+    id: _VoiceName
+
+
+Voice: TypeAlias = _VoiceName | CustomVoice
+"""A voice by its name or its id."""
+
+
+class InputFields(msgspec.Struct, frozen=True, kw_only=True):
+    """`audio.input` of GA."""
+
+    format: SoundFormat | None = None
+    turn_detection: TurnDetection | UnsetType | None = UNSET
+
+
+class OutputFields(msgspec.Struct, frozen=True, kw_only=True):
+    """`audio.output` of GA."""
+
+    format: SoundFormat | None = None
+    voice: Voice | None = None
+
+
+class AudioFields(msgspec.Struct, frozen=True, kw_only=True):
+    """`audio` of GA."""
+
+    input: InputFields = msgspec.field(default_factory=InputFields)
+    output: OutputFields = msgspec.field(default_factory=OutputFields)
+
+
+class SoundFields(Protocol):
+    """The members of a session about sound, of GA and of the beta; None keeps what holds."""
+
+    @property
+    def audio(self) -> AudioFields | None:
+        """Those of GA."""
+
+    @property
+    def voice(self) -> Voice | None:
+        """The voice of the beta."""
+
+    @property
+    def input_audio_format(self) -> BetaFormat | None:
+        """The format of the client's sound in the beta."""
+
+    @property
+    def output_audio_format(self) -> BetaFormat | None:
+        """The format of the agent's sound in the beta."""
+
+    @property
+    def turn_detection(self) -> TurnDetection | UnsetType | None:
+        """The detection of turns in the beta; None turns it off."""
+
+
+class SpeechSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds in a session: formats by UAMP's names; no `detection` where the client commits."""
+
+    input_format: str = "pcm16"
+    output_format: str = "pcm16"
+    voice: str | None = None
+    detection: TurnDetection | None = msgspec.field(
+        default_factory=lambda: TurnDetection(type="server_vad")
+    )
+
+    def after(self, fields: SoundFields) -> SpeechSettings:
+        """Return what holds after an update."""
+        audio = fields.audio or AudioFields()
+        given, made = audio.input.format, audio.output.format
+        voice = audio.output.voice or fields.voice
+        detection = audio.input.turn_detection
+        if detection is UNSET:
+            detection = fields.turn_detection
+        return SpeechSettings(
+            input_format=given.name if given else fields.input_audio_format or self.input_format,
+            output_format=made.name if made else fields.output_audio_format or self.output_format,
+            voice=(voice.id if isinstance(voice, CustomVoice) else voice) or self.voice,
+            detection=self.detection if isinstance(detection, UnsetType) else detection,
+        )
+
+    def check(self, takes: tuple[str, ...]) -> None:
+        """Raise RemoteProtocolError for a format that the agent does not take, if it takes any."""
+        if takes and self.input_format not in takes:
+            raise refused(
+                "session.audio.input.format",
+                f"The agent takes {', '.join(takes)}.",
+                ErrorCode.UNSUPPORTED_MODALITY,
+            )
+
+    def body(self, *, is_ga: bool, speaks: bool) -> dict[str, Any]:
+        """Return the members as a client of the dialect reads them."""
+        detection = None if self.detection is None else self._detection(self.detection)
+        if not is_ga:
+            shown: dict[str, Any] = {
+                "input_audio_format": self.input_format,
+                "turn_detection": detection,
+            }
+            output = {"voice": self.voice, "output_audio_format": self.output_format}
+            return shown | (output if speaks else {})
+        audio: dict[str, Any] = {
+            "input": {"format": _ga_format(self.input_format), "turn_detection": detection}
+        }
+        if speaks:
+            audio["output"] = {"format": _ga_format(self.output_format), "voice": self.voice}
+        return {"audio": audio}
+
+    def _detection(self, detection: TurnDetection) -> dict[str, Any]:
+        shown = msgspec.to_builtins(detection) | {"type": "server_vad"}
+        return {name: value for name, value in shown.items() if value is not None}
+
+
+def _ga_format(name: str) -> dict[str, Any]:
+    kind = _GA_NAMES[name]
+    return {"type": kind, "rate": 24_000} if name == "pcm16" else {"type": kind}

@@ -1,0 +1,168 @@
+"""The sound that a Realtime client sends: a bounded buffer, and the speech in it. Pure.
+
+Speech is found by loudness, in frames of 20 ms: it begins with the first loud frame, and ends with
+the silence that the session names.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+from array import array
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from gateway_app.openai.errors import refused
+from uamp import ErrorCode
+
+if TYPE_CHECKING:
+    from gateway_app.realtime.audio_fields import TurnDetection
+
+BYTES_PER_MS: Final = {"pcm16": 48, "g711_ulaw": 8, "g711_alaw": 8}
+LEAST_MS: Final = 100
+"""A buffer with less sound than this is not committed, as with OpenAI."""
+FRAME_MS: Final = 20
+THRESHOLD: Final = 0.5
+# The root mean square of samples that a threshold of 1 stands for.
+_LOUDEST: Final = 1_500
+
+
+@dataclass(frozen=True)
+class SpeechStarted:
+    """Speech began; milliseconds of all sound that the session was sent."""
+
+    at_ms: int
+
+
+@dataclass(frozen=True)
+class SpeechStopped:
+    """Speech ended, and is what the buffer has."""
+
+    at_ms: int
+
+
+Found: TypeAlias = SpeechStarted | SpeechStopped
+
+
+class InputSound:
+    """The input buffer of one socket; `most` is its bytes."""
+
+    def __init__(self, most: int) -> None:
+        self.format = "pcm16"
+        self.is_speech = False
+        self._most = most
+        self._samples = bytearray()
+        # So many bytes came before those of the buffer, and so many of it are examined.
+        self._before = 0
+        self._examined = 0
+        self._quiet_ms = 0
+
+    @property
+    def size(self) -> int:
+        """The bytes of the buffer."""
+        return len(self._samples)
+
+    def change_format(self, name: str) -> None:
+        """Take samples of another format from now on; raises RemoteProtocolError amid a sound."""
+        if name != self.format and self._samples:
+            raise refused("session.audio.input.format", "Clear or commit the buffer first.")
+        self.format = name
+
+    def append(self, audio: str) -> None:
+        """Add base64 samples; raises RemoteProtocolError for no base64, and for too much."""
+        try:
+            samples = base64.b64decode(audio, validate=True)
+        except (binascii.Error, ValueError):
+            raise refused("audio", "The audio is not base64.", ErrorCode.INVALID_MEDIA) from None
+        if len(self._samples) + len(samples) > self._most:
+            raise refused(
+                "audio",
+                f"The buffer has at most {self._most} bytes. Commit or clear it.",
+                ErrorCode.EVENT_TOO_LARGE,
+            )
+        self._samples += samples
+
+    def whole(self) -> bytes:
+        """Return what the buffer has; raises RemoteProtocolError for too little."""
+        if len(self._samples) < LEAST_MS * BYTES_PER_MS[self.format]:
+            raise refused("input_audio_buffer", f"The buffer has less than {LEAST_MS} ms of sound.")
+        samples = bytes(self._samples)
+        # PCM has two bytes for each sample.
+        return samples[: len(samples) // 2 * 2] if self.format == "pcm16" else samples
+
+    def clear(self) -> None:
+        """Drop what the buffer has."""
+        self._before += len(self._samples)
+        self._samples.clear()
+        self._examined = self._quiet_ms = 0
+        self.is_speech = False
+
+    def find(self, detection: TurnDetection) -> Found | None:
+        """Examine what was added, up to the next beginning or end of speech; None for neither.
+
+        Before speech only `prefix_padding_ms` of the buffer are kept.
+        """
+        size = FRAME_MS * BYTES_PER_MS[self.format]
+        threshold = THRESHOLD if detection.threshold is None else detection.threshold
+        while self._examined + size <= len(self._samples):
+            frame = self._samples[self._examined : self._examined + size]
+            self._examined += size
+            is_loud = _loudness(bytes(frame), self.format) > threshold * _LOUDEST
+            self._quiet_ms = 0 if is_loud else self._quiet_ms + FRAME_MS
+            if is_loud and not self.is_speech:
+                self.is_speech = True
+                return SpeechStarted(self._drop_before(detection.prefix_padding_ms, size))
+            if self.is_speech and self._quiet_ms >= max(detection.silence_duration_ms, FRAME_MS):
+                return SpeechStopped(self._at(self._examined))
+        if not self.is_speech:
+            self._drop_before(detection.prefix_padding_ms, 0)
+        return None
+
+    def take_speech(self) -> bytes:
+        """Return the speech that has ended; what came after it stays in the buffer."""
+        samples = bytes(self._samples[: self._examined])
+        rest = self._samples[self._examined :]
+        self.clear()
+        self._before -= len(rest)
+        self._samples = rest
+        return samples
+
+    def _drop_before(self, padding_ms: int, size: int) -> int:
+        """Drop what is more than so much before the frame; return where the rest begins."""
+        kept = padding_ms * BYTES_PER_MS[self.format] + size
+        drop = max(self._examined - kept, 0)
+        del self._samples[:drop]
+        self._before += drop
+        self._examined -= drop
+        return self._at(0)
+
+    def _at(self, place: int) -> int:
+        return (self._before + place) // BYTES_PER_MS[self.format]
+
+
+def _loudness(frame: bytes, name: str) -> float:
+    """Return the root mean square of a frame's samples, of at most 32,768."""
+    if name == "pcm16":
+        samples = array("h", frame)
+        return math.sqrt(sum(sample * sample for sample in samples) / len(samples))
+    table = _ULAW if name == "g711_ulaw" else _ALAW
+    return math.sqrt(sum(table[code] for code in frame) / len(frame))
+
+
+def _of_ulaw(code: int) -> int:
+    """Return the magnitude of a µ-law code (ITU-T G.711)."""
+    code = ~code & 0x7F
+    return ((((code & 0x0F) << 3) + 0x84) << (code >> 4)) - 0x84
+
+
+def _of_alaw(code: int) -> int:
+    """Return the magnitude of an A-law code (ITU-T G.711)."""
+    code = (code ^ 0x55) & 0x7F
+    exponent, mantissa = code >> 4, code & 0x0F
+    value = (mantissa << 4) + 8
+    return value if exponent == 0 else (value + 0x100) << (exponent - 1)
+
+
+_ULAW: Final = tuple(_of_ulaw(code) ** 2 for code in range(256))
+_ALAW: Final = tuple(_of_alaw(code) ** 2 for code in range(256))

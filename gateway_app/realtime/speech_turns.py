@@ -1,0 +1,110 @@
+"""The speech of a Realtime client: what it appends becomes items, by its commits or by silence."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from gateway_app.openai.errors import refused
+from gateway_app.realtime.audio_fields import SpeechSettings
+from gateway_app.realtime.conversation import RealtimeItem, RealtimePart
+from gateway_app.realtime.input_sound import InputSound, SpeechStarted
+from uamp import ErrorCode
+
+if TYPE_CHECKING:
+    from gateway_app.realtime.read import AudioAppendFrame, RealtimeFrame
+
+_BUFFER: Final = "input_audio_buffer"
+
+
+class SpeechPort(Protocol):
+    """What the socket does for its speech."""
+
+    def show(self, *messages: dict[str, Any]) -> None:
+        """Send events to the client."""
+
+    def add_sound(self, item_id: str, samples: bytes, name: str) -> str | None:
+        """Put a sound into the conversation; return the id of the item before it.
+
+        Raises RemoteProtocolError where the conversation is full.
+        """
+
+    async def respond(self) -> None:
+        """Ask for a response; raises RemoteProtocolError."""
+
+    async def interrupt(self) -> None:
+        """Cancel the response that is being written, if one is."""
+
+
+class SpeechTurns:
+    """Takes the frames of `input_audio_buffer`; the task of the socket calls it.
+
+    `most` is the bytes of the buffer.
+    """
+
+    def __init__(self, port: SpeechPort, *, most: int) -> None:
+        self.settings = SpeechSettings()
+        self.takes: tuple[str, ...] = ()
+        self.sound = InputSound(most)
+        self._port = port
+        self._item_id = ""
+
+    def change(self, settings: SpeechSettings) -> None:
+        """Have other settings hold; raises RemoteProtocolError, and then changes nothing."""
+        settings.check(self.takes)
+        self.sound.change_format(settings.input_format)
+        self.settings = settings
+
+    async def take(self, frame: RealtimeFrame) -> None:
+        """Take `clear`, `commit`, or what no agent has; raises RemoteProtocolError."""
+        self._check(frame)
+        if frame.type == f"{_BUFFER}.clear":
+            self.sound.clear()
+            self._port.show({"type": f"{_BUFFER}.cleared"})
+        elif frame.type == f"{_BUFFER}.commit":
+            self._commit(self.sound.whole())
+            self.sound.clear()
+        else:
+            raise refused("type", "There is no WebRTC here.", ErrorCode.UNSUPPORTED_MODALITY)
+
+    async def append(self, frame: AudioAppendFrame) -> None:
+        """Take a piece of sound; speech that ends in it becomes an item, and is answered."""
+        self._check(frame)
+        self.sound.append(frame.audio)
+        detection = self.settings.detection
+        while detection is not None and (found := self.sound.find(detection)) is not None:
+            if isinstance(found, SpeechStarted):
+                self._item_id = _new_id()
+                self._show("speech_started", audio_start_ms=found.at_ms)
+                if detection.interrupt_response:
+                    await self._port.interrupt()
+                continue
+            self._show("speech_stopped", audio_end_ms=found.at_ms)
+            self._commit(self.sound.take_speech())
+            if detection.create_response:
+                await self._port.respond()
+
+    def _check(self, frame: RealtimeFrame) -> None:
+        if not self.takes:
+            raise refused(
+                frame.type.partition(".")[0],
+                "The agent takes no sound. Send conversation.item.create.",
+                ErrorCode.UNSUPPORTED_MODALITY,
+            )
+
+    def _commit(self, samples: bytes) -> None:
+        item_id, self._item_id = self._item_id or _new_id(), ""
+        self._port.add_sound(item_id, samples, self.sound.format)
+
+    def _show(self, kind: str, **members: Any) -> None:
+        self._port.show({"type": f"{_BUFFER}.{kind}", **members, "item_id": self._item_id})
+
+
+def sound_item(item_id: str, audio: str) -> RealtimeItem:
+    """Return a message of the user that is one sound."""
+    part = RealtimePart(type="input_audio", audio=audio)
+    return RealtimeItem(id=item_id, type="message", role="user", content=(part,))
+
+
+def _new_id() -> str:
+    return f"item_{uuid.uuid4().hex[:24]}"
