@@ -5,11 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime-installed
 DEV := $(VENV)/.dev-installed
+# The tools for static/ are npm packages; node and npm come with the development requirements.
+BROWSER := $(VENV)/browser/.installed
 # What `make test` hands to pytest, for example: make test ARGS="-k resume".
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint check fmt bench chaos odd-fields money-property interop docs lock
+.PHONY: help install run test lint check fmt bench chaos odd-fields money-property interop docs vendor lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -22,10 +24,12 @@ run: $(RUNTIME) ## Start the server with its demo (PORT, DATA_DIR, DATABASE_URL,
 test: $(DEV) ## Run the tests, on SQLite and on PostgreSQL where there is one
 	@$(BIN)/python -m tests.run $(ARGS)
 
-lint: $(DEV) ## Check format, lint, types, imports, migrations, settings, coverage of the pure code
+lint: $(DEV) $(BROWSER) ## Check format, lint, types, imports, migrations, settings, coverage of the pure code
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy .
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(VENV)/browser/node_modules/.bin/tsc
+	PATH="$(CURDIR)/$(BIN):$$PATH" requirements/browser/vendor --check
 	$(BIN)/lint-imports
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	HTTPS=1 SECRET_KEY=$$($(BIN)/python -c 'import secrets; print(secrets.token_urlsafe(50))') \
@@ -60,6 +64,9 @@ docs: $(DEV) ## Write docs/protocol from the types, and the picture from the imp
 	$(BIN)/python -m uamp.documents.reference docs/protocol
 	$(BIN)/python -m docs.picture
 
+vendor: $(BROWSER) ## Bundle the libraries of the pages into static/vendor
+	PATH="$(CURDIR)/$(BIN):$$PATH" requirements/browser/vendor
+
 install: $(DEV) ## Install everything, also what tests and checks need
 
 lock: $(DEV) ## Resolve the requirements anew into the lock files
@@ -67,6 +74,7 @@ lock: $(DEV) ## Resolve the requirements anew into the lock files
 		../$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --upgrade \
 		--no-emit-index-url --no-emit-find-links --no-header -q $$name.in -o $$name.txt || exit 1; \
 	done
+	cd requirements/browser && PATH="$(CURDIR)/$(BIN):$$PATH" npm update --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved --no-audit --no-fund
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -81,3 +89,8 @@ $(RUNTIME): requirements/runtime.txt requirements/bootstrap.txt | $(BIN)/python
 $(DEV): requirements/dev.txt requirements/bootstrap.txt | $(BIN)/python
 	@echo "Installing what the server and its tests need ..."
 	@requirements/install requirements/dev.txt && touch $@ $(RUNTIME)
+
+$(BROWSER): requirements/browser/package-lock.json $(DEV)
+	@echo "Installing what checks the pages ..."
+	@mkdir -p $(VENV)/browser && cp requirements/browser/package.json requirements/browser/package-lock.json $(VENV)/browser/
+	@cd $(VENV)/browser && PATH="$(CURDIR)/$(BIN):$$PATH" npm ci --ignore-scripts --no-audit --no-fund --silent && touch .installed

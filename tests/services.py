@@ -83,6 +83,12 @@ def chromium() -> str | None:
     return next(filter(None, map(shutil.which, BROWSER_NAMES)), None)
 
 
+def node() -> str | None:
+    """Return the path of the node that the requirements install, or of another one, or None."""
+    beside = Path(sys.executable).with_name("node")
+    return str(beside) if beside.exists() else shutil.which("node")
+
+
 def wait_until_ready(origin: str) -> None:
     """Wait until the server at an origin takes turns; raises TimeoutError."""
     deadline = time.monotonic() + START_TIMEOUT_SECONDS

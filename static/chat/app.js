@@ -6,7 +6,7 @@ import "./chat-list.js";
 import "./chat-view.js";
 import "./connection-banner.js";
 import "./members-panel.js";
-import "./message-console.js";
+import "./log/message-console.js";
 import "./new-chat-dialog.js";
 import "./payer-dialog.js";
 

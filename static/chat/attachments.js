@@ -2,7 +2,7 @@
 
 import { api, start } from "./context.js";
 import { announce, h, icon, iconButton } from "./dom.js";
-import { fileSize } from "./media.js";
+import { fileSize } from "./file-size.js";
 
 /** What the server says about a file that it refused, for people. */
 function reason(error) {

@@ -1,26 +1,20 @@
-/** Money in the open chat: the cards of payments that are asked for, and the receipts of answers. */
+/** Money in the open chat: the payments that are asked for, and the receipts of answers. */
 
 import { shown, units } from "./amounts.js";
-import { api } from "./context.js";
-import { announce, h } from "./dom.js";
-import { Receipts } from "./receipts.js";
-import "./payment-card.js";
+import { api, page } from "./context.js";
+import { announce } from "./dom.js";
+import { Receipts } from "./log/receipts.js";
 
 export class ChatMoney {
   /**
-   * @param {import("./message-list.js").MessageList} list
+   * @param {HTMLElement} list in which the cards of payments are
    * @param {(text: string) => void} say shows the writer a text for a moment
    */
   constructor(list, say) {
-    this._list = list;
     this._say = say;
-    this._cards = new Map();
-    this._place = h("div", { class: "log-payments" });
-    list.querySelector(".log-turns").before(this._place);
-    this._place.addEventListener("pay", (e) => this._pay(e.detail.payment));
-    this._place.addEventListener("pay-always", (e) => this._always(e.target, e.detail));
-    this._place.addEventListener("pay-cancel", (e) => this._session.cancel(e.detail.payment.responseId));
-    this._receipts = new Receipts(list);
+    list.addEventListener("pay", (e) => this._pay(e.detail.payment));
+    list.addEventListener("pay-always", (e) => this._always(e.target, e.detail));
+    list.addEventListener("pay-cancel", (e) => this._session.cancel(e.detail.payment.responseId));
   }
 
   /**
@@ -32,46 +26,29 @@ export class ChatMoney {
     this._session = session;
     const since = Date.now();
     const on = (target, type, listener) => target.addEventListener(type, (e) => listener(e.detail), { signal });
-    on(session, "payments", (asked) => this._show(asked));
-    on(session, "response-end", (response) => this._receipts.ended(response));
-    on(document, "visibilitychange", () => document.hidden || this._receipts.refresh());
-    on(window, "focus", () => this._receipts.refresh());
-    signal.addEventListener("abort", () => this._receipts.close());
     const priced = ({ sender_id: id }) => chat().participants.some((p) => p.kind === "agent" && p.id === id && p.pricing);
     // Answers of before may be of an agent that was dearer then; new ones have their cost.
-    this._receipts.open(session.chatId, (entry) => entry.at < since || priced(entry));
-    this._show(null);
+    const receipts = new Receipts((entry) => entry.at < since || priced(entry));
+    on(session, "payments", (asked) => this._changed(asked));
+    on(session, "response-end", (response) => receipts.ended(response));
+    on(document, "visibilitychange", () => document.hidden || receipts.refresh());
+    on(window, "focus", () => receipts.refresh());
+    signal.addEventListener("abort", () => receipts.close());
+    this._changed(null);
   }
 
   /** @param {import("../uamp/payments.js").Payment|null} asked one that is asked for now */
-  _show(asked) {
-    const payments = this._session.payments.list;
-    const keys = new Set(payments.map((payment) => payment.key));
-    for (const [key, card] of this._cards) {
-      if (keys.has(key)) continue;
-      // After a button press here, the focus must not fall back to the top of the page.
-      if (card.contains(document.activeElement)) this._list.querySelector(".log").focus({ preventScroll: true });
-      card.remove();
-      this._cards.delete(key);
-    }
-    for (const payment of payments) {
-      let card = this._cards.get(payment.key);
-      if (!card) {
-        card = document.createElement("payment-card");
-        this._cards.set(payment.key, card);
-        this._place.append(card);
-      }
-      card.show(payment);
-    }
-    if (asked) {
-      const what = asked.isTopUp ? "to go on" : "for an answer";
-      announce(`${asked.agent} asks for ${shown(asked.amount, asked.currency)} ${what}. Pay or cancel at the end of the chat.`);
-    }
-    if (this._list.atBottom) this._list.toBottom();
+  _changed(asked) {
+    page.dispatch({ type: "payments", list: this._session.payments.list });
+    if (!asked) return;
+    const what = asked.isTopUp ? "to go on" : "for an answer";
+    announce(`${asked.agent} asks for ${shown(asked.amount, asked.currency)} ${what}. Pay or cancel at the end of the chat.`);
   }
 
-  _pay(payment) {
-    if (payment.state === "sent") return;
+  _pay(shownPayment) {
+    // The card has a copy: the client keeps the payment itself.
+    const payment = this._session.payments.list.find(({ key }) => key === shownPayment.key);
+    if (!payment || payment.state === "sent") return;
     this._session.pay(payment);
     if (!this._session.ready) this._say("There is no connection. The payment is sent once when it is back.");
   }

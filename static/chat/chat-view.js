@@ -1,14 +1,16 @@
 /** The open chat: its head, its messages, the people typing, and the composer. */
 
-import { api, checkSignedIn, me, renderer, store } from "./context.js";
-import { outcomeText } from "./approval-card.js";
+import { api, checkSignedIn, me, page, renderer, store } from "./context.js";
 import { ChatMoney } from "./chat-money.js";
 import { announce, avatar, h, icon, iconButton } from "./dom.js";
-import { entryOf, isMine } from "./message.js";
-import { partsOf } from "./parts.js";
+import { outcomeText } from "./log/approval-card.js";
+import { partsOf } from "./log/parts.js";
+import { entryOf, isFrom } from "./store/entry.js";
+import { History, catchUp, followSession } from "./store/history.js";
+import { newestOfOthers } from "./store/open-chat.js";
 import "./balance-chip.js";
 import "./composer.js";
-import "./message-list.js";
+import "./log/message-list.js";
 import "./typing-line.js";
 
 const RENDER_MS = 800;
@@ -28,6 +30,7 @@ class ChatView extends HTMLElement {
     this._listeners = new AbortController();
     this.session = null;
     this.chat = null;
+    this._history = new History(page, api);
     this._balance = document.createElement("balance-chip");
     this.showNothing();
     store.addEventListener("change", () => this._showHead());
@@ -48,6 +51,7 @@ class ChatView extends HTMLElement {
   async open(chatId) {
     this._leave();
     this.chatId = chatId;
+    page.dispatch({ type: "opened", chatId });
     this._build();
     try {
       this.chat = store.get(chatId) || (await store.reload(chatId));
@@ -77,7 +81,11 @@ class ChatView extends HTMLElement {
     this._list = document.createElement("message-list");
     this._typing = document.createElement("typing-line");
     this._composer = document.createElement("chat-composer");
+    this._list.mayDecide = (approval) => this._mayDecide(approval);
     this._list.addEventListener("bottom", () => this._markRead());
+    this._list.addEventListener("older", () => this._history.loadOlder());
+    this._list.addEventListener("retry-turn", (e) => this.session.retry(e.detail));
+    this._list.addEventListener("discard-turn", (e) => this.session.discard(e.detail));
     this._list.addEventListener("ask-again", (e) => this._composer.write(e.detail));
     this._list.addEventListener("decide", (e) => this._decide(e.detail));
     this._list.addEventListener("stop-answer", (e) => this._stopAnswer(e.detail));
@@ -127,18 +135,19 @@ class ChatView extends HTMLElement {
     this.session = null;
     this.chat = null;
     this.chatId = "";
+    this._hasReaders = false;
   }
 
   _listen(session) {
     this.session = session;
     const on = (type, listener) =>
       session.addEventListener(type, (e) => listener(e.detail), { signal: this._listeners.signal });
+    followSession(page, session, this._listeners.signal);
     on("message", (event) => this._onMessage(event));
     on("response", (response) => this._onResponse(response));
     on("response-end", (response) => this._onResponseEnd(response));
     on("typing", (event) => this._typing.update(event));
     on("read", (event) => this._onRead(event));
-    on("turns", () => this._onTurns());
     on("approvals", (asked) => this._onApprovals(asked));
     this._money.listen(session, () => this.chat, this._listeners.signal);
     on("ready", () => this._markRead());
@@ -148,42 +157,36 @@ class ChatView extends HTMLElement {
   }
 
   async _loadHistory() {
-    const { chatId } = this;
+    const { chatId, session } = this;
     const receipts = api.get(`/chats/${encodeURIComponent(chatId)}/receipts`);
     // Awaited below; a failure must not count as unhandled while the messages load.
     receipts.catch(() => {});
-    await this._list.load(chatId, this.session.failures);
-    if (this.chatId !== chatId) return;
-    this.session.noteOwn(this._list.entries);
-    this._readers = new Map();
-    for (const receipt of (await receipts).data) this._readers.set(String(receipt.user_id), receipt);
-    if (this.chatId !== chatId) return;
-    const mine = this._readers.get(me.id);
-    if (this.chat.unread) this._list.showUnreadFrom(mine?.seq ?? 0);
-    this._showReaders();
-    for (const response of this.session.responses.values()) this._onResponse(response);
-    // The session may have received their ends before this view listened to it.
-    for (const response of this.session.broken.values()) if (!this._list.hasAnswer(response.id)) this._list.showLive(response);
-    this._onApprovals(null);
-    this._onTurns();
+    await this._history.load(session.failures);
+    const readers = new Map((await receipts).data.map((receipt) => [String(receipt.user_id), receipt]));
+    if (this.chatId !== chatId || this.session !== session) return;
+    page.dispatch({ type: "readers", readers });
+    if (this.chat.unread) page.dispatch({ type: "unread-after", seq: readers.get(me.id)?.seq ?? 0 });
+    catchUp(page, session);
+    this._showRunning();
+    this._hasReaders = true;
     this._markRead();
   }
 
   async _onReset(event) {
+    page.dispatch({ type: "opened", chatId: this.chatId });
     await this._loadHistory();
-    this.session.reconcile(event.epoch, this._list.entries.map((e) => ({ ...e, created_at: e.at })));
+    this.session.reconcile(event.epoch, page.state.entries.map((e) => ({ ...e, created_at: e.at })));
   }
 
   async _onMessage({ message, seq }) {
     const entry = entryOf(message, seq);
-    const { _list: list } = this;
+    const { session } = this;
     // The answer on the page is formatted already: it must not turn plain for a moment.
-    if (list.hasLive(entry.response_id)) await rendered(entry);
-    if (list !== this._list || !this.session) return;
-    this.session.approvals.clearClosed();
-    this._list.add(entry, { counts: true });
-    if (entry.response_id) this._list.dropLive(entry.response_id);
-    if (isMine(entry)) this._list.toBottom();
+    if (page.state.live.has(entry.response_id)) await rendered(entry);
+    if (!session || session !== this.session) return;
+    session.approvals.clearClosed();
+    page.dispatch({ type: "message", entry });
+    if (isFrom(entry, me.id)) this._list.toBottom();
     else if (entry.sender_kind === "user") {
       this._typing.stopped(entry.sender_id);
       if (!this._isReplayed(seq)) announce(`New message from ${entry.name}`);
@@ -192,23 +195,13 @@ class ChatView extends HTMLElement {
   }
 
   _onResponse(response) {
-    if (this._list.hasAnswer(response.id)) return;
+    if (!page.state.live.has(response.id)) return;
     this._announced ||= new Set();
     if (response.agent && !this._announced.has(response.id)) {
       this._announced.add(response.id);
       announce(`${response.agent} is answering`);
     }
-    // Many deltas may come in one frame of the screen: one drawing is enough.
-    this._dirty ||= new Set();
-    this._dirty.add(response);
-    this._frame ||= requestAnimationFrame(() => {
-      this._frame = 0;
-      for (const changed of this._dirty) {
-        if (changed.status === "running") this._list.showLive(changed);
-      }
-      this._dirty.clear();
-      this._showRunning();
-    });
+    this._showRunning();
   }
 
   _onResponseEnd(response) {
@@ -217,16 +210,12 @@ class ChatView extends HTMLElement {
       const why = response.error?.message ? `. ${response.error.message}` : "";
       announce(`${response.agent || "Agent"}: ${ends[response.status]}${why}`);
     }
-    if (this._list.hasAnswer(response.id)) this._list.dropLive(response.id);
-    else if (response.parts.length || response.status !== "completed") this._list.showLive(response);
-    else this._list.dropLive(response.id);
     this._showRunning();
   }
 
   /** @param {import("../uamp/approvals.js").Approval|null} asked one that is asked for now */
   _onApprovals(asked) {
     const { list } = this.session.approvals;
-    this._list.showAsks(list, (approval) => this._mayDecide(approval));
     this._announced ||= new Set();
     for (const approval of list) {
       if (approval.state === "closed" && !this._announced.has(approval.key)) {
@@ -235,7 +224,6 @@ class ChatView extends HTMLElement {
       }
     }
     if (asked) announce(`${asked.agent} asks to use ${asked.name}. Allow or refuse it at the end of the chat.`);
-    if (this._list.atBottom) this._list.toBottom();
   }
 
   _mayDecide({ userId }) {
@@ -243,16 +231,18 @@ class ChatView extends HTMLElement {
     return !userId || userId === me.id || mine?.role === "owner";
   }
 
-  _decide({ approval, approved, reason }) {
-    if (!this.session.decide(approval, approved, reason)) {
+  _decide({ approval: { key }, approved, reason }) {
+    // The card has a copy: the client keeps the approval itself.
+    const approval = this.session.approvals.list.find((one) => one.key === key);
+    if (approval && !this.session.decide(approval, approved, reason)) {
       this._composer.say("There is no connection. Try again when it is back.");
     }
   }
 
   _showRunning() {
-    const own = this.session?.ownResponses || [];
-    this._composer.showRunning(own);
-    this._list.offerStops(new Set(own.map(({ id }) => id)));
+    if (page.state.own === this._ownShown) return;
+    this._ownShown = page.state.own;
+    this._composer.showRunning(this.session.ownResponses);
   }
 
   /** Stop one answer, that of another member too. */
@@ -272,35 +262,23 @@ class ChatView extends HTMLElement {
     return this._composer.isEmpty && this._composer.stopOwn();
   }
 
-  _onTurns() {
-    this._list.showTurns(this.session.turns, this.session);
-    if (this._list.atBottom) this._list.toBottom();
-  }
-
   _onRead({ user_id: userId, message_id: messageId }) {
-    const entry = this._list.entries.find((e) => e.id === messageId);
+    const entry = page.state.entries.find((e) => e.id === messageId);
     const reader = this.chat.participants.find(
       (p) => p.kind === "user" && String(p.id) === String(userId),
     );
-    if (!entry || !reader || !this._readers) return;
-    this._readers.set(String(userId), { user_id: userId, username: reader.name, seq: entry.seq });
-    this._showReaders();
-  }
-
-  _showReaders() {
-    const others = new Map(this._readers);
-    others.delete(me.id);
-    this._list.showReaders(others);
+    if (!entry || !reader) return;
+    page.dispatch({ type: "read", reader: { user_id: userId, username: reader.name, seq: entry.seq } });
   }
 
   /** What is on the screen at the bottom of a visible page is read. */
   _markRead() {
-    if (!this.session || !this._readers || document.hidden || !this._list.atBottom) return;
-    const newest = this._list.entries.findLast((entry) => !isMine(entry));
-    const known = this._readers.get(me.id)?.seq ?? 0;
+    if (!this.session || !this._hasReaders || document.hidden || !this._list.atBottom) return;
+    const newest = newestOfOthers(page.state);
+    const known = page.state.readers.get(me.id)?.seq ?? 0;
     if (!newest || newest.seq <= known) return;
     if (this.session.markRead(newest.id)) {
-      this._readers.set(me.id, { user_id: me.id, username: me.username, seq: newest.seq });
+      page.dispatch({ type: "read", reader: { user_id: me.id, username: me.username, seq: newest.seq } });
     }
   }
 

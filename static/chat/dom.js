@@ -59,7 +59,7 @@ export function renew(root, ...children) {
 }
 
 /** Outlines on a 24 × 24 grid. */
-const PATHS = {
+export const PATHS = {
   add: "M12 5v14M5 12h14",
   alert: "M12 8v5M12 16.5v.01M10.3 4 2.6 17.5A2 2 0 0 0 4.3 20.5h15.4a2 2 0 0 0 1.7-3L13.7 4a2 2 0 0 0-3.4 0Z",
   attach: "m20 11-8.5 8.5a5 5 0 0 1-7-7L13 4a3.3 3.3 0 0 1 4.7 4.7l-8.5 8.5a1.7 1.7 0 0 1-2.4-2.4l7.8-7.8",
@@ -108,17 +108,22 @@ export function iconButton(name, label, attributes = {}) {
 
 const COLOURS = 8;
 
+/** @param {string} name @returns {number} of the colour that stays the same for a name */
+export function toneOf(name) {
+  let sum = 0;
+  for (const character of name) sum = (sum * 31 + character.codePointAt(0)) >>> 0;
+  return sum % COLOURS;
+}
+
 /**
  * Initials on a colour that stays the same for a name; agents are square, people round.
  * @param {string} name @param {"user"|"agent"} kind @param {boolean} [online] shows a dot
  */
 export function avatar(name, kind, online = false) {
-  let sum = 0;
-  for (const character of name) sum = (sum * 31 + character.codePointAt(0)) >>> 0;
   const label = kind === "agent" ? icon("spark") : Array.from(name)[0]?.toUpperCase() || "?";
   return h(
     "span",
-    { class: `avatar avatar-${kind} tone-${sum % COLOURS}`, "aria-hidden": "true" },
+    { class: `avatar avatar-${kind} tone-${toneOf(name)}`, "aria-hidden": "true" },
     label,
     online && h("span", { class: "presence-dot" }),
   );

@@ -11,14 +11,15 @@ export const clockTime = (ms) => clock.format(ms);
 /** @param {number} ms */
 export const fullTime = (ms) => full.format(ms);
 
+/** @param {number} ms */
 const startOfDay = (ms) => new Date(ms).setHours(0, 0, 0, 0);
 
-/** Days between two times, by the calendar (a day may have 23 or 25 hours). */
+/** Days between two times, by the calendar (a day may have 23 or 25 hours). @param {number} ms */
 export function daysAgo(ms, now = Date.now()) {
   return Math.round((startOfDay(now) - startOfDay(ms)) / DAY_MS);
 }
 
-/** "Today", "Yesterday", "Monday", "3 May". */
+/** "Today", "Yesterday", "Monday", "3 May". @param {number} ms */
 export function dayName(ms) {
   const days = daysAgo(ms);
   if (days === 0) return "Today";
@@ -26,5 +27,5 @@ export function dayName(ms) {
   return days > 1 && days < 7 ? weekday.format(ms) : date.format(ms);
 }
 
-/** The time today, else the day: for lists. */
+/** The time today, else the day: for lists. @param {number} ms */
 export const shortTime = (ms) => (daysAgo(ms) === 0 ? clockTime(ms) : dayName(ms));

@@ -26,7 +26,9 @@ export class Approvals {
     this._changed = changed;
     /** @type {Map<string, Approval>} */
     this._all = new Map();
+    /** @type {Map<string, Approval>} by the event id of the answer */
     this._sent = new Map();
+    /** @type {Set<string>} */
     this._stale = new Set();
   }
 
@@ -35,11 +37,16 @@ export class Approvals {
     return Array.from(this._all.values());
   }
 
-  /** Take `tool.approval_required`. Returns the approval when it is asked for the first time. */
+  /**
+   * Take `tool.approval_required`.
+   * @param {import("./types.js").Frame} event
+   * @returns {Approval|null} the approval when it is asked for the first time
+   */
   asked(event) {
     const key = `${event.response_id} ${event.call_id}`;
     this._stale.delete(key);
     if (this._all.has(key)) return null;
+    /** @type {Approval} */
     const approval = {
       key, callId: event.call_id, responseId: event.response_id, agent: event.agent || "An agent",
       name: event.name, arguments: event.arguments || "{}", userId: String(event.user_id || ""),
@@ -50,28 +57,32 @@ export class Approvals {
     return approval;
   }
 
-  /** Take `tool.approval_done`. */
+  /** Take `tool.approval_done`. @param {import("./types.js").Frame} event */
   done({ response_id: responseId, call_id: callId, approved, user_id: userId, username }) {
     this._close(`${responseId} ${callId}`, {
       approved, userId: String(userId || ""), username: username || "",
     });
   }
 
-  /** An answer was sent under an event id. */
+  /** An answer was sent under an event id. @param {Approval} approval @param {string} eventId */
   sent(approval, eventId) {
     approval.state = "sent";
     this._sent.set(eventId, approval);
     this._changed();
   }
 
-  /** The server refused the answer with this event id: it came too late. Returns whether it is ours. */
+  /**
+   * The server refused the answer with this event id: it came too late.
+   * @param {string} eventId
+   * @returns {boolean} whether it is one of these
+   */
   refused(eventId) {
     const approval = this._sent.get(eventId);
     if (approval) this._close(approval.key, null);
     return Boolean(approval);
   }
 
-  /** The answer ended in which the call was. */
+  /** The answer ended in which the call was. @param {string} responseId */
   responseEnded(responseId) {
     for (const approval of this.list) {
       if (approval.responseId === responseId) this._close(approval.key, null);
@@ -95,6 +106,7 @@ export class Approvals {
     if (this._all.size !== before) this._changed();
   }
 
+  /** @param {string} key @param {Approval["outcome"]} outcome */
   _close(key, outcome) {
     const approval = this._all.get(key);
     if (!approval || approval.state === "closed") return;

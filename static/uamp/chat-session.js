@@ -6,21 +6,21 @@
  */
 
 import { Approvals } from "./approvals.js";
+import { HANDLERS } from "./chat-events.js";
 import { newId } from "./ids.js";
 import { Later } from "./later.js";
-import { LiveResponse } from "./live-response.js";
 import { Payments } from "./payments.js";
 
 const TYPING_MS = 3_000;
 const START_AGAIN_MS = 5_000;
-/** `session.created` said the first already; the second is what one wished for. */
-const QUIET = new Set(["resync", "nothing_to_cancel"]);
-/** Refusals of a turn that pass by themselves: nothing is wrong with the turn (docs/protocol/errors.md). */
-const LATER = new Set(["unavailable", "busy"]);
-/** The session ended because the person is signed out; the connection closes for the same reason. */
-const SIGNED_OUT = new Set(["unauthorized", "token_expired"]);
 /** Refusals of a session that pass by themselves. */
 const PASSING = new Set(["unavailable", "internal_error", "rate_limited", "busy", "too_many_sessions"]);
+
+/**
+ * @typedef {import("./live-response.js").LiveResponse} LiveResponse
+ * @typedef {import("./outbox.js").Turn} Turn
+ * @typedef {import("./types.js").Frame} Frame
+ */
 
 /**
  * Events, each with the frame or the object as `detail`:
@@ -31,7 +31,11 @@ const PASSING = new Set(["unavailable", "internal_error", "rate_limited", "busy"
  * is asked to be paid), `limit`, `error`.
  */
 export class ChatSession extends EventTarget {
-  /** @param {import("./client.js").UampClient} client */
+  /**
+   * @param {import("./client.js").UampClient} client
+   * @param {string} chatId
+   * @param {{epoch?: string, after?: number}} [from] the last event that the page has
+   */
   constructor(client, chatId, { epoch = "", after = 0 } = {}) {
     super();
     this.client = client;
@@ -41,6 +45,7 @@ export class ChatSession extends EventTarget {
     this.seq = after;
     /** Events up to here are replayed ones: they happened before the session stood. */
     this.replayedTo = 0;
+    /** @type {string|null} */
     this.sessionId = null;
     this.ready = false;
     /** @type {Map<string, LiveResponse>} running answers by response id */
@@ -50,13 +55,15 @@ export class ChatSession extends EventTarget {
     /** @type {Map<string, LiveResponse>} answers that were stopped or failed, by response id */
     this.broken = new Map();
     /** The tool calls that a person has to allow. */
-    this.approvals = new Approvals(() => this._emit("approvals", null));
+    this.approvals = new Approvals(() => this.emit("approvals", null));
     /** What one is asked to pay. */
-    this.payments = new Payments(() => this._emit("payments", null));
-    this._ended = new Set();
+    this.payments = new Payments(() => this.emit("payments", null));
+    /** @type {Set<string>} */
+    this.ended = new Set();
     /** Ids of the messages that the person of this client wrote. */
+    /** @type {Set<string>} */
     this._ownMessages = new Set();
-    this._createId = "";
+    this.createId = "";
     this._typingSentAt = 0;
     this._later = new Later(() => this._transmitTurns());
   }
@@ -92,24 +99,24 @@ export class ChatSession extends EventTarget {
     this._typingSentAt = 0;
     // Behind a turn that is sent again later, so that the chat gets both in the order in which they were written.
     if (!this._later.isPlanned) this._transmitTurn(turn);
-    this._emit("turns");
+    this.emit("turns");
     return turn;
   }
 
-  /** Send a failed turn again, under the same ids. */
+  /** Send a failed turn again, under the same ids. @param {Turn} turn */
   retry(turn) {
     this.client.outbox.update(turn, { state: "waiting", error: undefined });
     this._transmitTurn(turn);
-    this._emit("turns");
+    this.emit("turns");
   }
 
-  /** Give a turn up. */
+  /** Give a turn up. @param {Turn} turn */
   discard(turn) {
     this.client.outbox.remove(turn);
-    this._emit("turns");
+    this.emit("turns");
   }
 
-  /** Stop a running answer (UAMP §5.13). */
+  /** Stop a running answer (UAMP §5.13). @param {string} responseId */
   cancel(responseId) {
     this._transmit({ type: "response.cancel", response_id: responseId });
   }
@@ -117,6 +124,7 @@ export class ChatSession extends EventTarget {
   /**
    * Allow or refuse a tool call; the reason is for the agent.
    * @param {import("./approvals.js").Approval} approval
+   * @param {boolean} approved
    * @returns {boolean} whether it could be sent
    */
   decide(approval, approved, reason = "") {
@@ -145,7 +153,7 @@ export class ChatSession extends EventTarget {
     this._transmit({ type: "input.typing", is_typing: isTyping, chat_id: this.chatId });
   }
 
-  /** Say how far one has read. Returns whether it could be sent. */
+  /** Say how far one has read. @param {string} messageId @returns {boolean} whether it could be sent */
   markRead(messageId) {
     return this._transmit({ type: "message.read", chat_id: this.chatId, message_id: messageId });
   }
@@ -153,26 +161,25 @@ export class ChatSession extends EventTarget {
   /**
    * After a `reset`: compare the unsent turns with the loaded history, and send the rest.
    * @param {string} epoch of the history
-   * @param {{seq: number, sender_id: string, content: string, created_at: string|number}[]} messages
+   * @param {(import("./types.js").StoredMessage & {seq: number})[]} messages
    */
   reconcile(epoch, messages) {
     this.epoch = epoch;
     for (const message of messages) {
       this.seq = Math.max(this.seq, message.seq);
-      this._acknowledge(message);
+      this.acknowledge(message);
     }
     this._transmitTurns();
   }
 
   /** Begin, or begin again after a lost connection. Called by the client. */
   start() {
-    this._createId = newId();
+    this.createId = newId();
     const sessionId = this.sessionId || this.turns.find((turn) => turn.sessionId)?.sessionId;
-    const resume = { epoch: this.epoch, after: this.seq };
-    if (sessionId) resume.session_id = sessionId;
+    const resume = { epoch: this.epoch, after: this.seq, ...(sessionId ? { session_id: sessionId } : {}) };
     this.client.transmit({
       type: "session.create",
-      event_id: this._createId,
+      event_id: this.createId,
       uamp_version: "1.0",
       session: { modalities: ["text", "image", "file"] },
       chat: this.chatId,
@@ -188,12 +195,12 @@ export class ChatSession extends EventTarget {
     this._typingSentAt = 0;
   }
 
-  /** Whether an event id is one that this session sent and still waits for. */
+  /** Whether an event id is one that this session sent and still waits for. @param {string} eventId */
   sentEvent(eventId) {
-    return eventId === this._createId || Boolean(this._turnOf(eventId));
+    return eventId === this.createId || Boolean(this.turnOf(eventId));
   }
 
-  /** Take in one frame. Called by the client. */
+  /** Take in one frame. Called by the client. @param {Frame} event */
   receive(event) {
     if (event.type === "session.created") {
       this._created(event);
@@ -203,10 +210,10 @@ export class ChatSession extends EventTarget {
       if (event.seq <= this.seq) return;
       this.seq = event.seq;
     }
-    const handler = HANDLERS[event.type];
-    if (handler) handler(this, event);
+    HANDLERS[event.type]?.(this, event);
   }
 
+  /** @param {Frame} event */
   _created(event) {
     const resumedWanted = Boolean(this.epoch);
     this.sessionId = event.session_id || event.session.id;
@@ -216,17 +223,18 @@ export class ChatSession extends EventTarget {
       this.responses.clear();
       this.seq = event.seq || 0;
       this.epoch = event.epoch || "";
-      this._emit("reset", event);
+      this.emit("reset", event);
       return;
     }
     if (!resumedWanted) this.seq = event.seq || 0;
     this.epoch = event.epoch || this.epoch;
     this.approvals.reconnected();
     for (const payment of this.payments.reconnected()) this.pay(payment);
-    this._emit("ready", event);
+    this.emit("ready", event);
     this._transmitTurns();
   }
 
+  /** @param {Frame} frame @returns {boolean} whether it was handed to the socket */
   _transmit(frame) {
     if (!this.ready) return false;
     return this.client.transmit({ ...frame, session_id: this.sessionId });
@@ -234,9 +242,10 @@ export class ChatSession extends EventTarget {
 
   _transmitTurns() {
     for (const turn of this.turns) if (turn.state !== "failed") this._transmitTurn(turn);
-    this._emit("turns");
+    this.emit("turns");
   }
 
+  /** @param {Turn} turn */
   _transmitTurn(turn) {
     if (!this.ready) return;
     // Marked first: a turn that may have reached the server must never look like one that did not.
@@ -244,166 +253,52 @@ export class ChatSession extends EventTarget {
     for (const frame of turn.frames) this._transmit(frame);
   }
 
-  _turnOf(eventId) {
+  /** The turn with an event id. @param {string} eventId */
+  turnOf(eventId) {
     return this.turns.find((turn) => turn.frames.some((frame) => frame.event_id === eventId));
   }
 
-  _acknowledge(message) {
+  /** A message is stored: where it is one's own, its turn is over. @param {import("./types.js").StoredMessage} message */
+  acknowledge(message) {
     if (!this._isOwn(message)) return;
     const turn = this.client.outbox.match(this.chatId, message);
     if (!turn) return;
     this.client.outbox.remove(turn);
     if (!this._later.isPlanned) this._later.reset();
-    this._emit("turns");
+    this.emit("turns");
   }
 
+  /** @param {{role: string, sender_id: string}} message */
   _isOwn({ role, sender_id: senderId }) {
     return role !== "assistant" && String(senderId) === this.client.userId;
   }
 
-  _response(event) {
-    if (!event.response_id || this._ended.has(event.response_id)) return null;
-    let response = this.responses.get(event.response_id);
-    if (!response) {
-      response = new LiveResponse(event.response_id, event);
-      this.responses.set(response.id, response);
-    }
-    return response;
-  }
-
-  _changed(response) {
-    if (response) this._emit("response", response);
-  }
-
-  _emit(type, detail) {
+  /** Tell the page. Called by the handlers of events, as all below. @param {string} type @param {any} [detail] */
+  emit(type, detail) {
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }
 
-  _onMessage(event) {
-    this.noteOwn([event.message]);
-    this._acknowledge(event.message);
-    this._emit("message", event);
-  }
-
-  _onCreated(event) {
-    const response = this._response(event);
-    if (!response) return;
-    response.agent ||= event.agent || "";
-    response.messageId ||= event.message_id || "";
-    response.transport ||= event.transport || "";
-    this._changed(response);
-  }
-
-  _onDelta(event) {
-    const response = this._response(event);
-    response?.applyDelta(event);
-    this._changed(response);
-  }
-
-  _onThinking(event) {
-    const response = this._response(event) || (event.response_id ? null : this._latest());
-    response?.applyThinking(event);
-    this._changed(response);
-  }
-
-  _onTool(event, apply) {
-    const callId = event.target_id || event.call_id;
-    for (const response of this.responses.values()) {
-      if (response.tool(callId)) {
-        apply(response);
-        this._changed(response);
-      }
-    }
-  }
-
-  _onApproval(event) {
-    const isAsked = event.type === "tool.approval_required";
-    const asked = isAsked ? this.approvals.asked(event) : this.approvals.done(event);
-    const response = this.responses.get(event.response_id);
-    const tool = response?.tool(event.call_id);
-    if (tool) {
-      tool.asking = isAsked;
-      this._changed(response);
-    }
-    if (asked) this._emit("approvals", asked);
-  }
-
-  _onPayment(event) {
-    const asked = this.payments.asked(event);
-    if (asked) this._emit("payments", asked);
-  }
-
-  _onEnd(event) {
-    const turn = this._turnOf(event.error?.details?.event_id);
-    if (turn) this._refusedTurn(turn, event.error);
-    const response = this._response(event);
-    if (!response) return;
-    this._ended.add(response.id);
-    this.responses.delete(response.id);
-    response.finish(event);
-    this.approvals.responseEnded(response.id);
-    this.payments.responseEnded(response.id);
-    if (response.error) this.failures.set(response.id, response.error.message || response.error.code);
-    if (response.status !== "completed") this.broken.set(response.id, response);
-    this._emit("response-end", response);
-  }
-
-  _onSessionError(event) {
-    const error = event.error || {};
-    const cause = error.details?.event_id;
-    const turn = this._turnOf(cause);
-    if (turn) this._refusedTurn(turn, error);
-    else if (this.approvals.refused(cause) || this.payments.notDue(cause)) return;
-    else if (QUIET.has(error.code) || (!cause && SIGNED_OUT.has(error.code))) return;
-    else if (cause !== this._createId) this._emit("error", { ...error, fatal: false });
-    else this._notCreated(error);
-  }
-
-  _notCreated(error) {
+  /** The session could not be created. @param {import("./types.js").ErrorBody} error */
+  notCreated(error) {
     if (error.code === "unknown_session" && this.sessionId) {
       this.sessionId = null;
       this.start();
-    } else if (PASSING.has(error.code)) {
+    } else if (PASSING.has(error.code || "")) {
       const seconds = error.details?.retry_after;
       this._startTimer = setTimeout(() => this.start(), seconds ? 1000 * seconds : START_AGAIN_MS);
-    } else this._emit("error", { ...error, fatal: true });
+    } else this.emit("error", { ...error, fatal: true });
   }
 
-  _refusedTurn(turn, error) {
-    // What follows from the first refusal, such as a request whose input was not taken, says nothing of the turn.
-    if (turn.state === "held") return;
-    const seconds = error.details?.retry_after;
-    const isHeld = LATER.has(error.code) && seconds !== undefined;
-    if (isHeld) this._later.plan(seconds);
-    this.client.outbox.update(turn, isHeld ? { state: "held" } : { state: "failed", error: error.message || error.code });
-    this._emit("turns");
+  /** The server does not take a turn for now: it is sent again by itself. @param {Turn} turn @param {number} seconds */
+  hold(turn, seconds) {
+    this._later.plan(seconds);
+    this.client.outbox.update(turn, { state: "held" });
+    this.emit("turns");
   }
 
-  _latest() {
-    return Array.from(this.responses.values()).at(-1);
+  /** The server refused a turn. @param {Turn} turn @param {string} error why, for people */
+  fail(turn, error) {
+    this.client.outbox.update(turn, { state: "failed", error });
+    this.emit("turns");
   }
 }
-
-const HANDLERS = {
-  "message.created": (chat, event) => chat._onMessage(event),
-  "response.created": (chat, event) => chat._onCreated(event),
-  "response.delta": (chat, event) => chat._onDelta(event),
-  thinking: (chat, event) => chat._onThinking(event),
-  progress: (chat, event) => chat._onTool(event, (response) => response.applyProgress(event)),
-  "tool.call_done": (chat, event) => chat._onTool(event, (response) => response.applyCallDone(event)),
-  "tool.approval_required": (chat, event) => chat._onApproval(event),
-  "tool.approval_done": (chat, event) => chat._onApproval(event),
-  "payment.required": (chat, event) => chat._onPayment(event),
-  "payment.accepted": (chat, event) => chat.payments.accepted(event),
-  "payment.error": (chat, event) => chat.payments.refused(event),
-  "response.done": (chat, event) => chat._onEnd(event),
-  "response.cancelled": (chat, event) => chat._onEnd(event),
-  "response.error": (chat, event) => chat._onEnd(event),
-  "presence.typing": (chat, event) => chat._emit("typing", event),
-  "message.read": (chat, event) => chat._emit("read", event),
-  "participant.joined": (chat, event) => chat._emit("participants", event),
-  "participant.left": (chat, event) => chat._emit("participants", event),
-  "chat.updated": (chat, event) => chat._emit("participants", event),
-  rate_limit: (chat, event) => chat._emit("limit", event),
-  "session.error": (chat, event) => chat._onSessionError(event),
-};

@@ -26,7 +26,7 @@ const FINAL_CLOSE_CODES = new Set([4401, 4403, 4426]);
 
 /** An error that the server reported, with its code (UAMP §6.3, §6.8). */
 export class UampError extends Error {
-  /** @param {{code?: string, message?: string, details?: object}} error */
+  /** @param {import("./types.js").ErrorBody} error */
   constructor(error) {
     super(error.message || error.code || "The server reported an error.");
     this.name = "UampError";
@@ -62,7 +62,9 @@ export class UampClient extends EventTarget {
     this.chats = new Map();
     /** @type {ConnectionState} */
     this.state = { phase: "closed", attempt: 0, retryAt: 0 };
+    /** @type {WebSocket|null} */
     this._socket = null;
+    /** @type {Record<"retry"|"ping"|"pong", any>} */
     this._timers = { retry: 0, ping: 0, pong: 0 };
     globalThis.addEventListener?.("online", () => this.retryNow());
     globalThis.addEventListener?.("offline", () => this._wentOffline());
@@ -115,7 +117,8 @@ export class UampClient extends EventTarget {
 
   /**
    * Send one frame if the connection is open; returns whether it was handed to the socket.
-   * @param {object} frame without event_id unless the caller needs to know it
+   * @param {import("./types.js").Frame} frame without event_id unless the caller needs to know it
+   * @returns {boolean}
    */
   transmit(frame) {
     if (this.state.phase !== "open" || this._socket?.readyState !== WebSocket.OPEN) return false;
@@ -123,7 +126,7 @@ export class UampClient extends EventTarget {
     return true;
   }
 
-  /** Forget a chat; its session is ended (UAMP §10.2). */
+  /** Forget a chat; its session is ended (UAMP §10.2). @param {string} chatId */
   leave(chatId) {
     const chat = this.chats.get(chatId);
     if (!chat) return;
@@ -132,6 +135,7 @@ export class UampClient extends EventTarget {
     chat.lost();
   }
 
+  /** @param {"refused"|"closed"} phase */
   _end(phase) {
     this._stopTimers();
     const socket = this._socket;
@@ -147,6 +151,7 @@ export class UampClient extends EventTarget {
     for (const chat of this.chats.values()) chat.start();
   }
 
+  /** @param {WebSocket} socket @param {number} code */
   _closed(socket, code) {
     if (socket !== this._socket) return;
     this._stopTimers();
@@ -177,10 +182,11 @@ export class UampClient extends EventTarget {
     }
   }
 
+  /** @param {number} patience ms until the connection counts as dead */
   _ping(patience) {
-    if (!this.transmit({ type: "ping" })) return;
-    clearTimeout(this._timers.pong);
     const socket = this._socket;
+    if (!socket || !this.transmit({ type: "ping" })) return;
+    clearTimeout(this._timers.pong);
     this._timers.pong = setTimeout(() => {
       // A dead connection may take minutes to say so: it is given up here.
       socket.onclose = null;
@@ -189,6 +195,7 @@ export class UampClient extends EventTarget {
     }, patience);
   }
 
+  /** @param {string} data */
   _received(data) {
     clearTimeout(this._timers.pong);
     const event = JSON.parse(data);
@@ -200,6 +207,7 @@ export class UampClient extends EventTarget {
     else if (event.error) this._emit("error", new UampError(event.error));
   }
 
+  /** @param {import("./types.js").Frame} event */
   _chatOf(event) {
     const cause = event.error?.details?.event_id;
     for (const chat of this.chats.values()) {
@@ -216,11 +224,13 @@ export class UampClient extends EventTarget {
     clearTimeout(this._timers.retry);
   }
 
+  /** @param {ConnectionState["phase"]} phase @param {number} attempt */
   _setState(phase, attempt, retryAt = 0) {
     this.state = { phase, attempt, retryAt };
     this._emit("state", this.state);
   }
 
+  /** @param {string} type @param {any} detail */
   _emit(type, detail) {
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }

@@ -34,7 +34,7 @@
  * @typedef {TextPart|ThinkingPart|ToolPart|MediaPart} Part
  */
 
-/** @returns {ToolPart} */
+/** @param {string} id @param {string} [name] @returns {ToolPart} */
 export function newToolPart(id, name = "") {
   return {
     kind: "tool", id, name, arguments: "", result: null, isError: false, done: false, stopped: false,
@@ -43,7 +43,7 @@ export function newToolPart(id, name = "") {
 }
 
 export class LiveResponse {
-  /** @param {string} id @param {{agent?: string, message_id?: string, transport?: string}} [created] */
+  /** @param {string} id @param {{agent?: string, message_id?: string, transport?: string, [more: string]: any}} [created] */
   constructor(id, created = {}) {
     this.id = id;
     this.agent = created.agent || "";
@@ -52,10 +52,12 @@ export class LiveResponse {
     this.transport = created.transport || "";
     /** @type {"running"|"completed"|"cancelled"|"failed"} */
     this.status = "running";
+    /** @type {import("./types.js").ErrorBody|null} */
     this.error = null;
     /** Place in the log of its end, once it ended. */
     this.seq = 0;
     /** What it used and cost (UAMP §8.7), once it ended. */
+    /** @type {any} */
     this.usage = null;
     /** @type {Part[]} */
     this.parts = [];
@@ -69,10 +71,13 @@ export class LiveResponse {
 
   /** @param {string} callId @returns {ToolPart|undefined} */
   tool(callId) {
-    return this.parts.find((part) => part.kind === "tool" && part.id === callId);
+    return this.parts.filter((part) => part.kind === "tool").find(({ id }) => id === callId);
   }
 
-  /** Apply a `response.delta`. What is here already is ignored; after a gap the server repairs. */
+  /**
+   * Apply a `response.delta`. What is here already is ignored; after a gap the server repairs.
+   * @param {import("./types.js").Frame} event
+   */
   applyDelta({ delta, offset }) {
     if (delta.type === "text") this._applyText(delta.text || "", offset ?? this.length);
     else if (delta.type === "tool_call") this._applyCall(delta.tool_call);
@@ -83,7 +88,10 @@ export class LiveResponse {
     }
   }
 
-  /** Apply `thinking`: a delta continues the last thought, anything else is the whole of it. */
+  /**
+   * Apply `thinking`: a delta continues the last thought, anything else is the whole of it.
+   * @param {import("./types.js").Frame} event
+   */
   applyThinking({ content, is_delta: isDelta }) {
     const last = this.parts.at(-1);
     if (!isDelta) {
@@ -94,19 +102,19 @@ export class LiveResponse {
     else this.parts.push({ kind: "thinking", text: content });
   }
 
-  /** Apply `progress` of a tool. */
+  /** Apply `progress` of a tool. @param {import("./types.js").Frame} event */
   applyProgress({ target_id: callId, percent, step, total_steps, stage, message }) {
     const tool = this.tool(callId);
     if (tool) tool.progress = { ...tool.progress, percent, step, total_steps, stage, message };
   }
 
-  /** Apply `tool.call_done`. */
+  /** Apply `tool.call_done`. @param {import("./types.js").Frame} event */
   applyCallDone({ call_id: callId }) {
     const tool = this.tool(callId);
     if (tool) tool.done = true;
   }
 
-  /** End with what `response.done`, `.cancelled` or `.error` says. */
+  /** End with what `response.done`, `.cancelled` or `.error` says. @param {import("./types.js").Frame} event */
   finish(event) {
     this.usage = event.response?.usage || null;
     this.seq = event.seq || 0;
@@ -123,6 +131,7 @@ export class LiveResponse {
     }
   }
 
+  /** @param {string} text @param {number} offset in code points */
   _applyText(text, offset) {
     if (offset === 0 && this.length > 0) {
       this._replaceText(text);
@@ -136,6 +145,7 @@ export class LiveResponse {
     this.length += points.length - known;
   }
 
+  /** @param {string} text */
   _replaceText(text) {
     const before = this.text;
     if (text.startsWith(before)) this._append(text.slice(before.length));
@@ -147,6 +157,7 @@ export class LiveResponse {
     this.length = Array.from(text).length;
   }
 
+  /** @param {string} text */
   _append(text) {
     if (!text) return;
     const last = this.parts.at(-1);
@@ -154,6 +165,7 @@ export class LiveResponse {
     else this.parts.push({ kind: "text", text });
   }
 
+  /** @param {string} id @param {string} [name] */
   _toolFor(id, name) {
     let tool = this.tool(id);
     if (!tool) {
@@ -164,6 +176,7 @@ export class LiveResponse {
     return tool;
   }
 
+  /** @param {{id: string, name?: string, arguments?: string}} call */
   _applyCall(call) {
     const tool = this._toolFor(call.id, call.name);
     const piece = call.arguments || "";
@@ -171,6 +184,7 @@ export class LiveResponse {
     if (piece !== tool.arguments) tool.arguments += piece;
   }
 
+  /** @param {Record<string, any>} result */
   _applyResult(result) {
     const tool = this._toolFor(result.call_id);
     tool.result = result.result ?? "";
@@ -180,6 +194,7 @@ export class LiveResponse {
     tool.asking = false;
   }
 
+  /** @param {{call_id: string, text?: string, progress_percent?: number}} progress */
   _applyToolText(progress) {
     const tool = this._toolFor(progress.call_id);
     const percent = progress.progress_percent ?? tool.progress?.percent;

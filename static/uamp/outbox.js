@@ -16,7 +16,7 @@ import { newId } from "./ids.js";
  * @property {string} id
  * @property {string} chatId
  * @property {string|null} sessionId the session that the frames went to; a repeat must go there too
- * @property {object[]} frames with their event ids
+ * @property {import("./types.js").Frame[]} frames with their event ids
  * @property {string} text
  * @property {Attachment[]} attachments
  * @property {number} createdAt Unix ms
@@ -24,8 +24,13 @@ import { newId } from "./ids.js";
  * @property {string} [error] why it failed, for people
  */
 
-/** Frames of one turn: the inputs, then the request for an answer (UAMP §5.6-§5.12). */
+/**
+ * Frames of one turn: the inputs, then the request for an answer (UAMP §5.6-§5.12).
+ * @param {string} text @param {Attachment[]} attachments
+ * @returns {import("./types.js").Frame[]}
+ */
 function framesOf(text, attachments) {
+  /** @type {import("./types.js").Frame[]} */
   const frames = attachments.map(({ url, content_id, filename, mime_type }) =>
     mime_type.startsWith("image/")
       ? { type: "input.image", image: { url }, content_id }
@@ -53,8 +58,9 @@ export class Outbox {
     return this.turns.filter((turn) => turn.chatId === chatId);
   }
 
-  /** @returns {Turn} */
+  /** @param {string} chatId @param {string} text @param {Attachment[]} attachments @returns {Turn} */
   add(chatId, text, attachments) {
+    /** @type {Turn} */
     const turn = {
       id: newId(),
       chatId,
@@ -90,7 +96,7 @@ export class Outbox {
    */
   match(chatId, message) {
     const request = message.client_event_id;
-    if (request) return this.of(chatId).find((turn) => turn.frames.at(-1).event_id === request);
+    if (request) return this.of(chatId).find((turn) => turn.frames.at(-1)?.event_id === request);
     const text = (message.content || "").trim();
     return this.of(chatId).find((turn) => ["sent", "held"].includes(turn.state) && turn.text.trim() === text);
   }

@@ -32,7 +32,9 @@ export class Payments {
     this._changed = changed;
     /** @type {Map<string, Payment>} */
     this._all = new Map();
+    /** @type {Set<string>} */
     this._settled = new Set();
+    /** @type {Set<string>} */
     this._stale = new Set();
   }
 
@@ -41,18 +43,23 @@ export class Payments {
     return Array.from(this._all.values());
   }
 
-  /** Take `payment.required`. Returns the payment when it is asked for the first time. */
+  /**
+   * Take `payment.required`.
+   * @param {import("./types.js").Frame} event
+   * @returns {Payment|null} the payment when it is asked for the first time
+   */
   asked({ response_id: responseId, requirements, extra }) {
     const { amount, currency, schemes = [], expires_at: expiresAt = 0, reason = "" } = requirements;
     const key = `${responseId} ${expiresAt} ${amount}`;
     this._stale.delete(key);
     if (this._all.has(key) || this._settled.has(key)) return null;
     this._drop((payment) => payment.responseId === responseId);
+    /** @type {Payment} */
     const payment = {
       key, responseId, amount, currency, reason, expiresAt,
       agent: requirements.extra?.agent || "An agent",
       isTopUp: (extra?.action || requirements.extra?.action) === "topup",
-      byBalance: schemes.some(({ scheme }) => scheme === "balance"),
+      byBalance: schemes.some((/** @type {{scheme: string}} */ { scheme }) => scheme === "balance"),
       state: "asked", eventId: "", error: null,
     };
     this._all.set(key, payment);
@@ -60,12 +67,12 @@ export class Payments {
     return payment;
   }
 
-  /** Take `payment.accepted`: here, or on another page of the same person. */
+  /** Take `payment.accepted`: here, or on another page of the same person. @param {import("./types.js").Frame} event */
   accepted({ response_id: responseId }) {
     this._settle((payment) => payment.responseId === responseId);
   }
 
-  /** Take `payment.error`; nothing moved, and the next try is another one. */
+  /** Take `payment.error`; nothing moved, and the next try is another one. @param {import("./types.js").Frame} event */
   refused({ response_id: responseId, code, message, balance_required, balance_current, can_retry }) {
     // The payer did not pay, and nothing is due any more.
     if (!can_retry) this._settle((payment) => payment.responseId === responseId && payment.state === "asked");
@@ -83,17 +90,24 @@ export class Payments {
     }
   }
 
-  /** The server says of a submission that nothing is due. Returns whether it was one of these. */
+  /**
+   * The server says of a submission that nothing is due.
+   * @param {string} eventId
+   * @returns {boolean} whether it was one of these
+   */
   notDue(eventId) {
     return Boolean(eventId) && this._settle((payment) => payment.eventId === eventId);
   }
 
-  /** The answer ended that was to be paid. */
+  /** The answer ended that was to be paid. @param {string} responseId */
   responseEnded(responseId) {
     this._settle((payment) => payment.responseId === responseId);
   }
 
-  /** Return the frame that pays from one's balance, always the same until the server answered. */
+  /**
+   * Return the frame that pays from one's balance, always the same until the server answered.
+   * @param {Payment} payment
+   */
   submission(payment) {
     payment.eventId ||= newId();
     payment.state = "sent";
@@ -112,12 +126,14 @@ export class Payments {
     return this.list.filter((payment) => payment.state === "sent");
   }
 
+  /** @param {(payment: Payment) => boolean} which */
   _settle(which) {
     const found = this.list.filter(which);
     for (const { key } of found) this._settled.add(key);
     return this._drop(which);
   }
 
+  /** @param {(payment: Payment) => boolean} which */
   _drop(which) {
     const found = this.list.filter(which);
     for (const { key } of found) this._all.delete(key);

@@ -1,10 +1,10 @@
 /** A dialog with the frames of one message in each protocol, and the call that asks the same. */
 
-import { api } from "./context.js";
-import { copyButton } from "./copy-button.js";
-import { h, iconButton } from "./dom.js";
+import { api } from "../context.js";
+import { copyButton } from "../copy-button.js";
+import { h, iconButton } from "../dom.js";
 import "./message-menu.js";
-import { tabsOf } from "./tabs.js";
+import { tabsOf } from "../tabs.js";
 
 /** Frames as people read them: one after the other, an empty line between them. */
 const textOf = (frames) => frames.map((frame) => JSON.stringify(frame, null, 2)).join("\n\n");
@@ -15,7 +15,7 @@ class MessageConsole extends HTMLElement {
     this.append(this._dialog);
   }
 
-  /** @param {import("./message.js").Entry} entry */
+  /** @param {import("../store/entry.js").Entry} entry */
   async open(entry) {
     const spinner = h("div", { class: "spinner", role: "img", "aria-label": "Loading" });
     const body = h("div", { class: "dialog-body message-console" }, spinner);

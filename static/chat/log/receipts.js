@@ -1,9 +1,10 @@
 /** The receipt chips of a chat's messages: what an answer cost, with the details behind it. */
 
-import { decimal, fromFloat, shown, units } from "./amounts.js";
-import { api } from "./context.js";
-import { h, icon } from "./dom.js";
-import { fullTime } from "./time.js";
+import { decimal, fromFloat, shown, units } from "../amounts.js";
+import { api, page } from "../context.js";
+import { fullTime } from "../time.js";
+import { glyph } from "../view.js";
+import { html } from "../../vendor/lit/lit.js";
 
 const TOGETHER_MS = 60;
 const AT_ONCE = 100;
@@ -45,7 +46,7 @@ function detailRows(receipt) {
     ["When", fullTime(Date.parse(receipt.paid_at))],
     ["Transfer", receipt.transfers.join(", ") || null],
   ];
-  return rows.filter(([, value]) => value !== null && value !== undefined).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, String(value))]);
+  return rows.filter(([, value]) => value !== null && value !== undefined).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`);
 }
 
 /** What an answer cost with the work that it passed on, as far as that is in the same currency. */
@@ -55,48 +56,43 @@ function total(receipt, member) {
 }
 
 /** The receipts of other agents' work, each behind its name. */
-function workRows({ delegated = [] }) {
-  return delegated.map((work) => h("div", { class: "receipt-work" }, h("p", {}, `Passed on to ${work.agent}: `, shown(work.amount, work.currency)), h("dl", {}, detailRows(work))));
-}
+const workRows = ({ delegated = [] }) => delegated.map((work) => html`
+  <div class="receipt-work"><p>Passed on to ${work.agent}: ${shown(work.amount, work.currency)}</p><dl>${detailRows(work)}</dl></div>`);
 
 function details(receipt) {
+  if (!receipt.paid_at) return html`<p class="receipt-wait">The receipt is on its way.</p>`;
   const own = units(receipt.amount) > 0n || !receipt.delegated?.length;
-  return [own ? h("dl", {}, detailRows(receipt)) : null, ...workRows(receipt)].filter(Boolean);
+  return html`${own ? html`<dl>${detailRows(receipt)}</dl>` : ""}${workRows(receipt)}`;
 }
 
-function chip(receipt) {
+/** The chip under an answer; it opens to the details. @param {Receipt} receipt */
+export function receiptTemplate(receipt) {
   const amount = total(receipt, "amount");
   const givenBack = total(receipt, "refunded");
   const refunded = units(givenBack);
   const isAll = refunded > 0n && refunded >= units(amount);
   const state = isAll ? " · refunded" : refunded ? ` · ${shown(givenBack, receipt.currency)} refunded` : "";
-  return h(
-    "details", { class: `receipt ${refunded ? "is-refunded" : ""}`, "data-testid": "receipt" },
-    h("summary", {}, icon("wallet"), h("span", { class: "visually-hidden" }, "Receipt: "), h("span", {}, h("span", { class: "receipt-amount" }, shown(amount, receipt.currency)), state)),
-    ...(receipt.paid_at ? details(receipt) : [h("p", { class: "receipt-wait" }, "The receipt is on its way.")]),
-  );
+  return html`
+    <details class="receipt ${refunded ? "is-refunded" : ""}" data-testid="receipt">
+      <summary>${glyph("wallet")}<span class="visually-hidden">Receipt: </span><span><span class="receipt-amount">${shown(amount, receipt.currency)}</span>${state}</span></summary>
+      ${details(receipt)}
+    </details>`;
 }
 
+/** Asks for the receipts of the messages that the page has, some at once. */
 export class Receipts {
-  /** @param {HTMLElement} list a message-list */
-  constructor(list) {
-    this._list = list;
-    /** @type {Map<string, Receipt>} */
-    this._known = new Map();
-    this._asked = new Set();
-    this._observer = new MutationObserver(() => this._look());
-    this._observer.observe(list.querySelector(".log-messages"), { childList: true });
-  }
-
-  /** @param {string} chatId @param {(entry: object) => boolean} mayCost whether to ask for a message */
-  open(chatId, mayCost) {
-    this._chatId = chatId;
+  /** @param {(entry: object) => boolean} mayCost whether to ask for a message */
+  constructor(mayCost) {
     this._mayCost = mayCost;
+    this._asked = new Set();
+    this._wanted = new Set();
+    this._chatId = page.state.chatId;
+    this._end = page.subscribe(() => this._look());
     this._look();
   }
 
   close() {
-    this._observer.disconnect();
+    this._end();
     clearTimeout(this._timer);
     this._chatId = "";
   }
@@ -107,45 +103,30 @@ export class Receipts {
     // What other agents did for it may have cost something when it did not.
     const passedOn = parts.some(({ kind, name }) => kind === "tool" && name === "delegate");
     if (!cost?.total_cost && !passedOn) return;
-    if (cost?.total_cost && !this._known.has(id)) {
-      this._known.set(id, { response_id: id, amount: fromFloat(cost.total_cost), currency: cost.currency || "USD", refunded: "0" });
+    if (cost?.total_cost && !page.state.receipts.has(id)) {
+      const receipt = { response_id: id, amount: fromFloat(cost.total_cost), currency: cost.currency || "USD", refunded: "0" };
+      page.dispatch({ type: "receipts", receipts: [receipt] });
     }
     this._ask(id);
   }
 
   /** Ask again for what is on the page: something may have been given back. */
   refresh() {
-    for (const id of this._known.keys()) this._ask(id);
+    for (const id of page.state.receipts.keys()) this._ask(id);
   }
 
   _look() {
-    if (!this._chatId) return;
-    for (const view of this._views()) {
-      const id = view.entry.response_id;
-      if (this._known.has(id)) this._put(view);
-      else if (!this._asked.has(id) && this._mayCost(view.entry)) this._ask(id);
+    const { entries, receipts } = page.state;
+    if (entries === this._looked) return;
+    this._looked = entries;
+    for (const entry of entries) {
+      const id = entry.response_id;
+      if (id && !receipts.has(id) && !this._asked.has(id) && this._mayCost(entry)) this._ask(id);
     }
-  }
-
-  _views() {
-    return Array.from(this._list.querySelectorAll("chat-message")).filter((view) => view.entry?.response_id);
-  }
-
-  _put(view) {
-    const receipt = this._known.get(view.entry.response_id);
-    const place = view.querySelector(".message-foot");
-    const key = JSON.stringify(receipt);
-    if (!place || place.dataset.key === key) return;
-    const wasOpen = place.querySelector("details")?.open;
-    const fresh = chip(receipt);
-    fresh.open = Boolean(wasOpen);
-    place.dataset.key = key;
-    place.replaceChildren(fresh);
   }
 
   _ask(id) {
     this._asked.add(id);
-    this._wanted ||= new Set();
     this._wanted.add(id);
     clearTimeout(this._timer);
     this._timer = setTimeout(() => this._fetch(), TOGETHER_MS);
@@ -157,15 +138,12 @@ export class Receipts {
     for (const id of ids) this._wanted.delete(id);
     if (this._wanted.size) this._timer = setTimeout(() => this._fetch(), TOGETHER_MS);
     try {
-      const page = await api.get(`/chats/${encodeURIComponent(chatId)}/payments?responses=${ids.join(",")}`);
-      if (chatId !== this._chatId) return;
-      for (const receipt of page.data) this._known.set(receipt.response_id, receipt);
+      const answer = await api.get(`/chats/${encodeURIComponent(chatId)}/payments?responses=${ids.join(",")}`);
+      if (chatId === this._chatId) page.dispatch({ type: "receipts", receipts: answer.data });
     } catch (error) {
       if (error.name !== "ApiError") throw error;
       // Asked for again with the next look at the page.
       for (const id of ids) this._asked.delete(id);
-      return;
     }
-    for (const view of this._views()) if (this._known.has(view.entry.response_id)) this._put(view);
   }
 }

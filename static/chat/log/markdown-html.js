@@ -3,7 +3,7 @@
  * a bar with language and copy button, images of other hosts a link that says where they are.
  */
 
-import { announce, h, icon } from "./dom.js";
+import { announce, h, icon } from "../dom.js";
 
 const CONFIRM_MS = 1_600;
 
@@ -15,20 +15,25 @@ const CONFIRM_MS = 1_600;
 export function fragment(html) {
   const template = document.createElement("template");
   template.innerHTML = html;
+  return prepared(template.content);
+}
+
+/** @param {DocumentFragment} content sanitised */
+export function prepared(content) {
   // Each block is written in its own direction: a message may have several languages.
-  for (const block of template.content.children) block.dir = "auto";
-  for (const block of template.content.querySelectorAll(".code-block")) {
+  for (const block of content.children) block.dir = "auto";
+  for (const block of content.querySelectorAll(".code-block")) {
     block.prepend(codeBar(block.dataset.language || "", () => block.querySelector("code").textContent));
     block.querySelector("pre").tabIndex = 0;
   }
-  for (const table of template.content.querySelectorAll(".table-scroll")) table.tabIndex = 0;
-  for (const image of template.content.querySelectorAll(".remote-image")) {
+  for (const table of content.querySelectorAll(".table-scroll")) table.tabIndex = 0;
+  for (const image of content.querySelectorAll(".remote-image")) {
     // An address that no browser can read stays the description that it is.
     if (URL.canParse(image.dataset.src)) {
       image.replaceWith(remoteImage(image.dataset.src, image.dataset.alt));
     }
   }
-  return template.content;
+  return content;
 }
 
 /** @param {string} language @param {() => string} code */

@@ -1,6 +1,6 @@
 /** The badge that names the protocol by which a message, or the question of an answer, came. */
 
-import { h } from "./dom.js";
+import { html } from "../../vendor/lit/lit.js";
 
 /** Names of transports on the wire (`transport` of a message): what the badge says, and its whole name. */
 const TRANSPORTS = {
@@ -21,18 +21,10 @@ const known = (transport) => TRANSPORTS[transport] || { label: transport, name: 
 /**
  * @param {string} [transport] empty for messages that are older than the badge
  * @param {boolean} [isAnswer] what came is its question
- * @returns {HTMLElement|null}
  */
 export function transportBadge(transport, isAnswer = false) {
-  if (!transport) return null;
+  if (!transport) return "";
   const { label, name } = known(transport);
-  const isOwn = label === "UAMP";
-  return h(
-    "span",
-    {
-      class: `badge transport ${isOwn ? "is-own" : ""}`, title: `${isAnswer ? "Asked" : "Came"} over ${name}`,
-      "data-testid": "transport", "data-transport": transport,
-    },
-    h("span", { class: "visually-hidden" }, isAnswer ? "asked over " : "came over "), label,
-  );
+  return html` <span class="badge transport ${label === "UAMP" ? "is-own" : ""}" title="${isAnswer ? "Asked" : "Came"} over ${name}" data-testid="transport"
+    data-transport=${transport}><span class="visually-hidden">${isAnswer ? "asked over " : "came over "}</span>${label}</span>`;
 }

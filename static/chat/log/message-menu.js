@@ -1,20 +1,8 @@
-/** What can be done with a message: a button beside it, and one menu for all messages. */
+/** What can be done with a message: one menu for all messages. */
 
-import { announce, h, iconButton } from "./dom.js";
+import { announce, h } from "../dom.js";
 
 const GAP_PX = 4;
-
-/**
- * The button that opens the menu. Fires (bubbling) `message-menu` (detail: the message).
- * @param {import("./message.js").Entry} entry
- * @param {string} named what screen readers call the message
- */
-export function moreButton(entry, named) {
-  return iconButton("more", `Actions for ${named}`, {
-    class: "message-more", "aria-haspopup": "menu", "aria-expanded": "false", "data-testid": "message-more",
-    onclick: (e) => e.currentTarget.dispatchEvent(new CustomEvent("message-menu", { bubbles: true, detail: entry })),
-  });
-}
 
 /** Fires (bubbling) `show-frames` (detail: the message). */
 class MessageMenu extends HTMLElement {
@@ -29,7 +17,7 @@ class MessageMenu extends HTMLElement {
     this.append(this._menu);
   }
 
-  /** @param {HTMLElement} button @param {import("./message.js").Entry} entry */
+  /** @param {HTMLElement} button @param {import("../store/entry.js").Entry} entry */
   open(button, entry) {
     this._button = button;
     this._entry = entry;

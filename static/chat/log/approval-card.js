@@ -1,0 +1,104 @@
+/** A tool call that waits for a person: the agent that asks, what for, and the two answers. */
+
+import { me } from "../context.js";
+import { clockTime, dayName, daysAgo } from "../time.js";
+import { View, glyph } from "../view.js";
+import { html } from "../../vendor/lit/lit.js";
+import { media } from "./media.js";
+
+const VALUE_CHARS = 600;
+
+/** One argument to read; a picture or file of the chat is shown instead of its id. */
+function row(name, value, itemOf) {
+  const item = typeof value === "string" && itemOf(value);
+  if (item) return html`<dt>${item.type === "image" ? "picture" : "file"}</dt><dd class="approval-media">${media(item)}</dd>`;
+  const text = typeof value === "string" ? value : JSON.stringify(value, null, 1);
+  return html`<dt>${name}</dt><dd dir="auto">${text.length > VALUE_CHARS ? `${text.slice(0, VALUE_CHARS)}…` : text}</dd>`;
+}
+
+/** The arguments as names and values that can be read. */
+function readable(json, itemOf) {
+  let given;
+  try {
+    given = JSON.parse(json);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return html`<pre tabindex="0">${json}</pre>`;
+  }
+  if (given === null || typeof given !== "object" || Array.isArray(given)) given = { value: given };
+  const rows = Object.entries(given).map(([name, value]) => row(name, value, itemOf));
+  return rows.length ? html`<dl class="approval-arguments" tabindex="0">${rows}</dl>` : html`<p>It takes no arguments.</p>`;
+}
+
+const whenOf = (ms) => `${daysAgo(ms) === 0 ? "" : `${dayName(ms)}, `}${clockTime(ms)}`;
+
+/** What became of the question, in words. */
+export function outcomeText({ name, agent, outcome }) {
+  if (!outcome || (!outcome.approved && !outcome.userId)) {
+    return `${agent} does not ask for ${name} any more: it was decided, the time is over, or the answer was stopped.`;
+  }
+  const who = outcome.userId === me.id ? "You" : outcome.username || "The visitor";
+  return `${who} ${outcome.approved ? "allowed" : "did not allow"} ${name}.`;
+}
+
+/** Fires (bubbling) `decide` with `{approval, approved, reason}`. */
+class ApprovalCard extends View {
+  static properties = {
+    approval: { attribute: false },
+    mayDecide: { attribute: false },
+    itemOf: { attribute: false },
+  };
+
+  willUpdate() {
+    const { state, callId } = this.approval;
+    const isClosed = state === "closed";
+    // An element that loses its tabindex loses the focus, too.
+    this._hadFocus = this.contains(document.activeElement);
+    this.className = isClosed ? "approval is-closed" : "approval";
+    Object.assign(this.dataset, { testid: "approval", state });
+    const attributes = { tabindex: "-1", role: "group", "aria-labelledby": `approval-${callId}` };
+    for (const [name, value] of Object.entries(attributes)) {
+      if (isClosed) this.removeAttribute(name);
+      else this.setAttribute(name, value);
+    }
+    // A disabled button loses the focus: it must not fall back to the top of the page.
+    if (state === "sent" && this._hadFocus) this.focus({ preventScroll: true });
+  }
+
+  render() {
+    const { approval } = this;
+    if (approval.state === "closed") return html`<p>${glyph(approval.outcome?.approved ? "check" : "close")}${outcomeText(approval)}</p>`;
+    const until = approval.expiresAt ? ` until ${whenOf(1000 * approval.expiresAt)}` : "";
+    return html`
+      <p class="approval-title" id="approval-${approval.callId}">${glyph("alert")}<span><strong>${approval.agent}</strong> asks to use <code>${approval.name}</code></span></p>
+      ${readable(approval.arguments, this.itemOf)}
+      ${this.mayDecide ? this._form(approval) : html`<p class="approval-note">The person who asked for this, or an owner of the chat, has to allow it.</p>`}
+      <p class="approval-note">The answer waits${until}.</p>`;
+  }
+
+  _form({ name, state }) {
+    const isBusy = state === "sent";
+    return html`
+      <form class="approval-form" @submit=${(event) => this._refuse(event)}>
+        <button type="button" class="button button-primary" data-testid="allow" ?disabled=${isBusy} @click=${() => this._decide(true, "")}>Allow</button>
+        <button type="submit" class="button" data-testid="refuse" ?disabled=${isBusy}>Refuse</button>
+        <input class="field" type="text" maxlength="1000" aria-label="Reason for refusing ${name}, if you like" placeholder="Reason, if you refuse"
+          data-testid="approval-reason" ?disabled=${isBusy}>
+      </form>`;
+  }
+
+  updated() {
+    // After a button press here, the focus must not fall back to the top of the page.
+    if (this._hadFocus && this.approval.state === "closed") this.closest(".log")?.focus({ preventScroll: true });
+  }
+
+  _refuse(event) {
+    event.preventDefault();
+    this._decide(false, this.querySelector("input").value.trim());
+  }
+
+  _decide(approved, reason) {
+    this.dispatchEvent(new CustomEvent("decide", { bubbles: true, detail: { approval: this.approval, approved, reason } }));
+  }
+}
+customElements.define("approval-card", ApprovalCard);

@@ -1,0 +1,75 @@
+/** An answer while it is being given, and one that ended without a message. */
+
+import { page } from "../context.js";
+import { Selected } from "../store/store.js";
+import { View, dots, face } from "../view.js";
+import { html } from "../../vendor/lit/lit.js";
+import { endingLine, messageHead } from "./message.js";
+import { partsTemplate } from "./parts.js";
+
+/** Fires (bubbling) `stop-answer` with the response. */
+class LiveResponseView extends View {
+  static properties = {
+    responseId: { attribute: false },
+    again: { attribute: false },
+    _stopping: { state: true },
+  };
+
+  constructor() {
+    super();
+    this._live = new Selected(this, page, (state) => state.live.get(this.responseId));
+    this._own = new Selected(this, page, (state) => state.own.has(this.responseId));
+  }
+
+  /** Many deltas may come in one frame of the screen: one drawing is enough. */
+  async scheduleUpdate() {
+    if (this.hasUpdated && this._response?.status === "running") await new Promise(requestAnimationFrame);
+    return super.scheduleUpdate();
+  }
+
+  willUpdate() {
+    // The answer may be gone from the state before this view is gone from the page.
+    this._response = page.state.live.get(this.responseId)?.response || this._response;
+    this._name = this._response.agent || "Agent";
+    this.className = "message from-agent is-live";
+    this.setAttribute("role", "article");
+    this.setAttribute("aria-label", `${this._name} is answering`);
+    Object.assign(this.dataset, { testid: "live-response", status: this._response.status });
+    this._hadFocus = this.contains(document.activeElement);
+  }
+
+  render() {
+    const { _response: response, _name: name } = this;
+    const isRunning = response.status === "running";
+    return html`
+      <div class="message-side">${face(name, "agent")}</div>
+      <div class="message-main">
+        <div class="live-head">
+          ${messageHead(name, "agent", null, response.transport)}
+          <button type="button" class="link stop-answer" data-testid="stop-answer" aria-label="Stop ${name}'s answer"
+            ?hidden=${!isRunning || page.state.own.has(this.responseId)} ?disabled=${this._stopping} @click=${() => this._stop()}>Stop</button>
+        </div>
+        <div class="bubble">
+          <div class="parts">${partsTemplate(response.parts, { isLive: true, isRunning })}</div>
+          <div class="dots" ?hidden=${!isRunning || response.parts.length > 0}>${dots}</div>
+          ${isRunning ? "" : endingLine(response.status, response.error?.message, this.again)}
+        </div>
+      </div>`;
+  }
+
+  updated() {
+    // The button goes away: the focus stays in the chat.
+    if (this._hadFocus && document.activeElement?.hidden) this._focusChat();
+  }
+
+  _focusChat() {
+    this.closest("[role=log]")?.focus({ preventScroll: true });
+  }
+
+  _stop() {
+    this._focusChat();
+    this._stopping = true;
+    this.dispatchEvent(new CustomEvent("stop-answer", { bubbles: true, detail: this._response }));
+  }
+}
+customElements.define("live-response", LiveResponseView);

@@ -1,0 +1,64 @@
+/** The parts of an answer on the page: text, thoughts, tools, media. Same for live and stored ones. */
+
+import { newToolPart } from "../../uamp/live-response.js";
+import { glyph } from "../view.js";
+import { html } from "../../vendor/lit/lit.js";
+import { media } from "./media.js";
+import "./text.js";
+import "./tool-call.js";
+
+/**
+ * The parts of a stored message. With content items they stand in their order (UAMP §6.13).
+ * @param {{content: string, content_items: object[]|null, html?: string, status?: string}} message
+ * @returns {import("../../uamp/live-response.js").Part[]}
+ */
+export function partsOf({ content, content_items: items, html, status = "completed" }) {
+  const parts = [];
+  const tools = new Map();
+  const texts = (items || []).filter((item) => item.type === "text").length;
+  if (texts === 0 && content) parts.push({ kind: "text", text: content, html });
+  for (const item of items || []) {
+    if (item.type === "text") {
+      // The server rendered the message as a whole: that fits where there is only one text.
+      parts.push(texts === 1 ? { kind: "text", text: content || item.text, html } : { kind: "text", text: item.text });
+    } else if (item.type === "thinking") parts.push({ kind: "thinking", text: item.thinking });
+    else if (item.type === "tool_call") {
+      const tool = newToolPart(item.tool_call.id, item.tool_call.name);
+      Object.assign(tool, { arguments: item.tool_call.arguments, done: true, stopped: status !== "completed" });
+      tools.set(tool.id, tool);
+      parts.push(tool);
+    } else if (item.type === "tool_result") {
+      const result = item.tool_result;
+      const tool = tools.get(result.call_id) || newToolPart(result.call_id);
+      if (!tools.has(tool.id)) parts.push(tool);
+      Object.assign(tool, {
+        done: true, stopped: false, result: result.result, isError: Boolean(result.is_error),
+        items: result.content_items || [],
+      });
+    } else parts.push({ kind: "media", item });
+  }
+  return parts;
+}
+
+/** @param {{text: string}} part @param {boolean} isRunning */
+const thinking = ({ text }, isRunning) => html`
+  <details class="thinking ${isRunning ? "is-running" : ""}">
+    <summary>${glyph("chevron")}<span>${isRunning ? "Thinking…" : "Thoughts"}</span></summary>
+    <div class="thinking-text" dir="auto">${text}</div>
+  </details>`;
+
+/**
+ * The parts one below the other. Only the last part of an answer still grows, except for tools that run side by side.
+ * @param {import("../../uamp/live-response.js").Part[]} parts
+ * @param {{isLive?: boolean, isRunning?: boolean}} [state] whether it is being given, and still grows
+ */
+export function partsTemplate(parts, { isLive = false, isRunning = false } = {}) {
+  return parts.map((part, at) => {
+    const grows = isRunning && at === parts.length - 1;
+    if (part.kind === "text" && isLive) return html`<live-text .text=${part.text} .grows=${grows}></live-text>`;
+    if (part.kind === "text") return html`<stored-text .text=${part.text} .html=${part.html}></stored-text>`;
+    if (part.kind === "thinking") return thinking(part, grows);
+    if (part.kind === "tool") return html`<tool-call .part=${part} .isRunning=${isRunning}></tool-call>`;
+    return media(part.item);
+  });
+}

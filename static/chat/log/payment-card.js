@@ -1,0 +1,168 @@
+/** A payment that an answer waits for: the agent, how much, why, what is left, and the ways to decide. */
+
+import { decimal, padded, shown, units } from "../amounts.js";
+import { clockTime } from "../time.js";
+import { View, glyph } from "../view.js";
+import { wallet } from "../wallet.js";
+import { html, live } from "../../vendor/lit/lit.js";
+
+const NEXT = {
+  token_expired: "Pay from your balance instead.",
+  token_invalid: "Pay from your balance instead.",
+  rate_limited: "Raise it, or wait until it begins anew.",
+  mandate_revoked: "Pay from your balance instead.",
+};
+
+/** Why an amount is asked for. */
+function why({ reason, isTopUp, agent }) {
+  if (reason === "tool_usage") return `${agent} is about to use a tool that has a price.`;
+  if (isTopUp) return `The answer is longer than what was reserved for it. It pauses here and goes on when this is paid.`;
+  return "At most this much is reserved for the answer; what it does not use comes back to you.";
+}
+
+/**
+ * What an agent would have to be allowed so that it need not ask like this again: what it asks for,
+ * and for an answer that is under way also what is reserved for it already.
+ */
+function enough({ amount, currency, isTopUp }, balance) {
+  const held = isTopUp && balance?.currency === currency ? units(balance.held) : 0n;
+  return padded(decimal(units(amount) + held));
+}
+
+/** Fires (bubbling) `pay` (`{payment}`), `pay-always` (`{payment, upTo}`), `pay-cancel` (`{payment}`). */
+class PaymentCard extends View {
+  static properties = {
+    payment: { attribute: false },
+    _error: { state: true },
+    _upTo: { state: true },
+  };
+
+  constructor() {
+    super();
+    /** @type {{code: string, message: string, required?: string, current?: string}|null} */
+    this._error = null;
+    /** @type {string|null} what the person wrote; null as long as they did not */
+    this._upTo = null;
+    this._onWallet = () => this._walletChanged();
+  }
+
+  connectedCallback() {
+    super.connectedCallback();
+    wallet.addEventListener("change", this._onWallet);
+  }
+
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    wallet.removeEventListener("change", this._onWallet);
+  }
+
+  /** Say why this cannot be done now. */
+  say(text) {
+    this._error = { code: "", message: text };
+  }
+
+  willUpdate(changed) {
+    const { payment } = this;
+    const isBusy = payment.state === "sent";
+    if (changed.has("payment") && (isBusy || payment.error !== changed.get("payment")?.error)) {
+      this._error = payment.error;
+      this._refusedAt = performance.now();
+    }
+    this.className = "approval payment";
+    this.tabIndex = -1;
+    Object.assign(this.dataset, { testid: "payment", state: payment.state });
+    this.setAttribute("role", "group");
+    this.setAttribute("aria-labelledby", this._titleId);
+    this.setAttribute("aria-busy", String(isBusy));
+    // A disabled button loses the focus: it must not fall back to the top of the page.
+    if (isBusy && this.contains(document.activeElement)) this.focus({ preventScroll: true });
+  }
+
+  get _titleId() {
+    return `payment-${this.payment.key.replaceAll(/\W/g, "-")}`;
+  }
+
+  render() {
+    const { payment } = this;
+    const amount = shown(payment.amount, payment.currency);
+    const until = payment.expiresAt ? ` The answer waits until ${clockTime(1000 * payment.expiresAt)}.` : "";
+    const left = this._left();
+    return html`
+      <p class="approval-title" id=${this._titleId}>${glyph("wallet")}<span><strong>${payment.agent}</strong> asks for <strong>${amount}</strong></span></p>
+      <p class="approval-note">${why(payment)}${until}</p>
+      <p class="approval-note" ?hidden=${!left}>${left}</p>
+      <p class="payment-error" role="alert" ?hidden=${!this._error} data-testid="payment-error">${this._error ? this._errorTemplate(this._error) : ""}</p>
+      ${payment.byBalance ? this._ways(amount) : html`<p class="approval-note">Sign in, or pay with a payment token over UAMP.</p>${this._cancel()}`}`;
+  }
+
+  _ways(amount) {
+    const { agent, currency, state } = this.payment;
+    const isBusy = state === "sent";
+    const isShort = this._after !== null && this._after < 0n;
+    // The next possible step is the primary button: a person cannot pay more than they have.
+    return html`
+      <div class="payment-actions">
+        <a class="button button-primary" href="/money#top-up" data-testid="top-up-link" ?hidden=${!isShort}>Top up</a>
+        <button type="button" class="button ${isShort ? "" : "button-primary"}" data-testid="pay" ?disabled=${isBusy} @click=${() => this._fire("pay")}>Pay ${amount}</button>
+        ${this._cancel()}
+      </div>
+      <form class="payment-always" @submit=${(event) => this._always(event)}>
+        <span class="payment-up-to" aria-hidden="true">Up to</span>
+        <input class="field" type="text" inputmode="decimal" autocomplete="off" maxlength="20" data-testid="pay-up-to" ?disabled=${isBusy}
+          aria-label="Most that ${agent} may take for an answer, in ${currency}" .value=${live(this._upTo ?? enough(this.payment, wallet.balance))}
+          @input=${(event) => { this._upTo = event.target.value; }}>
+        <span aria-hidden="true">${currency} an answer</span>
+        <button type="submit" class="button" data-testid="pay-always" ?disabled=${isBusy}>Always allow</button>
+      </form>`;
+  }
+
+  _cancel() {
+    return html`<button type="button" class="button" aria-label="Cancel the answer" data-testid="pay-cancel" ?disabled=${this.payment.state === "sent"}
+      @click=${() => this._fire("pay-cancel")}>Cancel</button>`;
+  }
+
+  _errorTemplate(error) {
+    const link = error.code === "rate_limited" ? html`<a href="/money#limits" data-testid="limits-link">Your limits</a>` : "";
+    return html`${glyph("alert")}<span>${[this._reason(error), NEXT[error.code]].filter(Boolean).join(" ")} ${link}</span>`;
+  }
+
+  /** Why it was refused: in the page's own words where it has them, else in the server's. */
+  _reason({ code, message, required, current }) {
+    if (code !== "insufficient_balance" || !required || !current) return message;
+    const { currency } = this.payment;
+    return `${shown(required, currency)} are needed, and you have ${shown(current, currency)}.`;
+  }
+
+  /** What is left after the payment, in smallest units; null when that is not known. */
+  get _after() {
+    const { balance } = wallet;
+    if (!balance || balance.currency !== this.payment.currency) return null;
+    return units(balance.available) - units(this.payment.amount);
+  }
+
+  _left() {
+    const after = this._after;
+    if (after === null) return "";
+    const { available, currency } = wallet.balance;
+    if (this.payment.state === "sent") return "Paying…";
+    if (after >= 0n) return `You have ${shown(available, currency)}; ${shown(decimal(after), currency)} are left after it.`;
+    return this._error ? "" : `You have ${shown(available, currency)}: ${shown(decimal(-after), currency)} too little.`;
+  }
+
+  _walletChanged() {
+    // It was topped up since, maybe in another tab.
+    const isEnough = this._after !== null && this._after >= 0n;
+    if (isEnough && this._error?.code === "insufficient_balance" && wallet.asOf > this._refusedAt) this._error = null;
+    this.requestUpdate();
+  }
+
+  _always(event) {
+    event.preventDefault();
+    this._fire("pay-always", { upTo: this.querySelector("input").value.trim() });
+  }
+
+  _fire(type, detail = {}) {
+    this.dispatchEvent(new CustomEvent(type, { bubbles: true, detail: { payment: this.payment, ...detail } }));
+  }
+}
+customElements.define("payment-card", PaymentCard);

@@ -1,0 +1,45 @@
+/** A turn of one's own while it is being sent. */
+
+import { View, glyph } from "../view.js";
+import { html } from "../../vendor/lit/lit.js";
+
+const STATES = {
+  waiting: "Waiting to be sent",
+  sent: "Sending…",
+  held: "The server does not take messages right now. This one is sent again by itself",
+  failed: "Not sent",
+};
+
+/** Fires (bubbling) `retry-turn` and `discard-turn` with the turn. */
+class PendingTurn extends View {
+  static properties = {
+    turn: { attribute: false },
+    state: { attribute: false },
+  };
+
+  willUpdate() {
+    this.className = "message is-mine is-pending from-user";
+    Object.assign(this.dataset, { testid: "pending", status: this.state });
+  }
+
+  render() {
+    const { turn, state } = this;
+    const isFailed = state === "failed";
+    return html`
+      <div class="message-main">
+        <div class="bubble">${turn.text ? html`<div class="markdown is-plain" dir="auto">${turn.text}</div>` : ""}${
+          turn.attachments.map((a) => html`<span class="file-chip">${glyph("file")}${a.filename}</span>`)}</div>
+        <div class="turn-state">${isFailed ? glyph("alert") : ""}${STATES[state]}${turn.error ? `: ${turn.error}` : ""}${isFailed ? this._choices() : ""}</div>
+      </div>`;
+  }
+
+  _choices() {
+    return html`<button type="button" class="link" @click=${() => this._fire("retry-turn")}>Try again</button
+      ><button type="button" class="link" @click=${() => this._fire("discard-turn")}>Discard</button>`;
+  }
+
+  _fire(type) {
+    this.dispatchEvent(new CustomEvent(type, { bubbles: true, detail: this.turn }));
+  }
+}
+customElements.define("pending-turn", PendingTurn);

@@ -1,0 +1,96 @@
+/** The card of one tool call: what runs, how far it is, what came of it. */
+
+import { View, glyph } from "../view.js";
+import { html, nothing } from "../../vendor/lit/lit.js";
+import { media } from "./media.js";
+
+const NEAR_END_PX = 24;
+
+/** JSON for reading: a text as it is, anything else laid out. */
+function pretty(json) {
+  const value = parsed(json);
+  if (value === undefined) return json;
+  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+}
+
+function parsed(json) {
+  try {
+    return JSON.parse(json);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+const STATES = { failed: "failed", stopped: "stopped", done: "done", asking: "asks first", running: "running…" };
+const WORK_STATES = { ...STATES, asking: "working…", running: "working…" };
+
+/** How far a tool is, in percent, or null when that is not known. */
+function shareOf({ percent, step, total_steps: total }) {
+  return percent ?? (total ? (100 * (step || 0)) / total : null);
+}
+
+class ToolCall extends View {
+  static properties = {
+    // A part that still grows is changed in place.
+    part: { attribute: false, hasChanged: () => true },
+    isRunning: { attribute: false },
+  };
+
+  willUpdate() {
+    const { part } = this;
+    this._state = part.isError ? "failed" : part.stopped ? "stopped" : part.done || !this.isRunning ? "done" : part.asking ? "asking" : "running";
+    this._isWork = part.name === "delegate";
+    this._order = (this._isWork && parsed(part.arguments || "{}")) || {};
+    this._name = this._isWork ? this._order.agent || "agent" : part.name || "tool";
+    this.className = "tool";
+    Object.assign(this.dataset, { testid: "tool", state: this._state });
+    // What was presented stands below, in the answer itself.
+    this.hidden = part.name === "present" && this._state === "done";
+    const said = this.querySelector(".tool-said");
+    this._atEnd = !said || said.scrollHeight - said.scrollTop - said.clientHeight < NEAR_END_PX;
+  }
+
+  render() {
+    const { part, _isWork: isWork, _state: state } = this;
+    const items = html`<div class="tool-media">${part.items.map(media)}</div>`;
+    const given = isWork ? this._order.task || pretty(part.arguments || "{}") : pretty(part.arguments || "{}");
+    const isOver = ["done", "failed", "stopped"].includes(state);
+    return html`
+      <details>
+        <summary>${glyph(isWork ? "spark" : "tool")}<span class="tool-name">${this._name}</span><span class="tool-status">${(isWork ? WORK_STATES : STATES)[state]}</span>${glyph("chevron")}</summary>
+        <div class="tool-detail">
+          <p class="tool-label">${isWork ? "Task" : "Arguments"}</p>
+          <pre tabindex="0">${given}</pre>
+          ${part.result === null ? "" : html`<div><p class="tool-label">Result</p><pre tabindex="0">${pretty(part.result)}</pre></div>`}
+          ${isWork ? items : ""}
+        </div>
+      </details>
+      ${state === "running" && (part.progress || isWork) ? this._progress(part.progress || {}) : ""}
+      <div class="tool-said" dir="auto" tabindex="0" role="group" aria-label="What ${this._name} says" ?hidden=${!isWork || isOver || !part.said}>${part.said}</div>
+      ${isWork ? "" : items}`;
+  }
+
+  _progress(progress) {
+    const { step, total_steps: total, message, stage } = progress;
+    const value = shareOf(progress);
+    const count = total ? `Step ${step ?? 0} of ${total}` : "";
+    const share = value === null ? "" : `${Math.round(value)} %`;
+    return html`
+      <div class="tool-progress">
+        <div class="progress ${value === null ? "is-unknown" : ""}" role="progressbar" aria-valuemin="0" aria-valuemax="100"
+          aria-label="Progress of ${this._name}" aria-valuenow=${value === null ? nothing : Math.round(value)}><div class="progress-fill"></div></div>
+        <div class="tool-stage">${[share, count, message || stage || ""].filter(Boolean).join(" · ")}</div>
+      </div>`;
+  }
+
+  updated() {
+    // The policy of the page forbids style attributes in markup.
+    const fill = this.querySelector(".progress-fill");
+    const value = this.part.progress && shareOf(this.part.progress);
+    if (fill) fill.style.width = value === null ? "" : `${value}%`;
+    const said = this.querySelector(".tool-said");
+    if (this._atEnd && !said.hidden) said.scrollTop = said.scrollHeight;
+  }
+}
+customElements.define("tool-call", ToolCall);

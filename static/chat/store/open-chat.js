@@ -1,0 +1,151 @@
+/**
+ * The state of the open chat, and what each event does to it. Pure: the same state and action give
+ * the same state.
+ */
+
+import { isFrom } from "./entry.js";
+
+/**
+ * @typedef {import("./entry.js").Entry} Entry
+ * @typedef {import("../../uamp/live-response.js").LiveResponse} LiveResponse
+ * @typedef {import("../../uamp/approvals.js").Approval} Approval
+ * @typedef {import("../../uamp/payments.js").Payment} Payment
+ * @typedef {import("../../uamp/outbox.js").Turn} Turn
+ *
+ * @typedef {object} Reader how far a person has read
+ * @property {string} user_id
+ * @property {string} username
+ * @property {number} seq
+ *
+ * @typedef {object} Answer the place of an answer without a message
+ * @property {string} id of the response
+ * @property {number|null} after the place in the log where it ended; null while it runs
+ * @property {string} questionId of the message that it answers
+ * @property {boolean} failed
+ *
+ * @typedef {object} OpenChat
+ * @property {string} userId of the person at this page
+ * @property {string} chatId "" when none is open
+ * @property {boolean} loaded whether its newest page is here
+ * @property {Entry[]} entries by their place in the log
+ * @property {boolean} hasOlder
+ * @property {"no"|"yes"|"failed"} loadingOlder
+ * @property {number|null} unreadAfter the last place that the person had read when it was opened
+ * @property {Answer[]} answers in the order in which they began
+ * @property {Map<string, {response: LiveResponse}>} live by response id; another object after each change
+ * @property {Set<string>} own ids of the running responses that this person asked for
+ * @property {Map<string, string>} failures why answers failed, by response id
+ * @property {Map<string, Reader>} readers by user id
+ * @property {Map<string, any>} receipts by response id
+ * @property {Approval[]} approvals
+ * @property {Payment[]} payments
+ * @property {Turn[]} turns not acknowledged
+ */
+
+/** @param {string} userId @param {string} [chatId] @returns {OpenChat} */
+export function emptyChat(userId, chatId = "") {
+  return {
+    userId, chatId, loaded: false, entries: [], hasOlder: false, loadingOlder: "no", unreadAfter: null, answers: [], live: new Map(),
+    own: new Set(), failures: new Map(), readers: new Map(), receipts: new Map(), approvals: [], payments: [], turns: [],
+  };
+}
+
+/** @param {OpenChat} state @param {string} responseId */
+export const hasAnswer = (state, responseId) => state.entries.some((entry) => entry.response_id === responseId);
+
+/**
+ * Entries with more of them, each once, in the order of the log.
+ * @param {Entry[]} entries @param {Entry[]} more
+ */
+function merged(entries, more) {
+  const known = new Set(entries.map(({ seq }) => seq));
+  const fresh = more.filter(({ seq }) => !known.has(seq));
+  if (fresh.length === 0) return entries;
+  return [...entries, ...fresh].sort((a, b) => a.seq - b.seq);
+}
+
+/**
+ * Without a live answer.
+ * @param {OpenChat} state @param {string|null} id
+ * @returns {OpenChat}
+ */
+function withoutAnswer(state, id) {
+  if (!id || !state.live.has(id)) return state;
+  const live = new Map(state.live);
+  live.delete(id);
+  return { ...state, live, answers: state.answers.filter((answer) => answer.id !== id) };
+}
+
+/**
+ * With a live answer as it is now; its place changes only when it begins or ends.
+ * @param {OpenChat} state @param {LiveResponse} response
+ * @returns {OpenChat}
+ */
+function withAnswer(state, response) {
+  const live = new Map(state.live).set(response.id, { response });
+  const known = state.answers.find(({ id }) => id === response.id);
+  const isOver = response.status !== "running";
+  if (known && (known.after !== null || !isOver)) return { ...state, live };
+  const place = {
+    id: response.id, after: isOver ? response.seq || state.entries.at(-1)?.seq || 0 : null,
+    questionId: response.messageId, failed: response.status === "failed",
+  };
+  const answers = known ? state.answers.map((answer) => (answer === known ? place : answer)) : [...state.answers, place];
+  return { ...state, live, answers };
+}
+
+/** @type {import("./store.js").Reducers<OpenChat>} */
+export const REDUCERS = {
+  /** Another chat, or none, is open. */
+  opened: (state, { chatId }) => emptyChat(state.userId, chatId),
+
+  /** The newest page of the history, or an older one. */
+  page: (state, { entries, hasOlder, failures }) => ({
+    ...state, loaded: true, loadingOlder: "no", hasOlder, entries: merged(state.entries, entries),
+    failures: failures ? new Map([...state.failures, ...failures]) : state.failures,
+  }),
+  "older-asked": (state) => ({ ...state, loadingOlder: "yes" }),
+  "older-failed": (state) => ({ ...state, loadingOlder: "failed" }),
+
+  /** Keep the newest messages only, while one reads at the bottom. */
+  trimmed: (state, { keep }) => (state.entries.length > keep ? { ...state, entries: state.entries.slice(-keep), hasOlder: true } : state),
+
+  message: (state, { entry }) => {
+    const entries = merged(state.entries, [entry]);
+    return withoutAnswer(entries === state.entries ? state : { ...state, entries }, entry.response_id);
+  },
+  response: (state, { response }) => (hasAnswer(state, response.id) ? state : withAnswer(state, response)),
+
+  /** An answer ended: with a message, with a part of one, or with nothing. */
+  "response-end": (state, { response, failures }) => {
+    const next = failures ? { ...state, failures: new Map([...state.failures, ...failures]) } : state;
+    const isShown = !hasAnswer(next, response.id) && (response.parts.length > 0 || response.status !== "completed");
+    return isShown ? withAnswer(next, response) : withoutAnswer(next, response.id);
+  },
+  own: (state, { ids }) => {
+    const isSame = ids.length === state.own.size && ids.every((/** @type {string} */ id) => state.own.has(id));
+    return isSame ? state : { ...state, own: new Set(ids) };
+  },
+
+  "unread-after": (state, { seq }) => ({ ...state, unreadAfter: seq }),
+  readers: (state, { readers }) => ({ ...state, readers: new Map(readers) }),
+  read: (state, { reader }) => ({ ...state, readers: new Map(state.readers).set(String(reader.user_id), reader) }),
+  receipts: (state, { receipts }) => {
+    const known = new Map(state.receipts);
+    for (const receipt of receipts) known.set(receipt.response_id, receipt);
+    return { ...state, receipts: known };
+  },
+
+  // What the client keeps changes in place: copies are what a view can compare.
+  approvals: (state, { list }) => ({ ...state, approvals: list.map((/** @type {Approval} */ one) => ({ ...one })) }),
+  payments: (state, { list }) => ({ ...state, payments: list.map((/** @type {Payment} */ one) => ({ ...one })) }),
+  turns: (state, { list }) => ({ ...state, turns: list }),
+};
+
+/** @param {OpenChat} state the readers of others */
+export function otherReaders({ readers, userId }) {
+  return Array.from(readers.values()).filter((reader) => String(reader.user_id) !== userId);
+}
+
+/** @param {OpenChat} state the newest message of another member */
+export const newestOfOthers = ({ entries, userId }) => entries.findLast((entry) => !isFrom(entry, userId));

@@ -1,0 +1,89 @@
+/** The lines of the open chat from top to bottom: days, messages, answers without a message. */
+
+import { daysAgo } from "../time.js";
+import { isFrom } from "./entry.js";
+import { otherReaders } from "./open-chat.js";
+
+const FOLLOWS_WITHIN_MS = 5 * 60_000;
+
+/**
+ * @typedef {import("./entry.js").Entry} Entry
+ * @typedef {import("./open-chat.js").OpenChat} OpenChat
+ * @typedef {import("./open-chat.js").Reader} Reader
+ *
+ * @typedef {{kind: "day", key: string, at: number}} DayRow
+ * @typedef {{kind: "unread", key: string}} UnreadRow
+ * @typedef {{kind: "answer", key: string, id: string, again: string}} AnswerRow
+ * @typedef {object} MessageRow
+ * @property {"message"} kind
+ * @property {string} key
+ * @property {Entry} entry
+ * @property {boolean} isMine
+ * @property {boolean} follows closely another message of its sender, so that it needs no head
+ * @property {string} error why it failed, for people
+ * @property {string} again the question, where the person at this page may ask it once more
+ * @property {Reader[]} readers who have read up to here
+ * @property {any} receipt
+ *
+ * @typedef {DayRow|UnreadRow|AnswerRow|MessageRow} Row
+ */
+
+/** @param {Entry} before @param {Entry} entry */
+const follows = (before, entry) =>
+  before.sender_id === entry.sender_id && before.sender_kind === entry.sender_kind && before.transport === entry.transport &&
+  entry.at - before.at < FOLLOWS_WITHIN_MS;
+
+/**
+ * The last place that each person has read, by the message that is there.
+ * @param {OpenChat} state
+ */
+function placesOf(state) {
+  /** @type {Map<number, Reader[]>} */
+  const places = new Map();
+  for (const reader of otherReaders(state)) {
+    const last = state.entries.findLast(({ seq }) => seq <= reader.seq);
+    if (last) places.set(last.seq, [...(places.get(last.seq) || []), reader]);
+  }
+  return places;
+}
+
+/** @param {OpenChat} state @returns {Row[]} */
+export function rowsOf(state) {
+  const { entries, userId } = state;
+  const places = placesOf(state);
+  /** @param {Entry|undefined} question */
+  const againOf = (question) => (question && isFrom(question, userId) && question.content) || "";
+  const ended = state.answers.filter(({ after }) => after !== null).sort((a, b) => Number(a.after) - Number(b.after));
+  /** @param {{id: string, questionId: string, failed: boolean}} answer @returns {AnswerRow} */
+  const answerRow = ({ id, questionId, failed }) => ({
+    kind: "answer", key: `answer ${id}`, id,
+    again: failed ? againOf(entries.find((entry) => entry.id === questionId)) : "",
+  });
+  const unreadAt = state.unreadAfter === null ? -1 : entries.findIndex((entry) => entry.seq > Number(state.unreadAfter) && !isFrom(entry, userId));
+  /** @type {Row[]} */
+  const rows = [];
+  /** @type {Entry|undefined} */
+  let question;
+  entries.forEach((entry, at) => {
+    let isBroken = false;
+    while (ended.length && Number(ended[0].after) < entry.seq) {
+      rows.push(answerRow(/** @type {any} */ (ended.shift())));
+      isBroken = true;
+    }
+    const before = entries[at - 1];
+    const isSameDay = before !== undefined && daysAgo(before.at, entry.at) === 0;
+    if (!isSameDay) rows.push({ kind: "day", key: `day ${entry.seq}`, at: entry.at });
+    if (at === unreadAt && at > 0) rows.push({ kind: "unread", key: "unread" });
+    rows.push({
+      kind: "message", key: `message ${entry.seq}`, entry, isMine: isFrom(entry, userId),
+      follows: isSameDay && !isBroken && follows(before, entry),
+      error: (entry.response_id && state.failures.get(entry.response_id)) || "",
+      again: entry.status === "failed" && entry.sender_kind !== "user" ? againOf(question) : "",
+      readers: places.get(entry.seq) || [],
+      receipt: entry.response_id ? state.receipts.get(entry.response_id) : undefined,
+    });
+    if (entry.sender_kind === "user") question = entry;
+  });
+  const last = [...ended, ...state.answers.filter(({ after }) => after === null)];
+  return [...rows, ...last.map(answerRow)];
+}

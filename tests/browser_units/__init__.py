@@ -1,0 +1,1 @@
+"""Modules of static/ that know no DOM, under node's own runner; and what is vendored there."""

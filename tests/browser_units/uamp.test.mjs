@@ -1,0 +1,117 @@
+import assert from "node:assert/strict";
+import { afterEach, test } from "node:test";
+import { finishedUntil } from "../../static/chat/log/blocks.js";
+import { LiveResponse } from "../../static/uamp/live-response.js";
+import { Outbox } from "../../static/uamp/outbox.js";
+import { Payments } from "../../static/uamp/payments.js";
+import { UampClient } from "../../static/uamp/client.js";
+
+class Memory {
+  kept = new Map();
+  getItem = (key) => this.kept.get(key) ?? null;
+  setItem = (key, value) => this.kept.set(key, value);
+  removeItem = (key) => this.kept.delete(key);
+}
+
+/** A socket that keeps what was sent. */
+class FakeSocket {
+  static OPEN = 1;
+  static last = null;
+  readyState = 1;
+  sent = [];
+  constructor(url) {
+    this.url = url;
+    FakeSocket.last = this;
+  }
+  send(text) {
+    this.sent.push(JSON.parse(text));
+  }
+  close() {}
+  receive(frame) {
+    this.onmessage({ data: JSON.stringify(frame) });
+  }
+}
+
+const clients = [];
+afterEach(() => {
+  for (const client of clients.splice(0)) client.close();
+});
+
+function openChat() {
+  globalThis.WebSocket = FakeSocket;
+  const client = new UampClient({ url: "ws://test/uamp", userId: "1", storage: new Memory() });
+  clients.push(client);
+  const chat = client.open("chat_1", { epoch: "e", after: 4 });
+  const socket = FakeSocket.last;
+  socket.onopen();
+  socket.receive({ type: "session.created", chat: "chat_1", session_id: "s1", epoch: "e", seq: 6, resumed: true });
+  return { client, chat, socket };
+}
+
+test("text is put together by offsets, also when pieces come twice", () => {
+  const response = new LiveResponse("r");
+  const say = (text, offset) => response.applyDelta({ type: "response.delta", delta: { type: "text", text }, offset });
+  say("Hi 👋", 0);
+  say("👋 you", 3);
+  say("lost", 99);
+  assert.equal(response.text, "Hi 👋 you");
+  say("All new", 0);
+  assert.equal(response.text, "All new");
+});
+
+test("blocks end at blank lines and around fences, never inside one", () => {
+  const text = "one\n\ntwo\n```py\na\n\nb\n```\nthree";
+  assert.equal(text.slice(0, finishedUntil(text, 0)), "one\n\ntwo\n```py\na\n\nb\n```\n");
+  assert.equal(finishedUntil("```\nopen\n\n", 0), 0);
+});
+
+test("a turn survives a reload and is found again by its request", () => {
+  const storage = new Memory();
+  const turn = new Outbox(storage, "1").add("chat_1", "hello", []);
+  const outbox = new Outbox(storage, "1");
+  assert.deepEqual(outbox.of("chat_1"), [turn]);
+  assert.equal(outbox.match("chat_1", { content: "x", client_event_id: turn.frames.at(-1).event_id }).id, turn.id);
+  assert.deepEqual(new Outbox(storage, "2").turns, []);
+});
+
+test("a payment that is sent twice is one submission", () => {
+  const payments = new Payments(() => {});
+  const asked = payments.asked({ type: "payment.required", response_id: "r", requirements: { amount: "1", currency: "USD" } });
+  assert.equal(payments.submission(asked).event_id, payments.submission(asked).event_id);
+  payments.accepted({ type: "payment.accepted", response_id: "r" });
+  assert.deepEqual(payments.list, []);
+});
+
+test("a chat resumes behind the last event that it has, and folds each event once", () => {
+  const { chat, socket } = openChat();
+  assert.deepEqual(socket.sent[0].resume, { epoch: "e", after: 4 });
+  const seen = [];
+  chat.addEventListener("message", (event) => seen.push(event.detail.seq));
+  const frame = { type: "message.created", session_id: "s1", seq: 7, message: { id: "m", role: "user", sender_id: "2", content: "x" } };
+  socket.receive(frame);
+  socket.receive(frame);
+  assert.deepEqual(seen, [7]);
+});
+
+test("a turn that the server does not take now is held; one that it refuses fails", () => {
+  const { chat, socket } = openChat();
+  const turn = chat.send({ text: "hello" });
+  const { event_id: cause } = socket.sent.at(-1);
+  socket.receive({ type: "session.error", session_id: "s1", error: { code: "unavailable", details: { event_id: cause, retry_after: 60 } } });
+  assert.equal(turn.state, "held");
+  const other = openChat();
+  const refused = other.chat.send({ text: "hello" });
+  other.socket.receive({ type: "response.error", session_id: "s1", error: { code: "forbidden", message: "No.", details: { event_id: other.socket.sent.at(-1).event_id } } });
+  assert.deepEqual([refused.state, refused.error], ["failed", "No."]);
+});
+
+test("a cancelled answer is kept among those that broke off", () => {
+  const { chat, socket } = openChat();
+  const said = [];
+  chat.addEventListener("response-end", (event) => said.push(event.detail.status));
+  socket.receive({ type: "response.created", session_id: "s1", response_id: "r", agent: "echo", message_id: "m" });
+  socket.receive({ type: "response.cancelled", session_id: "s1", response_id: "r", seq: 9 });
+  assert.deepEqual(said, ["cancelled"]);
+  assert.equal(chat.broken.get("r").seq, 9);
+  assert.equal(chat.responses.size, 0);
+});
