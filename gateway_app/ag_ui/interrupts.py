@@ -14,6 +14,7 @@ import msgspec
 import uamp
 from gateway_app.ag_ui.read import InterruptAnswer, invalid
 from uamp import events as ev
+from uamp.amounts import shown_amount
 
 APPROVAL: Final = "tool_approval"
 PAYMENT: Final = "payment_required"
@@ -46,7 +47,8 @@ def interrupt_of(event: uamp.Event, waiting: str) -> dict[str, Any] | None:
             call = call_id if is_own else None
         case ev.PaymentRequired(requirements=needed):
             id_, reason, schema = f"{PAYMENT}:{waiting}", PAYMENT, _PAYMENT_SCHEMA
-            message = f"This answer costs up to {needed.amount} {needed.currency}."
+            costs = shown_amount(needed.amount, needed.currency)
+            message = f"This answer costs up to {costs}."
             call, expires = None, needed.expires_at
         case _:
             return None

@@ -19,6 +19,7 @@ from gateway_app.http import dialect_view
 from gateway_app.protocols.table import PROTOCOLS
 from gateway_app.shapes.shown_protocol import ExampleQuestion
 from uamp import ErrorCode, RemoteProtocolError
+from uamp.amounts import shown_amount
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -146,7 +147,7 @@ def _shown(request: HttpRequest, agent: ListedAgent) -> dict[str, Any]:
 
 
 def _prices(pricing: dict[str, Any] | None) -> list[tuple[str, str]]:
-    """Return what has a price, and the price with its currency."""
+    """Return what has a price, and the price as people read it."""
     if pricing is None:
         return []
     named = [
@@ -157,7 +158,8 @@ def _prices(pricing: dict[str, Any] | None) -> list[tuple[str, str]]:
         ("1,000 tokens that are written to the cache", pricing["cache_write_per_1k"] or "0"),
         *((f"a call of {tool}", price) for tool, price in pricing["tools"].items()),
     ]
-    return [(what, f"{price} {pricing['currency']}") for what, price in named if price != "0"]
+    currency = pricing["currency"]
+    return [(what, shown_amount(price, currency)) for what, price in named if price != "0"]
 
 
 async def _page(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:

@@ -15,6 +15,7 @@ from payments_app.tokens import lookup as token_lookup
 from payments_app.x402 import exact, offers
 from payments_app.x402.headers import BadHeader, Offered, offered, token_beside
 from payments_app.x402.refusal import PaymentNotTaken
+from uamp.amounts import shown_amount
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,9 +88,10 @@ def _token(offer: Offered, requirement: Mapping[str, Any]) -> Accepted:
     if token.asset != amount.asset:
         raise PaymentNotTaken("token_invalid", f"The token is not in {amount.asset}.")
     if token.available < amount:
+        needed = shown_amount(str(amount), amount.asset)
+        there = shown_amount(str(token.available), token.asset)
         raise PaymentNotTaken(
-            "insufficient_balance",
-            f"{amount} {amount.asset} are needed, available: {token.available}. Top up.",
+            "insufficient_balance", f"{needed} are needed, available: {there}. Top up."
         )
     if token.per_use is not None and token.per_use < amount:
         raise PaymentNotTaken(

@@ -26,6 +26,7 @@ from sessions_app.tools.delegated_calls import root_chat
 from sessions_app.transitions import move, move_row
 from uamp import PaymentErrorCode, ResponseTrigger
 from uamp import events as ev
+from uamp.amounts import shown_amount
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -168,9 +169,11 @@ def error_event(error: Exception, amount: Money, response_id: str) -> ev.Payment
     required = str(amount)
     match error:
         case ledger.InsufficientFunds(available=available):
+            needed = shown_amount(required, amount.asset)
+            there = shown_amount(str(available), amount.asset)
             return ev.PaymentError(
                 code=PaymentErrorCode.INSUFFICIENT_BALANCE,
-                message=f"{required} {amount.asset} are needed, {available} are there. Top up.",
+                message=f"{needed} are needed, {there} are there. Top up.",
                 balance_required=required,
                 balance_current=str(available),
                 can_retry=True,

@@ -8,6 +8,7 @@ import uamp
 from gateway_app.a2a.tasks import payments
 from gateway_app.a2a.tasks.task import TaskMessage, TaskPart, TaskStatus
 from uamp import events as ev
+from uamp.amounts import shown_amount
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +66,8 @@ def _asking(event: Event) -> Iterator[TaskPart]:
             yield TaskPart(text=f"May {event.agent or 'the agent'} call {event.name}?")
         case ev.PaymentRequired():
             needed = event.requirements
-            yield TaskPart(text=f"This answer costs up to {needed.amount} {needed.currency}.")
+            costs = shown_amount(needed.amount, needed.currency)
+            yield TaskPart(text=f"This answer costs up to {costs}.")
     shown = uamp.to_dict(event)
     yield TaskPart(data={name: shown[name] for name in shown if name not in _FRAME})
 

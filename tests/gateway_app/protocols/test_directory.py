@@ -54,7 +54,7 @@ def test_an_agent_is_a_page_for_people(demo: ServerAddress, web: httpx.Client) -
 
     assert answer.headers["Content-Type"].startswith("text/html")
     assert "Says your words back for a price" in page
-    assert "0.02 USD for an answer" in page
+    assert "$0.02 for an answer" in page
     assert re.findall(r'data-protocol="([^"]+)"', page) == PROTOCOLS
     assert f"{demo.http}/agents/paid-echo/chat/completions" in page
     assert "no-cache" in answer.headers["Cache-Control"]
@@ -65,7 +65,7 @@ def test_an_agent_is_a_page_for_people(demo: ServerAddress, web: httpx.Client) -
 
     listed = html.unescape(web.get("/agents", headers=BROWSER).text)
     assert 'href="/agents/paid-echo"' in listed
-    assert "0.02 USD for an answer" in listed
+    assert "$0.02 for an answer" in listed
 
 
 def test_a_private_agent_is_for_its_people(

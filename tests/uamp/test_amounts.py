@@ -1,0 +1,19 @@
+"""Amounts as people read them."""
+
+import pytest
+
+from uamp.amounts import shown_amount
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency", "shown"),
+    [
+        ("0.02", "USD", "$0.02"),
+        ("12", "USD", "$12.00"),
+        ("5.12040", "USD", "$5.1204"),
+        ("-1.5", "USD", "\N{MINUS SIGN}$1.50"),
+        ("3", "CREDITS", "3.00 CREDITS"),
+    ],
+)
+def test_an_amount_is_shown_as_the_browser_shows_it(amount: str, currency: str, shown: str) -> None:
+    assert shown_amount(amount, currency) == shown

@@ -1,0 +1,20 @@
+"""Amounts of money as people read them: `shown_amount`.
+
+On the wire an amount is a decimal string beside its currency (UAMP §7).
+"""
+
+from typing import Final
+
+_SIGNS: Final = {"USD": "$"}
+
+
+def shown_amount(amount: str, currency: str) -> str:
+    """Return a decimal string with its currency and at least two places.
+
+    That is "$0.02", "$5.1204" or "3.00 CREDITS".
+    """
+    whole, _, places = amount.removeprefix("-").partition(".")
+    minus = "\N{MINUS SIGN}" if amount.startswith("-") else ""
+    number = f"{whole}.{places.rstrip('0').ljust(2, '0')}"
+    sign = _SIGNS.get(currency)
+    return f"{minus}{number} {currency}" if sign is None else f"{minus}{sign}{number}"
