@@ -7,7 +7,6 @@ the answer is the same run.
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias
 
@@ -234,27 +233,16 @@ class Exchange:
         self._is_read = True
         self._http.end_when_idle()
         queue = self._connection.outgoing
-        pending: asyncio.Future[list[Outgoing] | None] | None = None
-        try:
-            while True:
-                pending = pending or asyncio.ensure_future(queue.batch())
-                done, _ = await asyncio.wait({pending}, timeout=HEARTBEAT_SECONDS)
-                if not done:
-                    yield ()
-                    continue
-                batch, pending = pending.result(), None
-                if batch is None:
-                    if below := await self._asked_below():
-                        yield below
-                    return
-                events = await self._own(batch)
-                if events:
-                    yield events
-                self._check()
-        finally:
-            if pending is not None:
-                pending.cancel()
-                await asyncio.wait({pending})
+        while (batch := await queue.batch(HEARTBEAT_SECONDS)) is not None:
+            if not batch:
+                yield ()
+                continue
+            events = await self._own(batch)
+            if events:
+                yield events
+            self._check()
+        if below := await self._asked_below():
+            yield below
 
     async def _asked_below(self) -> list[Event]:
         """Return the questions about work that was delegated, where nothing else is asked."""

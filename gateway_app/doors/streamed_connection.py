@@ -289,7 +289,7 @@ class EventStream:
 
     async def events(self) -> AsyncIterator[Event | None]:
         """Yield the server's events; None where the client posted, or after some silence."""
-        async for outgoing in with_heartbeat(self._http.connection.outgoing.frames()):
+        async for outgoing in with_heartbeat(self._http.connection.outgoing):
             yield SERVER_EVENTS.decode(outgoing.text) if outgoing and outgoing.text else None
 
     async def owed(self) -> list[OwedAnswer] | None:

@@ -28,6 +28,7 @@ from rest_framework.exceptions import AuthenticationFailed
 
 from sessions_app.access import tickets
 from sessions_app.access.principal import Principal, PrincipalKind
+from sessions_app.access.stored_keys import find_key
 from sessions_app.models import ApiKey
 
 if TYPE_CHECKING:
@@ -270,13 +271,13 @@ def verify_token(token: str) -> Principal:
         # No key has such characters, and not every database takes them in a question.
         raise AuthenticationError(_NOT_KNOWN)
     prefix, sha256 = ApiKey.split_secret(token)
-    key = ApiKey.objects.select_related("user").filter(prefix=prefix).first()
+    key = find_key(prefix)
     now = timezone.now()
     if (
         key is None
         or not secrets.compare_digest(key.sha256, sha256)
         or key.revoked_at is not None
-        or not key.user.is_active
+        or not key.is_active
     ):
         raise AuthenticationError(_NOT_KNOWN)
     if key.expires_at is not None and key.expires_at <= now:
@@ -284,7 +285,13 @@ def verify_token(token: str) -> Principal:
     # A write per request would make every read a write.
     if key.used_at is None or now - key.used_at > KEY_USED_RESOLUTION:
         ApiKey.objects.filter(pk=key.pk).update(used_at=now)
-    return replace(of_user(key.user), api_key_id=key.pk, expires_at=key.expires_at)
+    return Principal(
+        key=PrincipalKind.PERSON.key(key.user_id),
+        user_id=key.user_id,
+        username=key.username,
+        api_key_id=key.pk,
+        expires_at=key.expires_at,
+    )
 
 
 def unwelcome(principals: Iterable[Principal]) -> list[Principal]:

@@ -194,15 +194,19 @@ class OutgoingQueue:
             for outgoing in batch:
                 yield outgoing
 
-    async def batch(self) -> list[Outgoing] | None:
+    async def batch(self, pause: float | None = None) -> list[Outgoing] | None:
         """Wait for the next frames, in order; None when the connection is closed.
 
-        The batch before is what the client has taken then.
+        The batch before is what the client has taken then. It is empty after `pause` seconds
+        without a frame. A task that is cancelled while it waits here has taken nothing.
         """
         self._sending_bytes = 0
         self._has_room.set()
+        until = None if pause is None else asyncio.get_running_loop().time() + pause
         while True:
             while self._items and not self._is_batch_full:
+                if until is not None and self._is_past(until):
+                    return []
                 await self._do(self._items.popleft())
             if self._ready:
                 ready, self._ready = self._ready, []
@@ -217,7 +221,18 @@ class OutgoingQueue:
                 return None
             else:
                 self._woken.clear()
-                await self._woken.wait()
+                if until is None:
+                    await self._woken.wait()
+                    continue
+                try:
+                    async with asyncio.timeout_at(until):
+                        await self._woken.wait()
+                except TimeoutError:
+                    return []
+
+    def _is_past(self, until: float) -> bool:
+        """Return whether reading has taken so long that the client is sent a sign of life."""
+        return not self._ready and asyncio.get_running_loop().time() >= until
 
     async def _do(self, item: Outgoing | Work) -> None:
         self._queued_bytes -= _size_of(item)

@@ -68,7 +68,7 @@ async def batch_stream(request: HttpRequest, name: str = "") -> HttpResponseBase
 
     async def stream() -> AsyncIterator[bytes]:
         try:
-            async for outgoing in with_heartbeat(exchange.connection.outgoing.frames()):
+            async for outgoing in with_heartbeat(exchange.connection.outgoing):
                 if outgoing is None:
                     yield b": keep-alive\n\n"
                 else:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from sessions_app.access.principal import Principal
     from sessions_app.connection.attached_session import AttachedSession
-    from sessions_app.connection.outgoing_queue import Outgoing
+    from sessions_app.connection.outgoing_queue import Outgoing, OutgoingQueue
 
 logger = logging.getLogger(__name__)
 
@@ -334,23 +334,10 @@ def _hint(request: HttpRequest) -> str:
     return ""
 
 
-async def with_heartbeat(frames: AsyncIterator[Outgoing]) -> AsyncIterator[Outgoing | None]:
-    """Yield frames, and None whenever HEARTBEAT_SECONDS went by without one."""
-    following: asyncio.Future[Outgoing] | None = None
-    try:
-        while True:
-            following = following or asyncio.ensure_future(anext(frames))
-            done, _ = await asyncio.wait([following], timeout=HEARTBEAT_SECONDS)
-            if not done:
-                yield None
-                continue
-            try:
-                outgoing = following.result()
-            except StopAsyncIteration:
-                return
-            following = None
+async def with_heartbeat(queue: OutgoingQueue) -> AsyncIterator[Outgoing | None]:
+    """Yield the frames of a queue, and None whenever HEARTBEAT_SECONDS went by without one."""
+    while (batch := await queue.batch(HEARTBEAT_SECONDS)) is not None:
+        if not batch:
+            yield None
+        for outgoing in batch:
             yield outgoing
-    finally:
-        if following is not None:
-            following.cancel()
-            await asyncio.wait([following])

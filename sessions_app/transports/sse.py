@@ -134,7 +134,7 @@ def _last_event_id(value: str) -> tuple[str, int | None]:
 async def _sse(exchange: HttpExchange, epoch: str) -> AsyncIterator[bytes]:
     try:
         yield b": stream open\n\n"
-        async for outgoing in with_heartbeat(exchange.connection.outgoing.frames()):
+        async for outgoing in with_heartbeat(exchange.connection.outgoing):
             if outgoing is None:
                 yield b": keep-alive\n\n"
             elif outgoing.seq is None:

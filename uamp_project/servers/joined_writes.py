@@ -31,8 +31,7 @@ class JoinedWrites:
         self._loop = loop
         self._joined: list[bytes] = []
         self._size = 0
-        # They are asked for each frame.
-        self.get_write_buffer_size = transport.get_write_buffer_size
+        # It is asked for each frame.
         self.is_closing = transport.is_closing
 
     def write(self, data: bytes) -> None:
@@ -43,6 +42,10 @@ class JoinedWrites:
         self._size += len(data)
         if self._size >= JOINED_BYTES:
             self._flush()
+
+    def get_write_buffer_size(self) -> int:
+        """Return what the client has not taken, with what is not written yet."""
+        return self._transport.get_write_buffer_size() + self._size
 
     def _flush(self) -> None:
         joined, self._joined, self._size = self._joined, [], 0

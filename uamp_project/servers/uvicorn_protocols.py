@@ -5,7 +5,7 @@ keeps the received part. Here a client that stops for UAMP_STALL_SECONDS is disc
 messages count against UAMP_BODY_BYTES_PER_ADDRESS until the application takes them. A socket is
 closed whose client sends more pings, pongs and small fragments than `edge.arrivals` allows.
 
-With the version of uvicorn that this was tested with, the frames of one turn of the loop are one
+With the version of uvicorn that this was tested with, what is sent in one turn of the loop is one
 write, and frames of text are made here; with any other, uvicorn sends them itself.
 """
 
@@ -78,10 +78,20 @@ class _CountedConnection(WSConnection):
         return event.message_finished or self._frames.fragment(size, time.monotonic())
 
 
+JOINS_FRAMES: Final = uvicorn.__version__ == TESTED_UVICORN
+
+
+def _joined(transport: Any, loop: asyncio.AbstractEventLoop) -> Any:
+    """Return a transport whose writes are joined; that of an upgraded request is one already."""
+    if not JOINS_FRAMES or isinstance(transport, JoinedWrites):
+        return transport
+    return JoinedWrites(transport, loop)
+
+
 class WebSocketProtocol(WSProtocol):
     """A socket whose messages arrive in time and in a bounded size."""
 
-    joins_frames = uvicorn.__version__ == TESTED_UVICORN
+    joins_frames = JOINS_FRAMES
 
     def __init__(self, config: Any, *args: Any, **options: Any) -> None:
         # An unpacked message may be a thousand times as large as what came, before it is counted.
@@ -102,8 +112,7 @@ class WebSocketProtocol(WSProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Send to the transport once in each turn of the loop."""
-        joined: Any = JoinedWrites(transport, self.loop) if self.joins_frames else transport
-        super().connection_made(joined)
+        super().connection_made(_joined(transport, self.loop))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Hold nothing of what came."""
@@ -240,8 +249,8 @@ class HttpProtocol(H11Protocol):
     _due: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        """Wait for the first request."""
-        super().connection_made(transport)
+        """Wait for the first request; send to the transport once in each turn of the loop."""
+        super().connection_made(_joined(transport, self.loop))
         self._expect()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -181,6 +181,21 @@ async def test_a_database_that_is_away_for_a_moment_does_not_end_the_connection(
     assert [frame["seq"] for frame in first[:3]] == [1, 2, 3]
 
 
+async def test_a_pause_is_an_empty_batch_also_while_the_database_is_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(outgoing_queue, "READ_AGAIN_SECONDS", 0.01)
+    log = Log(length=3, failures=1_000_000)
+    outgoing = (connection := connected(log)).outgoing
+    async with asyncio.timeout(20):
+        assert await outgoing.batch(0.01) == []
+        outgoing.put(connection.sessions["sess_1"].subscription.catch_up)
+        assert await outgoing.batch(0.01) == []
+    log.failures = 0
+    (first, *_) = await read_on(connection, 3)
+    assert [frame["seq"] for frame in first[:3]] == [1, 2, 3]
+
+
 def live_event(seq: int) -> str:
     """Return a durable event as the chat's group delivers it."""
     fields = {"type": "message.created", "event_id": "1", "timestamp": 1, "seq": seq}
