@@ -45,6 +45,9 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
     client_event_id: str | None = None
     # Of the session that sent it, or that asked for it.
     transport: str = ""
+    # The message of the chat that it answers, and that one as agents are shown it.
+    reply_to: str | None = None
+    quote: str = ""
 
     @property
     def sender_kind(self) -> str:
@@ -73,6 +76,7 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
                 status=None if self.status == "completed" else self.status,
                 client_event_id=self.client_event_id,
                 transport=self.transport or None,
+                reply_to=self.reply_to,
             ),
         )
 
@@ -172,6 +176,7 @@ def _message_row(chat: Chat, seq: int, new: NewMessage) -> Message:
         response_id=new.response_id,
         status=new.status,
         transport=new.transport,
+        reply_to=new.reply_to,
         created_at=new.at,
     )
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import msgspec
 from django.db.models import BooleanField
 from django.db.models.expressions import RawSQL
+from django.db.models.functions import Substr
 
 import uamp
 from agents_app.conversation.history import RememberedMessage
@@ -42,6 +43,8 @@ class LoggedMessage:
     event: LoggedEvent
 
 
+QUOTE_CHARS: Final = 500
+"""So much of a message is quoted to agents where another one answers it."""
 VIEWS: Final = 4
 """So many agents' views of a message are kept with it."""
 
@@ -54,6 +57,7 @@ class HistoryMessage(msgspec.Struct, frozen=True, kw_only=True):
     content_items: tuple[uamp.ContentItem, ...]
     name: str
     agent_id: str | None
+    quote: str = ""
     views: dict[tuple[str, bool], RememberedMessage] = msgspec.field(default_factory=dict)
 
     def seen_by(self, agent_id: str, *, shared: bool) -> uamp.Message:
@@ -67,10 +71,14 @@ class HistoryMessage(msgspec.Struct, frozen=True, kw_only=True):
         role = self.role
         if role == "assistant" and self.agent_id != agent_id:
             role = "user"
+        content, items = self.content, self.content_items
+        if self.quote:
+            content = f"{self.quote}\n\n{content}"
+            items = (uamp.TextContent(text=self.quote), *items) if items else items
         view = RememberedMessage(
             role=role,
-            content=self.content,
-            content_items=self.content_items or None,
+            content=content,
+            content_items=items or None,
             name=self.name if shared and self.name else None,
         )
         if len(self.views) == VIEWS:
@@ -154,8 +162,10 @@ def history(chat_id: str, *, limit: int, before: int | None = None) -> list[Hist
     if before is not None:
         rows = rows.filter(seq__lt=before)
     newest = rows.order_by("-seq").values_list(
-        "role", "content", "content_items", "name", "sender_agent_id"
+        "role", "content", "content_items", "name", "sender_agent_id", "reply_to"
     )[:limit]
+    found = list(newest)
+    quotes = quotes_of(chat_id, [row[-1] for row in found])
     return [
         HistoryMessage(
             role=cast("uamp.Role", role),
@@ -163,9 +173,31 @@ def history(chat_id: str, *, limit: int, before: int | None = None) -> list[Hist
             content_items=msgspec.convert(items, tuple[uamp.ContentItem, ...]),
             name=name,
             agent_id=agent_id,
+            quote=quotes.get(reply_to or "", ""),
         )
-        for role, content, items, name, agent_id in reversed(newest)
+        for role, content, items, name, agent_id, reply_to in reversed(found)
     ]
+
+
+def quotes_of(chat_id: str, message_ids: Iterable[str | None]) -> dict[str, str]:
+    """Return messages of a chat as agents are shown them where they are answered; not deleted ones.
+
+    A quote is who wrote it and its first QUOTE_CHARS characters, as Markdown.
+    """
+    wanted = {message_id for message_id in message_ids if message_id}
+    if not wanted:
+        return {}
+    rows = Message.objects.filter(pk__in=wanted, chat_id=chat_id, deleted_at__isnull=True)
+    start = Substr("content", 1, QUOTE_CHARS + 1)
+    return {
+        message_id: _quote(name or role, text)
+        for message_id, name, role, text in rows.values_list("pk", "name", "role", start)
+    }
+
+
+def _quote(name: str, text: str) -> str:
+    cut = f"{text[:QUOTE_CHARS]}…" if len(text) > QUOTE_CHARS else text
+    return "\n".join(f"> {line}" for line in f"{name}: {cut}".splitlines())
 
 
 def last_messages(chat_id: str, *, limit: int) -> list[ChatMessage]:
@@ -182,6 +214,7 @@ def last_messages(chat_id: str, *, limit: int) -> list[ChatMessage]:
             sender_kind="agent" if row.sender_agent_id else "user",
             created_at=int(row.created_at.timestamp() * 1000),
             response_id=row.response_id or None,
+            reply_to=row.reply_to,
         )
         for row in reversed(rows)
     ]

@@ -194,6 +194,8 @@ class Message(models.Model):
     # messages that are older than the column.
     transport = models.CharField(max_length=24, blank=True, default="", db_default="")
     created_at = models.DateTimeField(default=timezone.now)
+    # The message of the chat that it answers; None where it answers none.
+    reply_to = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 the column was added to a large table
     # How often it was edited, and when last; None where it never was.
     revision = models.IntegerField(null=True, blank=True)
     edited_at = models.DateTimeField(null=True, blank=True)

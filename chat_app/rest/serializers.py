@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from django.conf import settings
+from django.db.models.functions import Substr
 from rest_framework import serializers
 
 from agents_app.rest.views import StrictSerializer
@@ -18,13 +19,14 @@ from chat_app.contents import addresses, references
 from chat_app.conversation.pins import pinned_among
 from chat_app.conversation.reactions import reactions_of
 from chat_app.log.deletions import without_deleted
-from chat_app.models import EMOJI_CHARS, ParticipantReplyTrigger, PayerRule
+from chat_app.log.history import QUOTE_CHARS
+from chat_app.models import EMOJI_CHARS, Message, ParticipantReplyTrigger, PayerRule
 from chat_app.rest.paging import SEQ_MAX, ListQuery, SeqQuery
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
-    from chat_app.models import ChatEvent, Content, Message, MessageRevision, Reaction, ReadReceipt
+    from chat_app.models import ChatEvent, Content, MessageRevision, Reaction, ReadReceipt
 
 TITLE_CHARS: Final = 200
 NAME_CHARS: Final = 150
@@ -129,6 +131,14 @@ class ReactorSerializer(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
 
 
+class QuotedSerializer(serializers.Serializer[Any]):
+    """The message that another one answers, with the beginning of its text."""
+
+    id = serializers.CharField()
+    name = serializers.CharField()
+    content = serializers.CharField()
+
+
 class MessageSerializer(serializers.Serializer[Any]):
     """A message (UAMP §8.5); `html` is there with `render=html`."""
 
@@ -147,6 +157,7 @@ class MessageSerializer(serializers.Serializer[Any]):
     transport = serializers.CharField(
         help_text="How it came: websocket, sse, batch, completions, a2a, ...; empty if not known."
     )
+    reply_to = QuotedSerializer(allow_null=True)
     revision = serializers.IntegerField(help_text="How often it was edited.")
     edited_at = serializers.DateTimeField(allow_null=True)
     deleted_at = serializers.DateTimeField(
@@ -217,14 +228,25 @@ def messages_data(
     """
     ids = [message.pk for message in messages]
     given, pinned = reactions_of(ids, reader), pinned_among(ids)
+    answered = _answered({message.reply_to for message in messages} - {None})
     return [
         {
             **_message_data(message, html=html, reader=reader, until=until),
             "reactions": given.get(message.pk, []),
             "pinned": message.pk in pinned,
+            "reply_to": answered.get(message.reply_to or ""),
         }
         for message in messages
     ]
+
+
+def _answered(message_ids: Collection[str | None]) -> dict[str, dict[str, str]]:
+    """Return the messages that others answer; one that was deleted has no text."""
+    if not message_ids:
+        return {}
+    start = Substr("content", 1, QUOTE_CHARS)
+    rows = Message.objects.filter(pk__in=message_ids).values_list("pk", "name", start)
+    return {pk: {"id": pk, "name": name, "content": text} for pk, name, text in rows}
 
 
 def reactor_data(reaction: Reaction) -> dict[str, Any]:

@@ -113,6 +113,7 @@ class History:
             content_items=message.content_items,
             name=message.name,
             agent_id=message.sender_agent_id,
+            quote=message.quote,
         )
 
 
@@ -121,6 +122,7 @@ def _chars(message: HistoryMessage) -> int:
     return (
         MESSAGE_CHARS
         + len(message.content)
+        + len(message.quote)
         + sum(
             len(item.text) if isinstance(item, uamp.TextContent) else 256
             for item in message.content_items

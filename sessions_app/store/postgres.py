@@ -48,14 +48,14 @@ placed AS MATERIALIZED (
     WHERE chat.id = latest.chat_id AND chat.id = ANY(ARRAY(SELECT id FROM locked))
 ), new_message AS (
     INSERT INTO chat_app_message (id, chat_id, seq, role, sender_user_id, sender_agent_id, name,
-        content, content_items, response_id, status, transport, created_at)
+        content, content_items, response_id, status, transport, reply_to, created_at)
     SELECT m.id, placed.chat_id, placed.first_seq + m.n, m.role, m.sender_user_id,
         m.sender_agent_id, m.name, m.content, m.content_items, m.response_id, m.status,
-        m.transport, m.created_at
+        m.transport, m.reply_to, m.created_at
     FROM json_to_recordset(%(messages)s::json) AS m (i int, n int, id text, role text,
         sender_user_id bigint, sender_agent_id text, name text, content text,
         content_items jsonb, response_id text, status text, transport text,
-        created_at timestamptz)
+        reply_to text, created_at timestamptz)
     JOIN placed USING (i)
 ), new_event AS (
     INSERT INTO chat_app_chatevent (chat_id, seq, type, response_id, payload, created_at)

@@ -60,5 +60,6 @@ def message_row(message: NewMessage) -> dict[str, Any]:
         "response_id": message.response_id,
         "status": message.status,
         "transport": message.transport,
+        "reply_to": message.reply_to,
         "created_at": message.at,
     }

@@ -44,9 +44,9 @@ INSERT INTO chat_app_chatevent (chat_id, seq, type, response_id, payload, create
 VALUES (?, ?, ?, ?, ?, ?)"""
 _NEW_MESSAGE: Final = """
 INSERT INTO chat_app_message (id, chat_id, seq, role, sender_user_id, sender_agent_id, name,
-    content, content_items, response_id, status, transport, created_at)
+    content, content_items, response_id, status, transport, reply_to, created_at)
 VALUES (:id, :chat_id, :seq, :role, :sender_user_id, :sender_agent_id, :name, :content,
-    :content_items, :response_id, :status, :transport, :created_at)"""
+    :content_items, :response_id, :status, :transport, :reply_to, :created_at)"""
 _NEW_INBOUND: Final = """
 INSERT INTO sessions_app_inboundevent (session_id, event_id, sha256, outcome, created_at)
 VALUES (?, ?, ?, ?, ?)"""

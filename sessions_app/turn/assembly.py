@@ -18,6 +18,7 @@ import uamp
 from agents_app.providers.options import audio_formats
 from chat_app.contents import references, storage
 from chat_app.ids import new_hex
+from chat_app.log import history
 from chat_app.log.entries import NewMessage
 from sessions_app import database, services
 from sessions_app.response.request import ResponseRequest
@@ -67,6 +68,7 @@ async def assemble(request: TurnRequest) -> AssembledTurn:
     stateless = config.messages is not None or any(
         isinstance(event, ev.InputText) and event.messages is not None for event in request.inputs
     )
+    reply_to, quote = await _answered(request)
     began = timezone.now()
     of_history: list[str] = []
     if stateless and has_calls(context):
@@ -79,12 +81,35 @@ async def assemble(request: TurnRequest) -> AssembledTurn:
     except RemoteProtocolError:
         await database.run(storage.discard, of_history, since=began)
         raise
+    if new is not None:
+        new = msgspec.structs.replace(new, reply_to=reply_to, quote=quote)
     return AssembledTurn(
         message=new,
         overrides=overrides,
         size=size + len(msgspec.json.encode(overrides)),
         content_ids=(*(references.content_ids(new.content_items) if new else ()), *of_history),
     )
+
+
+async def _answered(request: TurnRequest) -> tuple[str | None, str]:
+    """Return the message that a turn answers, and its quote for agents.
+
+    Raises RemoteProtocolError message_not_found for one that is not in the session's chat.
+    """
+    message_id = next((given.reply_to for given in request.inputs if given.reply_to), None)
+    if message_id is None:
+        return None, ""
+    session = request.session
+    if session.is_shared and not await database.run(services.is_member, session):
+        raise RemoteProtocolError(
+            ErrorCode.CHAT_NOT_FOUND, "There is no such chat, or you are not in it."
+        )
+    quotes = await database.run(history.quotes_of, session.chat_id, [message_id])
+    if message_id not in quotes:
+        raise RemoteProtocolError(
+            ErrorCode.MESSAGE_NOT_FOUND, "There is no message of that reply_to in this chat."
+        )
+    return message_id, quotes[message_id]
 
 
 def _overrides(

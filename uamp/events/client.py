@@ -70,6 +70,9 @@ def _user() -> InputRole:
 class InputText(Event, frozen=True, kw_only=True, tag="input.text"):
     """Text for the next turn (UAMP §5.6).
 
+    ``reply_to``, an addition that every input may have, is the id of the message of the chat that
+    the turn answers: members are shown it, and the agent is given it as a quote. Of several inputs
+    of a turn the first one with it counts.
     ``messages`` is a whole history for stateless turns; ``context`` is routing metadata, a claim
     of the client. Any other ``role`` than the three is refused (invalid_event).
     """
@@ -81,6 +84,7 @@ class InputText(Event, frozen=True, kw_only=True, tag="input.text"):
     context: dict[str, Any] | None = None
     agent: str | None = None
     caller: dict[str, Any] | None = None
+    reply_to: Identifier | None = None
 
 
 class InputAudio(Event, frozen=True, kw_only=True, tag="input.audio"):
@@ -90,6 +94,7 @@ class InputAudio(Event, frozen=True, kw_only=True, tag="input.audio"):
     format: str
     is_final: bool = False
     content_id: str | None = None
+    reply_to: Identifier | None = None
 
 
 class InputImage(Event, frozen=True, kw_only=True, tag="input.image"):
@@ -100,6 +105,7 @@ class InputImage(Event, frozen=True, kw_only=True, tag="input.image"):
     detail: str | None = None
     alt_text: str | None = None
     content_id: str | None = None
+    reply_to: Identifier | None = None
 
 
 class InputVideo(Event, frozen=True, kw_only=True, tag="input.video"):
@@ -108,6 +114,7 @@ class InputVideo(Event, frozen=True, kw_only=True, tag="input.video"):
     video: Media
     format: str | None = None
     content_id: str | None = None
+    reply_to: Identifier | None = None
 
 
 class InputFile(Event, frozen=True, kw_only=True, tag="input.file"):
@@ -117,6 +124,7 @@ class InputFile(Event, frozen=True, kw_only=True, tag="input.file"):
     filename: str
     mime_type: str
     content_id: str | None = None
+    reply_to: Identifier | None = None
 
 
 class InputTyping(Event, frozen=True, kw_only=True, tag="input.typing"):

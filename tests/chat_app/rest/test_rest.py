@@ -419,6 +419,7 @@ def test_a_stranger_cannot_read_a_message_by_its_id() -> None:
         "revision": 0,
         "edited_at": None,
         "deleted_at": None,
+        "reply_to": None,
         "reactions": [],
         "pinned": False,
         "html": "<p><em>Hi</em></p>",

@@ -130,6 +130,7 @@ def finish(of: Start, **fields: Any) -> Finish:
 def new_message(message_id: str, **fields: Any) -> NewMessage:
     """Return a message of a user."""
     given = {"role": "user", "at": AT, "content": "Hello", "transport": "batch"}
+    given["reply_to"] = "msg_before" if message_id.startswith("msg_") else None
     return NewMessage(**{"id": message_id, **given, **fields})
 
 
