@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
     from tests.live_server import Dial
 
-pytestmark = pytest.mark.any_database
-
 HANG = threading.Event()
 
 

@@ -10,8 +10,6 @@ from sessions_app.models import Response
 from tests.gateway_app.a2a.calls import call, error_of, old_message, text_message
 from tests.live_server import Person
 
-pytestmark = pytest.mark.any_database
-
 JSON = {"Content-Type": "application/json"}
 VALID = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage"}
 

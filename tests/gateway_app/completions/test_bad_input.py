@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from tests.gateway_app.completions.requests import HELLO, SEARCH, ask
 
 if TYPE_CHECKING:
     import httpx
 
     from tests.live_server import Person
-
-pytestmark = pytest.mark.any_database
 
 USER = HELLO["messages"][0]
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from tests.gateway_app.openai_responses.requests import SEARCH, read, respond
 
 if TYPE_CHECKING:
     import httpx
 
     from tests.live_server import Person
-
-pytestmark = pytest.mark.any_database
 
 
 def item(**members: Any) -> dict[str, Any]:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from tests.conftest import ServerAddress
 
-pytestmark = pytest.mark.any_database
-
 
 def test_a_folder_that_was_open_is_closed_and_every_file_is_private(tmp_path: Path) -> None:
     data_dir = tmp_path / "var"
