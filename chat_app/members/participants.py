@@ -56,7 +56,7 @@ def add_participant(
         participant.role = ParticipantRole.MEMBER
         participant.trigger = trigger
         participant.save(update_fields=["left_at", "role", "trigger"])
-        _append_membership(participant, "participant.joined")
+        _append_membership(participant, "participant.joined", by=added_by)
     return participant
 
 
@@ -81,7 +81,7 @@ def remove_participant(*, chat_id: str, removed_by: User, participant_id: int) -
             raise NotAMember
         participant.left_at = timezone.now()
         participant.save(update_fields=["left_at"])
-        _append_membership(participant, "participant.left")
+        _append_membership(participant, "participant.left", by=removed_by)
         if participant.role == ParticipantRole.OWNER:
             _without_owner(chat, participant)
 
@@ -101,8 +101,11 @@ def _without_owner(chat: Chat, left: Participant) -> None:
         append_change(chat)
 
 
-def _append_membership(participant: Participant, event_type: str) -> None:
-    """Membership is part of the log; the event type is ours, unknown to older clients."""
+def _append_membership(participant: Participant, event_type: str, *, by: User) -> None:
+    """Membership is part of the log; the event type is ours, unknown to older clients.
+
+    `by` is the person who added or removed the member, or the member who left.
+    """
     member = participant.user or participant.agent
     name = participant.user.get_username() if participant.user else str(participant.agent)
     now = timezone.now()
@@ -121,6 +124,7 @@ def _append_membership(participant: Participant, event_type: str) -> None:
                         "id": str(member.pk) if member else "",
                         "name": name,
                     },
+                    "by": {"id": str(by.pk), "name": by.get_username()},
                 },
             )
         ],

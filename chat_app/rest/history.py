@@ -12,9 +12,10 @@ from agents_app.rest.views import caller
 from chat_app.markdown import PAGE_SECONDS
 from chat_app.models import ChatEvent, Message
 from chat_app.rest.edge import RestView, check_member
-from chat_app.rest.paging import SeqQuery, list_of, list_response, read_query, seq_page
+from chat_app.rest.paging import list_of, list_response, read_query, seq_page
 from chat_app.rest.serializers import (
     EventSerializer,
+    EventsQuery,
     MessageSerializer,
     MessagesQuery,
     events_data,
@@ -50,13 +51,16 @@ class EventsView(RestView):
 
     @extend_schema(
         operation_id="list_events",
-        parameters=[SeqQuery],
+        parameters=[EventsQuery],
         responses={200: list_of(EventSerializer), **responses(400, 404)},
     )
     def get(self, request: Request, chat_id: str) -> Response:
         """Return a page of the log, oldest first unless `order=desc`."""
-        query = read_query(request, SeqQuery)
+        query = read_query(request, EventsQuery)
         check_member(request, chat_id)
-        page = seq_page(ChatEvent.objects.filter(chat_id=chat_id), request, query)
+        log = ChatEvent.objects.filter(chat_id=chat_id)
+        if "types" in query:
+            log = log.filter(type__in=query["types"])
+        page = seq_page(log, request, query)
         data = events_data(page.rows)
         return list_response(request, data, next_cursor=page.next_cursor, key="seq")

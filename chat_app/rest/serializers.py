@@ -33,6 +33,8 @@ NAME_CHARS: Final = 150
 USERS_MAX: Final = 100
 AGENTS_MAX: Final = 20
 RENDER_BYTES: Final = 64 * 1024
+TYPES_SPAN: Final = 5_000
+"""How far apart the places may be between which events of some types are looked for."""
 
 
 # --- Out ---
@@ -450,6 +452,30 @@ class MessageQuery(serializers.Serializer[Any]):
     """The query parameters of GET /api/v1/messages/{id}."""
 
     render = serializers.ChoiceField(choices=["html"], required=False)
+
+
+class EventsQuery(SeqQuery):
+    """The query parameters of GET /api/v1/chats/{id}/events."""
+
+    types = serializers.CharField(
+        required=False,
+        max_length=400,
+        help_text=(
+            "Only events of these types, separated by commas, "
+            f"between an `after` and a `before` that are at most {TYPES_SPAN} apart."
+        ),
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Split the types; the places between which they are looked for are bounded."""
+        if "types" not in attrs:
+            return attrs
+        after, before = attrs.get("after"), attrs.get("before")
+        if after is None or before is None or before - after > TYPES_SPAN:
+            raise serializers.ValidationError(
+                {"types": f"With after and before, at most {TYPES_SPAN} apart."}
+            )
+        return {**attrs, "types": attrs["types"].split(",")}
 
 
 class MessagesQuery(SeqQuery):

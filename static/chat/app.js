@@ -1,6 +1,6 @@
 /** The page: which chat is open, what the address says, which side panels are shown. */
 
-import { checkSignedIn, client, start, store } from "./context.js";
+import { checkSignedIn, client, drafts, start, store } from "./context.js";
 import { avatar } from "./dom.js";
 import "./chat-list.js";
 import "./chat-view.js";
@@ -50,6 +50,8 @@ class ChatApp extends HTMLElement {
       // What closed the panel went away with it.
       if (this._members.hidden && hadFocus) this._view.querySelector(".members-button")?.focus();
     });
+    addEventListener("pagehide", () => drafts.save());
+    this.querySelector("form[action$=logout]")?.addEventListener("submit", () => drafts.forget());
     addEventListener("popstate", () => this._go(idFromAddress(), "none"));
     addEventListener("keydown", (e) => this._key(e));
     this._main.addEventListener("pointerdown", (e) => this._closeDrawers(e));

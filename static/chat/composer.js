@@ -1,21 +1,20 @@
 /** Where one writes: text, attachments, mentions; send and stop. */
 
 import { announce, h, iconButton } from "./dom.js";
-import { store } from "./context.js";
+import { drafts, store } from "./context.js";
 import { AttachmentTray } from "./attachments.js";
 import { MentionMenu } from "./mentions.js";
 import { PriceLine } from "./price.js";
+import "./mention-hint.js";
 
 const NOTE_MS = 6_000;
 const NAME_CHARS = 40;
+const SAVE_AFTER_MS = 400;
 
 function brief(name) {
   const characters = Array.from(name);
   return characters.length > NAME_CHARS ? `${characters.slice(0, NAME_CHARS).join("")}…` : name;
 }
-
-/** Text that is written and not sent, by chat. */
-const drafts = new Map();
 
 class ChatComposer extends HTMLElement {
   connectedCallback() {
@@ -35,6 +34,7 @@ class ChatComposer extends HTMLElement {
     this._tray = new AttachmentTray(() => this._showSendable(), (text) => this.say(text));
     this._mentions = new MentionMenu(this._text);
     this._price = new PriceLine();
+    this._hint = document.createElement("mention-hint");
     this._note = h("p", { class: "composer-note", role: "status", hidden: true });
     this._form = h(
       "form", { class: "composer", onsubmit: (e) => this._submit(e) },
@@ -42,10 +42,10 @@ class ChatComposer extends HTMLElement {
       h("div", { class: "composer-row" }, this._attach, this._files, this._text, this._stop, this._send),
     );
     this._text.setAttribute("aria-describedby", "price-line");
-    this.append(this._note, this._form, this._price.element, h("div", { class: "drop-hint", "aria-hidden": "true" }, "Drop files to attach them"));
+    this.append(this._note, this._form, this._hint, this._price.element, h("div", { class: "drop-hint", "aria-hidden": "true" }, "Drop files to attach them"));
     this._listen();
     this._showSendable();
-    this._onChats = () => this._showPrice();
+    this._onChats = () => this._chatsChanged();
     store.addEventListener("change", this._onChats);
   }
 
@@ -59,10 +59,12 @@ class ChatComposer extends HTMLElement {
   open(chat, session) {
     this._chat = chat;
     this._session = session;
-    this._text.value = drafts.get(chat.id) || "";
+    this._text.value = drafts.get(chat.id);
     // A placeholder that does not fit would be cut in the middle of a letter.
     this._text.placeholder = matchMedia("(max-width: 519px)").matches ? "Message" : `Message ${brief(store.nameOf(chat))}`;
     this._mentions.members = store.others(chat);
+    this._hint.chat = chat;
+    this._hint.text = this._text.value;
     this._grow();
     this._showSendable();
     this._showPrice();
@@ -139,9 +141,12 @@ class ChatComposer extends HTMLElement {
     this._grow();
     this._showSendable();
     this._mentions.update();
+    this._hint.text = this._text.value;
     this._showPrice();
     if (!this._chat) return;
     drafts.set(this._chat.id, this._text.value);
+    clearTimeout(this._saveTimer);
+    this._saveTimer = setTimeout(() => drafts.save(), SAVE_AFTER_MS);
     this._session.typing(this._text.value.trim() !== "");
   }
 
@@ -168,11 +173,13 @@ class ChatComposer extends HTMLElement {
     }
     this._session.send({ text, attachments: this._tray.take() });
     this._text.value = "";
-    drafts.delete(this._chat.id);
+    drafts.set(this._chat.id, "");
+    drafts.save();
     this._grow();
     this._showSendable();
     this._showPrice();
     this._mentions.close();
+    this._hint.text = "";
     this.closest("chat-view").querySelector("message-list").toBottom();
   }
 
@@ -195,6 +202,14 @@ class ChatComposer extends HTMLElement {
   _grow() {
     this._text.style.height = "auto";
     this._text.style.height = `${this._text.scrollHeight}px`;
+  }
+
+  /** Members came or went, or another payer was chosen. */
+  _chatsChanged() {
+    const chat = this._chat && store.get(this._chat.id);
+    if (chat) this._mentions.members = store.others(chat);
+    this._hint.chat = chat;
+    this._showPrice();
   }
 
   /** What the text would cost as it stands, and the payer, which an owner may have changed. */

@@ -22,7 +22,7 @@ const NEAR_BOTTOM_PX = 60;
 const NEAR_TOP_PX = 400;
 
 /** What of the chat is drawn here: a delta of an answer is not, its own view draws it. */
-const PARTS = ["chatId", "loaded", "entries", "hasOlder", "loadingOlder", "unreadAfter", "answers", "failures", "readers", "receipts", "approvals", "payments", "turns"];
+const PARTS = ["chatId", "loaded", "entries", "hasOlder", "loadingOlder", "unreadAfter", "answers", "failures", "changes", "readers", "receipts", "approvals", "payments", "turns"];
 
 /** Select the parts of the state, as the same object until one of them changes. */
 function partsSelector() {
@@ -117,6 +117,7 @@ class MessageList extends View {
   _row(row) {
     if (row.kind === "day") return html`<div class="separator is-day" role="separator"><span>${dayName(row.at)}</span></div>`;
     if (row.kind === "unread") return html`<div class="separator is-unread" role="separator"><span>New</span></div>`;
+    if (row.kind === "change") return html`<p class="change" data-testid="change">${row.text}</p>`;
     if (row.kind === "answer") return html`<live-response .responseId=${row.id} .again=${row.again}></live-response>`;
     return html`<chat-message .entry=${row.entry} .isMine=${row.isMine} .follows=${row.follows} .error=${row.error} .again=${row.again}
       .readers=${row.readers} .receipt=${row.receipt}></chat-message>`;

@@ -3,6 +3,9 @@
 import { entryOf } from "./entry.js";
 
 const PAGE = 50;
+/** The server looks for events of some types between two places that are not farther apart. */
+const FACTS_SPAN = 5_000;
+const FACTS = ["participant.joined", "participant.left", "response.error"];
 
 /**
  * @typedef {import("./open-chat.js").OpenChat} OpenChat
@@ -24,7 +27,7 @@ export class History {
   async load(failures) {
     const { chatId } = this._store.state;
     const page = await this._page(chatId, "");
-    this._take(chatId, page, failures);
+    if (this._store.state.chatId === chatId) await this._take(chatId, page, failures);
   }
 
   /** Load the page before the oldest message. */
@@ -33,7 +36,7 @@ export class History {
     this._store.dispatch({ type: "older-asked" });
     try {
       const page = await this._page(chatId, `&before=${entries[0].seq}`);
-      this._take(chatId, page);
+      await this._take(chatId, page);
     } catch (error) {
       if (!(error instanceof Error) || error.name !== "ApiError") throw error;
       if (this._store.state.chatId === chatId) this._store.dispatch({ type: "older-failed" });
@@ -46,10 +49,34 @@ export class History {
   }
 
   /** @param {string} chatId @param {any} page @param {Map<string, string>} [failures] */
-  _take(chatId, page, failures) {
-    if (this._store.state.chatId !== chatId) return;
+  async _take(chatId, page, failures) {
     const entries = page.data.map((/** @type {any} */ message) => entryOf(message));
+    const facts = this._facts(chatId, entries, page.has_more);
+    // Older messages come with all that stands between them, so that nothing moves afterwards; the newest come at once.
+    if (!failures) await facts;
+    if (this._store.state.chatId !== chatId) return;
     this._store.dispatch({ type: "page", entries, hasOlder: page.has_more, failures });
+    const events = await facts;
+    if (this._store.state.chatId === chatId) this._store.dispatch({ type: "facts", events });
+  }
+
+  /**
+   * What the log says around some messages, which come newest first. Without it they are still readable.
+   * @param {string} chatId @param {import("./entry.js").Entry[]} entries @param {boolean} hasOlder
+   */
+  async _facts(chatId, entries, hasOlder) {
+    const isNewest = this._store.state.entries.length === 0;
+    const oldest = hasOlder ? entries.at(-1)?.seq ?? 0 : 0;
+    const before = isNewest ? (entries[0]?.seq ?? 0) + PAGE : this._store.state.entries[0].seq;
+    const after = Math.max(0, oldest - 1, before - FACTS_SPAN);
+    try {
+      const path = `/chats/${encodeURIComponent(chatId)}/events?types=${FACTS.join(",")}&after=${after}&before=${before}&order=desc&limit=200`;
+      const answer = await this._api.get(path);
+      return answer.data.map((/** @type {any} */ { seq, type, payload }) => ({ ...payload, seq, type }));
+    } catch (error) {
+      if (!(error instanceof Error) || error.name !== "ApiError") throw error;
+      return [];
+    }
   }
 }
 
@@ -72,6 +99,7 @@ export function followSession(store, session, signal) {
       showOwn();
     },
     approvals: () => store.dispatch({ type: "approvals", list: session.approvals.list }),
+    participants: (event) => store.dispatch({ type: "facts", events: [event] }),
     turns: () => store.dispatch({ type: "turns", list: session.turns }),
   };
   for (const [type, listener] of Object.entries(listeners)) {

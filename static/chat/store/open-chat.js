@@ -23,6 +23,10 @@ import { isFrom } from "./entry.js";
  * @property {string} questionId of the message that it answers
  * @property {boolean} failed
  *
+ * @typedef {object} Change of the members
+ * @property {number} seq
+ * @property {string} text
+ *
  * @typedef {object} OpenChat
  * @property {string} userId of the person at this page
  * @property {string} chatId "" when none is open
@@ -35,6 +39,7 @@ import { isFrom } from "./entry.js";
  * @property {Map<string, {response: LiveResponse}>} live by response id; another object after each change
  * @property {Set<string>} own ids of the running responses that this person asked for
  * @property {Map<string, string>} failures why answers failed, by response id
+ * @property {Change[]} changes of the members, by their place in the log
  * @property {Map<string, Reader>} readers by user id
  * @property {Map<string, any>} receipts by response id
  * @property {Approval[]} approvals
@@ -45,7 +50,7 @@ import { isFrom } from "./entry.js";
 /** @param {string} userId @param {string} [chatId] @returns {OpenChat} */
 export function emptyChat(userId, chatId = "") {
   return {
-    userId, chatId, loaded: false, entries: [], hasOlder: false, loadingOlder: "no", unreadAfter: null, answers: [], live: new Map(),
+    userId, chatId, loaded: false, entries: [], hasOlder: false, loadingOlder: "no", unreadAfter: null, answers: [], live: new Map(), changes: [],
     own: new Set(), failures: new Map(), readers: new Map(), receipts: new Map(), approvals: [], payments: [], turns: [],
   };
 }
@@ -94,6 +99,18 @@ function withAnswer(state, response) {
   return { ...state, live, answers };
 }
 
+/**
+ * Who came or went, and by whom, in words; "" for any other event.
+ * @param {import("../../uamp/types.js").Frame} event
+ */
+function changeText({ type, participant, by }) {
+  if (!participant) return "";
+  const isBySelf = !by || (participant.kind === "user" && participant.id === by.id);
+  if (type === "participant.joined") return isBySelf ? `${participant.name} joined` : `${by.name} added ${participant.name}`;
+  if (type === "participant.left") return isBySelf ? `${participant.name} left` : `${by.name} removed ${participant.name}`;
+  return "";
+}
+
 /** @type {import("./store.js").Reducers<OpenChat>} */
 export const REDUCERS = {
   /** Another chat, or none, is open. */
@@ -125,6 +142,20 @@ export const REDUCERS = {
   own: (state, { ids }) => {
     const isSame = ids.length === state.own.size && ids.every((/** @type {string} */ id) => state.own.has(id));
     return isSame ? state : { ...state, own: new Set(ids) };
+  },
+
+  /** What the log says beside the messages: members who came and went, why answers failed. */
+  facts: (state, { events }) => {
+    const failures = new Map(state.failures);
+    const changes = new Map(state.changes.map((change) => [change.seq, change]));
+    for (const event of events) {
+      const text = changeText(event);
+      if (text) changes.set(event.seq, { seq: event.seq, text });
+      else if (event.type === "response.error" && event.response_id) {
+        failures.set(event.response_id, event.error?.message || event.error?.code || "");
+      }
+    }
+    return { ...state, failures, changes: Array.from(changes.values()).sort((a, b) => a.seq - b.seq) };
   },
 
   "unread-after": (state, { seq }) => ({ ...state, unreadAfter: seq }),

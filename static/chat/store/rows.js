@@ -13,6 +13,7 @@ const FOLLOWS_WITHIN_MS = 5 * 60_000;
  *
  * @typedef {{kind: "day", key: string, at: number}} DayRow
  * @typedef {{kind: "unread", key: string}} UnreadRow
+ * @typedef {{kind: "change", key: string, text: string}} ChangeRow
  * @typedef {{kind: "answer", key: string, id: string, again: string}} AnswerRow
  * @typedef {object} MessageRow
  * @property {"message"} kind
@@ -25,7 +26,7 @@ const FOLLOWS_WITHIN_MS = 5 * 60_000;
  * @property {Reader[]} readers who have read up to here
  * @property {any} receipt
  *
- * @typedef {DayRow|UnreadRow|AnswerRow|MessageRow} Row
+ * @typedef {DayRow|UnreadRow|ChangeRow|AnswerRow|MessageRow} Row
  */
 
 /** @param {Entry} before @param {Entry} entry */
@@ -59,6 +60,10 @@ export function rowsOf(state) {
     kind: "answer", key: `answer ${id}`, id,
     again: failed ? againOf(entries.find((entry) => entry.id === questionId)) : "",
   });
+  /** @param {import("./open-chat.js").Change} change @returns {ChangeRow} */
+  const changeRow = ({ seq, text }) => ({ kind: "change", key: `change ${seq}`, text });
+  // What was before the oldest message here belongs to a page that is not here.
+  const changes = state.changes.filter(({ seq }) => !state.hasOlder || seq > (entries[0]?.seq ?? 0));
   const unreadAt = state.unreadAfter === null ? -1 : entries.findIndex((entry) => entry.seq > Number(state.unreadAfter) && !isFrom(entry, userId));
   /** @type {Row[]} */
   const rows = [];
@@ -68,6 +73,10 @@ export function rowsOf(state) {
     let isBroken = false;
     while (ended.length && Number(ended[0].after) < entry.seq) {
       rows.push(answerRow(/** @type {any} */ (ended.shift())));
+      isBroken = true;
+    }
+    while (changes.length && changes[0].seq < entry.seq) {
+      rows.push(changeRow(/** @type {any} */ (changes.shift())));
       isBroken = true;
     }
     const before = entries[at - 1];
@@ -85,5 +94,5 @@ export function rowsOf(state) {
     if (entry.sender_kind === "user") question = entry;
   });
   const last = [...ended, ...state.answers.filter(({ after }) => after === null)];
-  return [...rows, ...last.map(answerRow)];
+  return [...rows, ...changes.map(changeRow), ...last.map(answerRow)];
 }

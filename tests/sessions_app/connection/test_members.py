@@ -279,4 +279,5 @@ def test_a_new_member_is_announced(dial: Dial, alice: Person, mallory: Person, c
         "id": str(mallory.user.pk),
         "name": "mallory",
     }
+    assert reported["by"] == {"id": str(alice.user.pk), "name": "alice"}
     assert reported["seq"] == Chat.objects.get(pk=chat.pk).last_seq

@@ -1,0 +1,43 @@
+/** Text that is written and not sent, by chat. It survives a reload, and goes when the person signs out. */
+
+const KEPT = 40;
+const CHARS = 20_000;
+
+export class Drafts {
+  /** @param {Storage} storage @param {string} owner another person on this device must not see it */
+  constructor(storage, owner) {
+    this._storage = storage;
+    this._key = `uamp.drafts.${owner}`;
+    /** @type {Map<string, string>} by chat id, the one that was written last at the end */
+    this._texts = new Map(JSON.parse(storage.getItem(this._key) || "[]"));
+  }
+
+  /** @param {string} chatId */
+  get(chatId) {
+    return this._texts.get(chatId) || "";
+  }
+
+  /** @param {string} chatId @param {string} text */
+  set(chatId, text) {
+    this._texts.delete(chatId);
+    if (text) this._texts.set(chatId, text);
+  }
+
+  /** Write them down: not with each letter, since other tabs and the disk have work with it. */
+  save() {
+    const kept = Array.from(this._texts).filter(([, text]) => text.length <= CHARS).slice(-KEPT);
+    try {
+      if (kept.length) this._storage.setItem(this._key, JSON.stringify(kept));
+      else this._storage.removeItem(this._key);
+    } catch (error) {
+      // The storage is full: the texts last as long as the page.
+      if (!(error instanceof DOMException)) throw error;
+    }
+  }
+
+  /** The person signs out. */
+  forget() {
+    this._texts.clear();
+    this._storage.removeItem(this._key);
+  }
+}

@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Drafts } from "../../static/chat/store/drafts.js";
+import { History } from "../../static/chat/store/history.js";
+import { unknownMentions } from "../../static/chat/store/mentions.js";
+import { REDUCERS, emptyChat } from "../../static/chat/store/open-chat.js";
+import { rowsOf } from "../../static/chat/store/rows.js";
+import { Store } from "../../static/chat/store/store.js";
+
+class Memory {
+  kept = new Map();
+  getItem = (key) => this.kept.get(key) ?? null;
+  setItem = (key, value) => this.kept.set(key, value);
+  removeItem = (key) => this.kept.delete(key);
+}
+
+const joined = (seq, name, by) => ({ seq, type: "participant.joined", payload: { participant: { kind: "user", id: name, name }, by } });
+
+test("a mention of one who is not there is found when its name is written", () => {
+  const members = [{ name: "Bob" }, { name: "echo" }];
+  assert.deepEqual(unknownMentions("@bob and @critic, or (@critic)", members), ["critic"]);
+  assert.deepEqual(unknownMentions("@echo. and @cri", members), []);
+  assert.deepEqual(unknownMentions("mail me@example.org `@code ` @all ", members), []);
+});
+
+test("drafts survive a reload, and go when the person signs out", () => {
+  const storage = new Memory();
+  const drafts = new Drafts(storage, "1");
+  drafts.set("a", "hello");
+  drafts.set("b", "");
+  drafts.set("long", "x".repeat(20_001));
+  drafts.save();
+  const again = new Drafts(storage, "1");
+  assert.deepEqual([again.get("a"), again.get("b"), again.get("long")], ["hello", "", ""]);
+  assert.equal(new Drafts(storage, "2").get("a"), "");
+  again.forget();
+  assert.equal(new Drafts(storage, "1").get("a"), "");
+});
+
+test("the history brings who was added by whom, and why answers failed", async () => {
+  const store = new Store(emptyChat("1"), REDUCERS);
+  const asked = [];
+  const message = { id: "m", seq: 7, role: "assistant", content: "", sender_id: "9", name: "echo", created_at: 0, response_id: "r", status: "failed" };
+  const answers = {
+    messages: { data: [message], has_more: true },
+    events: { data: [{ seq: 9, type: "response.error", payload: { response_id: "r", error: { message: "No money." } } }, joined(8, "carol", { id: "1", name: "bob" }), joined(3, "dave")] },
+  };
+  const api = { get: async (path) => asked.push(path) && answers[path.includes("/events?") ? "events" : "messages"] };
+  store.dispatch({ type: "opened", chatId: "c" });
+  await new History(store, api).load(new Map());
+  const rows = rowsOf(store.state);
+  assert.deepEqual(rows.map((row) => row.text || row.error || row.kind), ["day", "No money.", "bob added carol"]);
+  assert.match(asked[1], /after=6&before=57/);
+  store.dispatch({ type: "facts", events: [{ seq: 10, type: "participant.left", participant: { kind: "user", id: "2", name: "bob" }, by: { id: "2", name: "bob" } }] });
+  assert.equal(rowsOf(store.state).at(-1).text, "bob left");
+});
