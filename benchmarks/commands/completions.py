@@ -141,4 +141,4 @@ def show_ratios(runs: Runs, kept: Results) -> None:
                     [getattr(turns, field) for turns in others],
                 )
                 kept.add(f"completions.{name}.{streams}.{short}.{field}", figure)
-                print(f"{name}, {streams} streams: {what} {figure} x {short}")
+                print(f"{name}, {streams} streams: {what} {figure} x {base[0]}")

@@ -261,5 +261,9 @@ def _size_of(item: Outgoing | Work) -> int:
     """Return the memory of an item of the queue: its own, and that of its text."""
     if isinstance(item, Outgoing):
         return ITEM_BYTES + item.text.__sizeof__()
-    texts = item.args if isinstance(item, partial) else ()
-    return ITEM_BYTES + sum(text.__sizeof__() for text in texts if isinstance(text, str))
+    size = ITEM_BYTES
+    if isinstance(item, partial):
+        for value in item.args:
+            if isinstance(value, str):
+                size += value.__sizeof__()
+    return size
