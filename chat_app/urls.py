@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from chat_app.rest import chats, contents, conversation, history, reference
+from chat_app.rest import chats, contents, conversation, history, reference, search
 
 app_name = "chat_app"
 
@@ -30,6 +30,7 @@ urlpatterns = [
     re_path(rf"{_MESSAGE}/reactions\Z", conversation.ReactionsView.as_view(), name="reactions"),
     re_path(rf"{_MESSAGE}/pin\Z", conversation.PinView.as_view(), name="pin"),
     re_path(rf"{_CHAT}/pins\Z", conversation.PinsView.as_view(), name="pins"),
+    path("api/v1/search", search.SearchView.as_view(), name="search"),
     path("api/v1/contents", contents.ContentsView.as_view(), name="contents"),
     path("api/v1/contents/<uuid:content_id>", contents.ContentView.as_view(), name="content"),
     path("api/content/<uuid:content_id>", contents.BlobView.as_view(), name="blob"),

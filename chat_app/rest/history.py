@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from django.http import Http404
 from drf_spectacular.utils import extend_schema
 
 from agents_app.rest.problems import responses
@@ -12,7 +13,7 @@ from agents_app.rest.views import caller
 from chat_app.markdown import PAGE_SECONDS
 from chat_app.models import ChatEvent, Message
 from chat_app.rest.edge import RestView, check_member
-from chat_app.rest.paging import list_of, list_response, read_query, seq_page
+from chat_app.rest.paging import SEQ_MAX, list_of, list_response, read_query, seq_page
 from chat_app.rest.serializers import (
     EventSerializer,
     EventsQuery,
@@ -23,6 +24,7 @@ from chat_app.rest.serializers import (
 )
 
 if TYPE_CHECKING:
+    from django.db.models import QuerySet
     from rest_framework.request import Request
     from rest_framework.response import Response
 
@@ -39,7 +41,10 @@ class MessagesView(RestView):
         """Return a page of messages, the newest first unless `order=asc`."""
         query = read_query(request, MessagesQuery)
         check_member(request, chat_id)
-        page = seq_page(Message.objects.filter(chat_id=chat_id), request, query)
+        messages = Message.objects.filter(chat_id=chat_id)
+        if (around := query.get("around")) is not None:
+            query["around"] = _place_of(around, messages)
+        page = seq_page(messages, request, query)
         html = query.get("render") == "html"
         reader, until = caller(request).pk, time.monotonic() + PAGE_SECONDS
         data = messages_data(page.rows, html=html, reader=reader, until=until)
@@ -64,3 +69,13 @@ class EventsView(RestView):
         page = seq_page(log, request, query)
         data = events_data(page.rows)
         return list_response(request, data, next_cursor=page.next_cursor, key="seq")
+
+
+def _place_of(around: str, messages: QuerySet[Message]) -> int:
+    """Return the `seq` that `around` is, or that its message has; raises Http404."""
+    if around.isdecimal():
+        return min(int(around), SEQ_MAX)
+    seq = messages.filter(pk=around).values_list("seq", flat=True).first()
+    if seq is None:
+        raise Http404
+    return seq

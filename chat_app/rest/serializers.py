@@ -481,8 +481,10 @@ class EventsQuery(SeqQuery):
 class MessagesQuery(SeqQuery):
     """The query parameters of GET /api/v1/chats/{id}/messages."""
 
-    around = serializers.IntegerField(
-        min_value=0, max_value=SEQ_MAX, required=False, help_text="Rows on both sides of a `seq`."
+    around = serializers.RegexField(
+        r"^([0-9]{1,16}|msg_[A-Za-z0-9_-]{1,36})\Z",
+        required=False,
+        help_text="Rows on both sides of a `seq`, or of the message of an id.",
     )
     order = serializers.ChoiceField(choices=["asc", "desc"], default="desc")
     render = serializers.ChoiceField(choices=["html"], required=False)

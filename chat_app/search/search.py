@@ -9,15 +9,18 @@ messages of the chat are searched.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from django.db import connection
+from django.db.models import Q
 
 from chat_app.models import Message
 from chat_app.search import index
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    from django.db.models import QuerySet
 
 WINDOW: Final = 10_000
 """Messages that are read where the index cannot help."""
@@ -33,18 +36,25 @@ _SPECIAL: Final = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
 
 
 def search_messages(
-    chat_id: str, words: Iterable[str], *, limit: int, without: str | None = None
+    chat_id: str,
+    words: Iterable[str],
+    *,
+    limit: int,
+    without: str | None = None,
+    filters: Q | None = None,
 ) -> list[Message]:
     """Return the messages of a chat that have all of the words, newest first.
 
-    `without` is the id of a message that is left out. No words find nothing.
+    `without` is the id of a message that is left out, `filters` a condition that messages meet
+    too. No words find nothing.
     """
     wanted = [word.replace("\0", "").lower() for word in words]
     wanted = [word for word in wanted if word]
     found: list[Message] = []
     if not wanted:
         return found
-    for message in _candidates(chat_id, wanted, limit=limit + 1):
+    rows = Message.objects.filter(filters or Q(), chat_id=chat_id)
+    for message in _candidates(rows, chat_id, wanted, limit=limit + 1):
         text = message.content[: index.CHARS].lower()
         if message.pk != without and all(word in text for word in wanted):
             found.append(message)
@@ -53,34 +63,41 @@ def search_messages(
     return found
 
 
-def _candidates(chat_id: str, words: Sequence[str], *, limit: int) -> Iterator[Message]:
+def filtered_messages(chat_id: str, filters: Q, *, limit: int) -> list[Message]:
+    """Return the messages among the newest WINDOW of a chat that meet a condition, newest first."""
+    there = Message.objects.filter(chat_id=chat_id, deleted_at__isnull=True).order_by("-seq")
+    first = there.values_list("seq", flat=True)[WINDOW : WINDOW + 1].first()
+    return list(there.filter(filters, seq__gt=first or 0)[:limit])
+
+
+def _candidates(
+    messages: QuerySet[Message], chat_id: str, words: Sequence[str], *, limit: int
+) -> Iterator[Message]:
     """Yield messages that may have the words, newest first."""
     indexed = [word for word in words if _INDEXED.search(word)]
     if not indexed or not index.is_kept(str(connection.settings_dict["NAME"])):
-        yield from _newest(chat_id, words, window=WINDOW, limit=limit)
+        yield from _newest(messages, words, window=WINDOW, limit=limit)
     elif connection.vendor == "postgresql":
-        yield from _of_postgresql(chat_id, words, limit=limit)
+        yield from _of_postgresql(messages, words, limit=limit)
     else:
-        yield from _of_sqlite(chat_id, [word for word in words if len(word) >= GRAM])
+        yield from _of_sqlite(messages, chat_id, [word for word in words if len(word) >= GRAM])
 
 
-def _newest(chat_id: str, words: Sequence[str], *, window: int, limit: int) -> Iterator[Message]:
+def _newest(
+    messages: QuerySet[Message], words: Sequence[str], *, window: int, limit: int
+) -> Iterator[Message]:
     """Read the newest messages of a chat, and no more than a window of them."""
-    newest = Message.objects.filter(chat_id=chat_id).order_by("-seq")[:window]
+    newest = messages.order_by("-seq")[:window]
     if connection.vendor == "postgresql":
-        ids = _matching(
-            "SELECT * FROM chat_app_message WHERE chat_id = %s ORDER BY seq DESC LIMIT %s",
-            [chat_id, window],
-            words,
-            limit=limit,
-        )
+        ids = _matching(newest, words, limit=limit)
         newest = Message.objects.filter(pk__in=ids).order_by("-seq")
     # SQLite knows the case of ASCII only: there every text is read.
     yield from newest.iterator(chunk_size=BATCH)
 
 
-def _matching(rows: str, parameters: list[Any], words: Sequence[str], *, limit: int) -> list[str]:
-    """Return the ids of the newest of some rows that have the words (PostgreSQL)."""
+def _matching(messages: QuerySet[Message], words: Sequence[str], *, limit: int) -> list[str]:
+    """Return the ids of the newest of some messages that have the words (PostgreSQL)."""
+    rows, parameters = messages.values("id", "seq", "content").query.sql_with_params()
     likes = " AND ".join([f"{index.TEXT} LIKE upper(%s)"] * len(words))
     patterns = [f"%{word.translate(_SPECIAL)}%" for word in words]
     # Materialised, or the planner might read the chat backwards and wait for the last hit.
@@ -92,19 +109,22 @@ SELECT id FROM found ORDER BY seq DESC LIMIT %s"""  # noqa: S608 marks only
         return [pk for (pk,) in cursor.fetchall()]
 
 
-def _of_postgresql(chat_id: str, words: Sequence[str], *, limit: int) -> Iterator[Message]:
+def _of_postgresql(
+    messages: QuerySet[Message], words: Sequence[str], *, limit: int
+) -> Iterator[Message]:
     """Read the newest, then what the index has: a word that is frequent now needs no index."""
-    recent = list(_newest(chat_id, words, window=RECENT, limit=limit))
+    recent = list(_newest(messages, words, window=RECENT, limit=limit))
     yield from recent
     if len(recent) == limit:
         return
-    rows = "SELECT id, seq, content FROM chat_app_message WHERE chat_id = %s"
-    ids = _matching(rows, [chat_id], words, limit=limit)
+    ids = _matching(messages.order_by(), words, limit=limit)
     known = {message.pk for message in recent}
     yield from Message.objects.filter(pk__in=set(ids) - known).order_by("-seq")
 
 
-def _of_sqlite(chat_id: str, words: Sequence[str]) -> Iterator[Message]:
+def _of_sqlite(
+    messages: QuerySet[Message], chat_id: str, words: Sequence[str]
+) -> Iterator[Message]:
     """Read what the index has, from the end of the chat backwards."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT number FROM chat_app_search_chat WHERE chat_id = %s", [chat_id])
@@ -127,7 +147,7 @@ def _of_sqlite(chat_id: str, words: Sequence[str]) -> Iterator[Message]:
         if not rows:
             return
         seqs = [rowid - first for rowid in rows]
-        yield from Message.objects.filter(chat_id=chat_id, seq__in=seqs).order_by("-seq")
+        yield from messages.filter(seq__in=seqs).order_by("-seq")
         before = rows[-1]
 
 

@@ -736,6 +736,7 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
         "get_message": "/api/v1/messages/{message_id}",
         "edit_message": "/api/v1/messages/{message_id}",
         "delete_message": "/api/v1/messages/{message_id}",
+        "search_messages": "/api/v1/search",
         "list_reactions": "/api/v1/messages/{message_id}/reactions",
         "add_reaction": "/api/v1/messages/{message_id}/reactions",
         "remove_reaction": "/api/v1/messages/{message_id}/reactions",

@@ -1,0 +1,81 @@
+"""Searching the chats that a person is in, by words and filters. Synchronous."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from django.contrib.auth.models import User
+from django.db.models import Q
+
+from chat_app.members.chat_lists import chats_of
+from chat_app.models import Participant
+from chat_app.search.filters import InvalidSearch
+from chat_app.search.search import filtered_messages, search_messages
+
+if TYPE_CHECKING:
+    from chat_app.models import Chat, Message
+    from chat_app.search.filters import SearchTerms
+
+CHATS: Final = 20
+"""So many chats are searched at once, those with the latest events first."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FoundMessages:
+    """What was found, newest first; `searched` of the `chats` that the person could search."""
+
+    messages: list[Message]
+    titles: dict[str, str]
+    has_more: bool
+    searched: int
+    chats: int
+
+
+def find_messages(terms: SearchTerms, *, user_id: int, limit: int) -> FoundMessages:
+    """Return the messages of a person's chats that meet all terms; raises InvalidSearch."""
+    chats = chats_of(user_id)
+    if terms.chat is not None:
+        chats = chats.filter(Q(pk=terms.chat) | Q(title__iexact=terms.chat))
+    searched: list[Chat] = list(chats.order_by("-latest_at", "-pk")[:CHATS])
+    if not searched and terms.chat is not None:
+        raise InvalidSearch(f"You are in no chat {terms.chat!r}. in: takes a chat's title or id.")
+    filters = _filters(terms, user_id)
+    found: list[Message] = []
+    for chat in searched:
+        if terms.words:
+            found += search_messages(chat.pk, terms.words, limit=limit + 1, filters=filters)
+        else:
+            found += filtered_messages(chat.pk, filters, limit=limit + 1)
+    found.sort(key=lambda message: (message.created_at, message.seq), reverse=True)
+    return FoundMessages(
+        messages=found[:limit],
+        titles={chat.pk: chat.title for chat in searched},
+        has_more=len(found) > limit,
+        searched=len(searched),
+        chats=chats.count(),
+    )
+
+
+def _filters(terms: SearchTerms, user_id: int) -> Q:
+    filters = Q()
+    if terms.person is not None:
+        sender = User.objects.filter(username__iexact=terms.person).first()
+        if sender is None:
+            raise InvalidSearch(f"There is no person named {terms.person!r}.")
+        filters &= Q(sender_user_id=sender.pk)
+    if terms.agent is not None:
+        members = Participant.objects.filter(
+            chat__in=chats_of(user_id), agent__name__iexact=terms.agent
+        )
+        agent_id = members.values_list("agent_id", flat=True).first()
+        if agent_id is None:
+            raise InvalidSearch(f"No agent named {terms.agent!r} is in your chats.")
+        filters &= Q(sender_agent_id=agent_id)
+    if terms.has_file:
+        filters &= ~Q(content_items=[])
+    if terms.before is not None:
+        filters &= Q(created_at__lt=terms.before)
+    if terms.after is not None:
+        filters &= Q(created_at__gte=terms.after)
+    return filters

@@ -1,0 +1,85 @@
+"""What a person wrote into a search field, read into words and filters.
+
+`from:ada agent:echo in:"My chat" has:file before:2026-01-31 after:2026-01-01 words`. A filter is
+given once; other words with a colon are words.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, time
+from typing import Final
+
+import msgspec
+
+WORDS_MAX: Final = 10
+_TOKEN: Final = re.compile(
+    r'(?:(?P<name>from|agent|in|has|before|after):)?(?:"(?P<quoted>[^"]*)"|(?P<bare>\S*))'
+)
+_HAS: Final = ("file",)
+
+
+class InvalidSearch(ValueError):
+    """The search cannot be read, or names what is not there; the text is for the person."""
+
+
+class SearchTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """The words of a search and its filters; times are bounds in UTC."""
+
+    words: tuple[str, ...] = ()
+    person: str | None = None
+    agent: str | None = None
+    chat: str | None = None
+    has_file: bool = False
+    before: datetime | None = None
+    after: datetime | None = None
+
+
+def parse_search(text: str) -> SearchTerms:
+    """Return the terms of a search; raises InvalidSearch."""
+    words: list[str] = []
+    given: dict[str, str] = {}
+    at = 0
+    text = text.replace("\0", " ")
+    while at < len(text):
+        if text[at].isspace():
+            at += 1
+            continue
+        token = _TOKEN.match(text, at)
+        if token is None:
+            raise InvalidSearch("The search cannot be read.")
+        at = token.end()
+        value = (token["quoted"] if token["quoted"] is not None else token["bare"]).strip()
+        if (name := token["name"]) is None:
+            words += [value] if value else []
+        elif not value:
+            raise InvalidSearch(f"{name}: has no value. Write {name}:value, without a space.")
+        elif name in given:
+            raise InvalidSearch(f"{name}: is given twice.")
+        else:
+            given[name] = value
+    if len(words) > WORDS_MAX:
+        raise InvalidSearch(f"Search for at most {WORDS_MAX} words at once.")
+    if not words and not given:
+        raise InvalidSearch("Write which words to look for, or a filter.")
+    if given.get("has", "file") not in _HAS:
+        raise InvalidSearch("has: takes the value file.")
+    return SearchTerms(
+        words=tuple(words),
+        person=given.get("from"),
+        agent=given.get("agent"),
+        chat=given.get("in"),
+        has_file="has" in given,
+        before=_start_of_day("before", given),
+        after=_start_of_day("after", given),
+    )
+
+
+def _start_of_day(name: str, given: dict[str, str]) -> datetime | None:
+    if name not in given:
+        return None
+    try:
+        day = date.fromisoformat(given[name])
+    except ValueError:
+        raise InvalidSearch(f"{name}: takes a day, such as {name}:2026-01-31.") from None
+    return datetime.combine(day, time.min, tzinfo=UTC)
