@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from django.db.models import Exists, OuterRef, Q
 
-from chat_app.models import ChatEvent, MessageDeletion
+from chat_app.models import ChatEvent, Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from django.db.models import QuerySet
 
     Entry: TypeAlias = tuple[str, str, dict[str, Any]]
 
@@ -29,11 +31,11 @@ def without_deleted(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     }
     deleted: dict[str, int] = {}
     if len(message_ids) > 1 or response_ids or "" not in message_ids:
-        rows = MessageDeletion.objects.filter(
+        rows = _deleted().filter(
             Q(pk__in=message_ids - {""}) | Q(response_id__in=response_ids - {""})
-        ).values_list("message_id", "response_id", "deleted_at")
-        for message_id, response_id, at in rows:
-            deleted[message_id] = deleted[response_id] = int(at.timestamp() * 1000)
+        )
+        for message_id, response_id, at in rows.values_list("pk", "response_id", "deleted_at"):
+            deleted[message_id] = deleted[response_id] = int(at.timestamp() * 1000) if at else 0
     deleted.pop("", None)
     if not deleted:
         return [payload for _, _, payload in entries]
@@ -42,13 +44,18 @@ def without_deleted(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 
 def deleted_answers(response_ids: Iterable[str]) -> set[str]:
     """Return which of these responses have an answer that was deleted."""
-    rows = MessageDeletion.objects.filter(response_id__in=set(response_ids) - {""})
+    rows = _deleted().filter(response_id__in=set(response_ids) - {""})
     return set(rows.values_list("response_id", flat=True))
 
 
 def has_deleted_answer() -> Exists:
     """Return the condition, for a query of responses, that the answer was deleted."""
-    return Exists(MessageDeletion.objects.filter(response_id=OuterRef("pk")))
+    return Exists(_deleted().filter(response_id=OuterRef("pk")))
+
+
+def _deleted() -> QuerySet[Message]:
+    """Return the deleted messages: planners use their index of responses, which has many values."""
+    return Message.objects.filter(deleted_at__isnull=False)
 
 
 def _message_id(event_type: str, payload: dict[str, Any]) -> str:
