@@ -6,7 +6,7 @@ Synchronous. A visitor is known by the ids of responses and sessions alone, whic
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from django.db.models import DateTimeField, Exists, OuterRef, Q
@@ -18,6 +18,7 @@ from sessions_app.access.principal import PrincipalKind
 from sessions_app.models import PaymentRequest, Response, ToolCall, ToolCallKind
 from sessions_app.response.request import ResponseRequest
 from sessions_app.states import PaymentState, ToolCallState
+from sessions_app.tools.delegated_calls import calls_above
 from uamp import events as ev
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from sessions_app.access.principal import Principal
+
+
+_CHANGED: Final = Coalesce("finished_at", "created_at", output_field=DateTimeField())
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,7 +91,7 @@ def find_response(
 
     Without an agent it may be of any.
     """
-    row = _rows(principal, transport, agent).filter(pk=response_id).first()
+    row = _with_facts(_rows(principal, transport, agent)).filter(pk=response_id).first()
     return None if row is None else _kept(row)
 
 
@@ -127,13 +131,16 @@ def list_responses(
             named |= Q(**{f"session__config__extensions__{name}__{member}": value})
         rows = rows.filter(named)
     rows = _in_state(rows, which)
+    # The index has all that this counts and orders by; the rows have the texts, and are read last.
     if which.changed_after is not None:
         rows = rows.filter(changed_at__gt=which.changed_after)
     total = rows.count()
     if before is not None:
         at, pk = before
         rows = rows.filter(Q(changed_at__lt=at) | Q(changed_at=at, pk__lt=pk))
-    return [_kept(row) for row in rows.order_by("-changed_at", "-pk")[:limit]], total
+    pks = list(rows.order_by("-changed_at", "-pk").values_list("pk", flat=True)[:limit])
+    found = _with_facts(Response.objects.all()).in_bulk(pks)
+    return [_kept(found[pk]) for pk in pks if pk in found], total
 
 
 def _rows(principal: Principal, transport: str, agent: str) -> QuerySet[Any]:
@@ -144,12 +151,11 @@ def _rows(principal: Principal, transport: str, agent: str) -> QuerySet[Any]:
         rows = rows.filter(session__principal__startswith=PrincipalKind.VISITOR.prefix)
     else:
         rows = rows.filter(session__principal=principal.key)
-    return _with_facts(rows)
+    return rows.annotate(changed_at=_CHANGED)
 
 
 def _with_facts(rows: QuerySet[Any]) -> QuerySet[Any]:
-    changed = Coalesce("finished_at", "created_at", output_field=DateTimeField())
-    rows = rows.annotate(changed_at=changed, is_withheld=has_deleted_answer())
+    rows = rows.annotate(changed_at=_CHANGED, is_withheld=has_deleted_answer())
     rows = rows.select_related("session", "agent", "message")
     return rows.prefetch_related("payment_requests")
 
@@ -166,7 +172,24 @@ def _in_state(rows: QuerySet[Any], which: ResponseFilter) -> QuerySet[Any]:
     waiting = Q(kind=ToolCallKind.CLIENT, status=ToolCallState.WAITING)
     unpaid = PaymentRequest.objects.filter(response=OuterRef("pk"), decided_at__isnull=True)
     asking = Exists(calls.filter(waiting | Q(status=ToolCallState.ASKING))) | Exists(unpaid)
+    asking |= Q(pk__in=_asking_below(rows))
     return rows.filter(asking) if which.asks else rows.exclude(asking)
+
+
+def _asking_below(rows: QuerySet[Any]) -> list[str]:
+    """Return the responses whose work another agent does, that asks a person in their chats.
+
+    Few rows ask at a time, and a chain of delegations is short.
+    """
+    chats = rows.filter(finished_at__isnull=True).values("chat_id")
+    questions = ToolCall.objects.filter(
+        asked_in__in=chats,
+        status=ToolCallState.ASKING,
+        finished_at__isnull=True,
+        response__finished_at__isnull=True,
+    )
+    workers = questions.values_list("response_id", flat=True).distinct()
+    return [above.response_id for worker in workers for above in calls_above(worker)]
 
 
 def _kept(row: Any) -> KeptResponse:

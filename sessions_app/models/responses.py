@@ -42,7 +42,12 @@ class Response(models.Model):
     id = models.CharField(primary_key=True, max_length=40, default=new_response_id)
     chat = models.ForeignKey("chat_app.Chat", models.CASCADE, related_name="responses")
     session = models.ForeignKey(
-        Session, models.SET_NULL, null=True, blank=True, related_name="responses"
+        Session,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="responses",
+        db_index=False,
     )
     agent = models.ForeignKey(
         "agents_app.Agent", models.CASCADE, related_name="responses", db_index=False
@@ -87,6 +92,11 @@ class Response(models.Model):
                 fields=["session"],
                 condition=Q(finished_at__isnull=True),
                 name="live_response_of_session",
+            ),
+            # All that a list of one caller's tasks is counted and ordered by.
+            models.Index(
+                fields=["session", "agent", "status", "finished_at", "created_at", "id"],
+                name="responses_of_a_session",
             ),
             models.Index(fields=["-created_at", "-id"], name="response_listing"),
             models.Index(fields=["status", "-created_at", "-id"], name="response_states"),

@@ -53,7 +53,7 @@ class Session(models.Model):
         settings.AUTH_USER_MODEL, models.CASCADE, null=True, blank=True, related_name="+"
     )
     # The key of `access.principal`; every later access must come from the same principal.
-    principal = models.CharField(max_length=80, db_index=True)
+    principal = models.CharField(max_length=80)
     api_key = models.ForeignKey(
         "sessions_app.ApiKey", models.SET_NULL, null=True, blank=True, related_name="sessions"
     )
@@ -97,6 +97,7 @@ class Session(models.Model):
 
         permissions: ClassVar = [("end_session", "Can end sessions")]
         indexes: ClassVar = [
+            models.Index(fields=["principal", "transport", "id"], name="sessions_of_a_principal"),
             models.Index(fields=["-created_at", "-id"], name="session_listing"),
             models.Index(fields=["status", "-created_at", "-id"], name="session_states"),
             models.Index(fields=["transport", "-created_at", "-id"], name="session_transports"),

@@ -56,6 +56,11 @@ def test_a_question_of_an_agent_below_is_asked_in_the_task(
     assert "edit_picture" in task["status"]["message"]["parts"][0]["text"]
     got = call(web, "studio", "GetTask", {"id": task["id"]}, who=alice)["result"]
     assert got["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
+    for state, listed in (("INPUT_REQUIRED", [task["id"]]), ("WORKING", [])):
+        which = {"status": f"TASK_STATE_{state}"}
+        page = call(web, "studio", "ListTasks", which, who=alice)["result"]
+        assert [one["id"] for one in page["tasks"]] == listed
+        assert page["totalSize"] == len(listed)
     params = {"message": text_message("no", taskId=task["id"])}
     params["configuration"] = {"returnImmediately": True}
     assert "result" in call(web, "studio", "SendMessage", params, who=alice)
