@@ -2,13 +2,13 @@
 
 import { checkSignedIn, client, drafts, start, store } from "./context.js";
 import { avatar } from "./dom.js";
-import "./chat-list.js";
+import "./panels/chat-list.js";
 import "./chat-view.js";
-import "./connection-banner.js";
-import "./members-panel.js";
-import "./log/message-console.js";
-import "./new-chat-dialog.js";
-import "./payer-dialog.js";
+import "./panels/connection-banner.js";
+import "./panels/members-panel.js";
+import "./dialogs/message-console.js";
+import "./dialogs/new-chat-dialog.js";
+import "./dialogs/payer-dialog.js";
 
 const isNarrow = matchMedia("(max-width: 759px)");
 const isWide = matchMedia("(min-width: 1180px)");

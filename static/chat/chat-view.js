@@ -8,10 +8,10 @@ import { partsOf } from "./log/parts.js";
 import { entryOf, isFrom } from "./store/entry.js";
 import { History, catchUp, followSession } from "./store/history.js";
 import { newestOfOthers } from "./store/open-chat.js";
-import "./balance-chip.js";
-import "./composer.js";
+import "./panels/balance-chip.js";
+import "./composer/composer.js";
 import "./log/message-list.js";
-import "./typing-line.js";
+import "./panels/typing-line.js";
 
 const RENDER_MS = 800;
 
@@ -146,7 +146,7 @@ class ChatView extends HTMLElement {
     on("message", (event) => this._onMessage(event));
     on("response", (response) => this._onResponse(response));
     on("response-end", (response) => this._onResponseEnd(response));
-    on("typing", (event) => this._typing.update(event));
+    on("typing", (event) => this._typing.typed(event));
     on("read", (event) => this._onRead(event));
     on("approvals", (asked) => this._onApprovals(asked));
     this._money.listen(session, () => this.chat, this._listeners.signal);

@@ -1,10 +1,10 @@
 /** The line below the composer about a mention of one who is not in the chat: add them, or say that the name is unknown. */
 
-import { api, store } from "./context.js";
-import { announce } from "./dom.js";
-import { unknownMentions } from "./store/mentions.js";
-import { View, glyph } from "./view.js";
-import { html } from "../vendor/lit/lit.js";
+import { api, store } from "../context.js";
+import { announce } from "../dom.js";
+import { unknownMentions } from "../store/mentions.js";
+import { View, glyph } from "../view.js";
+import { html } from "../../vendor/lit/lit.js";
 
 const ASK_AFTER_MS = 500;
 

@@ -1,10 +1,10 @@
 /** Where one writes: text, attachments, mentions; send and stop. */
 
-import { announce, h, iconButton } from "./dom.js";
-import { drafts, store } from "./context.js";
+import { announce, h, iconButton } from "../dom.js";
+import { drafts, store } from "../context.js";
 import { AttachmentTray } from "./attachments.js";
 import { MentionMenu } from "./mentions.js";
-import { PriceLine } from "./price.js";
+import { PriceLine } from "../price.js";
 import "./mention-hint.js";
 
 const NOTE_MS = 6_000;
@@ -55,7 +55,7 @@ class ChatComposer extends HTMLElement {
     this._tray.clear();
   }
 
-  /** @param {import("./chat-store.js").Chat} chat @param {import("../uamp/chat-session.js").ChatSession} session */
+  /** @param {import("../chat-store.js").Chat} chat @param {import("../../uamp/chat-session.js").ChatSession} session */
   open(chat, session) {
     this._chat = chat;
     this._session = session;
@@ -85,7 +85,7 @@ class ChatComposer extends HTMLElement {
 
   /**
    * Show whether there is something to stop.
-   * @param {import("../uamp/live-response.js").LiveResponse[]} responses running answers that this person asked for
+   * @param {import("../../uamp/live-response.js").LiveResponse[]} responses running answers that this person asked for
    */
   showRunning(responses) {
     this._own = responses;

@@ -1,8 +1,8 @@
 /** Choose people (searched) and agents (listed). */
 
-import { api } from "./context.js";
-import { avatar, h } from "./dom.js";
-import { priceText } from "./price.js";
+import { api } from "../context.js";
+import { avatar, h } from "../dom.js";
+import { priceText } from "../price.js";
 
 const SEARCH_AFTER_MS = 200;
 

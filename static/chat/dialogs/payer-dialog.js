@@ -1,11 +1,11 @@
 /** A dialog for the owner of a chat: its payer, and the money in its pool. */
 
-import { shown } from "./amounts.js";
-import { api, store } from "./context.js";
-import { announce, h, iconButton, whileBusy } from "./dom.js";
-import { newId } from "../uamp/ids.js";
-import { PAYERS } from "./price.js";
-import { wallet } from "./wallet.js";
+import { shown } from "../amounts.js";
+import { api, store } from "../context.js";
+import { announce, h, iconButton, whileBusy } from "../dom.js";
+import { newId } from "../../uamp/ids.js";
+import { PAYERS } from "../price.js";
+import { wallet } from "../wallet.js";
 
 const EXPLAINED = {
   asker: "Each person pays for what they ask, and is asked first.",
@@ -20,7 +20,7 @@ class PayerDialog extends HTMLElement {
     this.append(this._dialog);
   }
 
-  /** @param {import("./chat-store.js").Chat} chat */
+  /** @param {import("../chat-store.js").Chat} chat */
   open(chat) {
     this._chat = chat;
     const error = h("p", { class: "dialog-error", role: "alert", hidden: true });

@@ -1,8 +1,8 @@
 /** The balance in the head of a page: a link to where it is explained and topped up. */
 
-import { brief, shown } from "./amounts.js";
-import { announce, h, icon } from "./dom.js";
-import { wallet } from "./wallet.js";
+import { brief, shown } from "../amounts.js";
+import { announce, h, icon } from "../dom.js";
+import { wallet } from "../wallet.js";
 
 let isWarned = false;
 

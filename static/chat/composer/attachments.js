@@ -1,8 +1,8 @@
 /** Files that go with the next message: uploaded at once, shown with progress, removable. */
 
-import { api, start } from "./context.js";
-import { announce, h, icon, iconButton } from "./dom.js";
-import { fileSize } from "./file-size.js";
+import { api, start } from "../context.js";
+import { announce, h, icon, iconButton } from "../dom.js";
+import { fileSize } from "../file-size.js";
 
 /** What the server says about a file that it refused, for people. */
 function reason(error) {
@@ -40,7 +40,7 @@ export class AttachmentTray {
     this._show();
   }
 
-  /** @returns {import("../uamp/outbox.js").Attachment[]} what is stored; the tray is empty then */
+  /** @returns {import("../../uamp/outbox.js").Attachment[]} what is stored; the tray is empty then */
   take() {
     const stored = this._items.filter((item) => item.stored).map((item) => item.stored);
     this.clear();

@@ -1,7 +1,7 @@
 /** The menu that opens behind "@": agents first, then people of the chat. */
 
-import { announce, avatar, h } from "./dom.js";
-import { priceText } from "./price.js";
+import { announce, avatar, h } from "../dom.js";
+import { priceText } from "../price.js";
 
 const SHOWN = 8;
 
@@ -9,7 +9,7 @@ export class MentionMenu {
   /** @param {HTMLTextAreaElement} text */
   constructor(text) {
     this._text = text;
-    /** @type {import("./chat-store.js").Participant[]} */
+    /** @type {import("../chat-store.js").Participant[]} */
     this.members = [];
     this._found = [];
     this._active = 0;

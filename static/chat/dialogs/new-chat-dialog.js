@@ -1,7 +1,7 @@
 /** A dialog that starts a chat, or adds people and agents to one. */
 
-import { api, store } from "./context.js";
-import { h, iconButton, whileBusy } from "./dom.js";
+import { api, store } from "../context.js";
+import { h, iconButton, whileBusy } from "../dom.js";
 import { PeoplePicker } from "./people-picker.js";
 
 /** Fires (bubbling) `open-chat` (detail: id of the chat that was made). */
@@ -21,7 +21,7 @@ class NewChatDialog extends HTMLElement {
     });
   }
 
-  /** @param {import("./chat-store.js").Chat} chat to which members are added */
+  /** @param {import("../chat-store.js").Chat} chat to which members are added */
   addTo(chat) {
     const taken = new Set(chat.participants.map(({ kind, name }) => `${kind}:${name}`));
     this._show("Add people and agents", "Add", [], taken, async (users, agents) => {

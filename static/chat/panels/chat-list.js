@@ -1,0 +1,113 @@
+/** The chats: members, the last words, when, how many unread, members online. */
+
+import { client, store } from "../context.js";
+import { shortTime } from "../time.js";
+import { View, face, glyph } from "../view.js";
+import { html, nothing, repeat } from "../../vendor/lit/lit.js";
+
+const FILTER_FROM = 8;
+
+/** The beginning of a message on one line, without the marks of markdown. */
+function plain(text) {
+  return text.replace(/```\w*|\*\*|~~|^#+ /gm, "").replace(/\s+/g, " ").slice(0, 120);
+}
+
+/** What stands for a message without words; an agent's may have had no time for any. */
+function wordless({ preview, participants }) {
+  return participants.some((p) => p.kind === "agent" && p.name === preview.name) ? "…" : "sent a file";
+}
+
+const skeleton = html`<li class="skeleton"><i></i><span><b></b><b></b></span></li>`;
+
+/** Fires (bubbling) `open-chat` (detail: chat id) and `new-chat`. */
+class ChatList extends View {
+  static properties = {
+    _selected: { state: true },
+    _wanted: { state: true },
+    _error: { state: true },
+  };
+
+  constructor() {
+    super();
+    this._wanted = "";
+    this._error = "";
+  }
+
+  connectedCallback() {
+    super.connectedCallback();
+    store.addEventListener("change", () => this.requestUpdate());
+    store.addEventListener("load-error", (event) => {
+      if (!store.loaded && client.state.phase !== "refused") this._error = event.detail.message;
+    });
+  }
+
+  /** @param {string} chatId of the chat that is open */
+  select(chatId) {
+    this._selected = chatId;
+  }
+
+  willUpdate() {
+    this._had = this.contains(document.activeElement) ? document.activeElement : null;
+  }
+
+  updated() {
+    // An element that moves up in the list loses the focus.
+    if (this._had?.isConnected && document.activeElement === document.body) this._had.focus({ preventScroll: true });
+  }
+
+  render() {
+    const isFilterShown = store.loaded && store.list.length >= FILTER_FROM;
+    return html`
+      <div class="chat-list-head">
+        <h2>Chats</h2>
+        <button type="button" class="icon-button" aria-label="New chat" title="New chat" data-testid="new-chat" @click=${() => this._fire("new-chat")}>${glyph("add")}</button>
+      </div>
+      <input type="search" class="field" placeholder="Find a chat" aria-label="Find a chat" ?hidden=${!isFilterShown}
+        @input=${(event) => { this._wanted = event.target.value.trim().toLowerCase(); }}>
+      <nav aria-label="Chats"><ul class="chat-items" aria-busy=${store.loaded || this._error ? nothing : "true"}>${this._items()}</ul></nav>`;
+  }
+
+  _items() {
+    if (!store.loaded) return this._error ? this._failed() : [skeleton, skeleton, skeleton];
+    const chats = store.list;
+    if (chats.length === 0) return this._none();
+    const shown = chats.filter((chat) => store.nameOf(chat).toLowerCase().includes(this._wanted));
+    if (shown.length === 0) return html`<li class="chat-none">No chat has that name.</li>`;
+    return repeat(shown, ({ id }) => id, (chat) => this._item(chat));
+  }
+
+  _item(chat) {
+    const name = store.nameOf(chat);
+    const others = store.others(chat);
+    const shown = others.length === 1 ? others[0] : { name, kind: "user" };
+    const online = others.some((p) => p.kind === "user" && p.online);
+    const words = chat.preview ? `${chat.preview.name}: ${chat.preview.content || wordless(chat)}` : "No messages yet";
+    return html`<li><a href="/chats/${chat.id}" class="chat-item" data-testid="chat-item" data-chat=${chat.id}
+      aria-current=${chat.id === this._selected ? "page" : nothing} @click=${(event) => this._choose(event, chat.id)}>
+      ${face(shown.name, shown.kind, online)}
+      <span class="chat-item-main">
+        <span class="chat-item-top"><b dir="auto">${name}</b><time datetime=${chat.latest_at}>${shortTime(Date.parse(chat.latest_at))}</time></span>
+        <span class="chat-item-sub"><span class="chat-preview" dir="auto">${plain(words)}</span>${
+          chat.unread > 0 ? html`<span class="unread" aria-label="${chat.unread} unread">${chat.unread > 99 ? "99+" : chat.unread}</span>` : ""}</span>
+      </span>${online ? html`<span class="visually-hidden">online</span>` : ""}</a></li>`;
+  }
+
+  _none() {
+    return html`<li class="chat-none"><p>You have no chats yet.</p><button type="button" class="button button-primary" @click=${() => this._fire("new-chat")}>Start a chat</button></li>`;
+  }
+
+  _failed() {
+    return html`<li class="chat-none"><p>The chats could not be loaded. ${this._error}</p><button type="button" class="button" @click=${() => store.refresh()}>Try again</button></li>`;
+  }
+
+  _choose(event, chatId) {
+    if (event.metaKey || event.ctrlKey || event.shiftKey) return;
+    event.preventDefault();
+    this._fire("open-chat", chatId);
+  }
+
+  _fire(type, detail) {
+    this.dispatchEvent(new CustomEvent(type, { bubbles: true, detail }));
+  }
+}
+customElements.define("chat-list", ChatList);

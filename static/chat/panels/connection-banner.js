@@ -1,0 +1,71 @@
+/** Shows when the connection is lost and when it is tried again; a button tries at once. */
+
+import { client } from "../context.js";
+import { announce } from "../dom.js";
+import { View } from "../view.js";
+import { html } from "../../vendor/lit/lit.js";
+
+/** A connection that comes back this fast is not worth a line that moves the page. */
+const QUIET_MS = 700;
+
+function textOf({ phase, attempt, retryAt }) {
+  const seconds = Math.max(0, Math.ceil((retryAt - Date.now()) / 1000));
+  const tries = attempt > 1 ? ` (attempt ${attempt})` : "";
+  return {
+    connecting: `Connecting…${tries}`,
+    waiting: `Connection lost. Next try in ${seconds} s${tries}. What you write is kept.`,
+    offline: "You are offline. What you write is kept and sent when you are back.",
+    refused: "You are signed out. What you wrote is kept.",
+    closed: "Not connected.",
+  }[phase];
+}
+
+class ConnectionBanner extends View {
+  connectedCallback() {
+    super.connectedCallback();
+    this.dataset.testid = "banner";
+    this.hidden = true;
+    this.setAttribute("role", "region");
+    this.setAttribute("aria-label", "Connection");
+    client.addEventListener("state", () => this._changed());
+  }
+
+  render() {
+    const { state } = client;
+    const isRefused = state.phase === "refused";
+    return html`<span>${textOf(state)}</span><button type="button" class="button" ?hidden=${state.phase === "connecting"} @click=${() => this._try()}>${
+      isRefused ? "Sign in" : "Try now"}</button>`;
+  }
+
+  _try() {
+    if (client.state.phase === "refused") location.reload(); // Leads to the login page.
+    else client.retryNow();
+  }
+
+  _changed() {
+    const { phase } = client.state;
+    this.dataset.phase = phase;
+    this.requestUpdate();
+    clearTimeout(this._timer);
+    clearInterval(this._ticks);
+    if (phase === "open") {
+      if (!this.hidden) announce("Connected again.");
+      this.hidden = true;
+    } else if (phase === "refused") this._appear();
+    else if (this.hidden) this._timer = setTimeout(() => this._appear(), QUIET_MS);
+    else this._tick();
+  }
+
+  _appear() {
+    this.hidden = false;
+    this._tick();
+    announce(textOf(client.state));
+  }
+
+  _tick() {
+    clearInterval(this._ticks);
+    this.requestUpdate();
+    this._ticks = setInterval(() => this.requestUpdate(), 1000);
+  }
+}
+customElements.define("connection-banner", ConnectionBanner);
