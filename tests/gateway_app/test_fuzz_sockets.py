@@ -13,6 +13,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from tests.gateway_app.fuzzing import check_text, no_hurry, odd_bodies, run_examples
+from tests.realtime_vendor import realtime_vendor
 
 if TYPE_CHECKING:
     from pytest_django import Settings
@@ -120,6 +121,14 @@ LAST: Final = {
 }
 
 
+def text_of(frame: bytes) -> str | bytes:
+    """Return a frame as text, where it is one."""
+    try:
+        return frame.decode()
+    except UnicodeDecodeError:
+        return frame
+
+
 class FuzzedSocket:
     """A socket that is opened again when the server closed it with a code that may be."""
 
@@ -168,6 +177,25 @@ class FuzzedSocket:
             self.close()
 
 
+def test_odd_frames_to_an_agent_that_speaks(
+    demo: ServerAddress, web: httpx.Client, alice: Person, settings: Settings
+) -> None:
+    no_hurry(settings)
+    with realtime_vendor() as vendor:
+        settings.UAMP_MODEL_ALLOW_HOSTS = [vendor.url.split("/")[2]]
+        vendor.agent()
+        url = f"{demo.ws}/agents/speaker/realtime"
+        fuzzed = FuzzedSocket(url, alice.headers, "realtime")
+        about_sound = [event for event in REALTIME if "audio" in json.dumps(event)]
+        try:
+            run_examples(fuzzed.show, st.one_of([odd_bodies(e).map(text_of) for e in about_sound]))
+            for event in about_sound:
+                fuzzed.show(json.dumps(event))
+        finally:
+            fuzzed.close()
+    assert web.get("/readyz").status_code == httpx.codes.OK
+
+
 @pytest.mark.parametrize("sender", ["person", "visitor"])
 @pytest.mark.parametrize("protocol", LAST)
 def test_odd_frames(
@@ -184,14 +212,8 @@ def test_odd_frames(
     valid = ACP if protocol == "acp" else REALTIME
     frames = st.one_of([odd_bodies(event) for event in valid])
 
-    def show(frame: bytes) -> None:
-        try:
-            fuzzed.show(frame.decode())
-        except UnicodeDecodeError:
-            fuzzed.show(frame)
-
     try:
-        run_examples(show, frames)
+        run_examples(fuzzed.show, frames.map(text_of))
         for event in valid:
             fuzzed.show(json.dumps(event))
     finally:

@@ -6,11 +6,41 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.realtime_vendor import realtime_vendor, tone
+
 if TYPE_CHECKING:
+    from pytest_django import Settings
+
+    from tests.conftest import ServerAddress
     from tests.interop.conftest import Run
+    from tests.interop.deployments import Deployment
 
 # The first test may have to install its client.
 pytestmark = pytest.mark.timeout(900)
+
+
+def test_openai_and_its_agents_speak(
+    run_client: Run, deployment: Deployment, demo: ServerAddress, settings: Settings
+) -> None:
+    if deployment.origin != demo.http:
+        pytest.skip("two processes have no vendor whose address is a test's")
+    with realtime_vendor("You played {said}") as vendor:
+        settings.UAMP_MODEL_ALLOW_HOSTS = [vendor.url.split("/")[2]]
+        vendor.agent(options={"transcription": "whisper"})
+        seen = run_client("realtime", "realtime_sound_client.py", "speaker")
+
+    sound = len(tone(40)) * 7
+    committed, spoken, beta = seen["ga"]["committed"], seen["ga"]["spoken"], seen["beta"]
+    for answer in (committed, spoken, beta):
+        assert answer["bytes"] == sound
+        assert answer["words"] == f"You played {answer['said']}"
+        assert answer["usage"] == 14
+    assert committed["said"] == beta["said"] == "a sound of 200 ms"
+    started = spoken["types"].index("input_audio_buffer.speech_started")
+    assert started < spoken["types"].index("input_audio_buffer.speech_stopped")
+    assert seen["agents"]["bytes"] == sound
+    assert [role for role, _ in seen["agents"]["said"]] == ["user", "assistant"]
+    assert seen["agents"]["said"][1][1].startswith("You played a sound of")
 
 
 def test_openai_and_its_agents(run_client: Run) -> None:

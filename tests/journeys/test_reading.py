@@ -5,6 +5,7 @@ Everything here runs against the product as `make run` starts it: daphne, SQLite
 
 from __future__ import annotations
 
+import base64
 from typing import TYPE_CHECKING
 
 import pytest
@@ -207,3 +208,39 @@ async def test_operators_find_the_admin(product: Product, chromium: Browser) -> 
             await page.context.clear_cookies()
             await fill_in_login(page, product, name)
             await expect(page.get_by_role("link", name="Admin", exact=True)).to_have_count(links)
+
+
+def play_to(product: Product, samples: bytes) -> None:
+    """Send raw samples of a voice to the chat."""
+    events = [
+        {"type": "session.create", "uamp_version": "1.0", "chat": product.chat_id, "session": {}},
+        {
+            "type": "input.audio",
+            "audio": base64.b64encode(samples).decode(),
+            "format": "pcm16",
+            "is_final": True,
+        },
+        {"type": "response.create"},
+    ]
+    with product.api("bob") as client:
+        frames = client.post("/uamp", json=events).raise_for_status().json()
+    assert not any(frame["type"].endswith("error") for frame in frames), frames
+
+
+async def test_sound_plays(product: Product, chromium: Browser) -> None:
+    async with browser(chromium) as running:
+        alice = await sign_in(await running.new_context(), product, "alice")
+        play_to(product, b"\x00\x10\x00\xf0" * 2_400)
+
+        player = alice.get_by_test_id("message").locator("audio")
+        await expect(player).to_have_count(1)
+        seconds = await player.evaluate(
+            """audio => new Promise((go, fail) => {
+              audio.onended = () => go(audio.duration);
+              audio.onerror = () => fail(audio.error);
+              audio.muted = true;
+              audio.play().catch(fail);
+            })"""
+        )
+        assert seconds == pytest.approx(0.2, abs=0.01)
+        no_complaints(alice)

@@ -11,12 +11,15 @@ function urlOf(item) {
   return /^\/api\/content\/[0-9a-f-]{36}$/i.test(url) ? url : "";
 }
 
-/** A picture inline, anything else as a chip to download. */
+/** A picture inline, sound with a player, anything else as a chip to download. */
 export function media(item) {
   const url = urlOf(item);
   const name = item.filename || item.alt_text || item.description || `${item.type}`;
   if (item.type === "image" && url) {
     return html`<a class="media-image" href=${url} target="_blank" aria-label="Open ${name}"><img src=${url} alt=${item.alt_text || item.description || ""} loading="lazy"></a>`;
+  }
+  if (item.type === "audio" && url) {
+    return html`<audio class="media-audio" src=${url} controls preload="none" aria-label=${name}></audio>`;
   }
   const size = item.size_bytes ? ` · ${fileSize(item.size_bytes)}` : "";
   const inside = html`${glyph("file")}<span class="file-text"><span class="file-name">${name}</span><small>${item.mime_type || item.format || item.type}${size}</small></span>`;

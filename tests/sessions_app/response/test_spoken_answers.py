@@ -247,3 +247,26 @@ def test_a_tool_is_called_between_two_spoken_texts(
     assert spoken(frames[-1])["duration_ms"] == 80
     items = [event["item"] for event in vendor.sent("conversation.item.create")]
     assert items[-1] == {"type": "function_call_output", "call_id": "call_1", "output": "three"}
+
+
+def test_sound_that_is_not_paid_waits_for_its_payment(
+    dial: Dial, alice: Person, vendor: RealtimeVendor, settings: Settings
+) -> None:
+    settings.UAMP_RESERVE_TOKENS = 1
+    vendor.answers = ["One two three four five six"]
+    vendor.agent(pricing={"audio_output_per_1k": "10"})
+    client = dial(rich(alice))
+    client.create_session(agent="speaker", session=SPEECH)
+
+    client.ask("Count")
+    pay(client, client.until("payment.required")[-1])
+    frames = client.until("payment.required")
+    pay(client, frames[-1])
+    while frames[-1]["type"] not in TERMINAL:
+        frames += client.until("payment.required", *TERMINAL)
+        if frames[-1]["type"] == "payment.required":
+            pay(client, frames[-1])
+
+    asked = next(n for n, frame in enumerate(frames) if frame["type"] == "payment.required")
+    assert 0 < len(sound_of(frames[:asked])) < len(sound_of(frames)) == 6 * len(tone(40))
+    assert clean()
