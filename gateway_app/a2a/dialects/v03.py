@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
-from gateway_app.a2a.dialects import push
-from gateway_app.a2a.dialects.push import PushConfigV03, receiver_v03
-from gateway_app.a2a.dialects.requests import (
-    PARTS,
-    Filename,
-    MediaType,
-    WireConfiguration,
-    WireMessage,
-    WireParams,
-    sent_message,
-)
+from gateway_app.a2a.dialects import push, requests_v03
+from gateway_app.a2a.dialects.requests import PARTS, WireMessage, WireParams
+from gateway_app.a2a.dialects.requests_v03 import file_part, sent_of_v03
 from gateway_app.a2a.dialects.writing import (
     TaskDialect,
     TaskJson,
@@ -22,17 +14,10 @@ from gateway_app.a2a.dialects.writing import (
     named_file,
     object_of,
 )
-from gateway_app.a2a.tasks.messages import SentMessage, invalid
 from gateway_app.a2a.tasks.task import TaskPart
 
-
-class FileV03(WireParams, frozen=True, kw_only=True):
-    """The file of a part: base64 bytes, or a URI."""
-
-    bytes: str | None = None
-    uri: str | None = None
-    name: Filename | None = None
-    mime_type: MediaType | None = None
+if TYPE_CHECKING:
+    from gateway_app.a2a.tasks.messages import SentMessage
 
 
 class TextPartV03(WireParams, frozen=True, kw_only=True, tag_field="kind", tag="text"):
@@ -44,7 +29,7 @@ class TextPartV03(WireParams, frozen=True, kw_only=True, tag_field="kind", tag="
 class FilePartV03(WireParams, frozen=True, kw_only=True, tag_field="kind", tag="file"):
     """A file."""
 
-    file: FileV03
+    file: requests_v03.FileV03
 
 
 class DataPartV03(WireParams, frozen=True, kw_only=True, tag_field="kind", tag="data"):
@@ -63,31 +48,20 @@ class MessageV03(WireMessage, frozen=True, kw_only=True):
     parts: Annotated[tuple[PartV03, ...], PARTS]
 
 
-class ConfigurationV03(WireConfiguration, frozen=True, kw_only=True):
-    """How the client wants the answer; a client that names nothing waits for it."""
-
-    push_notification_config: PushConfigV03 | None = None
-    blocking: bool | None = None
-
-
 class SendParamsV03(WireParams, frozen=True, kw_only=True):
     """The parameters of message/send and message/stream."""
 
     message: MessageV03
-    configuration: ConfigurationV03 | None = None
+    configuration: requests_v03.ConfigurationV03 | None = None
     metadata: dict[str, Any] | None = None
 
 
 def _sent_of(params: SendParamsV03) -> SentMessage:
-    wanted = params.configuration or ConfigurationV03()
-    config = wanted.push_notification_config
-    return sent_message(
+    return sent_of_v03(
         params.message,
         map(_part, params.message.parts),
-        wanted=wanted,
+        wanted=params.configuration,
         metadata=params.metadata,
-        blocking=wanted.blocking is not False,
-        receiver=None if config is None else receiver_v03(config),
     )
 
 
@@ -97,10 +71,7 @@ def _part(part: PartV03) -> TaskPart:
             return TaskPart(text=part.text)
         case DataPartV03():
             return TaskPart(data=part.data)
-    file = part.file
-    if (file.bytes is None) == (file.uri is None):
-        raise invalid("A file has bytes or a uri.")
-    return TaskPart(raw=file.bytes, url=file.uri, filename=file.name, media_type=file.mime_type)
+    return file_part(part.file, "bytes or a uri")
 
 
 def _shown_part(part: TaskPart) -> dict[str, Any]:

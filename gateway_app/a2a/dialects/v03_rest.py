@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
+import msgspec
+
 from gateway_app.a2a.dialects import push
-from gateway_app.a2a.dialects.push import PushConfigV03, receiver_v03
-from gateway_app.a2a.dialects.requests import (
-    PARTS,
-    Filename,
-    MediaType,
-    WireConfiguration,
-    WireMessage,
-    WireParams,
-    base64_of,
-    sent_message,
+from gateway_app.a2a.dialects.requests import PARTS, WireMessage, WireParams, base64_of
+from gateway_app.a2a.dialects.requests_v03 import (
+    ConfigurationV03,
+    FileV03,
+    file_part,
+    sent_of_v03,
 )
 from gateway_app.a2a.dialects.v1 import ROLES, task_state
 from gateway_app.a2a.dialects.writing import (
@@ -32,13 +30,11 @@ from gateway_app.a2a.tasks.messages import SentMessage, invalid
 from gateway_app.a2a.tasks.task import TaskPart
 
 
-class ProtoFile(WireParams, frozen=True, kw_only=True):
+class ProtoFile(FileV03, frozen=True, kw_only=True):
     """The file of a part."""
 
-    file_with_uri: str | None = None
-    file_with_bytes: str | None = None
-    mime_type: MediaType | None = None
-    name: Filename | None = None
+    bytes: str | None = msgspec.field(default=None, name="fileWithBytes")
+    uri: str | None = msgspec.field(default=None, name="fileWithUri")
 
 
 class ProtoData(WireParams, frozen=True, kw_only=True):
@@ -62,11 +58,10 @@ class ProtoMessage(WireMessage, frozen=True, kw_only=True):
     content: Annotated[tuple[ProtoPart, ...], PARTS]
 
 
-class ProtoConfiguration(WireConfiguration, frozen=True, kw_only=True):
+class ProtoConfiguration(ConfigurationV03, frozen=True, kw_only=True):
     """How the client wants the answer."""
 
-    push_notification: PushConfigV03 | None = None
-    blocking: bool | None = None
+    receiver: push.PushConfigV03 | None = msgspec.field(default=None, name="pushNotification")
 
 
 class ProtoSendParams(WireParams, frozen=True, kw_only=True):
@@ -78,15 +73,11 @@ class ProtoSendParams(WireParams, frozen=True, kw_only=True):
 
 
 def _sent_of(params: ProtoSendParams) -> SentMessage:
-    wanted = params.configuration or ProtoConfiguration()
-    config = wanted.push_notification
-    return sent_message(
+    return sent_of_v03(
         params.message,
         map(_part, params.message.content),
-        wanted=wanted,
+        wanted=params.configuration,
         metadata=params.metadata,
-        blocking=wanted.blocking is not False,
-        receiver=None if config is None else receiver_v03(config),
     )
 
 
@@ -98,10 +89,9 @@ def _part(part: ProtoPart) -> TaskPart:
     file = part.file
     if file is None:
         return TaskPart(text=part.text)
-    if (file.file_with_uri is None) == (file.file_with_bytes is None):
-        raise invalid("A file has fileWithUri or fileWithBytes.")
-    raw = None if file.file_with_bytes is None else base64_of(file.file_with_bytes)
-    return TaskPart(raw=raw, url=file.file_with_uri, filename=file.name, media_type=file.mime_type)
+    if file.bytes is not None:
+        file = msgspec.structs.replace(file, bytes=base64_of(file.bytes))
+    return file_part(file, "fileWithUri or fileWithBytes")
 
 
 def _state(state: str) -> str:

@@ -1,0 +1,66 @@
+"""The parameters of requests of A2A 0.3, as far as both of its bindings have the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from gateway_app.a2a.dialects import push
+from gateway_app.a2a.dialects.requests import (
+    Filename,
+    MediaType,
+    WireConfiguration,
+    WireMessage,
+    WireParams,
+    sent_message,
+)
+from gateway_app.a2a.tasks.messages import invalid
+from gateway_app.a2a.tasks.task import TaskPart
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from gateway_app.a2a.tasks.messages import SentMessage
+
+
+class FileV03(WireParams, frozen=True, kw_only=True):
+    """The file of a part: base64 bytes, or a URI."""
+
+    bytes: str | None = None
+    uri: str | None = None
+    name: Filename | None = None
+    mime_type: MediaType | None = None
+
+
+class ConfigurationV03(WireConfiguration, frozen=True, kw_only=True):
+    """How the client wants the answer; a client that names nothing waits for it."""
+
+    receiver: push.PushConfigV03 | None = msgspec.field(default=None, name="pushNotificationConfig")
+    blocking: bool | None = None
+
+
+def sent_of_v03(
+    message: WireMessage,
+    parts: Iterable[TaskPart],
+    *,
+    wanted: ConfigurationV03 | None,
+    metadata: Mapping[str, Any] | None,
+) -> SentMessage:
+    """Return the message of a request over either binding."""
+    wanted = wanted or ConfigurationV03()
+    return sent_message(
+        message,
+        parts,
+        wanted=wanted,
+        metadata=metadata,
+        blocking=wanted.blocking is not False,
+        receiver=None if wanted.receiver is None else push.receiver_v03(wanted.receiver),
+    )
+
+
+def file_part(file: FileV03, names: str) -> TaskPart:
+    """Return a file as a part; `names` says how its bytes and its URI are called."""
+    if (file.bytes is None) == (file.uri is None):
+        raise invalid(f"A file has {names}.")
+    return TaskPart(raw=file.bytes, url=file.uri, filename=file.name, media_type=file.mime_type)
