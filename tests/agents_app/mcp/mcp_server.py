@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gc
 import os
 import sys
 from pathlib import Path
 
-import uvicorn
-from mcp.server.mcpserver import Context, MCPServer
-from mcp.types import (
+# Each call of a tool over stdio starts this program: its imports are most of what it costs.
+gc.disable()
+
+from mcp.server.mcpserver import Context, MCPServer  # noqa: E402 as the line above says
+from mcp.types import (  # noqa: E402 as above
     BlobResourceContents,
     CallToolResult,
     EmbeddedResource,
@@ -143,6 +146,8 @@ def secret() -> str:
 
 if __name__ == "__main__":
     if len(sys.argv) > 2:
+        import uvicorn
+
         app = server.streamable_http_app(json_response=False)
         uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[2]), log_level="warning")
     else:
