@@ -104,7 +104,7 @@ def dial(demo: ServerAddress) -> Iterator[Dial]:
 @pytest.fixture
 def web(demo: ServerAddress) -> Iterator[httpx.Client]:
     """Give an HTTP client without credentials."""
-    with httpx.Client(base_url=demo.http, timeout=15, trust_env=False) as client:
+    with httpx.Client(base_url=demo.http, timeout=60, trust_env=False) as client:
         yield client
 
 

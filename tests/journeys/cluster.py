@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from tests.client import Frame
 
-BATCH_SECONDS = 20.0
+BATCH_SECONDS = 60.0
 WORDS = " ".join(f"word{number}" for number in range(1, 201))
 
 

@@ -158,7 +158,7 @@ class Product:
     def api(self, username: str) -> httpx.Client:
         """Return an HTTP client with a person's API key."""
         headers = {"Authorization": f"Bearer {self.people[username]['api_key']}"}
-        return httpx.Client(base_url=self.url, headers=headers, timeout=15, trust_env=False)
+        return httpx.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False)
 
     def messages(self, username: str = "alice") -> list[dict[str, Any]]:
         """Return the messages of the shared chat, oldest first."""

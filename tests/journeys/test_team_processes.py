@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.redis
 
-SWITCH_SECONDS = 30.0
+SWITCH_SECONDS = 60.0
 AGENTS = (
     "from tests.sessions_app.turn import team_tools\n"
     "from agents_app.models import Agent\n"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.redis
 
-SWITCH_SECONDS = 20.0
+SWITCH_SECONDS = 60.0
 MODEL_AGENT = (
     "from agents_app.models import Agent\n"
     'Agent.objects.create(name="model", is_public=True, provider="openai_compat", model="m",'

@@ -16,6 +16,7 @@ from sessions_app import database, services
 from sessions_app.access import auth
 from sessions_app.process import history
 from sessions_app.process.history import History
+from tests.client import WAIT_SECONDS
 from tests.sessions_app.response.running import Hearer, ask, open_session, process
 from tests.sessions_app.turn import team_tools
 from tests.sessions_app.turn.delegation import doer, to
@@ -50,7 +51,7 @@ async def answered(process: Process, session: OpenSession, number: int) -> list[
     run: Run = await ask(session, f"Hello {number}", hearer, f"evt_{number}")
     parts = [weakref.ref(run), weakref.ref(run.answer), weakref.ref(run.answer.builder)]
     del run
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(WAIT_SECONDS):
         await hearer.is_over.wait()
     await until_idle(process)
     return parts
@@ -95,7 +96,7 @@ async def test_paid_and_delegated_runs_are_freed_without_the_garbage_collector(
     session = await database.run(team_session)
     hearer = Hearer()
     await ask(session, to("worker", team_tools.order(words=3)), hearer)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(WAIT_SECONDS):
         while len(process.runs) < 2:  # noqa: ASYNC110 no event says it
             await asyncio.sleep(0.01)
         parts = [

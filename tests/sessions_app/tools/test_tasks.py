@@ -359,7 +359,7 @@ def test_a_tool_that_takes_too_long_is_stopped(settings: Settings, tmp_path: Pat
     row = ended(call)
     assert (row.status, row.is_error) == ("failed", True)
     assert row.result == "The tool took too long and was stopped."
-    assert len(lines(tmp_path / "j")) < 10
+    assert len(lines(tmp_path / "j")) < 50
 
 
 @pytest.mark.usefixtures("notified_calls")
@@ -420,11 +420,11 @@ def test_of_many_claims_one_wins() -> None:
 
 @pytest.mark.usefixtures("notified_calls")
 def test_the_lease_of_a_silent_tool_is_kept(settings: Settings) -> None:
-    settings.UAMP_LEASE_SECONDS = 0.6
+    settings.UAMP_LEASE_SECONDS = 2
     call = queued_call("steps")
     claim = claimed(call)
     with Work(claim):
-        time.sleep(1.3)
+        time.sleep(3)
         assert requeue_lost_calls() == []
         assert claim_call(call.pk) is None
     wait_for(lambda: requeue_lost_calls() == [call.pk])

@@ -22,6 +22,7 @@ from sessions_app.process.signals import ResponseSignals
 from sessions_app.response.checkpoints import Checkpoints
 from sessions_app.tools import delegated_calls
 from sessions_app.turn import delegation
+from tests.client import WAIT_SECONDS
 from tests.sessions_app.response.running import Hearer, ask, process
 from tests.sessions_app.turn import team_tools
 from tests.sessions_app.turn.delegation import doer, to
@@ -68,7 +69,7 @@ async def test_an_order_that_is_given_again_is_the_same_order(process: Process) 
     session = await database.run(open_session)
     hearer = Hearer()
     run = await ask(session, to("worker", team_tools.order(words=10)), hearer)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(WAIT_SECONDS):
         while not run.waiting_calls or len(process.runs) < 2:  # noqa: ASYNC110 rows say when
             await asyncio.sleep(0.02)
     row = await database.run(ToolCall.objects.get)
@@ -76,7 +77,7 @@ async def test_an_order_that_is_given_again_is_the_same_order(process: Process) 
     call = uamp.ToolCallData(id=row.call_id, name=row.name, arguments=row.arguments)
     again = partial(delegation.delegate, run._port, row.pk, call, order)
     await again()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(WAIT_SECONDS):
         await hearer.is_over.wait()
     # Also when all of it has ended.
     await again()
@@ -105,7 +106,7 @@ async def test_the_last_words_of_the_other_agent_are_reported_before_its_result(
     monkeypatch.setattr(Checkpoints, "forget", forget_later)
     session = await database.run(open_session)
     await ask(session, to("worker", team_tools.order(words=3)), hearer)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(WAIT_SECONDS):
         await hearer.is_over.wait()
     deltas = [json.loads(frame).get("delta", {}) for frame in hearer.frames]
     reported = [d.get("tool_progress", {}).get("text") for d in deltas]
