@@ -48,7 +48,7 @@ def queued_call(tool: str, arguments: object = None, *, user: User | None = None
     return ToolCall.objects.select_related("response").get(pk=opened.pk)
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 30) -> None:
+def wait_for(condition: Callable[[], object], seconds: float = 100) -> None:
     """Wait until something is true."""
     deadline = time.monotonic() + seconds
     while not condition():
