@@ -825,6 +825,8 @@ def test_agents_publish_their_prices_and_chats_their_payer() -> None:
         "output_per_1k": "0",
         "cache_read_per_1k": None,
         "cache_write_per_1k": None,
+        "audio_input_per_1k": None,
+        "audio_output_per_1k": None,
         "tools": {"look": "0.1"},
         "unfinished": "whole",
         "expected_tokens": None,
