@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from django.conf import settings
 from django.http import Http404
@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 
 class MessageView(RestView):
     """One message."""
+
+    # The log keeps every revision, so that edits count as stored text.
+    methods_storing_text: ClassVar = ("PATCH",)
 
     @extend_schema(
         operation_id="get_message",

@@ -15,26 +15,38 @@ if TYPE_CHECKING:
     from rest_framework.views import APIView
 
 
-def count(request: HttpRequest, kind: str, user_id: int | None) -> rates.Quota:
+def count(request: HttpRequest, kind: str, user_id: int | None, *, cost: int = 1) -> rates.Quota:
     """Count a request of a person, or of a visitor (None), for its headers."""
     address = str(request.META.get("REMOTE_ADDR", ""))
     name = rates.visitors(address) if user_id is None else rates.person(user_id)
-    quota = rates.limiter().hit(kind, name)
+    quota = rates.limiter().hit(kind, name, cost=cost)
     if (scope := getattr(request, "scope", None)) is not None:
         rates.note(scope, quota)
     return quota
 
 
 class RateThrottle(BaseThrottle):
-    """Counts a REST request as the view's `throttle_scope`, a read or a write."""
+    """Counts a REST request as the view's `throttle_scope`, a read or a write.
+
+    The body of a request by one of the view's `methods_storing_text` counts as text, too.
+    """
 
     def allow_request(self, request: Request, view: APIView) -> bool:
         """Return whether the request is within the limit; `wait` returns the pause otherwise."""
         usual = "reads" if request.method in SAFE_METHODS else "writes"
         kind = getattr(view, "throttle_scope", None) or usual
         self._quota = count(request._request, kind, request.user.pk)  # noqa: SLF001 the public request has no scope
+        if self._quota.allowed and request.method in getattr(view, "methods_storing_text", ()):
+            self._quota = _count_text(request)
         return self._quota.allowed
 
     def wait(self) -> float:
         """Return the seconds until the next request may pass."""
         return float(self._quota.retry_after)
+
+
+def _count_text(request: Request) -> rates.Quota:
+    """Count the body of a request as bytes of text; without a length the view reads none."""
+    length = str(request.META.get("CONTENT_LENGTH") or "")
+    size = int(length) if length.isascii() and length.isdigit() else 0
+    return count(request._request, "bytes of text", request.user.pk, cost=max(size, 1))  # noqa: SLF001 the public request has no scope

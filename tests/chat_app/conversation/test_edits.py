@@ -21,6 +21,7 @@ from chat_app.models import (
     Participant,
 )
 from chat_app.search.search import search_messages
+from sessions_app.access import rates
 from sessions_app.models import Response
 from tests import factories
 from tests.chat_app.conversation.joining import joined, refusal, said
@@ -312,6 +313,25 @@ def test_a_text_too_large_is_refused_on_the_socket(
     settings.UAMP_MESSAGE_BYTES = 4
     client.send("message.edit", message_id=message_id, content="12345")
     assert refusal(client) == "event_too_large"
+
+
+def test_the_texts_of_edits_over_rest_count_against_the_bytes_of_a_day(
+    dial: Dial, web: httpx.Client, alice: Person, chat: Chat, settings: Settings
+) -> None:
+    message_id = said(joined(dial, alice, chat), "short")
+    rates.forget()
+    settings.UAMP_TEXT_BYTES_PER_DAY = 1_500
+    answers = [
+        web.patch(
+            f"/api/v1/messages/{message_id}",
+            json={"content": letter * 1_000},
+            headers=alice.headers,
+        )
+        for letter in "ab"
+    ]
+    assert [answer.status_code for answer in answers] == [200, 429]
+    assert answers[1].headers["retry-after"]
+    assert Message.objects.get(pk=message_id).content == "a" * 1_000
 
 
 def test_a_session_of_its_own_chat_is_answered(dial: Dial, alice: Person) -> None:
