@@ -37,12 +37,19 @@ def agent_capabilities(spec: AgentSpec) -> Capabilities:
     """
     reads_media = spec.provider != "scripted"
     reads_csv = "csv_report" in spec.tools
+    reads_pictures = (
+        reads_media or "edit_picture" in spec.tools or spec.options.get("script") == "studio"
+    )
     formats = audio_formats(spec.provider, spec.options)
     if reads_media:
         sound = ("audio",) if formats else ()
         modalities: tuple[str, ...] = ("text", "image", *sound, "file")
     else:
-        modalities = ("text", "file") if reads_csv else ("text",)
+        modalities = (
+            "text",
+            *(("image",) if reads_pictures else ()),
+            *(("file",) if reads_csv else ()),
+        )
     file = _CSV if reads_csv else None
     return Capabilities(
         id=spec.name,
@@ -53,7 +60,7 @@ def agent_capabilities(spec: AgentSpec) -> Capabilities:
         supports_thinking=reads_media or spec.options.get("script") == "thinker",
         context_window=spec.options.get("context_window"),
         max_output_tokens=spec.options.get("max_output_tokens"),
-        image=_IMAGE if reads_media else None,
+        image=_IMAGE if reads_pictures else None,
         audio=_audio(formats, speech_formats(spec.provider)),
         file=_DOCUMENTS if reads_media else file,
         tools=_tools(spec.tools),

@@ -221,7 +221,8 @@ async def guide(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, N
 
 _GUIDE_OPENING = (
     "No model is configured on this server, so a script answers you. To talk to a model, its"
-    " operator sets OPENAI_API_KEY or OPENAI_BASE_URL and restarts the server."
+    " operator sets OPENAI_API_KEY, ANTHROPIC_API_KEY, GOOGLE_API_KEY or OPENAI_BASE_URL and"
+    " restarts the server."
 )
 _GUIDE_OVERVIEW = (
     "Until then you can try what works without one. In the chat *Welcome*, write **@echo** and"

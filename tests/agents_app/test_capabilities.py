@@ -24,6 +24,20 @@ def test_an_agent_with_csv_report_takes_files() -> None:
     assert able.tools.built_in_tools == able.provides == ("csv_report",)
 
 
+@pytest.mark.parametrize(
+    "spec",
+    [
+        AgentSpec(id="a", name="careful", tools=("edit_picture",)),
+        AgentSpec(id="a", name="studio", options={"script": "studio"}, tools=("present",)),
+    ],
+)
+def test_a_scripted_agent_that_edits_pictures_takes_them(spec: AgentSpec) -> None:
+    able = agent_capabilities(spec)
+    assert able.modalities == ("text", "image")
+    assert able.image is not None
+    assert able.image.formats == ("png", "jpeg", "gif", "webp")
+
+
 @pytest.mark.parametrize("provider", ["openai_compat", "anthropic", "google"])
 def test_an_agent_with_a_model_takes_media(provider: str) -> None:
     options = {"context_window": 128_000, "max_output_tokens": 4096}
