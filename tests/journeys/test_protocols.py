@@ -178,7 +178,7 @@ async def test_a_person_finds_an_agent_and_copies_a_call(
         alice = await sign_in(context, product, "alice")
         await alice.get_by_role("link", name="Agents").click()
         await alice.get_by_role("link", name="paid-echo", exact=True).click()
-        await expect(alice.get_by_text("0.02 USD for an answer")).to_be_visible()
+        await expect(alice.get_by_text("$0.02 for an answer")).to_be_visible()
 
         completions = alice.locator("[data-protocol=completions]")
         await expect(completions.get_by_role("tabpanel")).to_contain_text("curl -sN")
