@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     Id: TypeAlias = str | int | None
 
 _EVENT_STREAM: Final = "text/event-stream"
+# Clients of 0.3 read what these methods answer as events alone, those of 1.0 an error as JSON.
+_EVENT_METHODS: Final = ("message/stream", "tasks/resubscribe")
 _METHODS: Final[dict[str, tuple[TaskDialect, Method]]] = {
     "SendMessage": (v1.DIALECT, methods.send),
     "SendStreamingMessage": (v1.DIALECT, methods.stream),
@@ -94,13 +96,12 @@ def _failure(call_id: Id, error: dict[str, Any]) -> dict[str, Any]:
 
 
 def _refused(
-    request: HttpRequest, call_id: Id, error: TaskRefused | RemoteProtocolError
+    call_id: Id, error: TaskRefused | RemoteProtocolError, *, as_event: bool = False
 ) -> HttpResponse:
-    """Return an error, as an event for a client that reads nothing else."""
+    """Return an error; `as_event` it is one of a stream, unless HTTP has a status for it."""
     found = error_of(error)
     failure = _failure(call_id, found.json_rpc())
-    accepted = request.headers.get("Accept", "")
-    if found.rpc_status == HTTPStatus.OK and accepted.startswith(_EVENT_STREAM):
+    if as_event and found.rpc_status == HTTPStatus.OK:
         return HttpResponse(data_frame(failure), content_type=_EVENT_STREAM)
     return with_retry_after(_json(failure, status=found.rpc_status), error)
 
@@ -110,21 +111,25 @@ def _json(value: Any, *, status: int = 200) -> HttpResponse:
 
 
 def _refusal(request: HttpRequest, error: RemoteProtocolError) -> HttpResponse:
-    return _refused(request, None, error)
+    del request
+    return _refused(None, error)
 
 
 @dialect_view(_refusal, "POST")
 async def rpc(request: HttpRequest, name: str) -> HttpResponseBase:
     """Answer one call of JSON-RPC."""
     call_id: Id = None
+    as_event = False
     try:
         body = _read(request)
+        accepts_events = request.headers.get("Accept", "").startswith(_EVENT_STREAM)
+        as_event = accepts_events and body.get("method") in _EVENT_METHODS
         given = body.get("id")
         call_id = given if isinstance(given, str | int) and not isinstance(given, bool) else None
         call, method = _called(request, name, call_id, body)
         result = await method(call)
     except (TaskRefused, RemoteProtocolError) as error:
-        return _refused(request, call_id, error)
+        return _refused(call_id, error, as_event=as_event)
     response = result if isinstance(result, HttpResponseBase) else _json(_success(call_id, result))
     for header, value in call.headers.items():
         response[header] = value

@@ -315,18 +315,22 @@ def test_an_answer_comes_as_a_message_where_its_client_asks_for_one(
     assert answer.json()["message"]["content"] == [{"text": "Hi"}]
 
 
-def test_an_error_is_an_event_for_a_client_that_reads_events(
+def test_an_error_is_an_event_for_a_client_of_0_3_that_reads_events(
     web: httpx.Client, alice: Person
 ) -> None:
     headers = {**alice.headers, "Accept": "text/event-stream"}
-    for method in ("tasks/resubscribe", "SubscribeToTask"):
-        body = {"jsonrpc": "2.0", "id": 7, "method": method, "params": {"id": "resp_none"}}
-        answer = web.post("/agents/echo/a2a", json=body, headers=headers)
-        assert answer.headers["Content-Type"] == "text/event-stream"
-        error = json.loads(answer.text.removeprefix("data: "))
-        assert (error["id"], error["error"]["code"]) == (7, -32001)
-        plain = web.post("/agents/echo/a2a", json=body, headers=alice.headers)
-        assert plain.json() == error
+    body = {"jsonrpc": "2.0", "id": 7, "method": "tasks/resubscribe", "params": {"id": "none"}}
+    answer = web.post("/agents/echo/a2a", json=body, headers=headers)
+    assert answer.headers["Content-Type"] == "text/event-stream"
+    error = json.loads(answer.text.removeprefix("data: "))
+    assert (error["id"], error["error"]["code"]) == (7, -32001)
+    assert web.post("/agents/echo/a2a", json=body, headers=alice.headers).json() == error
+    # Clients of 1.0 look for the error in a body of JSON.
+    body["method"] = "SubscribeToTask"
+    assert web.post("/agents/echo/a2a", json=body, headers=headers).json() == error
+    body["method"] = ["tasks/resubscribe"]
+    refused = web.post("/agents/echo/a2a", json=body, headers=headers).json()
+    assert refused["error"]["code"] == -32600
 
 
 def test_a_task_is_its_callers_own(web: httpx.Client, alice: Person, mallory: Person) -> None:
