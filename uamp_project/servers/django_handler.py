@@ -24,6 +24,7 @@ from django.core.handlers.asgi import ASGIHandler, get_script_prefix
 from django.core.handlers.exception import convert_exception_to_response
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections, reset_queries
+from django.db import connections as django_connections
 from django.urls import get_resolver, set_script_prefix
 from django.utils.module_loading import import_string
 
@@ -101,6 +102,10 @@ class LoopHandler(ASGIHandler):
                 response = await self._answered(request, receive, send)
             end = partial(request_finished.send, sender=self.__class__)
             await _in_thread_of_request(end if response is None else response.close)
+            if _has_thread():
+                # It ends with its request. Its connections would stay open until the collector
+                # finds them, each with two files on SQLite.
+                await sync_to_async(django_connections.close_all)()
 
     async def _answered(
         self, request: HttpRequest, receive: Any, send: Any
@@ -137,10 +142,15 @@ def _resolved(resolver: URLResolver, path: str) -> ResolverMatch:
     return resolver.resolve(path)
 
 
+def _has_thread() -> bool:
+    """Return whether the request of this context was given a thread."""
+    context = SyncToAsync.thread_sensitive_context.get()
+    return context in SyncToAsync.context_to_thread_executor
+
+
 async def _in_thread_of_request(call: Callable[[], object]) -> None:
     """Call what ends the use of a thread: in that of the request, on the loop without one."""
-    context = SyncToAsync.thread_sensitive_context.get()
-    if context in SyncToAsync.context_to_thread_executor:
+    if _has_thread():
         await sync_to_async(call)()
     else:
         call()

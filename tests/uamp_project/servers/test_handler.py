@@ -11,6 +11,8 @@ from asgiref.sync import SyncToAsync
 from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
 from django.core.signals import request_finished
+from django.db import connections
+from django.http import HttpResponse
 from django.urls import ResolverMatch
 
 from uamp_project.servers.django_handler import LoopHandler
@@ -171,3 +173,44 @@ def test_a_view_is_cancelled_when_its_client_goes(monkeypatch: pytest.MonkeyPatc
         request_finished.disconnect(finish)
 
     assert (ended, sent) == (["view", "request"], [])
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+def test_a_thread_leaves_no_connection_open(
+    monkeypatch: pytest.MonkeyPatch, *, leaves: bool
+) -> None:
+    used: list[Any] = []
+    asked, gone = threading.Event(), threading.Event()
+
+    def view(request: object) -> HttpResponse:
+        del request
+        used.append(connections["default"])
+        used[0].ensure_connection()
+        asked.set()
+        if leaves:
+            gone.wait(30)
+        return HttpResponse()
+
+    async def receive() -> Message:
+        if not received:
+            received.append(None)
+            return {"type": "http.request"}
+        await asyncio.to_thread(asked.wait)
+        if not leaves:
+            await asyncio.Event().wait()
+        asyncio.get_running_loop().call_later(0.2, gone.set)
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def ask() -> None:
+        handler = LoopHandler()
+        monkeypatch.setattr(handler, "resolve_request", lambda _: ResolverMatch(view, (), {}))
+        await handler(dict(scope_of("GET", "/login")), receive, send)
+
+    received: list[None] = []
+    sent: list[Any] = []
+    asyncio.run(ask())
+
+    assert [bool(sent), used[0].connection] == [not leaves, None]
