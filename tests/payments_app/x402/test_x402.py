@@ -204,7 +204,7 @@ def test_a_token_for_another_agent_or_with_too_little_is_refused() -> None:
     poor = issue(ada, "0.005")
     error = refusal({"X-PAYMENT": poor.token})
     assert error.code == "insufficient_balance"
-    assert "available: 0.005" in str(error)
+    assert "available: $0.005" in str(error)
 
 
 def test_no_more_than_a_token_allows_for_one_use_is_taken() -> None:
@@ -692,4 +692,4 @@ def test_the_official_client_pays_with_a_token(route: str) -> None:
     with x402_requests(client) as session:
         answers = [session.get(route, timeout=10) for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 402]
-    assert "available: 0.006" in answers[-1].json()["error"]
+    assert "available: $0.006" in answers[-1].json()["error"]

@@ -10,8 +10,8 @@ import pytest
 from asgiref.sync import SyncToAsync
 from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
-from django.core.signals import request_finished
-from django.db import connections
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections, connections
 from django.http import HttpResponse
 from django.urls import ResolverMatch
 
@@ -54,6 +54,12 @@ async def answer(handler: ASGIHandler, scope: Scope) -> list[Message]:
 
     await handler(dict(scope), incoming.get, send)
     return sent
+
+
+@pytest.fixture(autouse=True)
+def as_in_a_server() -> None:
+    """Leave out what Django's test client connects with each of its requests."""
+    request_started.disconnect(close_old_connections)
 
 
 @pytest.fixture
