@@ -145,7 +145,8 @@ class Product:
                         == HTTPStatus.SERVICE_UNAVAILABLE
                     ):
                         return
-                except httpx.ConnectError:
+                except httpx.TransportError:
+                    # Also a connection that waited when the port was closed.
                     return
 
     def stop(self, number: int = signal.SIGTERM) -> None:

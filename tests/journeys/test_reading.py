@@ -98,6 +98,7 @@ async def test_the_page_follows_an_answer_and_scrolls_nowhere_else(
             assert await page.evaluate("document.scrollingElement.scrollHeight <= innerHeight")
         # The button goes when it was pressed, the focus stays in the chat.
         jump = bob.get_by_test_id("jump")
+        await expect(jump).to_be_visible()
         await jump.focus()
         await bob.keyboard.press("Enter")
         await expect(jump).to_be_hidden()

@@ -11,7 +11,7 @@ from asgiref.sync import SyncToAsync
 from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
 from django.core.signals import request_finished, request_started
-from django.db import close_old_connections, connections
+from django.db import close_old_connections, connections, reset_queries
 from django.http import HttpResponse
 from django.urls import ResolverMatch
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 COMPLETIONS = "/v1/chat/completions"
 # What differs from one request to the next.
-CHANGING = (b"Set-Cookie", b"Content-Length", b"X-Request-ID")
+CHANGING = (b"Set-Cookie", b"Content-Length", b"Expires", b"X-Request-ID")
 HOST = (b"host", b"127.0.0.1")
 COOKIE = (b"cookie", f"{settings.SESSION_COOKIE_NAME}={'a' * 32}; csrftoken={'b' * 32}".encode())
 
@@ -58,8 +58,9 @@ async def answer(handler: ASGIHandler, scope: Scope) -> list[Message]:
 
 @pytest.fixture(autouse=True)
 def as_in_a_server() -> None:
-    """Leave out what Django's test client connects with each of its requests."""
+    """Leave out what Django's test client and its count of queries connect when they are used."""
     request_started.disconnect(close_old_connections)
+    request_started.disconnect(reset_queries)
 
 
 @pytest.fixture
