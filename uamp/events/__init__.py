@@ -1,7 +1,8 @@
 """All events, one class per wire type (UAMP §4 to §7, §11, §15).
 
-`client`, `server` and `system` hold the classes by sender; `tables` finds a class by its wire type.
-The values that events carry are in `uamp.types`, JSON is in `uamp.codec`.
+`client`, `server` and `system` hold the classes by sender, `conversation` those that servers send
+about the people and messages of a chat, `payments` those of both; `tables` finds a class by its
+wire type. The values that events carry are in `uamp.types`, JSON is in `uamp.codec`.
 """
 
 from uamp.events.base import Event, UnknownEvent, type_of
@@ -37,6 +38,19 @@ from uamp.events.client import (
     VoiceEnd,
     VoiceInvite,
 )
+from uamp.events.conversation import (
+    ChatMessage,
+    MessageCreated,
+    MessageDeleted,
+    MessageEdited,
+    MessagePinned,
+    MessageUnpinned,
+    PresenceOffline,
+    PresenceOnline,
+    PresenceTyping,
+    ReactionAdded,
+    ReactionRemoved,
+)
 from uamp.events.payments import (
     Payment,
     PaymentAccepted,
@@ -51,22 +65,11 @@ from uamp.events.server import (
     AudioDelta,
     AudioDone,
     CapabilitiesAnnounced,
-    ChatMessage,
     Delta,
     ErrorDetail,
-    MessageCreated,
-    MessageDeleted,
-    MessageEdited,
-    MessagePinned,
-    MessageUnpinned,
     Pong,
-    PresenceOffline,
-    PresenceOnline,
-    PresenceTyping,
     Progress,
     RateLimit,
-    ReactionAdded,
-    ReactionRemoved,
     ResponseCancelled,
     ResponseCreated,
     ResponseDelta,

@@ -1,0 +1,140 @@
+"""Events that a server sends about the people and the messages of a chat (UAMP §6.18, §7.1, §11).
+
+One class per wire type; a field without a default is required on the wire.
+"""
+
+import msgspec
+
+from uamp.events.base import Event
+from uamp.types.bounds import Count, Time
+from uamp.types.content import ContentItem
+
+
+class PresenceTyping(Event, frozen=True, kw_only=True, tag="presence.typing"):
+    """Another participant types (UAMP §6.18)."""
+
+    user_id: str
+    username: str | None = None
+    is_typing: bool
+    chat_id: str | None = None
+
+
+class PresenceOnline(Event, frozen=True, kw_only=True, tag="presence.online"):
+    """A user or agent came online; ``kind`` is user or agent (UAMP §7.1)."""
+
+    user_id: str
+    username: str | None = None
+    kind: str | None = None
+    chat_id: str | None = None
+    status: str | None = None
+    last_seen_at: Time | None = None
+
+
+class PresenceOffline(Event, frozen=True, kw_only=True, tag="presence.offline"):
+    """A user or agent went; ``last_seen_at`` is Unix milliseconds (UAMP §7.1)."""
+
+    user_id: str
+    username: str | None = None
+    kind: str | None = None
+    chat_id: str | None = None
+    status: str | None = None
+    last_seen_at: Time | None = None
+
+
+class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A stored message as the chat shows it; ``created_at`` is Unix milliseconds.
+
+    ``status`` is cancelled or failed for an answer that did not come to its end.
+    ``client_event_id`` is the ``event_id`` of the response.create that sent it. ``transport`` names
+    the transport or protocol by which it, or the question that it answers, reached the server.
+    ``reply_to`` is the id of the message of the chat that it answers.
+    A message that was edited since has the number of its ``revision`` and ``edited_at``; one that
+    was deleted has ``deleted_at``, and neither text nor content items.
+    """
+
+    id: str
+    role: str
+    content: str = msgspec.field(default_factory=str)
+    content_items: tuple[ContentItem, ...] | None = None
+    name: str | None = None
+    sender_id: str | None = None
+    sender_kind: str | None = None
+    created_at: Time
+    response_id: str | None = None
+    status: str | None = None
+    client_event_id: str | None = None
+    transport: str | None = None
+    reply_to: str | None = None
+    revision: Count | None = None
+    edited_at: Time | None = None
+    deleted_at: Time | None = None
+
+
+class MessageCreated(Event, frozen=True, kw_only=True, tag="message.created"):
+    """A new message in a chat (UAMP §7.1)."""
+
+    chat_id: str
+    message: ChatMessage
+
+
+class MessageEdited(Event, frozen=True, kw_only=True, tag="message.edited"):
+    """The author of a message changed it, an addition; ``content`` is the whole new text.
+
+    ``revision`` counts the changes of the message. ``deleted_at`` is there, and the text is not,
+    where the message was deleted later.
+    """
+
+    chat_id: str
+    message_id: str
+    content: str
+    content_items: tuple[ContentItem, ...] | None = None
+    revision: Count
+    edited_at: Time
+    user_id: str
+    deleted_at: Time | None = None
+
+
+class MessageDeleted(Event, frozen=True, kw_only=True, tag="message.deleted"):
+    """A message was deleted by its author or an owner of the chat (``user_id``), an addition.
+
+    Its place in the log stays. The entries of it that are read from the log later have no body.
+    """
+
+    chat_id: str
+    message_id: str
+    deleted_at: Time
+    user_id: str
+
+
+class MessagePinned(Event, frozen=True, kw_only=True, tag="message.pinned"):
+    """A member (``user_id``) pinned a message in the chat, an addition."""
+
+    chat_id: str
+    message_id: str
+    user_id: str
+
+
+class MessageUnpinned(Event, frozen=True, kw_only=True, tag="message.unpinned"):
+    """A member (``user_id``) took a message from the pins of the chat, an addition."""
+
+    chat_id: str
+    message_id: str
+    user_id: str
+
+
+class ReactionAdded(Event, frozen=True, kw_only=True, tag="reaction.added"):
+    """A member (``user_id``) gave a message an emoji, an addition."""
+
+    chat_id: str
+    message_id: str
+    emoji: str
+    user_id: str
+
+
+class ReactionRemoved(Event, frozen=True, kw_only=True, tag="reaction.removed"):
+    """A member (``user_id``) took back an emoji, an addition."""
+
+    chat_id: str
+    message_id: str
+    emoji: str
+    user_id: str
