@@ -23,6 +23,7 @@ from chat_app.members.presence import online_user_ids
 from chat_app.models import ParticipantReplyTrigger, ReadReceipt
 from chat_app.rest import overview
 from chat_app.rest.edge import RestView, chats_for, check_member
+from chat_app.rest.message_serializers import ReceiptSerializer, receipt_data
 from chat_app.rest.paging import list_of, list_response, read_query, time_page
 from chat_app.rest.serializers import (
     AgentSerializer,
@@ -37,9 +38,7 @@ from chat_app.rest.serializers import (
     ParticipantSerializer,
     PeopleQuery,
     PersonSerializer,
-    ReceiptSerializer,
     RenderSerializer,
-    receipt_data,
 )
 
 if TYPE_CHECKING:

@@ -22,16 +22,7 @@ from chat_app.conversation.revisions import edit_message, first_revision, texts_
 from chat_app.members.chat_lists import chats_of
 from chat_app.models import Message, MessageRevision, Pin, Reaction
 from chat_app.rest.edge import RestView, check_member
-from chat_app.rest.paging import (
-    ListQuery,
-    SeqQuery,
-    list_of,
-    list_response,
-    read_query,
-    seq_page,
-    time_page,
-)
-from chat_app.rest.serializers import (
+from chat_app.rest.message_serializers import (
     MessageEditSerializer,
     MessageQuery,
     MessageSerializer,
@@ -41,6 +32,15 @@ from chat_app.rest.serializers import (
     messages_data,
     reactor_data,
     revision_data,
+)
+from chat_app.rest.paging import (
+    ListQuery,
+    SeqQuery,
+    list_of,
+    list_response,
+    read_query,
+    seq_page,
+    time_page,
 )
 
 if TYPE_CHECKING:

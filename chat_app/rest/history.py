@@ -13,8 +13,7 @@ from agents_app.rest.views import caller
 from chat_app.markdown import PAGE_SECONDS
 from chat_app.models import ChatEvent, Message
 from chat_app.rest.edge import RestView, check_member
-from chat_app.rest.paging import SEQ_MAX, list_of, list_response, read_query, seq_page
-from chat_app.rest.serializers import (
+from chat_app.rest.message_serializers import (
     EventSerializer,
     EventsQuery,
     MessageSerializer,
@@ -22,6 +21,7 @@ from chat_app.rest.serializers import (
     events_data,
     messages_data,
 )
+from chat_app.rest.paging import SEQ_MAX, list_of, list_response, read_query, seq_page
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet

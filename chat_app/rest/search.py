@@ -12,8 +12,8 @@ from agents_app.rest.problems import Problem, responses
 from agents_app.rest.views import caller
 from chat_app.conversation.finding import find_messages
 from chat_app.rest.edge import RestView
+from chat_app.rest.message_serializers import MessageSerializer, messages_data
 from chat_app.rest.paging import read_query
-from chat_app.rest.serializers import MessageSerializer, messages_data
 from chat_app.search.filters import InvalidSearch, parse_search
 
 if TYPE_CHECKING:

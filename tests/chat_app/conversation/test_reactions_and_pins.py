@@ -10,7 +10,7 @@ from chat_app.conversation import pins, reactions
 from chat_app.conversation.emoji import is_emoji
 from chat_app.conversation.errors import TooManyPins
 from chat_app.models import ChatEvent, Participant, Pin, Reaction
-from chat_app.rest.serializers import messages_data
+from chat_app.rest.message_serializers import messages_data
 from tests import factories
 from tests.chat_app.conversation.joining import joined, refusal, said
 from tests.live_server import Dial, Person, shared_chat
