@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
-    from sessions_app.response.answer import RunningAnswer
     from sessions_app.response.checkpoints import Checkpoints
     from sessions_app.response.context import RunContext
+    from sessions_app.response.output.answer import RunningAnswer
     from sessions_app.response.payment_guard import PaymentGuard
     from sessions_app.response.port import RunPort
     from sessions_app.store.group_commit import TurnStore

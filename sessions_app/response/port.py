@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Protocol
 from chat_app.log import fanout
 from sessions_app import database
 from sessions_app.frames import frame
-from sessions_app.response.answer import RunningAnswer
 from sessions_app.response.clock import ResponseClock
+from sessions_app.response.output.answer import RunningAnswer
+from sessions_app.response.output.spoken_sound import SpokenSound, milliseconds_of, sound_of
+from sessions_app.response.output.subscribers import Subscribers
+from sessions_app.response.output.text_frames import TextFrames
 from sessions_app.response.row_state import RowState
-from sessions_app.response.spoken_sound import SpokenSound, milliseconds_of, sound_of
-from sessions_app.response.subscribers import Subscribers
-from sessions_app.response.text_frames import TextFrames
 from sessions_app.tools.delegated_calls import root_chat
 
 if TYPE_CHECKING:

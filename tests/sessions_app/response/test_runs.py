@@ -26,8 +26,8 @@ from sessions_app.access import auth
 from sessions_app.models import Response, ToolCall
 from sessions_app.process import periodic, recovery, signals
 from sessions_app.process import registry as processes
-from sessions_app.response import text_frames
-from sessions_app.response.broadcast import Broadcaster
+from sessions_app.response.output import text_frames
+from sessions_app.response.output.broadcast import Broadcaster
 from sessions_app.states import ToolCallState
 from sessions_app.store import leases
 from sessions_app.tools import calls

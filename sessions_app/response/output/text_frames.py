@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from sessions_app.access.pacing import Pace
 
 if TYPE_CHECKING:
-    from sessions_app.response.subscribers import Subscribers
+    from sessions_app.response.output.subscribers import Subscribers
 
 FRAMES_PER_SECOND: Final = 200
 FRAMES_BURST: Final = 256

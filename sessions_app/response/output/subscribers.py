@@ -10,7 +10,7 @@ import uamp
 from chat_app.ids import new_event_id
 from chat_app.log import fanout
 from sessions_app.frames import now_ms
-from sessions_app.response.broadcast import Broadcaster
+from sessions_app.response.output.broadcast import Broadcaster
 
 if TYPE_CHECKING:
     from chat_app.log.entries import NewEvent
