@@ -87,12 +87,8 @@ WORD = re.compile(
     re.IGNORECASE,
 )
 TEXT = {"css", "html", "js", "md", "mjs", "py", "sh", "toml", "txt", "yaml", "yml"}
-# A value on the wire (`paid_by` in the OpenAPI document), and UAMP's word for sound.
+# UAMP's word for sound.
 ALLOWED = {
-    "sessions_app/rest/payments.py": {"somebody"},
-    "static/chat/log/receipts.js": {"somebody"},
-    "tests/sessions_app/billing/test_delegated_payments.py": {"somebody"},
-    "tests/sessions_app/connection/test_receipts.py": {"somebody"},
     "uamp/types/session.py": {"heard"},
     "docs/protocol/types.md": {"heard"},
     # The name of a constraint in the database.

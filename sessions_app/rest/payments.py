@@ -64,7 +64,7 @@ class PaymentReceiptSerializer(serializers.Serializer[Any]):
     input_tokens = serializers.IntegerField(allow_null=True)
     output_tokens = serializers.IntegerField(allow_null=True)
     tools = serializers.IntegerField(help_text="How many calls of tools.")
-    paid_by = serializers.CharField(help_text="`you`, `pool`, or `somebody`: another person")
+    paid_by = serializers.CharField(help_text="`you`, `pool`, or `other`: another person")
     unfinished = serializers.CharField(
         allow_null=True,
         help_text="Of an answer that was not completed, how much of the price of an answer was"
@@ -142,7 +142,7 @@ def _receipt(row: Any, cost: answer_costs.AnswerCost, user_id: int) -> dict[str,
         "refunded": str(cost.refunded),
         "fee": str(cost.fee),
         "currency": cost.charged.asset,
-        "paid_by": "pool" if "pool" in cost.kinds else "you" if mine else "somebody",
+        "paid_by": "pool" if "pool" in cost.kinds else "you" if mine else "other",
         "paid_at": cost.at,
         "transfers": list(cost.transfer_ids) if mine else [],
     }

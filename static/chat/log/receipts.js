@@ -19,13 +19,13 @@ const AT_ONCE = 100;
  * @property {number|null} input_tokens
  * @property {number|null} output_tokens
  * @property {number} tools
- * @property {"you"|"somebody"|"pool"} paid_by
+ * @property {"you"|"other"|"pool"} paid_by
  * @property {string} paid_at ISO 8601
  * @property {string[]} transfers
  * @property {Receipt[]} [delegated] what other agents answered for it
  */
 
-const PAID_BY = { you: "You", somebody: "Another person", pool: "The chat’s pool" };
+const PAID_BY = { you: "You", other: "Another person", pool: "The chat’s pool" };
 
 const UNFINISHED = {
   whole: "the whole price of an answer",

@@ -210,9 +210,9 @@ def test_a_receipt_says_what_an_answer_passed_on_cost(
 
     (seen,) = receipts(bob)
     assert (seen["response_id"], seen["agent"]) == (ended["response_id"], "boss")
-    assert (seen["amount"], seen["currency"], seen["paid_by"]) == ("0", "USD", "somebody")
+    assert (seen["amount"], seen["currency"], seen["paid_by"]) == ("0", "USD", "other")
     (work,) = seen["delegated"]
-    assert (work["agent"], work["amount"], work["paid_by"]) == ("paid", "0.25", "somebody")
+    assert (work["agent"], work["amount"], work["paid_by"]) == ("paid", "0.25", "other")
     assert work["transfers"] == []
     (own,) = receipts(alice)
     assert own["delegated"][0]["paid_by"] == "you"

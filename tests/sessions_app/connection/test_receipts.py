@@ -60,7 +60,7 @@ def test_a_receipt_says_what_an_answer_cost_and_its_payer_more(
     )
     assert mine["transfers"] == [Transfer.objects.get(kind="answer").pk]
     (others,) = get(web, bob, path).json()["data"]
-    assert others == {**mine, "paid_by": "somebody", "transfers": []}
+    assert others == {**mine, "paid_by": "other", "transfers": []}
     assert "9.75" not in get(web, bob, path).text
 
 
