@@ -2,6 +2,7 @@
 
 import { checkSignedIn, client, drafts, start, store } from "./context.js";
 import { avatar } from "./dom.js";
+import "./actions/message-menu.js";
 import "./panels/chat-list.js";
 import "./chat-view.js";
 import "./panels/connection-banner.js";

@@ -3,7 +3,7 @@
 import { shown, units } from "./amounts.js";
 import { api, page } from "./context.js";
 import { announce } from "./dom.js";
-import { Receipts } from "./log/receipts.js";
+import { Receipts } from "./cards/receipts.js";
 
 export class ChatMoney {
   /**

@@ -3,8 +3,8 @@
 import { api, checkSignedIn, me, page, renderer, store } from "./context.js";
 import { ChatMoney } from "./chat-money.js";
 import { announce, avatar, h, icon, iconButton } from "./dom.js";
-import { outcomeText } from "./log/approval-card.js";
-import { partsOf } from "./log/parts.js";
+import { outcomeText } from "./cards/approval-card.js";
+import { partsOf } from "./parts/parts.js";
 import { entryOf, isFrom } from "./store/entry.js";
 import { History, catchUp, followSession } from "./store/history.js";
 import { newestOfOthers } from "./store/open-chat.js";

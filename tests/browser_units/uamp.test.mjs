@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
-import { finishedUntil } from "../../static/chat/log/blocks.js";
+import { finishedUntil } from "../../static/chat/parts/blocks.js";
 import { LiveResponse } from "../../static/uamp/live-response.js";
 import { Outbox } from "../../static/uamp/outbox.js";
 import { Payments } from "../../static/uamp/payments.js";

@@ -3,7 +3,6 @@
 import { api } from "../context.js";
 import { copyButton } from "../copy-button.js";
 import { h, iconButton } from "../dom.js";
-import "../log/message-menu.js";
 import { tabsOf } from "../tabs.js";
 
 /** Frames as people read them: one after the other, an empty line between them. */

@@ -5,7 +5,7 @@ import { Selected } from "../store/store.js";
 import { View, dots, face } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
 import { endingLine, messageHead } from "./message.js";
-import { partsTemplate } from "./parts.js";
+import { partsTemplate } from "../parts/parts.js";
 
 /** Fires (bubbling) `stop-answer` with the response. */
 class LiveResponseView extends View {

@@ -10,10 +10,10 @@ import { isFrom } from "../store/entry.js";
 import { dayName } from "../time.js";
 import { View, glyph, spinner } from "../view.js";
 import { html, repeat } from "../../vendor/lit/lit.js";
-import "./approval-card.js";
+import "../cards/approval-card.js";
 import "./live-response.js";
 import "./message.js";
-import "./payment-card.js";
+import "../cards/payment-card.js";
 import "./pending-turn.js";
 
 /** More messages than this are not kept on the page while one reads at the bottom. */

@@ -3,8 +3,8 @@
 import { fullTime, clockTime } from "../time.js";
 import { View, face, glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
-import { partsOf, partsTemplate } from "./parts.js";
-import { receiptTemplate } from "./receipts.js";
+import { partsOf, partsTemplate } from "../parts/parts.js";
+import { receiptTemplate } from "../cards/receipts.js";
 import { transportBadge } from "./transport-badge.js";
 
 const READERS_SHOWN = 5;

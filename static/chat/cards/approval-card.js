@@ -4,7 +4,7 @@ import { me } from "../context.js";
 import { clockTime, dayName, daysAgo } from "../time.js";
 import { View, glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
-import { media } from "./media.js";
+import { media } from "../parts/media.js";
 
 const VALUE_CHARS = 600;
 

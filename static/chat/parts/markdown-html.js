@@ -3,6 +3,7 @@
  * a bar with language and copy button, images of other hosts a link that says where they are.
  */
 
+import { copyText } from "../clipboard.js";
 import { announce, h, icon } from "../dom.js";
 
 const CONFIRM_MS = 1_600;
@@ -42,7 +43,7 @@ export function codeBar(language, code) {
   const button = h("button", { type: "button", class: "code-copy", "aria-label": "Copy code" });
   button.append(icon("copy"), label);
   button.addEventListener("click", async () => {
-    const copied = await copy(code());
+    const copied = await copyText(code());
     label.textContent = copied ? "Copied" : "Press Ctrl+C";
     announce(copied ? "Code copied." : "Copying is blocked: select the code and press Ctrl+C.");
     setTimeout(() => {
@@ -50,26 +51,6 @@ export function codeBar(language, code) {
     }, CONFIRM_MS);
   });
   return h("div", { class: "code-bar" }, h("span", {}, language || "text"), button);
-}
-
-/** @returns {Promise<boolean>} whether the clipboard has the text now */
-async function copy(text) {
-  if (navigator.clipboard) {
-    try {
-      await navigator.clipboard.writeText(text);
-      return true;
-    } catch (error) {
-      if (error.name !== "NotAllowedError") throw error;
-    }
-  }
-  // Pages without a secure context have no clipboard API.
-  const area = h("textarea", { class: "visually-hidden", readonly: true });
-  area.value = text;
-  document.body.append(area);
-  area.select();
-  const copied = document.execCommand("copy");
-  area.remove();
-  return copied;
 }
 
 /**
