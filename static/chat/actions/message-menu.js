@@ -55,9 +55,13 @@ class MessageMenu extends View {
       event.preventDefault();
       this._close();
     }
-    if (to === undefined) return;
-    event.preventDefault();
-    items[(to + items.length) % items.length].focus();
+    if (to !== undefined) {
+      event.preventDefault();
+      items[(to + items.length) % items.length].focus();
+    } else if (event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      const letter = event.key.toLowerCase();
+      [...items.slice(at + 1), ...items].find((item) => item.textContent.trim().toLowerCase().startsWith(letter))?.focus();
+    }
   }
 
   _close() {
