@@ -67,6 +67,15 @@ class Fault:
     words: str = "Half an"
 
 
+def make_agent(url: str, name: str = "speaker", **fields: Any) -> Agent:
+    """Make a public agent for which the vendor at an address answers."""
+    options = {"base_url": url, **fields.pop("options", {})}
+    defaults = {"provider": ModelProvider.OPENAI_REALTIME, "model": "gpt-realtime"}
+    return Agent.objects.create(
+        name=name, is_public=True, **{**defaults, **fields}, options=options
+    )
+
+
 class RealtimeVendor:
     """What it answers, what it was sent, and the sockets that are open."""
 
@@ -96,11 +105,7 @@ class RealtimeVendor:
 
     def agent(self, name: str = "speaker", **fields: Any) -> Agent:
         """Make a public agent for which it answers."""
-        options = {"base_url": self.url, **fields.pop("options", {})}
-        defaults = {"provider": ModelProvider.OPENAI_REALTIME, "model": "gpt-realtime"}
-        return Agent.objects.create(
-            name=name, is_public=True, **{**defaults, **fields}, options=options
-        )
+        return make_agent(self.url, name, **fields)
 
 
 class _Talk:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from tests.interop import accounts
 from tests.interop.round_robin import round_robin
 from tests.journeys.cluster import running_cluster
+from tests.realtime_vendor import realtime_vendor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +25,9 @@ ONE_PROCESS = "one process"
 TWO_PROCESSES = "two processes"
 # Enough for every test that has two processes.
 PEOPLE = 40
+# What the vendor's model says; the processes and this one make its agent alike.
+SPOKEN = "You played {said}"
+SPEAKER_OPTIONS = {"transcription": "whisper"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +62,16 @@ def two_processes(redis_url: str, data_dir: Path) -> Iterator[TwoProcesses]:
         "UAMP_SWEEP_SECONDS": "2",
         "UAMP_FETCH_ALLOW_HOSTS": "127.0.0.1:*",
     }
-    with running_cluster(redis_url, data_dir, **settings) as cluster:
+    with (
+        realtime_vendor(SPOKEN) as vendor,
+        running_cluster(
+            redis_url, data_dir, UAMP_MODEL_ALLOW_HOSTS=vendor.url.split("/")[2], **settings
+        ) as cluster,
+    ):
+        speaker = f"realtime_vendor.make_agent({vendor.url!r}, options={SPEAKER_OPTIONS})"
+        cluster.product.manage(
+            "shell", "-v0", "-c", f"from tests import realtime_vendor; {speaker}"
+        )
         made = cluster.product.manage("shell", "-v0", "-c", accounts.MAKE.format(count=PEOPLE))
         unused = iter([accounts.Account(**one) for one in json.loads(made)])
         with round_robin(cluster.ports) as balancer:

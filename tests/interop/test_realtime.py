@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.interop.deployments import SPEAKER_OPTIONS, SPOKEN
 from tests.realtime_vendor import realtime_vendor, tone
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pytest_django import Settings
 
     from tests.conftest import ServerAddress
@@ -19,15 +22,19 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(900)
 
 
-def test_openai_and_its_agents_speak(
-    run_client: Run, deployment: Deployment, demo: ServerAddress, settings: Settings
-) -> None:
+@pytest.fixture
+def speaker(deployment: Deployment, demo: ServerAddress, settings: Settings) -> Iterator[str]:
+    """Give the name of an agent whose model speaks; two processes began with theirs."""
     if deployment.origin != demo.http:
-        pytest.skip("two processes have no vendor whose address is a test's")
-    with realtime_vendor("You played {said}") as vendor:
+        yield "speaker"
+        return
+    with realtime_vendor(SPOKEN) as vendor:
         settings.UAMP_MODEL_ALLOW_HOSTS = [vendor.url.split("/")[2]]
-        vendor.agent(options={"transcription": "whisper"})
-        seen = run_client("realtime", "realtime_sound_client.py", "speaker")
+        yield vendor.agent(options=SPEAKER_OPTIONS).name
+
+
+def test_openai_and_its_agents_speak(run_client: Run, speaker: str) -> None:
+    seen = run_client("realtime", "realtime_sound_client.py", speaker)
 
     sound = len(tone(40)) * 7
     committed, spoken, beta = seen["ga"]["committed"], seen["ga"]["spoken"], seen["beta"]
