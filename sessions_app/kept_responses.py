@@ -22,6 +22,7 @@ from sessions_app.tools.delegated_calls import calls_above
 from uamp import events as ev
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
     from django.db.models import QuerySet
@@ -68,6 +69,15 @@ class KeptResponse:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class KeptTexts:
+    """The question of a response as it is now, empty where deleted, and whether its answer is."""
+
+    message: tuple[uamp.ContentItem, ...]
+    is_edited: bool
+    has_answer: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ResponseFilter:
     """Which responses are listed.
 
@@ -93,6 +103,24 @@ def find_response(
     """
     row = _with_facts(_rows(principal, transport, agent)).filter(pk=response_id).first()
     return None if row is None else _kept(row)
+
+
+def current_texts(response_ids: Iterable[str]) -> dict[str, KeptTexts]:
+    """Return what became of the questions and answers of responses that are there.
+
+    Access is not checked here: the caller has copies of them.
+    """
+    rows = Response.objects.filter(pk__in=set(response_ids)).select_related("message")
+    return {
+        row.pk: KeptTexts(
+            message=_message(row),
+            is_edited=row.message is not None and row.message.edited_at is not None,
+            has_answer=not row.is_withheld,
+        )
+        for row in rows.annotate(is_withheld=has_deleted_answer()).defer(
+            "output", "text", "request"
+        )
+    }
 
 
 def response_about(message_id: str, response_id: str) -> KeptResponse | None:

@@ -20,6 +20,11 @@ import uamp
 from chat_app.contents.references import absolute_url
 from chat_app.log import history as chat_history
 from chat_app.members import membership
+from gateway_app.shapes.message_origins import (
+    CurrentTexts,
+    current_conversation,
+    origins_from,
+)
 from gateway_app.shapes.stored_response import (
     REJECTED,
     ResponsePage,
@@ -38,7 +43,7 @@ from uamp import ErrorCode, RemoteProtocolError, ResponseState
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from django.http import HttpRequest
 
@@ -209,8 +214,20 @@ class ResponseReader:
     # --- What is asked for ---
 
     async def _stored(self, kept: KeptResponse) -> StoredResponse:
-        stored = stored_of(kept, extension=self._extension)
+        stored = await self._with_conversation(stored_of(kept, extension=self._extension))
         return stored if stored.has_ended else stored.asking(await self._asked(kept))
+
+    async def _with_conversation(self, stored: StoredResponse) -> StoredResponse:
+        """Return it with the conversation before it as that is now."""
+        config, origins = stored.request.response, origins_from(stored.extension.get("origins"))
+        if not origins or config is None or config.messages is None:
+            return stored
+        texts = await current_texts(origin.response_id for origin in origins)
+        messages, places = current_conversation(config.messages, origins, texts)
+        request = msgspec.structs.replace(
+            stored.request, response=msgspec.structs.replace(config, messages=messages)
+        )
+        return replace(stored, request=request, origins=places)
 
     async def _asked(self, kept: KeptResponse) -> list[Event]:
         session = await database.run(self._session_of, kept)
@@ -250,6 +267,17 @@ class ResponseReader:
         offers = {"x402Version": body["x402Version"], "accepts": accepts}
         needed = msgspec.structs.replace(needed, extra={**(needed.extra or {}), "x402": offers})
         return msgspec.structs.replace(event, requirements=needed)
+
+
+async def current_texts(response_ids: Iterable[str]) -> dict[str, CurrentTexts]:
+    """Return what became of questions and answers of which the caller has copies."""
+    found = await database.run(kept_responses.current_texts, list(response_ids))
+    return {
+        response_id: CurrentTexts(
+            question=texts.message, is_edited=texts.is_edited, has_answer=texts.has_answer
+        )
+        for response_id, texts in found.items()
+    }
 
 
 async def is_visitor(request: HttpRequest) -> bool:

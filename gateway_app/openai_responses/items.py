@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 import msgspec
@@ -10,6 +11,7 @@ import uamp
 from gateway_app.openai.errors import refused, unsupported
 from gateway_app.openai.request import content_of, document_of
 from gateway_app.shapes import media
+from gateway_app.shapes.message_origins import MessageOrigin
 from uamp import ErrorCode
 
 if TYPE_CHECKING:
@@ -19,6 +21,8 @@ ItemId: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 _Name: TypeAlias = Annotated[
     str, msgspec.Meta(min_length=1, max_length=uamp.DEFAULT_LIMITS.tool_name_chars)
 ]
+# The ids of what an answer has, as `output.item_id` makes them.
+_ANSWERED: Final = re.compile(r"(?:msg|fc)_([0-9a-f]{32})_[0-9]+")
 _TEXTS: Final = frozenset({"input_text", "output_text", "text"})
 _NEEDED: Final = {
     "message": ("role", "content"),
@@ -78,13 +82,18 @@ class InputItem(msgspec.Struct, frozen=True, kw_only=True):
             raise refused(f"{place}.{missing}", f"An item of the type {self.kind} has {missing}.")
 
 
-def messages_of(items: Sequence[InputItem]) -> tuple[uamp.Message, ...]:
+def messages_of(
+    items: Sequence[InputItem], *, after: int = 0
+) -> tuple[tuple[uamp.Message, ...], tuple[MessageOrigin, ...]]:
     """Return the messages that items are; calls in a row are one message of the assistant.
 
     Reasoning is left out: an answer that ended at the client's tools is restored whole, and a model
-    is shown no other thoughts of before. Raises RemoteProtocolError with the place of a mistake.
+    is shown no other thoughts of before. With them come those that are parts of answers, by the ids
+    of their items; `after` is how many messages are before the first one. Raises
+    RemoteProtocolError with the place of a mistake.
     """
     messages: list[uamp.Message] = []
+    origins: dict[int, MessageOrigin] = {}
     for index, item in enumerate(items):
         place = f"input[{index}]"
         item.check(place)
@@ -102,7 +111,11 @@ def messages_of(items: Sequence[InputItem]) -> tuple[uamp.Message, ...]:
                 raise refused(
                     place, f"There is no item {item.id!r} of yours.", ErrorCode.CONTENT_NOT_FOUND
                 )
-    return tuple(messages)
+        answered = _ANSWERED.fullmatch(item.id or "")
+        if answered and (item.kind == "function_call" or item.role == "assistant"):
+            at = after + len(messages) - 1
+            origins[at] = MessageOrigin(at, f"resp_{answered[1]}", is_answer=True)
+    return tuple(messages), tuple(origins.values())
 
 
 def _add_call(messages: list[uamp.Message], item: InputItem) -> None:

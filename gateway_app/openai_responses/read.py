@@ -198,13 +198,13 @@ def turn_of(
     """
     if previous is not None and chat is not None:
         raise refused("previous_response_id", "Name either a previous response or a conversation.")
-    messages = messages_of(body.items)
+    before = _conversation_before(previous)
+    messages, named_origins = messages_of(body.items, after=len(before))
     tools = tuple(tool.definition(f"tools[{index}]") for index, tool in enumerate(body.tools or ()))
     if chat is not None and tools:
         raise unsupported(
             "tools", "In a chat the agents use their own tools. Leave the conversation out."
         )
-    before = _conversation_before(previous)
     if chat is None:
         # The last answer may have called functions whose results are here.
         is_whole = previous is None or previous.status != "completed"
@@ -216,7 +216,10 @@ def turn_of(
         same = named.lower() == previous.agent.lower()
         # A visitor is in no chat: their conversation goes on in another one of theirs.
         joined = previous.chat_id if same and body.is_stored and not is_visitor else None
-    session = uamp.SessionConfig(extensions={EXTENSION: _kept(body, chat, named or "")})
+    origins = () if previous is None else previous.conversation_origins
+    origins = (*origins, *named_origins)
+    kept = _kept(body, chat, named or "") | ({"origins": origins} if origins and not chat else {})
+    session = uamp.SessionConfig(extensions={EXTENSION: kept})
     return ClientTurn(
         session=uamp.SessionCreate(agent=named, chat=joined, session=session),
         inputs=() if chat is None else chat_inputs("input", messages),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import uamp
+from gateway_app.shapes.message_origins import MessageOrigin, question_of
 from uamp import ErrorCode
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ class StoredResponse:
     `thread` is the id under which its client goes on with the conversation, `extension` what the
     protocol keeps with the session. `status` is a `uamp.ResponseState`; `asked` has what an
     unfinished response asks its client for. `request` is what was asked for; its `messages` are
-    the conversation before the question, None where that was the chat's own.
+    the conversation before the question as it is now, None where that was the chat's own;
+    `origins` are the places in it of what other responses asked and answered.
     """
 
     id: str
@@ -58,6 +60,7 @@ class StoredResponse:
     changed_at: datetime
     asked: tuple[Event, ...] = ()
     payments: tuple[SettledPayment, ...] = ()
+    origins: tuple[MessageOrigin, ...] = ()
 
     @property
     def has_ended(self) -> bool:
@@ -70,9 +73,7 @@ class StoredResponse:
         config = self.request.response
         if config is None or config.messages is None:
             return None
-        question = uamp.Message(
-            role="user", content=uamp.text_of(self.question), content_items=self.question
-        )
+        question = question_of(self.question)
         answer = uamp.Message(
             role="assistant", content=uamp.text_of(self.output), content_items=self.output
         )
@@ -81,6 +82,17 @@ class StoredResponse:
             *((question,) if self.question else ()),
             *((answer,) if self.output else ()),
         )
+
+    @property
+    def conversation_origins(self) -> tuple[MessageOrigin, ...]:
+        """Where `conversation` has what this response and those before it asked and answered."""
+        config = self.request.response
+        place = len(config.messages or ()) if config else 0
+        own: list[MessageOrigin] = []
+        for is_answer, items in ((False, self.question), (True, self.output)):
+            if items:
+                own.append(MessageOrigin(place + len(own), self.id, is_answer))
+        return (*self.origins, *own)
 
     def asking(self, asked: Sequence[Event]) -> StoredResponse:
         """Return it with what it asks its client for."""

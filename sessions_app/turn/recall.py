@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 import uamp
+from chat_app.log.deletions import deleted_answers
 from sessions_app.models import ToolCall, ToolCallKind
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ def recalled(history: Sequence[uamp.Message], principal: str) -> list[uamp.Messa
     """Return a history in which answers that this principal was given are whole again.
 
     An answer is found by the ids of its calls, which this server made. The results of the client
-    stay where they are; results that the stored answer has itself are taken from there.
+    stay where they are; results that the stored answer has itself are taken from there. Of a
+    deleted answer there is what the client sends.
     """
     answers = _answers({call for message in history for call in _calls_of(message)}, principal)
     if not answers:
@@ -63,13 +65,16 @@ def _answers(
     """Return the answers in which these calls were made: the response and its output, by call."""
     if not call_ids:
         return {}
-    rows = ToolCall.objects.filter(
+    found = ToolCall.objects.filter(
         call_id__in=call_ids,
         kind=ToolCallKind.CLIENT,
         response__session__principal=principal,
         response__request__ends_at_tools=True,
     ).values_list("call_id", "response_id", "response__output")
+    rows = list(found)
+    deleted = deleted_answers(response_id for _, response_id, _ in rows)
     return {
         call_id: (response_id, msgspec.convert(output, tuple[uamp.ContentItem, ...]))
         for call_id, response_id, output in rows
+        if response_id not in deleted
     }

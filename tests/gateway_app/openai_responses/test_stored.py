@@ -12,7 +12,7 @@ import pytest
 from django.utils import timezone
 
 from agents_app.providers import scripts
-from chat_app.models import Participant
+from chat_app.models import Message, Participant
 from sessions_app.models import Response, Session
 from sessions_app.process import retention
 from tests.client import wait_until
@@ -30,7 +30,7 @@ from tests.gateway_app.openai_responses.requests import (
 )
 from tests.live_server import quick_agent, shared_chat
 from tests.sessions_app.billing.paid_agents import token_of
-from tests.sessions_app.model_server import model_server, said
+from tests.sessions_app.model_server import called, model_server, said
 from upp.providers.scripted import Pause, Reasoning, Step, Text
 
 if TYPE_CHECKING:
@@ -139,6 +139,62 @@ def test_a_chain_is_one_chat_with_the_conversation_of_its_own(
     assert not rest["has_more"]
     newest = read(web, f"{third['id']}/input_items", alice).json()["data"][0]
     assert newest["content"] == [{"type": "input_text", "text": "d"}]
+
+
+def test_a_chain_has_no_deleted_message_and_edited_ones_as_they_are(
+    web: httpx.Client, alice: Person
+) -> None:
+    with model_server(*(said(word) for word in ("One", "Two", "Three", "Four", "Five"))) as model:
+        model.agent()
+        first = respond(web, "model", {"input": "a"}, alice).json()
+        second = respond(
+            web, "model", {"input": "b", "previous_response_id": first["id"]}, alice
+        ).json()
+        inline = [{**first["output"][0], "role": "assistant"}, {"role": "user", "content": "c"}]
+        third = respond(web, "model", {"input": inline}, alice).json()
+        assert [m["content"] for m in model.last["messages"]][-2:] == ["One", "c"]
+        asked = Message.objects.get(response_id="", content="a")
+        path = f"/api/v1/messages/{asked.pk}"
+        edited = web.patch(path, json={"content": "A"}, headers=alice.headers)
+        said_one = Message.objects.get(response_id=first["id"])
+        deleted = web.delete(f"/api/v1/messages/{said_one.pk}", headers=alice.headers)
+        assert (edited.status_code, deleted.status_code) == (200, 204)
+
+        for answer, before in ((second, ["A", "b", "Two"]), (third, ["c", "Three"])):
+            shown = read(web, f"{answer['id']}/input_items", alice, order="asc").json()["data"]
+            assert [item["content"][0]["text"] for item in shown] == before[:-1]
+            more = {"previous_response_id": answer["id"], "input": "more"}
+            last = respond(web, "model", more, alice).json()
+            words = [message["content"] for message in model.last["messages"]]
+            assert words[-len(before) - 1 :] == [*before, "more"]
+            assert "One" not in words
+        # What is kept of the last one is deleted as well.
+        assert web.delete(path, headers=alice.headers).status_code == 204
+        answer = respond(web, "model", {"previous_response_id": second["id"], "input": "x"}, alice)
+        shown = read(web, f"{answer.json()['id']}/input_items", alice, order="asc").json()["data"]
+    assert [item["content"][0]["text"] for item in shown] == ["b", "Two", "x"]
+    assert "One" not in read(web, last["id"], alice).text
+
+
+def test_a_deleted_answer_that_called_functions_is_not_restored(
+    web: httpx.Client, alice: Person
+) -> None:
+    calling = called(("call_1", "search", "{}"), text="The word is plover.")
+    with model_server(calling, said("Two"), said("Three")) as model:
+        model.agent()
+        first = respond(web, "model", {"tools": [SEARCH]}, alice).json()
+        call = next(item for item in first["output"] if item["type"] == "function_call")
+        body = {"tools": [SEARCH], "input": [{"role": "user", "content": "Hi"}, call, result(call)]}
+        respond(web, "model", body, alice)
+        assert "plover" in str(model.last["messages"])
+        message = Message.objects.get(response_id=first["id"])
+        web.delete(f"/api/v1/messages/{message.pk}", headers=alice.headers)
+
+        again = respond(web, "model", body, alice)
+
+    assert again.status_code == 200
+    assert "three cats" in str(model.last["messages"])
+    assert "plover" not in str(model.last["messages"])
 
 
 def test_another_agent_goes_on_in_a_chat_of_its_own(web: httpx.Client, alice: Person) -> None:

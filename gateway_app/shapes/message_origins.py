@@ -1,0 +1,79 @@
+"""Which messages of a kept conversation are copies of questions and answers, as those are now.
+
+A response keeps the conversation before it (ADR 25). A message that was deleted since is left out
+of that copy, with the results of its calls; one that was edited has its present text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+import uamp
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class MessageOrigin(NamedTuple):
+    """The message at a place of a conversation is the answer of a response, or its question."""
+
+    place: int
+    response_id: str
+    is_answer: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CurrentTexts:
+    """What became of a response's texts: `question` is what it is now, empty where deleted."""
+
+    question: tuple[uamp.ContentItem, ...]
+    is_edited: bool
+    has_answer: bool
+
+
+def origins_from(kept: Any) -> tuple[MessageOrigin, ...]:
+    """Return origins as an extension of a session keeps them."""
+    return tuple(msgspec.convert(kept or (), tuple[MessageOrigin, ...]))
+
+
+def current_conversation(
+    messages: Sequence[uamp.Message],
+    origins: Sequence[MessageOrigin],
+    texts: Mapping[str, CurrentTexts],
+) -> tuple[tuple[uamp.Message, ...], tuple[MessageOrigin, ...]]:
+    """Return a conversation as its messages are now, with the places that those have in it."""
+    origin_at = {origin.place: origin for origin in origins}
+    kept: list[uamp.Message] = []
+    places: list[MessageOrigin] = []
+    withdrawn: set[str] = set()
+    for place, message in enumerate(messages):
+        origin = origin_at.get(place)
+        now = texts.get(origin.response_id) if origin else None
+        if origin and now and not (now.has_answer if origin.is_answer else now.question):
+            withdrawn |= calls_of(message)
+            continue
+        if message.role == "tool" and message.tool_call_id in withdrawn:
+            continue
+        withdrawn -= calls_of(message)
+        if origin:
+            places.append(origin._replace(place=len(kept)))
+        is_edited = origin and not origin.is_answer and now and now.is_edited
+        kept.append(question_of(now.question) if now and is_edited else message)
+    return tuple(kept), tuple(places)
+
+
+def question_of(items: tuple[uamp.ContentItem, ...]) -> uamp.Message:
+    """Return a question as a message of the user."""
+    return uamp.Message(role="user", content=uamp.text_of(items), content_items=items)
+
+
+def calls_of(message: uamp.Message) -> set[str]:
+    """Return the ids of the calls in a message."""
+    items = message.content_items or ()
+    return {
+        *(call.id for call in message.tool_calls or ()),
+        *(item.tool_call.id for item in items if isinstance(item, uamp.ToolCallContent)),
+    }
