@@ -13,6 +13,7 @@ from chat_app.models import ChatEvent, Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from datetime import datetime
 
     from django.db.models import QuerySet
 
@@ -51,6 +52,13 @@ def deleted_answers(response_ids: Iterable[str]) -> set[str]:
 def has_deleted_answer() -> Exists:
     """Return the condition, for a query of responses, that the answer was deleted."""
     return Exists(_deleted().filter(response_id=OuterRef("pk")))
+
+
+def has_changed(*, response_id: str, message_id: str | None, since: datetime) -> bool:
+    """Return whether a response's answer or question was edited or deleted since a time."""
+    texts = Message.objects.filter(Q(response_id=response_id) | Q(pk=message_id))
+    changed: bool = texts.filter(Q(deleted_at__gte=since) | Q(edited_at__gte=since)).exists()
+    return changed
 
 
 def _deleted() -> QuerySet[Message]:

@@ -21,10 +21,13 @@ from sessions_app.access import rates
 from sessions_app.access.principal import Principal
 from sessions_app.models import Webhook, WebhookDelivery
 from sessions_app.webhooks import formats
+from sessions_app.webhooks.deliveries import DEACTIVATED, disable, is_unwelcome
 from sessions_app.webhooks.formats import ChangedResponse
 from sessions_app.webhooks.states import ENDED, with_state
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from sessions_app.webhooks.formats import WebhookFormat
 
 logger = logging.getLogger(__name__)
@@ -40,6 +43,7 @@ class DueState:
     """A webhook whose response is in another state than the one it was sent last."""
 
     webhook: int
+    read_at: datetime
     seen: str
     state: str
     format: str
@@ -75,12 +79,17 @@ async def _rendered(webhook_format: WebhookFormat, change: DueState) -> bytes | 
 
 def find_changes() -> list[DueState]:
     """Return webhooks whose response has another state than they were sent."""
-    due = Webhook.objects.filter(look_at__lte=timezone.now())
+    now = timezone.now()
+    due = Webhook.objects.filter(look_at__lte=now)
     changed = with_state(due).exclude(state=F("seen"))
-    rows = changed.select_related("response__agent").order_by("look_at")[:AT_ONCE]
+    rows = list(changed.select_related("response__agent", "user").order_by("look_at")[:AT_ONCE])
+    for row in rows:
+        if is_unwelcome(row):
+            disable(row.pk, DEACTIVATED)
     return [
         DueState(
             webhook=row.pk,
+            read_at=now,
             seen=row.seen,
             state=row.state,
             format=row.format,
@@ -94,6 +103,7 @@ def find_changes() -> list[DueState]:
             ),
         )
         for row in rows
+        if not is_unwelcome(row)
     ]
 
 
@@ -112,7 +122,12 @@ def queue(change: DueState, body: str) -> bool:
         return False
     number = Webhook.objects.values_list("sent", flat=True).get(pk=change.webhook)
     WebhookDelivery.objects.create(
-        webhook_id=change.webhook, number=number, state=change.state, body=body
+        webhook_id=change.webhook,
+        number=number,
+        state=change.state,
+        body=body,
+        # What is changed while the body is rendered is changed after this time.
+        created_at=change.read_at,
     )
     return True
 

@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from agents_app.outbound.guard import post
 from agents_app.outbound.rules import Unreachable, current_policy
+from chat_app.log.deletions import has_changed
 from sessions_app.models import Webhook, WebhookDelivery
 from sessions_app.states import DeliveryTrigger
 from sessions_app.transitions import move
@@ -35,6 +36,7 @@ LEASE_SECONDS: Final = 60
 BACKOFF_SECONDS: Final = (5, 3600)
 NOTIFY_SECONDS: Final = 5
 NOTIFIED_AT_ONCE: Final = 100
+DEACTIVATED: Final = "The person who set it was deactivated."
 SIGNATURE_HEADER: Final = "X-UAMP-Signature"
 _SUCCESS: Final = range(200, 300)
 # What a receiver may answer and take the same body later; other refusals are for good.
@@ -73,14 +75,26 @@ class AttemptOutcome:
 
 
 def claim(pk: int) -> DeliveryClaim | None:
-    """Begin an attempt; None where it is not due, or another worker makes it."""
+    """Begin an attempt; None where it is not due, or another worker makes it.
+
+    Nothing is sent for a person who was deactivated. A body with a text that was edited or deleted
+    since is not sent: the state is queued again, as it is now.
+    """
     now = timezone.now()
     before = WebhookDelivery.objects.filter(
         webhook=OuterRef("webhook"), number__lt=OuterRef("number"), finished_at__isnull=True
     )
     due = WebhookDelivery.objects.filter(pk=pk, finished_at__isnull=True, due_at__lte=now)
-    row = due.exclude(Exists(before)).select_related("webhook").first()
+    rows = due.exclude(Exists(before)).select_related("webhook__response", "webhook__user")
+    row = rows.first()
     if row is None:
+        return None
+    if is_unwelcome(row.webhook):
+        disable(row.webhook_id, DEACTIVATED)
+        return None
+    response = row.webhook.response
+    if has_changed(response_id=response.pk, message_id=response.message_id, since=row.created_at):
+        _queue_again(row)
         return None
     lease = now + timedelta(seconds=LEASE_SECONDS)
     if not due.filter(attempts=row.attempts).update(attempts=F("attempts") + 1, due_at=lease):
@@ -94,6 +108,20 @@ def claim(pk: int) -> DeliveryClaim | None:
         body=body,
         headers=_headers(row, body),
     )
+
+
+def is_unwelcome(webhook: Webhook) -> bool:
+    """Return whether the person who set a webhook was deactivated."""
+    return webhook.user is not None and not webhook.user.is_active
+
+
+@transaction.atomic
+def _queue_again(row: WebhookDelivery) -> None:
+    """End a delivery whose body is out of date, and have the state rendered anew."""
+    old = WebhookDelivery.objects.filter(pk=row.pk, attempts=row.attempts, finished_at__isnull=True)
+    why = "A message of the task was changed. Its state is sent anew."
+    if move(old, DeliveryTrigger.FAIL, finished_at=timezone.now(), body="", error=why):
+        Webhook.objects.filter(pk=row.webhook_id).update(seen="", look_at=timezone.now())
 
 
 def _headers(row: WebhookDelivery, body: bytes) -> dict[str, str]:
@@ -143,7 +171,8 @@ def finish(claimed: DeliveryClaim, outcome: AttemptOutcome) -> int | None:
         return following.order_by("number").values_list("pk", flat=True).first()
     if outcome.is_final or claimed.number >= settings.UAMP_WEBHOOK_ATTEMPTS:
         if move(rows, DeliveryTrigger.FAIL, finished_at=now, body="", **facts):
-            _disable(claimed.webhook, outcome)
+            reason = outcome.error or f"The receiver answered {outcome.status}."
+            disable(claimed.webhook, reason)
         return None
     least, most = BACKOFF_SECONDS
     pause = min(most, least * 2 ** (claimed.number - 1)) * random.uniform(1, 1.25)  # noqa: S311 no secret
@@ -151,10 +180,9 @@ def finish(claimed: DeliveryClaim, outcome: AttemptOutcome) -> int | None:
     return None
 
 
-def _disable(webhook: int, outcome: AttemptOutcome) -> None:
+def disable(webhook: int, reason: str) -> None:
     """Send nothing more to a receiver."""
     now = timezone.now()
-    reason = outcome.error or f"The receiver answered {outcome.status}."
     Webhook.objects.filter(pk=webhook).update(disabled_at=now, disabled_reason=reason, look_at=None)
     move(
         WebhookDelivery.objects.filter(webhook=webhook),

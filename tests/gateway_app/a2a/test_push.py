@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import jwt
 import pytest
+from django.utils import timezone
 
+from chat_app.models import Message
 from sessions_app.models import Response, Webhook, WebhookDelivery
 from sessions_app.states import DeliveryState
 from tests.client import wait_until
@@ -19,7 +21,7 @@ from tests.http_server import LocalServer, QuietHandler, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from email.message import Message
+    from email.message import Message as HeaderFields
 
     import httpx
     from pytest_django.fixtures import Settings
@@ -35,7 +37,7 @@ class Receiver:
 
     url: str = ""
     statuses: list[int] = field(default_factory=list)
-    seen: list[tuple[Message, bytes]] = field(default_factory=list)
+    seen: list[tuple[HeaderFields, bytes]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -318,3 +320,51 @@ def test_states_beyond_the_limit_wait(
     wait_until(lambda: len(receiver.seen) == 1)
     wait_until(lambda: Webhook.objects.filter(look_at__isnull=False, seen="").exists())
     assert WebhookDelivery.objects.count() == 1
+
+
+def refused_once(web: httpx.Client, receiver: Receiver, who: Person) -> None:
+    """Have a state refused, which is sent again in a few seconds."""
+    receiver.statuses = [500]
+    send(web, "echo", "plover", who=who, configuration=config(receiver))
+    wait_until(lambda: WebhookDelivery.objects.filter(http_status=500).exists())
+    assert "plover" in str(receiver.bodies[0])
+
+
+def test_a_text_that_was_deleted_meanwhile_is_not_sent(
+    web: httpx.Client, alice: Person, receiver: Receiver
+) -> None:
+    refused_once(web, receiver, alice)
+    question = Message.objects.get(response_id="", content="plover")
+    answer = Message.objects.exclude(response_id="").get()
+    path = "/api/v1/messages/"
+    web.patch(f"{path}{question.pk}", json={"content": "kestrel"}, headers=alice.headers)
+    web.delete(f"{path}{answer.pk}", headers=alice.headers)
+
+    WebhookDelivery.objects.filter(finished_at=None).update(due_at=timezone.now())
+
+    wait_until(lambda: len(receiver.bodies) == 2)
+    assert "kestrel" in str(receiver.bodies[1])
+    assert "plover" not in str(receiver.bodies[1])
+    assert receiver.bodies[1]["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
+    wait_until(lambda: not WebhookDelivery.objects.filter(finished_at=None).exists())
+    statuses = list(WebhookDelivery.objects.order_by("id").values_list("status", flat=True))
+    assert statuses == [DeliveryState.FAILED, DeliveryState.SENT]
+
+
+@pytest.mark.parametrize("is_queued", [True, False])
+def test_nothing_is_sent_for_a_person_who_was_deactivated(
+    web: httpx.Client, alice: Person, receiver: Receiver, *, is_queued: bool
+) -> None:
+    refused_once(web, receiver, alice)
+    alice.user.is_active = False
+    alice.user.save()
+    if is_queued:
+        WebhookDelivery.objects.filter(finished_at=None).update(due_at=timezone.now())
+    else:
+        Webhook.objects.update(seen="", look_at=timezone.now())
+
+    wait_until(lambda: Webhook.objects.get().disabled_at is not None)
+    assert Webhook.objects.get().disabled_reason == "The person who set it was deactivated."
+    delivery = WebhookDelivery.objects.get()
+    assert (delivery.status, delivery.body) == (DeliveryState.FAILED, "")
+    assert len(receiver.seen) == 1
