@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from chat_app.rest import chats, contents, conversation, history, reference, search
+from chat_app.rest import chats, contents, conversation, history, members, reference, search
 
 app_name = "chat_app"
 
@@ -16,12 +16,13 @@ urlpatterns = [
     path("api/v1/render", chats.RenderView.as_view(), name="render"),
     path("api/v1/chats", chats.ChatsView.as_view(), name="chats"),
     re_path(rf"{_CHAT}\Z", chats.ChatView.as_view(), name="chat"),
-    re_path(rf"{_CHAT}/participants\Z", chats.ParticipantsView.as_view(), name="participants"),
+    re_path(rf"{_CHAT}/participants\Z", members.ParticipantsView.as_view(), name="participants"),
     re_path(
         rf"{_CHAT}/participants/(?P<participant_id>[0-9]{{1,18}})\Z",
-        chats.ParticipantView.as_view(),
+        members.ParticipantView.as_view(),
         name="participant",
     ),
+    re_path(rf"{_CHAT}/mute\Z", members.MuteView.as_view(), name="mute"),
     re_path(rf"{_CHAT}/receipts\Z", chats.ReceiptsView.as_view(), name="receipts"),
     re_path(rf"{_CHAT}/messages\Z", history.MessagesView.as_view(), name="messages"),
     re_path(rf"{_CHAT}/events\Z", history.EventsView.as_view(), name="events"),

@@ -44,7 +44,7 @@ class ParticipantInline(RecordInline):
     """The members of a chat; they come and go through the chat's log."""
 
     model = Participant
-    fields = ("user", "agent", "role", "trigger", "joined_at", "left_at")
+    fields = ("user", "agent", "role", "trigger", "budget", "joined_at", "left_at")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Participant]:
         """Read the names with the rows."""
@@ -63,8 +63,9 @@ class ChatAdmin(HistoryAdmin):
     search_help_text = "The id, its creator's name, or a part of the title."
     ordering = ("-latest_at",)
     fields = (
-        "id", "title", "kind", "payer", "epoch", "last_seq", "created_by", "created_at",
-        "latest_at",
+        "id", "title", "description", "avatar", "kind", "payer", "only_owners_pin",
+        "agents_quiet", "agent_hops", "budget", "budget_period", "epoch", "last_seq",
+        "created_by", "created_at", "latest_at",
     )  # fmt: skip
     readonly_fields = (*(name for name in fields if name != "title"), "money")
     inlines = (ParticipantInline,)

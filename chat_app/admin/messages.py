@@ -47,6 +47,8 @@ class EventTypeFilter(ValueFilter):
     title = "type, of the newest"
     parameter_name = "type"
     values = (
+        "agent.stopped",
+        "chat.updated",
         "message.created",
         "message.deleted",
         "message.edited",
@@ -55,6 +57,7 @@ class EventTypeFilter(ValueFilter):
         "message.unpinned",
         "participant.joined",
         "participant.left",
+        "participant.updated",
         "reaction.added",
         "reaction.removed",
         "response.created",

@@ -10,9 +10,9 @@ from django.db import transaction
 from django.db.models import Count, Min, Q
 from django.utils import timezone
 
-from chat_app.conversation.emoji import is_emoji
 from chat_app.conversation.errors import NotAnEmoji, TooManyReactions
 from chat_app.conversation.messages import append_act, locked_message
+from chat_app.emoji import is_emoji
 from chat_app.ids import new_event_id
 from chat_app.log.entries import milliseconds
 from chat_app.models import Reaction

@@ -9,11 +9,13 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from chat_app.models import (
+    AgentMention,
     Chat,
     ChatEvent,
     ChatKind,
     Content,
     ContentUse,
+    InviteLink,
     Message,
     Participant,
     PayerRule,
@@ -74,6 +76,8 @@ def empty_chats(chat_ids: Collection[str]) -> None:
         ReadReceipt.objects.filter(chat_id__in=chat_ids).delete()
         ContentUse.objects.filter(chat_id__in=chat_ids).delete()
         Participant.objects.filter(chat_id__in=chat_ids).delete()
+        InviteLink.objects.filter(chat_id__in=chat_ids).delete()
+        AgentMention.objects.filter(chat_id__in=chat_ids).delete()
         delete_unused(shown)
 
 

@@ -1,28 +1,34 @@
-"""Chats: creating them, changing their title and their payer.
+"""Chats: creating them, changing what they are called and how they work.
 
 Functions open their own transaction. Every change is an entry of the chat's log.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+import msgspec
 from django.db import transaction
 from django.utils import timezone
 
+import uamp
 from agents_app.sponsorships import sponsors_of
 from chat_app.ids import new_event_id
 from chat_app.log.entries import NewEvent, append, milliseconds
-from chat_app.members.membership import NotAMember, NotAnOwner, is_member, is_owner
+from chat_app.members.avatars import use_avatar
+from chat_app.members.membership import NotAMember
 from chat_app.members.payers import payers_of
+from chat_app.members.rights import Right, check_right, member_of
 from chat_app.models import (
     Chat,
+    ChatBudgetPeriod,
     ChatKind,
     Participant,
     ParticipantRole,
     PayerRule,
 )
 from chat_app.new_rows import insert
+from uamp import events as ev
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,35 +68,90 @@ def create_chat(
     return chat
 
 
-def update_chat(
-    *,
-    chat_id: str,
-    changed_by: User,
-    title: str | None = None,
-    payer: str | None = None,
-    only_owners_pin: bool | None = None,
-) -> None:
-    """Change a chat's title, its payer or who pins messages; sends the change to the members.
+class ChatChange(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be another about a chat; None stays, and an empty text takes away what was."""
 
-    An owner who chooses `owner` becomes the payer. Raises NotAMember to strangers, NotAnOwner
-    to members who do not own it, NoSponsor where no agent of the chat is sponsored.
+    title: str | None = None
+    description: str | None = None
+    avatar: str | None = None
+    payer: str | None = None
+    only_owners_pin: bool | None = None
+    agents_quiet: bool | None = None
+    agent_hops: int | None = None
+    budget: str | None = None
+    budget_period: str | None = None
+
+    def rights(self) -> set[Right]:
+        """Return the rights that the change needs."""
+        named = {name for name in self.__struct_fields__ if getattr(self, name) is not None}
+        return {_RIGHT_OF[name] for name in named}
+
+
+_RIGHT_OF: Final = {
+    "title": Right.DESCRIBE,
+    "description": Right.DESCRIBE,
+    "avatar": Right.DESCRIBE,
+    "payer": Right.MANAGE_MONEY,
+    "budget": Right.MANAGE_MONEY,
+    "budget_period": Right.MANAGE_MONEY,
+    "only_owners_pin": Right.RULE,
+    "agent_hops": Right.RULE,
+    "agents_quiet": Right.QUIET_AGENTS,
+}
+_STORED: Final = ("payer_user", *_RIGHT_OF)
+
+
+def update_chat(*, chat_id: str, changed_by: User, change: ChatChange) -> ev.ChatUpdated:
+    """Change what a chat is called and how it works; sends the change to the members.
+
+    Returns the event; one without `seq` says that nothing is another. An owner who chooses `owner`
+    becomes the payer. Raises NotAMember to strangers, NotAllowed to members whose role does not
+    have the right, NoSponsor where no agent of the chat is sponsored, and InvalidAvatar.
     """
     with transaction.atomic():
         chat = Chat.objects.select_for_update().filter(pk=chat_id).first()
-        if chat is None or not is_member(chat_id, changed_by.pk):
+        member = member_of(chat, changed_by.pk)
+        if chat is None:
             raise NotAMember
-        if not is_owner(chat_id, changed_by.pk):
-            raise NotAnOwner
-        before = (chat.title, chat.payer, chat.payer_user_id, chat.only_owners_pin)
-        chat.title = chat.title if title is None else title
-        if payer is not None:
-            _set_payer(chat, PayerRule(payer), changed_by)
-        if only_owners_pin is not None:
-            chat.only_owners_pin = only_owners_pin
-        if (chat.title, chat.payer, chat.payer_user_id, chat.only_owners_pin) == before:
-            return
-        chat.save(update_fields=["title", "payer", "payer_user", "only_owners_pin"])
-        append_change(chat)
+        for right in sorted(change.rights()):
+            check_right(member, right)
+        before = [getattr(chat, name) for name in _STORED]
+        _apply(chat, change, changed_by)
+        if [getattr(chat, name) for name in _STORED] == before:
+            return chat_event(chat, by=changed_by)
+        chat.save(update_fields=_STORED)
+        return append_change(chat, by=changed_by)
+
+
+_PLAIN: Final = ("title", "only_owners_pin", "agents_quiet", "agent_hops")
+
+
+def _apply(chat: Chat, change: ChatChange, by: User) -> None:
+    for name in _PLAIN:
+        if (value := getattr(change, name)) is not None:
+            setattr(chat, name, value)
+    if change.description is not None:
+        chat.description = change.description or None
+    if change.avatar is not None:
+        chat.avatar = use_avatar(chat.pk, change.avatar, user_id=by.pk)
+    if change.payer is not None:
+        _set_payer(chat, PayerRule(change.payer), by)
+    set_budget(chat, change.budget, change.budget_period)
+
+
+def set_budget(row: Chat | Participant, amount: str | None, period: str | None) -> None:
+    """Set the budget of a chat or of an agent in it; an empty amount takes it away.
+
+    A budget without a period is for each day.
+    """
+    if amount is not None:
+        row.budget = amount if any(digit in "123456789" for digit in amount) else None
+    if period is not None:
+        row.budget_period = period
+    if row.budget is None:
+        row.budget_period = None
+    elif row.budget_period is None:
+        row.budget_period = ChatBudgetPeriod.DAY
 
 
 def _set_payer(chat: Chat, payer: PayerRule, by: User) -> None:
@@ -108,16 +169,28 @@ def _set_payer(chat: Chat, payer: PayerRule, by: User) -> None:
     chat.payer_user = by if payer == PayerRule.OWNER else None
 
 
-def append_change(chat: Chat) -> None:
+def chat_event(chat: Chat, *, by: User | None) -> ev.ChatUpdated:
+    """Return the event that says what a chat is now."""
+    return ev.ChatUpdated(
+        event_id=new_event_id(),
+        timestamp=milliseconds(timezone.now()),
+        chat_id=chat.pk,
+        title=chat.title,
+        description=chat.description or "",
+        avatar=chat.avatar,
+        payer=str(chat.payer),
+        only_owners_pin=bool(chat.only_owners_pin),
+        agents_quiet=bool(chat.agents_quiet),
+        agent_hops=chat.agent_hops,
+        budget=chat.budget,
+        budget_period=chat.budget_period,
+        by=None if by is None else ev.Actor(id=str(by.pk), name=by.get_username()),
+    )
+
+
+def append_change(chat: Chat, *, by: User | None = None) -> ev.ChatUpdated:
     """Append what the chat is now to its log as `chat.updated`; needs a transaction."""
-    now = timezone.now()
-    payload = {
-        "type": "chat.updated",
-        "event_id": new_event_id(),
-        "timestamp": milliseconds(now),
-        "chat_id": chat.pk,
-        "title": chat.title,
-        "payer": str(chat.payer),
-        "only_owners_pin": bool(chat.only_owners_pin),
-    }
-    append(chat.pk, [NewEvent(type="chat.updated", payload=payload)], at=now)
+    event = chat_event(chat, by=by)
+    entry = NewEvent(type=uamp.type_of(event), payload=uamp.to_dict(event))
+    seq = append(chat.pk, [entry], at=timezone.now())
+    return msgspec.structs.replace(event, seq=seq)

@@ -5,15 +5,24 @@ Functions open their own transaction. Every change is an entry of the chat's log
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+import msgspec
 from django.db import transaction
 from django.utils import timezone
 
+import uamp
 from chat_app.ids import new_event_id
+from chat_app.log import fanout
 from chat_app.log.entries import NewEvent, append, milliseconds
 from chat_app.members.chats import append_change
-from chat_app.members.membership import NotAMember, NotAnOwner, is_member, is_owner
+from chat_app.members.membership import NotAMember
+from chat_app.members.rights import (
+    Right,
+    check_may_set_agents,
+    check_right,
+    member_of,
+)
 from chat_app.models import (
     Chat,
     Participant,
@@ -21,9 +30,16 @@ from chat_app.models import (
     ParticipantRole,
     PayerRule,
 )
+from uamp import events as ev
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
+
+Change = TypeVar("Change", ev.ParticipantJoined, ev.ParticipantLeft, ev.ParticipantUpdated)
+
+
+class LastOwner(Exception):
+    """A chat of people has an owner: another one has to be made first."""
 
 
 def add_participant(
@@ -38,95 +54,181 @@ def add_participant(
 
     One that comes back is a member, whatever it was before. Where the owner or the pool pays, an
     agent is added by an owner, because its answers are paid from then on. Raises NotAMember unless
-    `added_by` is in the chat, NotAnOwner for an agent that another member adds there.
+    `added_by` is in the chat, NotAllowed for an agent that another member adds there.
     """
     with transaction.atomic():
         chat = Chat.objects.select_for_update().filter(pk=chat_id).first()
-        if chat is None or not is_member(chat_id, added_by.pk):
+        member = member_of(chat, added_by.pk)
+        if chat is None:
             raise NotAMember
-        is_paid_by_chat = chat.payer in {PayerRule.OWNER, PayerRule.POOL}
-        if agent_id is not None and is_paid_by_chat and not is_owner(chat_id, added_by.pk):
-            raise NotAnOwner
-        participant, created = Participant.objects.get_or_create(
-            chat=chat, user=user, agent_id=agent_id, defaults={"trigger": trigger}
-        )
-        if not created and participant.left_at is None:
-            return participant
-        participant.left_at = None
-        participant.role = ParticipantRole.MEMBER
-        participant.trigger = trigger
-        participant.save(update_fields=["left_at", "role", "trigger"])
-        _append_membership(participant, "participant.joined", by=added_by)
+        if agent_id is None:
+            check_right(member, Right.ADD_MEMBERS)
+        else:
+            check_may_set_agents(chat, member, Right.ADD_MEMBERS)
+        return join(chat, by=added_by, user=user, agent_id=agent_id, trigger=trigger)
+
+
+def join(
+    chat: Chat,
+    *,
+    by: User,
+    user: User | None = None,
+    agent_id: str | None = None,
+    trigger: str = ParticipantReplyTrigger.MENTION,
+) -> Participant:
+    """Put a person or an agent into a chat that is locked; one who is there stays as they are."""
+    participant, created = Participant.objects.get_or_create(
+        chat=chat, user=user, agent_id=agent_id, defaults={"trigger": trigger}
+    )
+    if not created and participant.left_at is None:
+        return participant
+    participant.left_at = None
+    participant.role = ParticipantRole.MEMBER
+    participant.trigger = trigger
+    participant.keywords = participant.context = participant.context_messages = None
+    participant.budget = participant.budget_period = participant.muted_at = None
+    participant.save()
+    append_membership(ev.ParticipantJoined, participant, by=by)
     return participant
 
 
 def remove_participant(*, chat_id: str, removed_by: User, participant_id: int) -> None:
-    """Let a member leave; an owner may remove any member.
+    """Let a member leave; an owner may remove any member, an admin those who are not owners.
 
-    An owner who leaves pays for nothing any more. When the last owner leaves, the person who has
-    been there the longest owns the chat. Raises NotAMember when the caller may not, or the
-    participant is not in the chat.
+    An owner who leaves pays for nothing any more. When the last owner leaves, the admin who has
+    been there the longest owns the chat, or else the person who has. The others no longer see
+    that the member types. Raises NotAMember when the caller or the participant is not in the
+    chat, NotAllowed when the caller may not.
     """
     with transaction.atomic():
         chat = Chat.objects.select_for_update().filter(pk=chat_id).first()
-        caller = Participant.objects.filter(
-            chat_id=chat_id, user=removed_by, left_at__isnull=True
-        ).first()
+        caller = member_of(chat, removed_by.pk)
         participant = Participant.objects.filter(
             chat_id=chat_id, pk=participant_id, left_at__isnull=True
         ).first()
-        if chat is None or caller is None or participant is None:
+        if chat is None or participant is None:
             raise NotAMember
-        if caller != participant and caller.role != ParticipantRole.OWNER:
-            raise NotAMember
+        if caller != participant:
+            check_right(caller, Right.REMOVE_MEMBERS)
+            if ParticipantRole.OWNER == participant.role != caller.role:
+                check_right(caller, Right.CHANGE_ROLES)
         participant.left_at = timezone.now()
         participant.save(update_fields=["left_at"])
-        _append_membership(participant, "participant.left", by=removed_by)
+        append_membership(ev.ParticipantLeft, participant, by=removed_by)
+        if participant.user is not None:
+            _stop_typing(chat_id, participant.user)
         if participant.role == ParticipantRole.OWNER:
             _without_owner(chat, participant)
+
+
+def _stop_typing(chat_id: str, user: User) -> None:
+    event = ev.PresenceTyping(
+        event_id=new_event_id(),
+        timestamp=milliseconds(timezone.now()),
+        user_id=str(user.pk),
+        username=user.get_username(),
+        is_typing=False,
+        chat_id=chat_id,
+    )
+    signal = fanout.signal_message(chat_id=chat_id, frame=uamp.encode(event), user_id=user.pk)
+    fanout.publish_on_commit(chat_id, [signal])
+
+
+def change_role(
+    *, chat_id: str, changed_by: User, participant_id: int, role: str
+) -> ev.ParticipantUpdated:
+    """Give a person of a chat another role; sends it to the members.
+
+    Returns the event; one without `seq` says that they have the role already. Raises NotAMember,
+    NotAllowed unless `changed_by` is an owner, and LastOwner.
+    """
+    with transaction.atomic():
+        chat = Chat.objects.select_for_update().filter(pk=chat_id).first()
+        caller = member_of(chat, changed_by.pk)
+        participant = Participant.objects.filter(
+            chat_id=chat_id, pk=participant_id, user__isnull=False, left_at__isnull=True
+        ).first()
+        if chat is None or participant is None:
+            raise NotAMember
+        check_right(caller, Right.CHANGE_ROLES)
+        if participant.role == role:
+            return membership_event(ev.ParticipantUpdated, participant, by=changed_by)
+        was_owner = participant.role == ParticipantRole.OWNER
+        participant.role = ParticipantRole(role)
+        participant.save(update_fields=["role"])
+        owners = Participant.objects.filter(
+            chat=chat, role=ParticipantRole.OWNER, left_at__isnull=True
+        )
+        if not owners.exists():
+            raise LastOwner
+        event = append_membership(ev.ParticipantUpdated, participant, by=changed_by)
+        if was_owner:
+            _without_payer(chat, participant)
+    return event
 
 
 def _without_owner(chat: Chat, left: Participant) -> None:
     """Give a chat without an owner one, and stop a member who left from paying for it."""
     people = Participant.objects.filter(chat=chat, user__isnull=False, left_at__isnull=True)
     if not people.filter(role=ParticipantRole.OWNER).exists():
-        longest = people.order_by("joined_at", "id").first()
+        admins = people.filter(role=ParticipantRole.ADMIN)
+        longest = (
+            admins.order_by("joined_at", "id").first() or people.order_by("joined_at", "id").first()
+        )
         if longest is not None:
             longest.role = ParticipantRole.OWNER
             longest.save(update_fields=["role"])
-    if chat.payer == PayerRule.OWNER and chat.payer_user_id == left.user_id:
+            append_membership(ev.ParticipantUpdated, longest, by=None)
+    _without_payer(chat, left)
+
+
+def _without_payer(chat: Chat, former: Participant) -> None:
+    """Let the askers pay where the payer does not own the chat any more."""
+    if chat.payer == PayerRule.OWNER and chat.payer_user_id == former.user_id:
         chat.refresh_from_db()
         chat.payer, chat.payer_user = PayerRule.ASKER, None
         chat.save(update_fields=["payer", "payer_user"])
         append_change(chat)
 
 
-def _append_membership(participant: Participant, event_type: str, *, by: User) -> None:
-    """Membership is part of the log; the event type is ours, unknown to older clients.
-
-    `by` is the person who added or removed the member, or the member who left.
-    """
-    member = participant.user or participant.agent
-    name = participant.user.get_username() if participant.user else str(participant.agent)
-    now = timezone.now()
-    append(
-        participant.chat_id,
-        [
-            NewEvent(
-                type=event_type,
-                payload={
-                    "type": event_type,
-                    "event_id": new_event_id(),
-                    "timestamp": milliseconds(now),
-                    "chat_id": participant.chat_id,
-                    "participant": {
-                        "kind": "user" if participant.user else "agent",
-                        "id": str(member.pk) if member else "",
-                        "name": name,
-                    },
-                    "by": {"id": str(by.pk), "name": by.get_username()},
-                },
-            )
-        ],
-        at=now,
+def membership_event(kind: type[Change], participant: Participant, *, by: User | None) -> Change:
+    """Return an event of a membership; `by` is the person who did it, None for the server."""
+    return kind(
+        event_id=new_event_id(),
+        timestamp=milliseconds(timezone.now()),
+        chat_id=participant.chat_id,
+        participant=_member(participant),
+        by=None if by is None else ev.Actor(id=str(by.pk), name=by.get_username()),
     )
+
+
+def _member(row: Participant) -> ev.ChatMember:
+    if row.user is not None:
+        return ev.ChatMember(
+            kind="user",
+            id=str(row.user.pk),
+            name=row.user.get_username(),
+            participant_id=row.pk,
+            role=str(row.role),
+        )
+    return ev.ChatMember(
+        kind="agent",
+        id=str(row.agent_id),
+        name=str(row.agent),
+        participant_id=row.pk,
+        role=str(row.role),
+        trigger=str(row.trigger),
+        keywords=tuple(row.keywords or ()) or None,
+        context=row.context,
+        context_messages=row.context_messages,
+        budget=row.budget,
+        budget_period=row.budget_period,
+    )
+
+
+def append_membership(kind: type[Change], participant: Participant, *, by: User | None) -> Change:
+    """Append an event of a membership to the log of its chat; needs a transaction."""
+    event = membership_event(kind, participant, by=by)
+    entry = NewEvent(type=uamp.type_of(event), payload=uamp.to_dict(event))
+    seq = append(participant.chat_id, [entry], at=timezone.now())
+    return msgspec.structs.replace(event, seq=seq)

@@ -1,20 +1,18 @@
 """The chat domain as rows: one ordered log per chat, and what can be read from it.
 
-`chats` has chats, members, logs and contents, `conversation` what members did with messages. Other
-apps call the functions of `log`, `members` and `contents`, not these classes.
+`chats` has chats, logs and contents, `members` who is in them, `conversation` what members did with
+messages. Other apps call the functions of `log`, `members` and `contents`, not these classes.
 """
 
 from chat_app.models.chats import (
     Chat,
+    ChatBudgetPeriod,
     ChatEvent,
     ChatKind,
     Content,
     ContentUse,
     Message,
     MessageStatus,
-    Participant,
-    ParticipantReplyTrigger,
-    ParticipantRole,
     PayerRule,
     Presence,
     ReadReceipt,
@@ -30,14 +28,26 @@ from chat_app.models.conversation import (
     Pin,
     Reaction,
 )
+from chat_app.models.members import (
+    AgentMention,
+    ContextScope,
+    InviteLink,
+    Participant,
+    ParticipantReplyTrigger,
+    ParticipantRole,
+)
 
 __all__ = [
     "EMOJI_CHARS",
+    "AgentMention",
     "Chat",
+    "ChatBudgetPeriod",
     "ChatEvent",
     "ChatKind",
     "Content",
     "ContentUse",
+    "ContextScope",
+    "InviteLink",
     "Message",
     "MessageDeletion",
     "MessageRevision",

@@ -49,11 +49,21 @@ class PayerRule(models.TextChoices):
     SPONSOR = "sponsor", "the agent's owner"
 
 
+class ChatBudgetPeriod(models.TextChoices):
+    """The time that a budget of a chat, or of an agent in it, is for."""
+
+    DAY = "day", "each day, in UTC"
+    TOTAL = "total", "in total"
+
+
 class Chat(models.Model):
     """A conversation: its members, and the head of its log."""
 
     id = models.CharField(primary_key=True, max_length=40, default=new_chat_id)
     title = models.CharField(max_length=200, blank=True)
+    description = models.CharField(max_length=2000, null=True, blank=True)  # noqa: DJ001 the column was added to a large table
+    # An emoji, a colour as #rrggbb, or content:<id> of a picture; None: it is made of the title.
+    avatar = models.CharField(max_length=80, null=True, blank=True)  # noqa: DJ001 as above
     kind = models.CharField(max_length=10, choices=ChatKind, default=ChatKind.GROUP)
     payer = models.CharField(max_length=10, choices=PayerRule, default=PayerRule.ASKER)
     # The owner who chose to pay. Only they can choose it, and it ends when they leave.
@@ -62,6 +72,13 @@ class Chat(models.Model):
     )
     # Whether only owners pin messages; None is no.
     only_owners_pin = models.BooleanField(null=True, blank=True)
+    # Whether no agent answers for now; None is no.
+    agents_quiet = models.BooleanField(null=True, blank=True)
+    # How often in a row agents may ask each other; None is UAMP_AGENT_HOPS.
+    agent_hops = models.PositiveSmallIntegerField(null=True, blank=True)
+    # What all agents together may cost here, as a decimal string in the currency of prices.
+    budget = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 as above
+    budget_period = models.CharField(max_length=10, choices=ChatBudgetPeriod, null=True, blank=True)  # noqa: DJ001 as above
     epoch = models.CharField(max_length=8, default=new_epoch)
     last_seq = models.BigIntegerField(default=0)
     created_by = models.ForeignKey(
@@ -105,60 +122,6 @@ class SharedState(models.Model):
 
     def __str__(self) -> str:
         return f"{self.chat_id} {self.version}"
-
-
-class ParticipantRole(models.TextChoices):
-    """What a member may do: owners manage the members too."""
-
-    OWNER = "owner"
-    MEMBER = "member"
-
-
-class ParticipantReplyTrigger(models.TextChoices):
-    """When an agent answers a message in the chat."""
-
-    MENTION = "mention"
-    ALWAYS = "always"
-    NEVER = "never"
-
-
-class Participant(models.Model):
-    """A person or an agent in a chat. A member who left keeps the row, with `left_at`."""
-
-    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
-    chat = models.ForeignKey(Chat, models.CASCADE, related_name="participants", db_index=False)
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.CASCADE,
-        null=True,
-        blank=True,
-        related_name="participations",
-    )
-    agent = models.ForeignKey(
-        "agents_app.Agent", models.CASCADE, null=True, blank=True, related_name="participations"
-    )
-    role = models.CharField(max_length=10, choices=ParticipantRole, default=ParticipantRole.MEMBER)
-    trigger = models.CharField(
-        max_length=10, choices=ParticipantReplyTrigger, default=ParticipantReplyTrigger.MENTION
-    )
-    joined_at = models.DateTimeField(default=timezone.now)
-    left_at = models.DateTimeField(null=True, blank=True)
-
-    class Meta:
-        """A participant is one person or one agent, once in a chat."""
-
-        constraints: ClassVar = [
-            models.CheckConstraint(
-                condition=Q(user__isnull=False, agent__isnull=True)
-                | Q(user__isnull=True, agent__isnull=False),
-                name="participant_is_a_user_or_an_agent",
-            ),
-            models.UniqueConstraint(fields=["chat", "user"], name="user_is_once_in_a_chat"),
-            models.UniqueConstraint(fields=["chat", "agent"], name="agent_is_once_in_a_chat"),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.user or self.agent} in {self.chat_id}"
 
 
 class MessageStatus(models.TextChoices):

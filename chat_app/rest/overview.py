@@ -10,13 +10,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
+from django.conf import settings
 from django.db import connection
 from django.db.models import IntegerField, Subquery
 from django.db.models.functions import Substr
 
 from agents_app.pricing import read_pricing
+from chat_app.members.avatars import avatar_url
 from chat_app.members.presence import online_user_ids
-from chat_app.models import Message, Participant
+from chat_app.members.rights import RIGHTS
+from chat_app.models import ContextScope, Message, Participant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,6 +88,9 @@ def chats_data(chats: Sequence[Chat], user_id: int) -> list[dict[str, Any]]:
     chat_ids = [chat.pk for chat in chats]
     news = _news(chat_ids, user_id)
     members = _members(chat_ids)
+    online = online_user_ids(
+        {row.user_id for rows in members.values() for row in rows if row.user_id is not None}
+    )
     previews = _previews([new.newest_id for new in news.values() if new.newest_id])
     return [
         {
@@ -93,16 +99,36 @@ def chats_data(chats: Sequence[Chat], user_id: int) -> list[dict[str, Any]]:
             "kind": chat.kind,
             "payer": chat.payer,
             "only_owners_pin": bool(chat.only_owners_pin),
+            "description": chat.description or "",
+            "avatar": chat.avatar,
+            "avatar_url": avatar_url(chat.avatar),
+            "agents_quiet": bool(chat.agents_quiet),
+            "agent_hops": settings.UAMP_AGENT_HOPS if chat.agent_hops is None else chat.agent_hops,
+            "budget": chat.budget,
+            "budget_period": chat.budget_period,
+            **_own(members.get(chat.pk, []), user_id),
             "created_at": chat.created_at,
             "latest_at": chat.latest_at,
             "last_seq": chat.last_seq,
             "epoch": chat.epoch,
             "unread": news[chat.pk].unread,
             "preview": previews.get(news[chat.pk].newest_id or ""),
-            "participants": members.get(chat.pk, []),
+            "participants": [
+                participant_data(row, online=online) for row in members.get(chat.pk, [])
+            ],
         }
         for chat in chats
     ]
+
+
+def _own(members: Sequence[Participant], user_id: int) -> dict[str, Any]:
+    """Return what a person is in a chat, and what they may do."""
+    own = next((row for row in members if row.user_id == user_id), None)
+    return {
+        "role": own.role if own else "",
+        "rights": sorted(RIGHTS[own.role]) if own else [],
+        "muted": own is not None and own.muted_at is not None,
+    }
 
 
 def _previews(message_ids: list[str]) -> dict[str, dict[str, str]]:
@@ -112,16 +138,15 @@ def _previews(message_ids: list[str]) -> dict[str, dict[str, str]]:
     return {pk: {"name": name, "content": content} for pk, name, content in rows}
 
 
-def _members(chat_ids: list[str]) -> dict[str, list[dict[str, Any]]]:
-    rows = list(
+def _members(chat_ids: list[str]) -> dict[str, list[Participant]]:
+    rows = (
         Participant.objects.filter(chat_id__in=chat_ids, left_at__isnull=True)
         .select_related("user", "agent")
         .order_by("pk")
     )
-    online = online_user_ids({row.user_id for row in rows if row.user_id is not None})
-    members: dict[str, list[dict[str, Any]]] = {}
+    members: dict[str, list[Participant]] = {}
     for row in rows:
-        members.setdefault(row.chat_id, []).append(participant_data(row, online=online))
+        members.setdefault(row.chat_id, []).append(row)
     return members
 
 
@@ -143,6 +168,11 @@ def participant_data(row: Participant, *, online: set[int]) -> dict[str, Any]:
         "name": str(row.agent),
         "role": row.role,
         "trigger": row.trigger,
+        "keywords": row.keywords or [],
+        "context": row.context or ContextScope.CHAT,
+        "context_messages": row.context_messages,
+        "budget": row.budget,
+        "budget_period": row.budget_period,
         "pricing": pricing_data(read_pricing(row.agent.pricing)) if row.agent else None,
     }
 

@@ -12,7 +12,13 @@ from rest_framework import serializers
 
 from agents_app.rest.views import StrictSerializer
 from chat_app.contents import addresses, references
-from chat_app.models import ParticipantReplyTrigger, PayerRule
+from chat_app.models import (
+    ChatBudgetPeriod,
+    ContextScope,
+    ParticipantReplyTrigger,
+    ParticipantRole,
+    PayerRule,
+)
 from chat_app.rest.paging import ListQuery
 
 if TYPE_CHECKING:
@@ -23,6 +29,21 @@ NAME_CHARS: Final = 150
 USERS_MAX: Final = 100
 AGENTS_MAX: Final = 20
 RENDER_BYTES: Final = 64 * 1024
+DESCRIPTION_CHARS: Final = 2000
+HOPS_MAX: Final = 20
+
+
+class BudgetField(serializers.RegexField):
+    """A decimal string of money with nine places at most; an empty one takes the budget away."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            r"\A(?:(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,9})?)?\Z",
+            max_length=20,
+            allow_blank=True,
+            error_messages={"invalid": 'Write it as "2.50", with nine places at most.'},
+            **options,
+        )
 
 
 # --- Out ---
@@ -71,10 +92,21 @@ class ParticipantSerializer(serializers.Serializer[Any]):
     kind = serializers.CharField(help_text="user or agent")
     id = serializers.CharField()
     name = serializers.CharField()
-    role = serializers.CharField(help_text="owner or member")
+    role = serializers.CharField(help_text="owner, admin or member")
     trigger = serializers.CharField(
-        required=False, help_text="When an agent answers: mention, always or never."
+        required=False, help_text="When an agent answers: mention, always, keyword or never."
     )
+    keywords = serializers.ListField(
+        child=serializers.CharField(), required=False, help_text="What the trigger keyword finds."
+    )
+    context = serializers.CharField(  # type: ignore[assignment]  # its name on the wire
+        required=False, help_text="What an agent is shown: chat, last or addressed."
+    )
+    context_messages = serializers.IntegerField(required=False, allow_null=True)
+    budget = serializers.CharField(
+        required=False, allow_null=True, help_text="What its answers may cost here, in `currency`."
+    )
+    budget_period = serializers.CharField(required=False, allow_null=True, help_text="day or total")
     online = serializers.BooleanField(required=False)
     pricing = PricingSerializer(required=False, allow_null=True)
 
@@ -94,6 +126,22 @@ class ChatSerializer(serializers.Serializer[Any]):
     kind = serializers.CharField(help_text="group or session")
     payer = serializers.CharField(help_text="The payer: asker, owner, pool, or sponsor.")
     only_owners_pin = serializers.BooleanField(help_text="Otherwise all members pin messages.")
+    description = serializers.CharField()
+    avatar = serializers.CharField(
+        allow_null=True, help_text="An emoji, a colour as #rrggbb, or content:<id> of a picture."
+    )
+    avatar_url = serializers.CharField(allow_null=True, help_text="Of a picture.")
+    agents_quiet = serializers.BooleanField(help_text="Whether no agent answers for now.")
+    agent_hops = serializers.IntegerField(help_text="How often in a row agents may ask each other.")
+    budget = serializers.CharField(
+        allow_null=True, help_text="What the answers of all agents may cost."
+    )
+    budget_period = serializers.CharField(allow_null=True, help_text="day or total")
+    role = serializers.CharField(help_text="The caller's: owner, admin or member.")
+    rights = serializers.ListField(
+        child=serializers.CharField(), help_text="What the caller may do (docs/members.md)."
+    )
+    muted = serializers.BooleanField(help_text="Whether the caller muted the chat.")
     created_at = serializers.DateTimeField()
     latest_at = serializers.DateTimeField()
     last_seq = serializers.IntegerField()
@@ -161,6 +209,36 @@ class ChatChangeSerializer(StrictSerializer):
     title = serializers.CharField(max_length=TITLE_CHARS, required=False, allow_blank=True)
     payer = serializers.ChoiceField(choices=PayerRule.choices, required=False)
     only_owners_pin = serializers.BooleanField(required=False)
+    description = serializers.CharField(
+        max_length=DESCRIPTION_CHARS, required=False, allow_blank=True
+    )
+    avatar = serializers.CharField(max_length=80, required=False, allow_blank=True)
+    agents_quiet = serializers.BooleanField(required=False)
+    agent_hops = serializers.IntegerField(required=False, min_value=0, max_value=HOPS_MAX)
+    budget = BudgetField(required=False)
+    budget_period = serializers.ChoiceField(choices=ChatBudgetPeriod.choices, required=False)
+
+
+class ParticipantChangeSerializer(StrictSerializer):
+    """The body of PATCH /api/v1/chats/{id}/participants/{id}: a role, or how an agent answers."""
+
+    role = serializers.ChoiceField(choices=ParticipantRole.choices, required=False)
+    trigger = serializers.ChoiceField(choices=ParticipantReplyTrigger.choices, required=False)
+    keywords = serializers.ListField(
+        child=serializers.CharField(max_length=60), max_length=20, required=False
+    )
+    context = serializers.ChoiceField(  # type: ignore[assignment]  # as above
+        choices=ContextScope.choices, required=False
+    )
+    context_messages = serializers.IntegerField(required=False, min_value=1, max_value=1000)
+    budget = BudgetField(required=False)
+    budget_period = serializers.ChoiceField(choices=ChatBudgetPeriod.choices, required=False)
+
+
+class MuteSerializer(StrictSerializer):
+    """The body of PUT /api/v1/chats/{id}/mute."""
+
+    muted = serializers.BooleanField()
 
 
 class NewParticipantSerializer(StrictSerializer):

@@ -20,6 +20,12 @@ from sessions_app.handlers.input import (
     create_response,
     take_input,
 )
+from sessions_app.handlers.members import (
+    take_addition,
+    take_chat_update,
+    take_participant_update,
+    take_removal,
+)
 from sessions_app.handlers.messages import (
     take_deletion,
     take_edit,
@@ -184,6 +190,10 @@ HANDLERS: Final[dict[type[uamp.Event], Handler]] = {
     ev.MessageUnpin: take_pin,
     ev.ReactionAdd: take_reaction,
     ev.ReactionRemove: take_reaction,
+    ev.ChatUpdate: take_chat_update,
+    ev.ParticipantAdd: take_addition,
+    ev.ParticipantRemove: take_removal,
+    ev.ParticipantUpdate: take_participant_update,
     ev.StateUpdate: update_state,
     ev.Ping: answer_ping,
 }

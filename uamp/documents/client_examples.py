@@ -159,5 +159,19 @@ CLIENT_EXAMPLES: tuple[Event, ...] = (
     e.ReactionRemove(
         event_id="evt_616", session_id=SESSION, message_id="msg_1", emoji="\N{PARTY POPPER}"
     ),
+    e.ChatUpdate(event_id="evt_620", session_id=SESSION, title="Trip to Lyon", avatar="\N{ROCKET}"),
+    e.ParticipantAdd(event_id="evt_621", session_id=SESSION, user="bob"),
+    e.ParticipantRemove(event_id="evt_622", session_id=SESSION, participant_id=7),
+    e.ParticipantUpdate(
+        event_id="evt_623",
+        session_id=SESSION,
+        participant_id=8,
+        trigger="keyword",
+        keywords=("weather",),
+        context="last",
+        context_messages=20,
+        budget="2.50",
+        budget_period="day",
+    ),
     e.Ping(event_id="ping_001"),
 )

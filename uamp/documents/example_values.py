@@ -1,5 +1,6 @@
 """Ids, a picture, usage and a tool that several examples show."""
 
+from uamp.events.members import Actor, ChatMember
 from uamp.types.content import MediaUrl, TextContent
 from uamp.types.session import (
     Cost,
@@ -33,3 +34,5 @@ SEARCH = ToolDefinition(
     )
 )
 ANSWER = TextContent(text="The weather in Paris is 22°C and sunny.")
+ALICE = Actor(id="1", name="alice")
+BOB = ChatMember(kind="user", id="2", name="bob", participant_id=7, role="member")

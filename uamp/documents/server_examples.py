@@ -1,7 +1,17 @@
 """One worked event of each type that a server sends (UAMP §6, §7)."""
 
 from uamp import events as e
-from uamp.documents.example_values import ANSWER, CALL, CHAT, RESPONSE, SESSION, TIME, USAGE
+from uamp.documents.example_values import (
+    ALICE,
+    ANSWER,
+    BOB,
+    CALL,
+    CHAT,
+    RESPONSE,
+    SESSION,
+    TIME,
+    USAGE,
+)
 from uamp.events.base import Event
 from uamp.types.capabilities import (
     Capabilities,
@@ -268,6 +278,38 @@ SERVER_EXAMPLES: tuple[Event, ...] = (
         message_id="msg_1",
         emoji="\N{PARTY POPPER}",
         user_id="user_a",
+    ),
+    e.ChatUpdated(
+        event_id="evt_620",
+        session_id=SESSION,
+        seq=50,
+        chat_id=CHAT,
+        title="Trip to Lyon",
+        avatar="\N{ROCKET}",
+        payer="asker",
+        only_owners_pin=False,
+        by=ALICE,
+    ),
+    e.ParticipantJoined(
+        event_id="evt_621", session_id=SESSION, seq=51, chat_id=CHAT, participant=BOB, by=ALICE
+    ),
+    e.ParticipantUpdated(
+        event_id="evt_622", session_id=SESSION, seq=52, chat_id=CHAT, participant=BOB, by=ALICE
+    ),
+    e.ParticipantLeft(
+        event_id="evt_623", session_id=SESSION, seq=53, chat_id=CHAT, participant=BOB, by=ALICE
+    ),
+    e.AgentStopped(
+        event_id="evt_624",
+        session_id=SESSION,
+        seq=54,
+        chat_id=CHAT,
+        agent="critic",
+        agent_id="9f1c2a4e-0000-4000-8000-000000000002",
+        reason="hops",
+        message="Agents asked each other 4 times in a row, which is the limit here.",
+        mentioned_by="weather-bot",
+        message_id="msg_1",
     ),
     e.PaymentRequired(
         event_id="evt_410",

@@ -1,8 +1,8 @@
 """All events, one class per wire type (UAMP §4 to §7, §11, §15).
 
 `client`, `server` and `system` hold the classes by sender, `conversation` those that servers send
-about the people and messages of a chat, `payments` those of both; `tables` finds a class by its
-wire type. The values that events carry are in `uamp.types`, JSON is in `uamp.codec`.
+about the people and messages of a chat, `members` and `payments` those of both; `tables` finds a
+class by its wire type. The values that events carry are in `uamp.types`, JSON is in `uamp.codec`.
 """
 
 from uamp.events.base import Event, UnknownEvent, type_of
@@ -50,6 +50,19 @@ from uamp.events.conversation import (
     PresenceTyping,
     ReactionAdded,
     ReactionRemoved,
+)
+from uamp.events.members import (
+    Actor,
+    AgentStopped,
+    ChatMember,
+    ChatUpdate,
+    ChatUpdated,
+    ParticipantAdd,
+    ParticipantJoined,
+    ParticipantLeft,
+    ParticipantRemove,
+    ParticipantUpdate,
+    ParticipantUpdated,
 )
 from uamp.events.payments import (
     Payment,
@@ -113,11 +126,16 @@ __all__ = [
     "CLIENT_EVENTS",
     "SERVER_EVENTS",
     "SYSTEM_EVENTS",
+    "Actor",
+    "AgentStopped",
     "AudioDelta",
     "AudioDone",
     "CapabilitiesAnnounced",
     "CapabilitiesQuery",
+    "ChatMember",
     "ChatMessage",
+    "ChatUpdate",
+    "ChatUpdated",
     "ClientCapabilities",
     "ClientEvent",
     "Delta",
@@ -140,6 +158,12 @@ __all__ = [
     "MessageRead",
     "MessageUnpin",
     "MessageUnpinned",
+    "ParticipantAdd",
+    "ParticipantJoined",
+    "ParticipantLeft",
+    "ParticipantRemove",
+    "ParticipantUpdate",
+    "ParticipantUpdated",
     "Payment",
     "PaymentAccepted",
     "PaymentBalance",

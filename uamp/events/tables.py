@@ -47,6 +47,17 @@ from uamp.events.conversation import (
     ReactionAdded,
     ReactionRemoved,
 )
+from uamp.events.members import (
+    AgentStopped,
+    ChatUpdate,
+    ChatUpdated,
+    ParticipantAdd,
+    ParticipantJoined,
+    ParticipantLeft,
+    ParticipantRemove,
+    ParticipantUpdate,
+    ParticipantUpdated,
+)
 from uamp.events.payments import (
     PaymentAccepted,
     PaymentBalance,
@@ -119,6 +130,10 @@ ClientEvent = (
     | MessageUnpin
     | ReactionAdd
     | ReactionRemove
+    | ChatUpdate
+    | ParticipantAdd
+    | ParticipantRemove
+    | ParticipantUpdate
     | Ping
 )
 
@@ -156,6 +171,11 @@ ServerEvent = (
     | MessageUnpinned
     | ReactionAdded
     | ReactionRemoved
+    | ChatUpdated
+    | ParticipantJoined
+    | ParticipantUpdated
+    | ParticipantLeft
+    | AgentStopped
     | MessageRead
     | PaymentRequired
     | PaymentAccepted

@@ -64,3 +64,14 @@ Emoji: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=32)]
 
 Identifier: TypeAlias = Annotated[str, msgspec.Meta(max_length=128)]
 """The id of a person, chat or call that a client names."""
+
+Amount: TypeAlias = Annotated[
+    str, msgspec.Meta(pattern=r"^(?:(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,9})?)?$", max_length=20)
+]
+"""A decimal string of money, or an empty one for none."""
+
+Hops: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=20)]
+"""How often in a row agents may ask each other."""
+
+Messages: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=1000)]
+"""How many messages of a chat an agent is shown."""

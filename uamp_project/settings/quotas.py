@@ -27,6 +27,8 @@ UAMP_MESSAGE_REVISIONS = integer("UAMP_MESSAGE_REVISIONS", 100)
 UAMP_REACTIONS_PER_MEMBER = integer("UAMP_REACTIONS_PER_MEMBER", 12)
 UAMP_REACTIONS_PER_MESSAGE = integer("UAMP_REACTIONS_PER_MESSAGE", 50)
 UAMP_PINS_PER_CHAT = integer("UAMP_PINS_PER_CHAT", 100)
+# How often in a row agents ask each other in a chat that says nothing else; 0 for never.
+UAMP_AGENT_HOPS = integer("UAMP_AGENT_HOPS", 4, most=20)
 # Inputs that wait for response.create, in bytes: on a connection, and of a person.
 UAMP_PENDING_BYTES_PER_CONNECTION = integer("UAMP_PENDING_BYTES_PER_CONNECTION", 32 * 1024 * 1024)
 UAMP_PENDING_BYTES_PER_USER = integer("UAMP_PENDING_BYTES_PER_USER", 64 * 1024 * 1024)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chat_app.conversation import pins, reactions
-from chat_app.conversation.emoji import is_emoji
 from chat_app.conversation.errors import TooManyPins
+from chat_app.emoji import is_emoji
 from chat_app.models import ChatEvent, Participant, Pin, Reaction
 from chat_app.rest.message_serializers import messages_data
 from tests import factories

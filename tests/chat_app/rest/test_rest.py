@@ -243,10 +243,16 @@ def test_a_chat_is_created_with_people_and_agents() -> None:
             "name": "Echo",
             "role": "member",
             "trigger": "always",
+            "keywords": [],
+            "context": "chat",
+            "context_messages": None,
+            "budget": None,
+            "budget_period": None,
             "pricing": None,
         },
     ]
-    assert signed_in(bob).get(f"/api/v1/chats/{chat.pk}").json() == data
+    own = {"role": "member", "rights": ["add_members", "quiet_agents"]}
+    assert signed_in(bob).get(f"/api/v1/chats/{chat.pk}").json() == {**data, **own}
 
 
 @pytest.mark.parametrize(
@@ -590,7 +596,7 @@ def test_an_owner_removes_a_member_and_a_member_only_themselves() -> None:
     chat = factories.chat(ada, bob)
     owner, member = Participant.objects.order_by("pk")
     path = f"/api/v1/chats/{chat.pk}/participants"
-    check_problem(signed_in(bob).delete(f"{path}/{owner.pk}"), 404, "not_found")
+    check_problem(signed_in(bob).delete(f"{path}/{owner.pk}"), 403, "forbidden")
     assert not Participant.objects.filter(left_at__isnull=False).exists()
     assert signed_in(ada).delete(f"{path}/{member.pk}").status_code == 204
     member.refresh_from_db()
@@ -731,6 +737,8 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
         "list_participants": "/api/v1/chats/{chat_id}/participants",
         "add_participant": "/api/v1/chats/{chat_id}/participants",
         "remove_participant": "/api/v1/chats/{chat_id}/participants/{participant_id}",
+        "update_participant": "/api/v1/chats/{chat_id}/participants/{participant_id}",
+        "mute_chat": "/api/v1/chats/{chat_id}/mute",
         "list_receipts": "/api/v1/chats/{chat_id}/receipts",
         "list_messages": "/api/v1/chats/{chat_id}/messages",
         "get_message": "/api/v1/messages/{message_id}",

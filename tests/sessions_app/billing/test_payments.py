@@ -9,7 +9,7 @@ import pytest
 
 from agents_app import sponsorships
 from agents_app.providers import scripts
-from chat_app.members.chats import update_chat
+from chat_app.members.chats import ChatChange, update_chat
 from payments_app.models import Hold, Transfer
 from payments_app.spending import approvals
 from sessions_app.models import PaymentRequest, Response
@@ -364,7 +364,7 @@ def test_the_owner_of_a_chat_may_pay_for_all(dial: Dial, alice: Person, bob: Per
     agent = priced("paid", per_answer="1")
     rich(alice)
     chat = shared_chat(alice, bob, agents=("paid",))
-    update_chat(chat_id=chat.pk, changed_by=alice.user, payer="owner")
+    update_chat(chat_id=chat.pk, changed_by=alice.user, change=ChatChange(payer="owner"))
     client = dial(bob)
     client.create_session(chat=chat.pk)
     client.ask("@paid Hello")

@@ -278,6 +278,8 @@ def test_a_new_member_is_announced(dial: Dial, alice: Person, mallory: Person, c
         "kind": "user",
         "id": str(mallory.user.pk),
         "name": "mallory",
+        "participant_id": Participant.objects.get(chat=chat, user=mallory.user).pk,
+        "role": "member",
     }
     assert reported["by"] == {"id": str(alice.user.pk), "name": "alice"}
     assert reported["seq"] == Chat.objects.get(pk=chat.pk).last_seq

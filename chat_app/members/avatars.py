@@ -1,0 +1,47 @@
+"""Avatars of chats: an emoji, a colour, or a picture that the members may read. Synchronous."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from chat_app.contents import addresses, reading_rights
+from chat_app.contents.quota import ContentOwner
+from chat_app.emoji import is_emoji
+
+_COLOUR: Final = re.compile(r"#[0-9a-f]{6}")
+_PICTURE: Final = re.compile(r"content:([0-9a-f-]{36})")
+PICTURES: Final = ("image/png", "image/jpeg", "image/webp", "image/gif")
+
+
+class InvalidAvatar(ValueError):
+    """An avatar is an emoji, a colour, or a picture of the person who sets it."""
+
+
+def use_avatar(chat_id: str, avatar: str, *, user_id: int) -> str | None:
+    """Return an avatar as it is stored, and let the members read its picture; None takes it away.
+
+    Must run inside a transaction. Raises InvalidAvatar.
+    """
+    if not avatar:
+        return None
+    if _COLOUR.fullmatch(avatar) or is_emoji(avatar):
+        return avatar
+    picture = _PICTURE.fullmatch(avatar)
+    if picture is None:
+        raise InvalidAvatar("An avatar is one emoji, a colour as #rrggbb, or content:<id>.")
+    try:
+        owner = ContentOwner(user_id=user_id, key="")
+        content = reading_rights.readable(picture[1], owner=owner)
+    except reading_rights.ContentNotFound:
+        raise InvalidAvatar("There is no such picture that you may read.") from None
+    if content.mime_type not in PICTURES:
+        raise InvalidAvatar("The picture of a chat is a PNG, JPEG, WebP or GIF file.")
+    reading_rights.use(chat_id, [str(content.pk)])
+    return f"content:{content.pk}"
+
+
+def avatar_url(avatar: str | None) -> str | None:
+    """Return the address of the picture of an avatar; None for one that is no picture."""
+    picture = _PICTURE.fullmatch(avatar or "")
+    return None if picture is None else addresses.content_url(picture[1])

@@ -1,0 +1,89 @@
+"""What the members of a chat may do, by their role: the one table, and its check."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from chat_app.members.membership import NotAMember, NotAnOwner
+from chat_app.models import Participant, ParticipantRole, PayerRule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from chat_app.models import Chat
+
+
+class Right(StrEnum):
+    """Something that not every member of every chat may do."""
+
+    ADD_MEMBERS = "add_members"
+    QUIET_AGENTS = "quiet_agents"
+    DESCRIBE = "describe"
+    INVITE = "invite"
+    REMOVE_MEMBERS = "remove_members"
+    MANAGE_AGENTS = "manage_agents"
+    CHANGE_ROLES = "change_roles"
+    MANAGE_MONEY = "manage_money"
+    RULE = "rule"
+
+
+_OF_MEMBERS: Final = frozenset({Right.ADD_MEMBERS, Right.QUIET_AGENTS})
+_OF_ADMINS: Final = _OF_MEMBERS | {
+    Right.DESCRIBE,
+    Right.INVITE,
+    Right.REMOVE_MEMBERS,
+    Right.MANAGE_AGENTS,
+}
+RIGHTS: Final[Mapping[str, frozenset[Right]]] = {
+    ParticipantRole.OWNER: frozenset(Right),
+    ParticipantRole.ADMIN: _OF_ADMINS,
+    ParticipantRole.MEMBER: _OF_MEMBERS,
+}
+"""The rights of each role. docs/members.md has the same table, which a test compares."""
+
+
+class NotAllowed(NotAnOwner):
+    """The role of the member does not have a right; `right` is which one."""
+
+    def __init__(self, right: Right) -> None:
+        super().__init__(_REASONS[right])
+        self.right = right
+
+
+_REASONS: Final[Mapping[Right, str]] = {
+    Right.ADD_MEMBERS: "Members add people and agents.",
+    Right.QUIET_AGENTS: "Members let the agents be quiet.",
+    Right.DESCRIBE: "Only owners and admins change the name, description and picture of a chat.",
+    Right.INVITE: "Only owners and admins make and revoke invite links.",
+    Right.REMOVE_MEMBERS: "Only owners and admins remove members, and only owners remove those.",
+    Right.MANAGE_AGENTS: "Only owners and admins set how an agent answers. Where the owner or the"
+    " pool pays, only owners add and set agents.",
+    Right.CHANGE_ROLES: "Only owners change roles.",
+    Right.MANAGE_MONEY: "Only owners choose the payer and set budgets.",
+    Right.RULE: "Only owners change the rules of a chat.",
+}
+
+
+def member_of(chat: Chat | None, user_id: int | None) -> Participant:
+    """Return a person's membership of a chat; raises NotAMember."""
+    found = None
+    if chat is not None and user_id is not None:
+        found = Participant.objects.filter(chat=chat, user_id=user_id, left_at__isnull=True).first()
+    if found is None:
+        raise NotAMember
+    return found
+
+
+def check_right(member: Participant, right: Right) -> None:
+    """Raise NotAllowed where the role of a member does not have a right."""
+    if right not in RIGHTS[member.role]:
+        raise NotAllowed(right)
+
+
+def check_may_set_agents(chat: Chat, member: Participant, right: Right) -> None:
+    """Check a right about agents: where the chat pays for their answers, it is the owners'."""
+    check_right(member, right)
+    is_paid_by_chat = chat.payer in {PayerRule.OWNER, PayerRule.POOL}
+    if is_paid_by_chat and member.role != ParticipantRole.OWNER:
+        raise NotAllowed(Right.MANAGE_AGENTS)

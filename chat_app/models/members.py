@@ -1,0 +1,135 @@
+"""The members of chats: people and agents, how agents answer, and links that invite people."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from chat_app.models.chats import Chat, ChatBudgetPeriod
+
+
+class ParticipantRole(models.TextChoices):
+    """What a member may do: `chat_app.members.rights` has the rights of each role."""
+
+    OWNER = "owner"
+    ADMIN = "admin"
+    MEMBER = "member"
+
+
+class ParticipantReplyTrigger(models.TextChoices):
+    """When an agent answers a message in the chat."""
+
+    MENTION = "mention"
+    ALWAYS = "always"
+    KEYWORD = "keyword", "a mention or a keyword"
+    NEVER = "never"
+
+
+class ContextScope(models.TextChoices):
+    """Which messages of the chat an agent is shown with the one that it answers."""
+
+    CHAT = "chat", "all messages"
+    LAST = "last", "the last messages"
+    ADDRESSED = "addressed", "messages to it, and its answers"
+
+
+class Participant(models.Model):
+    """A person or an agent in a chat. A member who left keeps the row, with `left_at`."""
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    chat = models.ForeignKey(Chat, models.CASCADE, related_name="participants", db_index=False)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="participations",
+    )
+    agent = models.ForeignKey(
+        "agents_app.Agent", models.CASCADE, null=True, blank=True, related_name="participations"
+    )
+    role = models.CharField(max_length=10, choices=ParticipantRole, default=ParticipantRole.MEMBER)
+    trigger = models.CharField(
+        max_length=10, choices=ParticipantReplyTrigger, default=ParticipantReplyTrigger.MENTION
+    )
+    # Of an agent: the words that its trigger `keyword` has; None is none.
+    keywords = models.JSONField(null=True, blank=True)
+    # Of an agent: what it is shown, and with `last` how many messages; None is all of the chat.
+    context = models.CharField(max_length=10, choices=ContextScope, null=True, blank=True)  # noqa: DJ001 the column was added to a large table
+    context_messages = models.PositiveSmallIntegerField(null=True, blank=True)
+    # Of an agent: what its answers may cost here, as a decimal string in the currency of prices.
+    budget = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 as above
+    budget_period = models.CharField(max_length=10, choices=ChatBudgetPeriod, null=True, blank=True)  # noqa: DJ001 as above
+    # Of a person: since when they do not want to be notified of the chat.
+    muted_at = models.DateTimeField(null=True, blank=True)
+    joined_at = models.DateTimeField(default=timezone.now)
+    left_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        """A participant is one person or one agent, once in a chat."""
+
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(user__isnull=False, agent__isnull=True)
+                | Q(user__isnull=True, agent__isnull=False),
+                name="participant_is_a_user_or_an_agent",
+            ),
+            models.UniqueConstraint(fields=["chat", "user"], name="user_is_once_in_a_chat"),
+            models.UniqueConstraint(fields=["chat", "agent"], name="agent_is_once_in_a_chat"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user or self.agent} in {self.chat_id}"
+
+
+class InviteLink(models.Model):
+    """A link with which people join a chat. Its token is shown once; the row has the hash."""
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    chat = models.ForeignKey(Chat, models.CASCADE, related_name="invite_links")
+    sha256 = models.CharField(max_length=64, unique=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField()
+    uses_max = models.PositiveIntegerField()
+    uses = models.PositiveIntegerField(default=0)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        """A link is used at most as often as it says."""
+
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(uses__lte=models.F("uses_max")),
+                name="invite_link_is_not_used_too_often",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"invite link {self.pk} of {self.chat_id}"
+
+
+class AgentMention(models.Model):
+    """An agent that another one asked in a chat by a mention: what the pair window counts."""
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    chat = models.ForeignKey(Chat, models.CASCADE, related_name="agent_mentions", db_index=False)
+    # The ids of both, the smaller one first: a window counts both directions.
+    pair = models.CharField(max_length=81)
+    created_at = models.DateTimeField(default=timezone.now, db_index=True)
+
+    class Meta:
+        """The mentions of a pair in a chat are counted since a time."""
+
+        indexes: ClassVar = [
+            models.Index(fields=["chat", "pair", "created_at"], name="agent_mentions_of_a_pair")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pair} in {self.chat_id}"

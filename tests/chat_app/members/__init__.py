@@ -1,0 +1,1 @@
+"""Members of chats: rights, agents, budgets, links."""
