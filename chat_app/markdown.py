@@ -3,7 +3,8 @@
 Nothing that a person, an agent or a tool writes can run, restyle the page or make the
 browser fetch anything from elsewhere. Raw HTML is text, and what the renderer makes is cleaned
 once more against an allow-list. Pictures from other hosts become placeholders that the page turns
-into links; only content of this server is shown inline (UAMP §8.4.1).
+into links; only content of this server is shown inline (UAMP §8.4.1). The page of the chats has
+the same renderer in the browser (`static/chat/markdown/`): this one is for what has no scripts.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from pygments.token import STANDARD_TYPES
 from pygments.util import ClassNotFound
 
 from agents_app.workers.child_processes import ChildProcesses, NoneFree, TooSlow, serve
+from chat_app.markdown_rules import add_rules
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping, Sequence
@@ -67,7 +69,7 @@ BARE_LINKS: Final = 300
 """A text with more "://" gets no links for bare addresses: finding them takes quadratic time."""
 
 _CONTENT_URL = re.compile(r"/api/content/[0-9a-fA-F-]{36}\Z")
-_LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
+_LANGUAGE = re.compile(r"[\w+#.-]{1,30}", re.ASCII)
 _WANTED = {
     ("a", "href"): re.compile(r"https?://|mailto:|/(?!/)", re.IGNORECASE),
     ("img", "src"): _CONTENT_URL,
@@ -86,11 +88,15 @@ _ATTRIBUTES = {
     "div": {"data-language"},
     "img": {"src", "alt", "title", "loading"},
     "ol": {"start"},
-    "span": {"data-src", "data-alt"},
+    "span": {"data-src", "data-alt", "role", "aria-label"},
 }
 _CLASSES = {
-    "div": {"code-block", "table-scroll"},
-    "span": {"remote-image", *(name for name in STANDARD_TYPES.values() if name)},
+    "div": {"code-block", "table-scroll", "math"},
+    "li": {"task"},
+    "span": {
+        *("remote-image", "math", "task-box", "is-done"),
+        *(name for name in STANDARD_TYPES.values() if name),
+    },
     "td": {"align-left", "align-center", "align-right"},
     "th": {"align-left", "align-center", "align-right"},
 }
@@ -120,11 +126,14 @@ def _code_block(code: str, info: str) -> str:
     body = escapeHtml(code)
     if language.lower() in LEXERS and len(code) <= HIGHLIGHT_CHARS:
         try:
-            lexer = get_lexer_by_name(language, stripnl=False)
+            lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
         except ClassNotFound:
             pass  # An unknown language is shown as it is: the label still names it.
         else:
+            # The formatter ends the last line.
             body = highlight(code, lexer, _FORMATTER)
+            if not code.endswith("\n"):
+                body = body.removesuffix("\n")
     return (
         f'<div class="code-block" data-language="{escapeHtml(language)}">'
         f"<pre><code>{body}</code></pre></div>\n"
@@ -202,6 +211,7 @@ def _make_parser(*, linkify: bool) -> MarkdownIt:
         "td_open": _cell_open,
     }.items():
         parser.add_render_rule(name, rule)
+    add_rules(parser)
     return parser
 
 

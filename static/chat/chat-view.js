@@ -1,10 +1,9 @@
 /** The open chat: its head, its messages, the people typing, and the composer. */
 
-import { api, checkSignedIn, me, page, renderer, store } from "./context.js";
+import { api, checkSignedIn, me, page, store } from "./context.js";
 import { ChatMoney } from "./chat-money.js";
 import { announce, avatar, h, icon, iconButton } from "./dom.js";
 import { outcomeText } from "./cards/approval-card.js";
-import { partsOf } from "./parts/parts.js";
 import { entryOf, isFrom } from "./store/entry.js";
 import { History, catchUp, followSession } from "./store/history.js";
 import { newestOfOthers } from "./store/open-chat.js";
@@ -12,17 +11,6 @@ import "./panels/balance-chip.js";
 import "./composer/composer.js";
 import "./log/message-list.js";
 import "./panels/typing-line.js";
-
-const RENDER_MS = 800;
-
-/** Wait for the HTML of a message, but not for long. */
-function rendered(entry) {
-  const texts = partsOf(entry).filter((part) => part.kind === "text");
-  return Promise.race([
-    Promise.allSettled(texts.map((part) => renderer.render(part.text))),
-    new Promise((go) => setTimeout(go, RENDER_MS)),
-  ]);
-}
 
 /** Fires (bubbling) `open-sidebar`, `toggle-members`. */
 class ChatView extends HTMLElement {
@@ -178,12 +166,9 @@ class ChatView extends HTMLElement {
     this.session.reconcile(event.epoch, page.state.entries.map((e) => ({ ...e, created_at: e.at })));
   }
 
-  async _onMessage({ message, seq }) {
+  _onMessage({ message, seq }) {
     const entry = entryOf(message, seq);
     const { session } = this;
-    // The answer on the page is formatted already: it must not turn plain for a moment.
-    if (page.state.live.has(entry.response_id)) await rendered(entry);
-    if (!session || session !== this.session) return;
     session.approvals.clearClosed();
     page.dispatch({ type: "message", entry });
     if (isFrom(entry, me.id)) this._list.toBottom();

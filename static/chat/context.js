@@ -3,7 +3,6 @@
 import { UampClient } from "../uamp/client.js";
 import { Api } from "./api.js";
 import { ChatStore } from "./chat-store.js";
-import { Renderer } from "./renderer.js";
 import { Drafts } from "./store/drafts.js";
 import { REDUCERS, emptyChat } from "./store/open-chat.js";
 import { Store } from "./store/store.js";
@@ -13,7 +12,6 @@ import { Store } from "./store/store.js";
 export const start = JSON.parse(document.getElementById("start").textContent);
 export const me = start.me;
 export const api = new Api(start.csrf_cookie);
-export const renderer = new Renderer(api);
 export const client = new UampClient({ userId: me.id });
 export const drafts = new Drafts(localStorage, me.id);
 /** What the views of the open chat draw. */

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
-import { finishedUntil } from "../../static/chat/parts/blocks.js";
 import { LiveResponse } from "../../static/uamp/live-response.js";
 import { Outbox } from "../../static/uamp/outbox.js";
 import { Payments } from "../../static/uamp/payments.js";
@@ -57,12 +56,6 @@ test("text is put together by offsets, also when pieces come twice", () => {
   assert.equal(response.text, "Hi 👋 you");
   say("All new", 0);
   assert.equal(response.text, "All new");
-});
-
-test("blocks end at blank lines and around fences, never inside one", () => {
-  const text = "one\n\ntwo\n```py\na\n\nb\n```\nthree";
-  assert.equal(text.slice(0, finishedUntil(text, 0)), "one\n\ntwo\n```py\na\n\nb\n```\n");
-  assert.equal(finishedUntil("```\nopen\n\n", 0), 0);
 });
 
 test("a turn survives a reload and is found again by its request", () => {

@@ -7,78 +7,24 @@ import pytest
 
 from chat_app import markdown
 from chat_app.markdown import render
-
-CONTENT = "/api/content/550e8400-e29b-41d4-a716-446655440000"
+from tests.markdown_corpus import CONTENT, XSS_CORPUS
 
 ALLOWED = {
     "a": {"href", "title", "target", "rel"},
     "div": {"class", "data-language"},
     "img": {"src", "alt", "title", "loading"},
     "ol": {"start"},
-    "span": {"class", "data-src", "data-alt"},
+    "li": {"class"},
+    "span": {"class", "data-src", "data-alt", "role", "aria-label"},
     "td": {"class"},
     "th": {"class"},
 }
 # fmt: off
 PLAIN_TAGS = {
-    "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "p",
+    "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "p",
     "pre", "s", "strong", "table", "tbody", "thead", "tr", "ul",
 }
 # fmt: on
-
-XSS_CORPUS = [
-    "<script>alert(1)</script>",
-    "<ScRiPt src=//evil.test></sCrIpT>",
-    "<img src=x onerror=alert(1)>",
-    "<svg onload=alert(1)><animate onbegin=alert(1)>",
-    "<svg><script xlink:href=data:,alert(1)></script></svg>",
-    '<iframe srcdoc="<script>alert(1)</script>"></iframe>',
-    "<math><mtext><table><mglyph><style><img src=x onerror=alert(1)>",
-    "<style>@import url(//evil.test)</style>",
-    '<a href="javascript:alert(1)">x</a>',
-    "<base href=//evil.test>",
-    "<form action=//evil.test><button>x</button></form>",
-    "<meta http-equiv=refresh content='0;url=//evil.test'>",
-    "<object data=//evil.test></object><embed src=//evil.test>",
-    "<details open ontoggle=alert(1)>",
-    "<template><script>alert(1)</script></template>",
-    "<!--><img src=x onerror=alert(1)>-->",
-    "[x](javascript:alert(1))",
-    "[x](JaVaScRiPt:alert(1))",
-    "[x](&#106;avascript:alert(1))",
-    "[x](java&NewLine;script:alert(1))",
-    "[x](<java\tscript:alert(1)>)",
-    "[x](vbscript:msgbox(1))",
-    "[x](data:text/html;base64,PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==)",
-    "[x](file:///etc/passwd)",
-    "<javascript:alert(1)>",
-    "[x]: javascript:alert(1)\n\n[x]",
-    '[x](https://ok.test "\\" onmouseover=alert(1) \\"")',
-    "![x](javascript:alert(1))",
-    "![x](data:image/svg+xml;base64,PHN2ZyBvbmxvYWQ9YWxlcnQoMSk+)",
-    '![x"onerror="alert(1)](https://evil.test/p.png)',
-    '![x](https://evil.test/p.png"onerror="alert(1))',
-    "![x](//evil.test/p.png)",
-    f"![x]({CONTENT}/../../../logout)",
-    "![a ![b](https://evil.test/b.png) c](https://evil.test/a.png)",
-    "[![x](https://evil.test/p.png)](javascript:alert(1))",
-    "```html\n<script>alert(1)</script>\n```",
-    '```"><script>alert(1)</script>\nx\n```',
-    "```python onload=alert(1)\nprint('</code><script>alert(1)</script>')\n```",
-    "    <script>alert(1)</script>",
-    "`<script>alert(1)</script>`",
-    "|<script>alert(1)</script>|b|\n|-|-|\n|<img src=x onerror=alert(1)>|d|",
-    "# <script>alert(1)</script>",
-    "&lt;script&gt;alert(1)&lt;/script&gt;",
-    "&#60;img src=x onerror=alert(1)&#62;",
-    "> - 1. <iframe src=//evil.test>",
-    "https://evil.test/<script>alert(1)</script>",
-    "https://evil.test/'onmouseover='alert(1)",
-    "**<b onclick=alert(1)>x</b>**",
-    "\x00<script>alert(1)</script>\ufeff",
-    "<scr\x00ipt>alert(1)</scr\x00ipt>",
-    '<span class="remote-image" data-src="javascript:alert(1)">x</span>',
-]
 
 
 class Markup(HTMLParser):

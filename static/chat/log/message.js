@@ -8,6 +8,8 @@ import { receiptTemplate } from "../cards/receipts.js";
 import { transportBadge } from "./transport-badge.js";
 
 const READERS_SHOWN = 5;
+/** How many characters of a text are shown at first: people paste, agents write what one asked for. */
+const SHOWN = { user: 4_000, agent: 20_000 };
 
 /** Name, badges and time above a message. */
 export const messageHead = (name, kind, at, transport) => html`
@@ -67,7 +69,7 @@ class ChatMessage extends View {
       <div class="message-main">
         ${messageHead(isMine ? "You" : name, entry.sender_kind, entry.at, entry.transport)}
         <div class="bubble-row">
-          <div class="bubble"><div class="parts">${partsTemplate(this._parts)}</div>${endingLine(entry.status, this.error, this.again)}</div>
+          <div class="bubble"><div class="parts">${partsTemplate(this._parts, { most: SHOWN[entry.sender_kind] })}</div>${endingLine(entry.status, this.error, this.again)}</div>
           <button type="button" class="icon-button message-more" aria-label=${`Actions for ${isMine ? "your message" : `the message of ${name}`}`}
             title=${`Actions for ${isMine ? "your message" : `the message of ${name}`}`} aria-haspopup="menu" aria-expanded="false" data-testid="message-more"
             @click=${(event) => this._more(event)}>${glyph("more")}</button>

@@ -2,6 +2,7 @@
 
 import { View, glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
+import "../parts/text.js";
 
 const STATES = {
   waiting: "Waiting to be sent",
@@ -27,7 +28,7 @@ class PendingTurn extends View {
     const isFailed = state === "failed";
     return html`
       <div class="message-main">
-        <div class="bubble">${turn.text ? html`<div class="markdown is-plain" dir="auto">${turn.text}</div>` : ""}${
+        <div class="bubble">${turn.text ? html`<stored-text .text=${turn.text} .most=${4_000}></stored-text>` : ""}${
           turn.attachments.map((a) => html`<span class="file-chip">${glyph("file")}${a.filename}</span>`)}</div>
         <div class="turn-state">${isFailed ? glyph("alert") : ""}${STATES[state]}${turn.error ? `: ${turn.error}` : ""}${isFailed ? this._choices() : ""}</div>
       </div>`;

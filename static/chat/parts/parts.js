@@ -9,18 +9,17 @@ import "./tool-call.js";
 
 /**
  * The parts of a stored message. With content items they stand in their order (UAMP §6.13).
- * @param {{content: string, content_items: object[]|null, html?: string, status?: string}} message
+ * @param {{content: string, content_items: object[]|null, status?: string}} message
  * @returns {import("../../uamp/live-response.js").Part[]}
  */
-export function partsOf({ content, content_items: items, html, status = "completed" }) {
+export function partsOf({ content, content_items: items, status = "completed" }) {
   const parts = [];
   const tools = new Map();
   const texts = (items || []).filter((item) => item.type === "text").length;
-  if (texts === 0 && content) parts.push({ kind: "text", text: content, html });
+  if (texts === 0 && content) parts.push({ kind: "text", text: content });
   for (const item of items || []) {
     if (item.type === "text") {
-      // The server rendered the message as a whole: that fits where there is only one text.
-      parts.push(texts === 1 ? { kind: "text", text: content || item.text, html } : { kind: "text", text: item.text });
+      parts.push({ kind: "text", text: texts === 1 ? content || item.text : item.text });
     } else if (item.type === "thinking") parts.push({ kind: "thinking", text: item.thinking });
     else if (item.type === "tool_call") {
       const tool = newToolPart(item.tool_call.id, item.tool_call.name);
@@ -50,13 +49,14 @@ const thinking = ({ text }, isRunning) => html`
 /**
  * The parts one below the other. Only the last part of an answer still grows, except for tools that run side by side.
  * @param {import("../../uamp/live-response.js").Part[]} parts
- * @param {{isLive?: boolean, isRunning?: boolean}} [state] whether it is being given, and still grows
+ * @param {{isLive?: boolean, isRunning?: boolean, most?: number}} [state] whether it is being given, and still grows; how
+ *   many characters of a text are shown at first
  */
-export function partsTemplate(parts, { isLive = false, isRunning = false } = {}) {
+export function partsTemplate(parts, { isLive = false, isRunning = false, most = Infinity } = {}) {
   return parts.map((part, at) => {
     const grows = isRunning && at === parts.length - 1;
     if (part.kind === "text" && isLive) return html`<live-text .text=${part.text} .grows=${grows}></live-text>`;
-    if (part.kind === "text") return html`<stored-text .text=${part.text} .html=${part.html}></stored-text>`;
+    if (part.kind === "text") return html`<stored-text .text=${part.text} .most=${most}></stored-text>`;
     if (part.kind === "thinking") return thinking(part, grows);
     if (part.kind === "tool") return html`<tool-call .part=${part} .isRunning=${isRunning}></tool-call>`;
     return media(part.item);

@@ -1,62 +1,77 @@
-/** Text of a message: as the server renders it, and while it is still being written. */
+/** Text of a message: one that is stored, and one that is still being written. */
 
-import { renderer } from "../context.js";
-import { View } from "../view.js";
-import { finishedUntil, fenceOf } from "./blocks.js";
-import { codeBar, fragment, prepared } from "./markdown-html.js";
-import { h } from "../dom.js";
+import { View, glyph } from "../view.js";
+import { drawn } from "../markdown/drawing.js";
+import { GrowingText } from "../markdown/growing.js";
+import { beginningOf } from "../markdown/parser.js";
+import "../markdown/code-copy.js";
 import { html } from "../../vendor/lit/lit.js";
 
-/** The module that draws markdown here; it is loaded with the first answer that grows. */
-let drawing = null;
+/** What of a folded text is drawn between two frames of the screen. */
+const STEP_CHARS = 16_000;
+/** When drawing a step takes longer, the rest is shown as it is written. */
+const STEP_MS = 300;
+const frame = () => new Promise(requestAnimationFrame);
 
-async function loadDrawing() {
-  drawing ||= await import("./live-markdown.js");
-}
-
-/** A stored text: plain until its HTML is here. */
+/** A stored text. A long one shows its beginning until the reader wants the rest. */
 class StoredText extends View {
   static properties = {
     text: { attribute: false },
-    html: { attribute: false },
-    _nodes: { state: true },
+    /** How many characters are shown at first. */
+    most: { attribute: false },
+    _isFolded: { state: true },
+    _isBusy: { state: true },
   };
 
   constructor() {
     super();
-    this._nodes = null;
+    this.most = Infinity;
   }
 
   willUpdate(changed) {
-    if (changed.has("html") || changed.has("text")) {
-      if (this.html === undefined) this._ask(this.text);
-      else this._nodes = Array.from(fragment(this.html).childNodes);
-    }
-    this.className = this._nodes ? "markdown" : "markdown is-plain";
-    this.dir = "auto";
     this.dataset.testid = "message-body";
+    if (!changed.has("text") && !changed.has("most")) return;
+    this._isFolded = this.text.length > this.most;
+    this._isBusy = false;
+    this._nodes = Array.from(drawn(this._isFolded ? beginningOf(this.text, this.most) : this.text).childNodes);
   }
 
   render() {
-    return html`${this._nodes || this.text}`;
+    const words = this._isBusy ? "Showing all…" : `Show all (${Math.ceil(this.text.length / 1000)},000 characters)`;
+    return html`<div class="markdown ${this._isFolded ? "is-folded" : ""}" dir="auto">${this._nodes}</div>${
+      this._isFolded
+        ? html`<button type="button" class="button show-all" data-testid="show-all" ?disabled=${this._isBusy} @click=${() => this._showAll()}>${glyph("down")}<span>${words}</span></button>`
+        : ""}`;
   }
 
-  async _ask(text) {
-    try {
-      const made = await renderer.render(text);
-      if (this.text === text) this._nodes = Array.from(fragment(made).childNodes);
-    } catch (error) {
-      if (error.name !== "ApiError") throw error;
-      // The words are on the page; they only lack their formatting.
+  async _showAll() {
+    this._isBusy = true;
+    const { text } = this;
+    const box = document.createElement("div");
+    const growing = new GrowingText(box);
+    for (let to = STEP_CHARS; ; to += STEP_CHARS) {
+      await frame();
+      const started = performance.now();
+      growing.show(text.slice(0, to), to < text.length);
+      if (to >= text.length) break;
+      if (performance.now() - started > STEP_MS) {
+        growing.rest(text);
+        break;
+      }
     }
+    if (this.text !== text) return;
+    this._nodes = Array.from(box.childNodes);
+    this._isFolded = false;
+    await this.updateComplete;
+    // The button is gone: the reader goes on where the text does.
+    const place = this.querySelector(".markdown");
+    place.tabIndex = -1;
+    place.focus({ preventScroll: true });
   }
 }
 customElements.define("stored-text", StoredText);
 
-/**
- * A text that grows: each finished block is drawn once, the last block with each change. Lit sees only
- * the two boxes: what is in them is appended, so that what one selects or copies stays.
- */
+/** A text that grows. Lit sees only its box. */
 class LiveText extends View {
   static properties = {
     text: { attribute: false },
@@ -66,9 +81,6 @@ class LiveText extends View {
   constructor() {
     super();
     this.text = "";
-    this._shown = "";
-    this._done = 0;
-    loadDrawing().then(() => this.requestUpdate());
   }
 
   willUpdate() {
@@ -77,42 +89,12 @@ class LiveText extends View {
   }
 
   render() {
-    return html`<div class="markdown"></div><div class="markdown tail ${drawing ? "" : "is-plain"}" dir="auto"></div>`;
+    return html`<div class="markdown" dir="auto"></div>`;
   }
 
   updated() {
-    const [blocks, tail] = this.children;
-    if (!this.text.startsWith(this._shown)) {
-      blocks.replaceChildren();
-      this._done = 0;
-    }
-    this._shown = this.text;
-    if (!drawing) {
-      tail.textContent = this.text.trimStart();
-      return;
-    }
-    const until = finishedUntil(this.text, this._done);
-    if (until > this._done) {
-      blocks.append(prepared(drawing.drawn(this.text.slice(this._done, until))));
-      this._done = until;
-    }
-    this._showTail(tail, this.text.slice(this._done));
-  }
-
-  _showTail(place, tail) {
-    const fence = fenceOf(tail);
-    if (!fence) {
-      this._code = null;
-      place.replaceChildren(prepared(drawing.drawnTail(tail)));
-      return;
-    }
-    if (!this._code) {
-      this._code = h("code");
-      const box = h("div", { class: "code-block" }, h("pre", { tabindex: "0" }, this._code));
-      box.prepend(codeBar(fence.language, () => this._code?.textContent || ""));
-      place.replaceChildren(box);
-    }
-    this._code.textContent = tail.slice(fence.length);
+    this._growing ||= new GrowingText(this.firstElementChild);
+    this._growing.show(this.text, Boolean(this.grows));
   }
 }
 customElements.define("live-text", LiveText);

@@ -14,7 +14,6 @@
  * @property {string|null} response_id
  * @property {"completed"|"cancelled"|"failed"} status
  * @property {string} [transport] by which it, or its question, came
- * @property {string} [html]
  */
 
 /**

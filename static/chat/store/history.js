@@ -45,7 +45,7 @@ export class History {
 
   /** @param {string} chatId @param {string} query */
   _page(chatId, query) {
-    return this._api.get(`/chats/${encodeURIComponent(chatId)}/messages?limit=${PAGE}&order=desc&render=html${query}`);
+    return this._api.get(`/chats/${encodeURIComponent(chatId)}/messages?limit=${PAGE}&order=desc${query}`);
   }
 
   /** @param {string} chatId @param {any} page @param {Map<string, string>} [failures] */

@@ -1,0 +1,173 @@
+"""Rules of markdown that the parser does not have: formulas, and items of lists with a box.
+
+`static/chat/markdown/math.js` and `tasks.js` are the same rules for the browser; a test compares
+what both make of a text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from markdown_it.common.utils import escapeHtml
+from markdown_it.token import Token
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping, Sequence
+    from typing import Any
+
+    from markdown_it import MarkdownIt
+    from markdown_it.renderer import RendererHTML
+    from markdown_it.rules_block import StateBlock
+    from markdown_it.rules_core import StateCore
+    from markdown_it.rules_inline import StateInline
+    from markdown_it.utils import OptionsDict
+
+    _Env = MutableMapping[str, Any]
+
+INLINE_CHARS: Final = 1_000
+"""A formula in a line is not longer: looking for the end of each "$" takes quadratic time."""
+_CODE_INDENT: Final = 4
+_ENDS: Final = {"$$": "$$", "\\[": "\\]", "\\(": "\\)"}
+_WORD = re.compile(r"\w")
+_SPACE = re.compile(r"\s")
+_BOX = re.compile(r"\[([ xX])\](?=[ \t])")
+
+
+def add_rules(parser: MarkdownIt) -> None:
+    """Let a parser read formulas between `$`, `$$` or brackets, and `[ ]` and `[x]` in lists."""
+    parser.inline.ruler.before("escape", "math_inline", _inline_math)
+    parser.block.ruler.before(
+        "fence",
+        "math_block",
+        _block_math,
+        {"alt": ["paragraph", "reference", "blockquote", "list"]},
+    )
+    parser.core.ruler.push("tasks", _tasks)
+    for name, rule in {
+        "math_inline": _render_inline_math,
+        "math_block": _render_block_math,
+        "task_box": _render_task_box,
+    }.items():
+        parser.add_render_rule(name, rule)
+
+
+def _is_word(text: str, at: int) -> bool:
+    return 0 <= at < len(text) and _WORD.match(text[at]) is not None
+
+
+def _dollar_end(text: str, start: int, most: int) -> int:
+    """Return the end of a formula between single dollar signs, or -1.
+
+    A dollar sign beside a space, a letter or a digit is an amount.
+    """
+    if _is_word(text, start - 2) or start >= most or _SPACE.match(text[start]):
+        return -1
+    end = text.find("$", start + 1, most)
+    while end != -1 and text[end - 1] == "\\":
+        end = text.find("$", end + 1, most)
+    if end == -1 or _SPACE.match(text[end - 1]) or _is_word(text, end + 1):
+        return -1
+    return end
+
+
+def _inline_math(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 the parser's
+    text, most = state.src, min(state.posMax, state.pos + INLINE_CHARS)
+    mark = next((one for one in ("$$", "\\(", "$") if text.startswith(one, state.pos)), None)
+    if mark is None:
+        return False
+    start = state.pos + len(mark)
+    end = _dollar_end(text, start, most) if mark == "$" else text.find(_ENDS[mark], start, most)
+    if end == -1 or not text[start:end].strip():
+        return False
+    if not silent:
+        state.push("math_inline", "span", 0).content = text[start:end]
+    state.pos = end + len(mark)
+    return True
+
+
+def _block_math(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001 the parser's
+    if state.sCount[start_line] - state.blkIndent >= _CODE_INDENT:
+        return False
+    first = _line(state, start_line)
+    mark = first[:2]
+    if mark not in {"$$", "\\["}:
+        return False
+    found = _formula_lines(state, start_line, end_line, first)
+    if found is None:
+        return False
+    content, line = found
+    is_closed = content.endswith(_ENDS[mark])
+    if first != mark and (not is_closed or content.index(_ENDS[mark]) != len(content) - 2):
+        return False
+    if silent:
+        return True
+    state.line = line + 1 if is_closed else line
+    token = state.push("math_block", "div", 0)
+    token.content = (content[:-2] if is_closed else content).strip()
+    token.map = [start_line, state.line]
+    token.block = True
+    return True
+
+
+def _formula_lines(
+    state: StateBlock, start_line: int, end_line: int, first: str
+) -> tuple[str, int] | None:
+    """Return the text of a formula with its end mark, and its last line; None for a paragraph.
+
+    What begins with a line of its own goes to a line that ends with its mark, or to the end of the
+    text; anything else is in a paragraph.
+    """
+    mark, lines, line = first[:2], [first[2:]], start_line
+    end = _ENDS[mark]
+    while not lines[-1].endswith(end) if first == mark else end not in lines[-1]:
+        line += 1
+        is_over = line >= end_line or (
+            state.sCount[line] < state.blkIndent and _line(state, line) != ""
+        )
+        if is_over and first == mark:
+            break
+        if is_over or (first != mark and not _line(state, line)):
+            return None
+        lines.append(_line(state, line))
+    return "\n".join(lines).strip(), line
+
+
+def _line(state: StateBlock, line: int) -> str:
+    return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]].strip()
+
+
+def _tasks(state: StateCore) -> None:
+    for item, _paragraph, token in zip(
+        state.tokens, state.tokens[1:], state.tokens[2:], strict=False
+    ):
+        if token.type != "inline" or item.type != "list_item_open" or not token.children:
+            continue
+        text = token.children[0]
+        box = _BOX.match(text.content) if text.type == "text" else None
+        if box is None:
+            continue
+        item.attrSet("class", "task")
+        text.content = text.content[box.end() :].lstrip()
+        made = Token("task_box", "span", 0, meta={"is_done": box[1] != " "})
+        token.children.insert(0, made)
+
+
+def _render_inline_math(
+    _renderer: RendererHTML, tokens: Sequence[Token], idx: int, _options: OptionsDict, _env: _Env
+) -> str:
+    return f'<span class="math">{escapeHtml(tokens[idx].content)}</span>'
+
+
+def _render_block_math(
+    _renderer: RendererHTML, tokens: Sequence[Token], idx: int, _options: OptionsDict, _env: _Env
+) -> str:
+    return f'<div class="math">{escapeHtml(tokens[idx].content)}</div>\n'
+
+
+def _render_task_box(
+    _renderer: RendererHTML, tokens: Sequence[Token], idx: int, _options: OptionsDict, _env: _Env
+) -> str:
+    if tokens[idx].meta["is_done"]:
+        return '<span class="task-box is-done" role="img" aria-label="Done"></span>'
+    return '<span class="task-box" role="img" aria-label="Not done"></span>'

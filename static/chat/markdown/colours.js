@@ -1,0 +1,80 @@
+/**
+ * Colours of code, made by a worker: a language's grammar may take long for a code that was written for that, and the
+ * page goes on meanwhile. The worker is loaded with the first code that has a language.
+ */
+
+const CHARS = 20_000;
+const SECONDS = 2;
+const KEPT = 200;
+
+/** @type {Worker|null} */
+let worker = null;
+/** @type {{key: string, code: string, language: string}|null} */
+let running = null;
+let timer = 0;
+const waiting = [];
+/** @type {Map<string, string|null>} pieces with their classes by code and language; null while they are made, and for none */
+const known = new Map();
+/** @type {Map<string, Set<WeakRef<Element>>>} */
+const places = new Map();
+
+/** @param {Element} place that has the code as its text @param {string} language */
+export function colour(place, language) {
+  const code = place.textContent;
+  if (!code.trim() || code.length > CHARS) return;
+  const key = `${language}\n${code}`;
+  if (known.get(key)) {
+    paint(place, known.get(key));
+    return;
+  }
+  if (known.has(key) && !places.has(key)) return;
+  if (!places.has(key)) {
+    places.set(key, new Set());
+    known.set(key, null);
+    if (known.size > KEPT) known.delete(known.keys().next().value);
+    waiting.push({ key, code, language });
+  }
+  places.get(key).add(new WeakRef(place));
+  next();
+}
+
+/** @param {Element} place @param {[string, string][]} pieces */
+function paint(place, pieces) {
+  place.replaceChildren(...pieces.map(([text, kind]) => {
+    if (!kind) return text;
+    const span = document.createElement("span");
+    span.className = kind;
+    span.textContent = text;
+    return span;
+  }));
+}
+
+function next() {
+  if (running || !waiting.length) return;
+  running = waiting.shift();
+  if (!worker) {
+    worker = new Worker(new URL("./colour-worker.js", import.meta.url), { type: "module" });
+    worker.onmessage = ({ data }) => done(data);
+    worker.onerror = () => done(null);
+  }
+  worker.postMessage({ code: running.code, language: running.language });
+  timer = setTimeout(() => {
+    worker.terminate();
+    worker = null;
+    done(null);
+  }, SECONDS * 1000);
+}
+
+/** @param {[string, string][]|null} pieces */
+function done(pieces) {
+  clearTimeout(timer);
+  const { key, code } = running;
+  running = null;
+  if (known.has(key)) known.set(key, pieces);
+  for (const reference of places.get(key) || []) {
+    const place = reference.deref();
+    if (pieces && place?.textContent === code) paint(place, pieces);
+  }
+  places.delete(key);
+  next();
+}

@@ -1,0 +1,80 @@
+/** Markdown as nodes that are safe to insert, made usable: code has a bar, formulas are drawn, tables scroll. */
+
+import { DOMPurify } from "../../vendor/markdown/markdown.js";
+import { h, icon } from "../dom.js";
+import { colour } from "./colours.js";
+import { drawFormula, drawKnownFormula } from "./formulas.js";
+import { blocksOf } from "./parser.js";
+
+const TAGS = [
+  "a", "blockquote", "br", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "img", "li", "ol", "p", "pre", "s", "span",
+  "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
+];
+const ADDRESSES = ["href", "src", "data-src"];
+const WORDS = ["title", "target", "rel", "data-language", "alt", "loading", "start", "data-alt", "class", "role", "aria-label"];
+
+/** @param {string} html @returns {DocumentFragment} */
+export function sanitised(html) {
+  return DOMPurify.sanitize(html, {
+    ALLOWED_TAGS: TAGS, ALLOWED_ATTR: [...ADDRESSES, ...WORDS], ADD_URI_SAFE_ATTR: WORDS, ALLOW_DATA_ATTR: false, ALLOW_ARIA_ATTR: false,
+    ALLOWED_URI_REGEXP: /^(?:https?:\/\/|mailto:|\/(?!\/))/i, RETURN_DOM_FRAGMENT: true,
+  });
+}
+
+/** @param {DocumentFragment} content sanitised */
+export function prepared(content) {
+  // Each block is written in its own direction: a message may have several languages.
+  for (const block of content.children) block.dir = "auto";
+  for (const block of content.querySelectorAll(".code-block")) {
+    block.prepend(codeBar(block.dataset.language || ""));
+    block.querySelector("pre").tabIndex = 0;
+  }
+  for (const table of content.querySelectorAll(".table-scroll")) table.tabIndex = 0;
+  for (const formula of content.querySelectorAll(".math")) drawKnownFormula(formula);
+  for (const image of content.querySelectorAll(".remote-image")) {
+    // An address that no browser can read stays the description that it is.
+    if (URL.canParse(image.dataset.src)) image.replaceWith(remoteImage(image.dataset.src, image.dataset.alt));
+  }
+  return content;
+}
+
+/** Colour the code and draw the formulas of a block that does not change any more. @param {Element} block */
+export function finish(block) {
+  for (const code of block.querySelectorAll("pre > code")) {
+    const { language } = code.closest(".code-block").dataset;
+    if (language) colour(code, language);
+  }
+  const formulas = block.matches(".math") ? [block] : block.querySelectorAll(".math");
+  for (const formula of formulas) drawFormula(formula);
+}
+
+/** A whole text as nodes. @param {string} text @returns {DocumentFragment} */
+export function drawn(text) {
+  const content = prepared(sanitised(blocksOf(text).map(({ html }) => html).join("").trimEnd()));
+  for (const block of content.children) finish(block);
+  return content;
+}
+
+/** The bar above a code block; `code-copy.js` copies. @param {string} language */
+function codeBar(language) {
+  const button = h("button", { type: "button", class: "code-copy", "aria-label": "Copy code" });
+  button.append(icon("copy"), h("span", {}, "Copy"));
+  return h("div", { class: "code-bar" }, h("span", {}, language || "text"), button);
+}
+
+/**
+ * Nothing of another host is loaded into the page (its policy forbids it): looking at the picture
+ * is a visit, in a tab of its own, that the reader decides on.
+ */
+function remoteImage(source, alt) {
+  const { host } = new URL(source);
+  return h(
+    "a",
+    {
+      class: "remote-image", href: source, target: "_blank", rel: "noopener nofollow noreferrer",
+      title: source,
+    },
+    icon("image"),
+    h("span", { class: "remote-image-text" }, alt || "Image", h("small", {}, `Open image from ${host}`)),
+  );
+}

@@ -1,0 +1,59 @@
+/** Formulas as KaTeX draws them. It is loaded with the first formula. */
+
+const KEPT = 300;
+const CHARS = 5_000;
+const OPTIONS = { throwOnError: true, trust: false, strict: false, maxSize: 40, maxExpand: 500 };
+
+let katex = null;
+let loading = null;
+/** @type {Map<string, Element|null>} by text and kind; null for one that is no formula */
+const known = new Map();
+
+async function load() {
+  const sheet = document.createElement("link");
+  sheet.rel = "stylesheet";
+  sheet.href = String(new URL("../../vendor/katex/katex.css", import.meta.url));
+  const styled = new Promise((go, fail) => Object.assign(sheet, { onload: go, onerror: fail }));
+  document.head.append(sheet);
+  [{ katex }] = await Promise.all([import("../../vendor/katex/katex.js"), styled]);
+}
+
+/** Draw a formula if KaTeX is here. @param {Element} place that has it as its text */
+export function drawKnownFormula(place) {
+  if (katex) draw(place, place.textContent);
+}
+
+/** Draw a formula, loading KaTeX for it. @param {Element} place that has it as its text */
+export function drawFormula(place) {
+  if (katex || place.classList.contains("is-drawn")) return;
+  const text = place.textContent;
+  loading ||= load();
+  loading.then(() => place.textContent === text && draw(place, text));
+}
+
+/** @param {Element} place @param {string} text */
+function draw(place, text) {
+  if (text.length > CHARS) return;
+  const isBlock = place.localName === "div";
+  const key = `${isBlock} ${text}`;
+  if (!known.has(key)) {
+    known.set(key, made(text, isBlock));
+    if (known.size > KEPT) known.delete(known.keys().next().value);
+  }
+  const formula = known.get(key);
+  if (!formula) return;
+  place.replaceChildren(formula.cloneNode(true));
+  place.classList.add("is-drawn");
+}
+
+/** @param {string} text @param {boolean} displayMode @returns {Element|null} */
+function made(text, displayMode) {
+  const box = document.createElement("span");
+  try {
+    katex.render(text, box, { ...OPTIONS, displayMode });
+  } catch (error) {
+    if (!(error instanceof katex.ParseError)) throw error;
+    return null;
+  }
+  return box.firstElementChild;
+}

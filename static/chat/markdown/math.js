@@ -1,0 +1,83 @@
+/**
+ * Formulas in markdown: `$…$` and `\(…\)` in a line, `$$…$$` and `\[…\]` as a block. `chat_app/markdown_rules.py` has
+ * the same rules. A dollar sign beside a space, a letter or a digit is an amount. Knows no DOM.
+ */
+
+/** A formula in a line is not longer than this: looking for the end of each dollar sign takes quadratic time. */
+const INLINE_CHARS = 1_000;
+const WORD = /[\p{L}\p{N}_]/u;
+const SPACE = /\s/;
+/** @type {Record<string, string>} */
+const ENDS = { "$$": "$$", "\\[": "\\]", "\\(": "\\)" };
+
+/** @param {string} text @param {number} at */
+const isWord = (text, at) => at >= 0 && at < text.length && WORD.test(text[at]);
+
+/**
+ * The end of a formula between single dollar signs, or -1.
+ * @param {string} text that holds the first of them @param {number} from where the formula begins
+ * @param {number} most it ends before
+ */
+function dollarEnd(text, from, most) {
+  if (isWord(text, from - 2) || from >= most || SPACE.test(text[from])) return -1;
+  for (let end = text.indexOf("$", from + 1); end !== -1 && end < most; end = text.indexOf("$", end + 1)) {
+    if (text[end - 1] === "\\") continue;
+    return SPACE.test(text[end - 1]) || isWord(text, end + 1) ? -1 : end;
+  }
+  return -1;
+}
+
+/** A rule for what is in a line. */
+function inlineMath(state, silent) {
+  const { pos, src: text } = state;
+  const most = Math.min(state.posMax, pos + INLINE_CHARS);
+  const mark = ["$$", "\\(", "$"].find((one) => text.startsWith(one, pos));
+  if (!mark) return false;
+  const from = pos + mark.length;
+  const end = mark === "$" ? dollarEnd(text, from, most) : text.slice(0, most).indexOf(ENDS[mark], from);
+  if (end === -1 || !text.slice(from, end).trim()) return false;
+  if (!silent) state.push("math_inline", "span", 0).content = text.slice(from, end);
+  state.pos = end + mark.length;
+  return true;
+}
+
+/** A rule for blocks. */
+function blockMath(state, startLine, endLine, silent) {
+  if (state.sCount[startLine] - state.blkIndent >= 4) return false;
+  /** @param {number} line */
+  const lineOf = (line) => state.src.slice(state.bMarks[line] + state.tShift[line], state.eMarks[line]).trim();
+  const first = lineOf(startLine);
+  const mark = first.slice(0, 2);
+  if (mark !== "$$" && mark !== "\\[") return false;
+  const end = ENDS[mark];
+  // What begins with a line of its own goes to the end of a line, or to that of the text; anything else is in a paragraph.
+  const isOpen = first === mark;
+  const lines = [first.slice(2)];
+  let line = startLine;
+  while (isOpen ? !lines[lines.length - 1].endsWith(end) : !lines[lines.length - 1].includes(end)) {
+    line += 1;
+    const isOver = line >= endLine || (state.sCount[line] < state.blkIndent && lineOf(line) !== "");
+    if (isOver && isOpen) break;
+    if (isOver || (!isOpen && !lineOf(line))) return false;
+    lines.push(lineOf(line));
+  }
+  const content = lines.join("\n").trim();
+  const isClosed = content.endsWith(end);
+  if (!isOpen && (!isClosed || content.indexOf(end) !== content.length - 2)) return false;
+  if (silent) return true;
+  const token = state.push("math_block", "div", 0);
+  token.content = (isClosed ? content.slice(0, -2) : content).trim();
+  token.map = [startLine, isClosed ? line + 1 : line];
+  token.block = true;
+  state.line = isClosed ? line + 1 : line;
+  return true;
+}
+
+/** @param {any} parser of markdown-it */
+export function addMath(parser) {
+  const { escapeHtml } = parser.utils;
+  parser.inline.ruler.before("escape", "math_inline", inlineMath);
+  parser.block.ruler.before("fence", "math_block", blockMath, { alt: ["paragraph", "reference", "blockquote", "list"] });
+  parser.renderer.rules.math_inline = (tokens, at) => `<span class="math">${escapeHtml(tokens[at].content)}</span>`;
+  parser.renderer.rules.math_block = (tokens, at) => `<div class="math">${escapeHtml(tokens[at].content)}</div>\n`;
+}

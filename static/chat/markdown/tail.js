@@ -1,0 +1,67 @@
+/**
+ * The end of a text that grows, so that it can be drawn: a mark whose other half has not come yet counts as closed, and
+ * what may still become a mark is left out until it is one. Knows no DOM.
+ */
+
+import { remend } from "../../vendor/markdown/markdown.js";
+import { blocksOf } from "./parser.js";
+
+/** Of the last line, what may be the beginning of a list, a heading, a quote, a fence, a rule or an underline. */
+const MARK_LINE = /(^|\n)([ \t]*(?:>[ \t]?)*)(?:[-*+_=][ \t]*(?:\[[ xX]?\]?[ \t]*)?|[-=_*][-=_* \t]+|\d{1,9}[.)]?[ \t]*|#{1,6}[ \t]*|`{1,}|~{1,}|\\[[(]?|\$\$?|>)$/;
+/** Rows of a table before its second line is complete: they may be a paragraph still. */
+const TABLE_HEAD = /(^|\n)[ \t]*\|[^\n]*(?:\n[ \t]*[|:\- \t]*)?$/;
+/** In a line: a formula, an address in angle brackets, an entity, an escape or an emphasis without its end. */
+const OPEN_INLINE = /(?:\\\((?:(?!\\\))[^\n])*|<(?:https?:[^\s>]*|mailto:[^\s>]*|h|ht|htt|http|https)?|&#?\w{0,10}|\\|`{1,2}|[*_~]{1,3}|(?<!\S)!)$/;
+const OPEN_DOLLAR = /(?<![\w$])\$\$?(?:(?=[^\s\d$])[^\n$]{0,60})?$/;
+const IMAGE_TEXT = /!\[[^\]\n]*\]$/;
+/** What stands in brackets at the end may be the text of a link. */
+const LINK_TEXT = /\[([^[\]\n]*)\]$/;
+const FENCE = /^ {0,3}(`{3,}|~{3,})/;
+const FENCE_END = /\n {0,3}(?:`{1,}|~{1,})$/;
+
+/** @param {string} text */
+const isTable = (text) => blocksOf(text).some(({ html }) => html.includes('<div class="table-scroll">'));
+
+/**
+ * The last block of a growing text with its marks closed.
+ * @param {string} text
+ * @returns {string}
+ */
+export function completed(text) {
+  // Code is shown as it is written, a formula by itself when it is complete.
+  if (FENCE.test(text)) return text.replace(FENCE_END, "");
+  let said = text;
+  if (TABLE_HEAD.test(said) && !isTable(said)) said = said.replace(TABLE_HEAD, "");
+  said = said.replace(MARK_LINE, "$1$2");
+  const isInCode = (said.replace(/`+$/, "").match(/`/g) || []).length % 2 === 1;
+  if (!isInCode && (said.match(/\$/g) || []).length % 2 === 1) said = said.replace(OPEN_DOLLAR, "");
+  if (!isInCode) said = said.replace(OPEN_INLINE, "").replace(IMAGE_TEXT, "").replace(LINK_TEXT, "$1");
+  return remend(said, { linkMode: "text-only", katex: false });
+}
+
+/**
+ * What is to be drawn of a growing text, or of the part of it that begins with its last block.
+ * @param {string} text
+ * @param {boolean} grows
+ * @param {{references?: object}} [env] as for `blocksOf`
+ * @returns {{finished: import("./parser.js").Block[], length: number, last: import("./parser.js").Block[]}} the blocks that
+ *   do not change any more, their length in the text, and what is drawn of the rest
+ */
+export function grown(text, grows, env = {}) {
+  // A line without its end may become anything: it finishes no block.
+  const blocks = blocksOf(text.slice(0, text.lastIndexOf("\n") + 1), env);
+  const finished = blocks.slice(0, -1);
+  const length = finished.length ? lineStart(text, blocks[blocks.length - 1].line) : 0;
+  const rest = text.slice(length);
+  const last = blocksOf(rest, env);
+  if (!grows || !last.length) return { finished, length, last };
+  const end = rest.slice(lineStart(rest, last[last.length - 1].line));
+  return { finished, length, last: [...last.slice(0, -1), ...blocksOf(completed(end), env)] };
+}
+
+/** @param {string} text @param {number} line */
+function lineStart(text, line) {
+  let at = 0;
+  for (let passed = 0; passed < line; passed += 1) at = text.indexOf("\n", at) + 1;
+  return at;
+}

@@ -1,0 +1,90 @@
+"""What is in messages: markdown, formulas, code, files, tools, and what is sent to break a page.
+
+Everything here runs against the product as `make run` starts it: daphne, SQLite, a Celery child.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from chat_app.markdown import render_here
+from tests.journeys.product import Product, browser, no_complaints, running_product, sign_in
+from tests.markdown_corpus import SAMPLES, XSS_CORPUS, mixed_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.async_api import Browser
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+MIXED_TEXTS = 1_500
+# What the server and the browser make of each text, without the colours of code; and what a text
+# that grew piece by piece has become.
+COMPARE = """async (pairs) => {
+  const { sanitised } = await import("/static/chat/markdown/drawing.js");
+  const { blocksOf } = await import("/static/chat/markdown/parser.js");
+  const { grown } = await import("/static/chat/markdown/tail.js");
+  const plain = (root) => {
+    for (const code of root.querySelectorAll("pre > code")) code.textContent = code.textContent;
+    root.normalize();
+    // What a browser shows as one space is one: the parsers differ in spaces at the ends of lines.
+    const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+      const { currentNode: node } = texts;
+      if (node.parentElement?.closest("pre")) continue;
+      node.data = node.data.replace(/\\s+/g, " ");
+      if (node.nextSibling?.localName === "br") node.data = node.data.trimEnd();
+    }
+    const box = document.createElement("div");
+    box.append(root);
+    return box;
+  };
+  const htmlOf = (blocks) => blocks.map(({ html }) => html).join("").trim();
+  const pieces = (text) => {
+    const blocks = [];
+    const env = {};
+    let from = 0;
+    for (let to = 5; to < text.length; to += 5) {
+      const { finished, length } = grown(text.slice(from, to), true, env);
+      blocks.push(...finished);
+      from += length;
+    }
+    const { finished, last } = grown(text.slice(from), false, env);
+    return [...blocks, ...finished, ...last];
+  };
+  const different = [];
+  for (const [text, html] of pairs) {
+    const template = document.createElement("template");
+    template.innerHTML = html;
+    const theirs = plain(template.content);
+    const ours = plain(sanitised(htmlOf(blocksOf(text))));
+    const browser = ours.innerHTML;
+    if (!ours.isEqualNode(theirs)) different.push({ text, browser, server: theirs.innerHTML });
+    // A definition may come after what it defines.
+    if (text.includes("]:") || text.includes("\\r")) continue;
+    const grew = plain(sanitised(htmlOf(pieces(text))));
+    if (!grew.isEqualNode(ours)) different.push({ text, browser, grown: grew.innerHTML });
+  }
+  return different;
+}"""
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    with running_product(tmp_path_factory.mktemp("product")) as running:
+        yield running
+
+
+async def test_the_browser_draws_a_text_as_the_server_does(
+    product: Product, chromium: Browser
+) -> None:
+    texts = [*SAMPLES, *XSS_CORPUS, *mixed_texts(MIXED_TEXTS)]
+    pairs = [[text, render_here(text.encode()).decode()] for text in texts]
+    async with browser(chromium) as running:
+        page = await sign_in(await running.new_context(), product, "alice")
+        different = await page.evaluate(COMPARE, pairs)
+        assert different == []
+        no_complaints(page)
