@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, Min, Q
+from django.db.models import Count, Q, Window
+from django.db.models.functions import RowNumber
 from django.utils import timezone
 
 from chat_app.conversation.errors import NotAnEmoji, TooManyReactions
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 Reacting = TypeVar("Reacting", ev.ReactionAdded, ev.ReactionRemoved)
+
+LISTED: Final = 20
+"""So many members are listed with an emoji that they gave."""
 
 
 def add_reaction(*, chat_id: str, message_id: str, user_id: int, emoji: str) -> ev.ReactionAdded:
@@ -69,19 +73,27 @@ def remove_reaction(
 def reactions_of(message_ids: Collection[str], reader: int) -> dict[str, list[dict[str, Any]]]:
     """Return the reactions to each of these messages, the first given first, in one query.
 
-    One is {emoji, count, own}: how many members gave it, and whether the reader did.
+    One is {emoji, count, own, users}: how many members gave it, whether the reader did, and the
+    first LISTED members who did.
     """
+    alike = ["message_id", "emoji"]
     rows = (
         Reaction.objects.filter(message_id__in=message_ids)
-        .values("message_id", "emoji")
-        .annotate(count=Count("id"), own=Count("id", filter=Q(user_id=reader)), first=Min("id"))
-        .order_by("first")
+        .annotate(
+            place=Window(RowNumber(), partition_by=alike, order_by="id"),
+            given=Window(Count("id"), partition_by=alike),
+            own=Window(Count("id", filter=Q(user_id=reader)), partition_by=alike),
+        )
+        .filter(place__lte=LISTED)
+        .order_by("id")
     )
-    found: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        one = {"emoji": row["emoji"], "count": row["count"], "own": row["own"] > 0}
-        found.setdefault(row["message_id"], []).append(one)
-    return found
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    columns = ("message_id", "emoji", "user_id", "user__username", "given", "own")
+    for message_id, emoji, user_id, name, count, own in rows.values_list(*columns):
+        new = {"emoji": emoji, "count": count, "own": own > 0, "users": []}
+        one = found.setdefault(message_id, {}).setdefault(emoji, new)
+        one["users"].append({"id": str(user_id), "name": name})
+    return {message_id: list(given.values()) for message_id, given in found.items()}
 
 
 def _event(

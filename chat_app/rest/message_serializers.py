@@ -30,12 +30,20 @@ TYPES_SPAN: Final = 5_000
 """How far apart the places may be between which events of some types are looked for."""
 
 
+class MemberNameSerializer(serializers.Serializer[Any]):
+    """A person by id and name."""
+
+    id = serializers.CharField()
+    name = serializers.CharField()
+
+
 class ReactionSerializer(serializers.Serializer[Any]):
     """An emoji, how many members gave it to the message, and whether the caller did."""
 
     emoji = serializers.CharField()
     count = serializers.IntegerField()
     own = serializers.BooleanField()
+    users = MemberNameSerializer(many=True, help_text="The first 20 who gave it.")
 
 
 class ReactorSerializer(serializers.Serializer[Any]):

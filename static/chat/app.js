@@ -2,6 +2,8 @@
 
 import { checkSignedIn, client, drafts, start, store } from "./context.js";
 import { avatar } from "./dom.js";
+import "./actions/emoji-picker.js";
+import "./actions/message-dialogs.js";
 import "./actions/message-menu.js";
 import "./panels/chat-list.js";
 import "./chat-view.js";
@@ -10,6 +12,7 @@ import "./panels/members-panel.js";
 import "./dialogs/message-console.js";
 import "./dialogs/new-chat-dialog.js";
 import "./dialogs/payer-dialog.js";
+import "./search/search-dialog.js";
 
 const isNarrow = matchMedia("(max-width: 759px)");
 const isWide = matchMedia("(min-width: 1180px)");
@@ -29,15 +32,19 @@ class ChatApp extends HTMLElement {
     this._membersWanted = isWide.matches;
     client.connect();
     store.refresh();
-    this._go(start.chat_id, "replace");
+    this._go(start.chat_id, "replace", messageFromAddress());
   }
 
   _listen() {
     addEventListener("open-chat", (e) => this._go(e.detail, "push"));
+    addEventListener("open-message", ({ detail: { chatId, messageId } }) => this._go(chatId, "push", messageId));
     addEventListener("new-chat", () => this._dialog.startChat());
     addEventListener("add-members", (e) => this._dialog.addTo(e.detail));
     addEventListener("set-payer", (e) => document.querySelector("payer-dialog").open(e.detail));
     addEventListener("message-menu", (e) => document.querySelector("message-menu").open(e.target, e.detail));
+    addEventListener("react", (e) => document.querySelector("emoji-picker").open(e.target, e.detail));
+    addEventListener("delete-message", (e) => document.querySelector("delete-dialog").open(e.target, e.detail));
+    addEventListener("show-revisions", (e) => document.querySelector("revisions-dialog").open(e.target, e.detail));
     addEventListener("show-frames", (e) => document.querySelector("message-console").open(e.detail));
     addEventListener("open-sidebar", () => {
       this._showSidebar(true);
@@ -53,7 +60,7 @@ class ChatApp extends HTMLElement {
     });
     addEventListener("pagehide", () => drafts.save());
     this.querySelector("form[action$=logout]")?.addEventListener("submit", () => drafts.forget());
-    addEventListener("popstate", () => this._go(idFromAddress(), "none"));
+    addEventListener("popstate", () => this._go(idFromAddress(), "none", messageFromAddress()));
     addEventListener("keydown", (e) => this._key(e));
     this._main.addEventListener("pointerdown", (e) => this._closeDrawers(e));
     isNarrow.addEventListener("change", () => this._layOut());
@@ -68,12 +75,13 @@ class ChatApp extends HTMLElement {
     store.addEventListener("change", () => this._showTitle());
   }
 
-  /** @param {string} chatId "" for none @param {"push"|"replace"|"none"} history */
-  _go(chatId, history) {
+  /** @param {string} chatId "" for none @param {"push"|"replace"|"none"} history @param {string} [messageId] where it is opened */
+  _go(chatId, history, messageId = "") {
     this._chatId = chatId;
     const path = chatId ? `/chats/${encodeURIComponent(chatId)}` : "/";
-    if (history === "push" && path !== location.pathname) window.history.pushState(null, "", path);
-    if (chatId) this._view.open(chatId);
+    const address = messageId ? `${path}?message=${encodeURIComponent(messageId)}` : path;
+    if (history === "push" && address !== location.pathname + location.search) window.history.pushState(null, "", address);
+    if (chatId) this._view.open(chatId, messageId);
     else this._view.showNothing();
     this._list.select(chatId);
     this._members.open(chatId);
@@ -127,5 +135,7 @@ class ChatApp extends HTMLElement {
 function idFromAddress() {
   return decodeURIComponent(/^\/chats\/([^/]+)$/.exec(location.pathname)?.[1] || "");
 }
+
+const messageFromAddress = () => new URLSearchParams(location.search).get("message") || "";
 
 customElements.define("chat-app", ChatApp);

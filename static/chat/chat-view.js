@@ -4,12 +4,14 @@ import { api, checkSignedIn, me, page, store } from "./context.js";
 import { ChatMoney } from "./chat-money.js";
 import { announce, avatar, h, icon, iconButton } from "./dom.js";
 import { outcomeText } from "./cards/approval-card.js";
+import { isUnclear } from "./store/acts.js";
 import { entryOf, isFrom } from "./store/entry.js";
 import { History, catchUp, followSession } from "./store/history.js";
 import { newestOfOthers } from "./store/open-chat.js";
 import "./panels/balance-chip.js";
 import "./composer/composer.js";
 import "./log/message-list.js";
+import "./actions/pinned-list.js";
 import "./panels/typing-line.js";
 
 /** Fires (bubbling) `open-sidebar`, `toggle-members`. */
@@ -20,6 +22,12 @@ class ChatView extends HTMLElement {
     this.chat = null;
     this._history = new History(page, api);
     this._balance = document.createElement("balance-chip");
+    this._pins = document.createElement("pinned-list");
+    this._search = iconButton("search", "Search (Ctrl+Shift+F)", {
+      class: "search-button", "data-testid": "search", onclick: () => this.dispatchEvent(new Event("open-search", { bubbles: true })),
+    });
+    this.addEventListener("show-message", (e) => this.showMessage(e.detail));
+    this.addEventListener("say", (e) => this._composer.say(e.detail));
     this.showNothing();
     store.addEventListener("change", () => this._showHead());
     document.addEventListener("visibilitychange", () => this._markRead());
@@ -35,10 +43,15 @@ class ChatView extends HTMLElement {
     );
   }
 
-  /** @param {string} chatId */
-  async open(chatId) {
+  /** @param {string} chatId @param {string} [messageId] where the chat is opened, instead of at its end */
+  async open(chatId, messageId = "") {
+    if (messageId && chatId === this.chatId && page.state.loaded) {
+      this.showMessage(messageId);
+      return;
+    }
     this._leave();
     this.chatId = chatId;
+    this._wanted = messageId;
     page.dispatch({ type: "opened", chatId });
     this._build();
     try {
@@ -72,11 +85,16 @@ class ChatView extends HTMLElement {
     this._list.mayDecide = (approval) => this._mayDecide(approval);
     this._list.addEventListener("bottom", () => this._markRead());
     this._list.addEventListener("older", () => this._history.loadOlder());
+    this._list.addEventListener("newer", () => this._history.loadNewer());
+    this._list.addEventListener("newest", () => this._goTo(() => this._history.loadNewest()));
+    this._list.addEventListener("place", (e) => this._goTo(() => this._history.loadAround(e.detail)));
     this._list.addEventListener("retry-turn", (e) => this.session.retry(e.detail));
     this._list.addEventListener("discard-turn", (e) => this.session.discard(e.detail));
     this._list.addEventListener("ask-again", (e) => this._composer.write(e.detail));
+    this._list.addEventListener("reply", (e) => this._reply(e.detail));
     this._list.addEventListener("decide", (e) => this._decide(e.detail));
     this._list.addEventListener("stop-answer", (e) => this._stopAnswer(e.detail));
+    this._composer.addEventListener("keydown", (e) => this._editLast(e));
     this.replaceChildren(this._head, this._list, this._typing, this._composer);
     this._money = new ChatMoney(this._list, (text) => this._composer.say(text));
   }
@@ -113,7 +131,7 @@ class ChatView extends HTMLElement {
     this._members.firstChild.replaceChildren(...others.map((p) => avatar(p.name, p.kind, p.online)));
     // What is in the head stays there: an element that is put in anew loses the focus.
     if (this._head.contains(this._members)) return;
-    this._head.append(h("div", { class: "chat-title" }, this._name, this._facts), this._balance, this._members);
+    this._head.append(h("div", { class: "chat-title" }, this._name, this._facts), this._search, this._pins, this._balance, this._members);
   }
 
   _leave() {
@@ -132,6 +150,7 @@ class ChatView extends HTMLElement {
       session.addEventListener(type, (e) => listener(e.detail), { signal: this._listeners.signal });
     followSession(page, session, this._listeners.signal);
     on("message", (event) => this._onMessage(event));
+    on("act", (event) => this._onAct(event));
     on("response", (response) => this._onResponse(response));
     on("response-end", (response) => this._onResponseEnd(response));
     on("typing", (event) => this._typing.typed(event));
@@ -149,7 +168,7 @@ class ChatView extends HTMLElement {
     const receipts = api.get(`/chats/${encodeURIComponent(chatId)}/receipts`);
     // Awaited below; a failure must not count as unhandled while the messages load.
     receipts.catch(() => {});
-    await this._history.load(session.failures);
+    await this._loadMessages(session);
     const readers = new Map((await receipts).data.map((receipt) => [String(receipt.user_id), receipt]));
     if (this.chatId !== chatId || this.session !== session) return;
     page.dispatch({ type: "readers", readers });
@@ -158,6 +177,51 @@ class ChatView extends HTMLElement {
     this._showRunning();
     this._hasReaders = true;
     this._markRead();
+    this._loadPins();
+  }
+
+  /** Load the newest messages, or those around the one that the address names. */
+  async _loadMessages(session) {
+    const wanted = this._wanted;
+    this._wanted = "";
+    if (wanted && (await this._isShown(wanted))) return;
+    await this._history.load(session.failures);
+  }
+
+  /**
+   * Show a message of the open chat, wherever it stands.
+   * @param {string} id
+   */
+  async showMessage(id) {
+    if (page.state.entries.some((entry) => entry.id === id)) page.dispatch({ type: "target", id });
+    else await this._goTo(() => this._isShown(id));
+  }
+
+  /** @param {string} id @returns {Promise<boolean>} whether the chat has the message */
+  async _isShown(id) {
+    try {
+      await this._history.loadAround(id);
+    } catch (error) {
+      if (error.status !== 404 && error.status !== 400) throw error;
+      this._composer.say("That message is not in this chat.");
+      return false;
+    }
+    page.dispatch({ type: "target", id });
+    return true;
+  }
+
+  /** Go to another place of the chat; where it cannot be loaded, the reader stays. */
+  async _goTo(load) {
+    try {
+      await load();
+    } catch (error) {
+      if (error.name !== "ApiError") throw error;
+      this._composer.say(error.message);
+    }
+  }
+
+  _loadPins() {
+    return this._goTo(() => this._history.loadPins());
   }
 
   async _onReset(event) {
@@ -166,9 +230,13 @@ class ChatView extends HTMLElement {
     this.session.reconcile(event.epoch, page.state.entries.map((e) => ({ ...e, created_at: e.at })));
   }
 
-  _onMessage({ message, seq }) {
-    const entry = entryOf(message, seq);
+  async _onMessage({ message, seq }) {
+    let entry = entryOf(message, seq);
     const { session } = this;
+    if (entry.reply_to) {
+      entry = await this._history.withQuote(entry);
+      if (!session || session !== this.session) return;
+    }
     session.approvals.clearClosed();
     page.dispatch({ type: "message", entry });
     if (isFrom(entry, me.id)) this._list.toBottom();
@@ -177,6 +245,27 @@ class ChatView extends HTMLElement {
       if (!this._isReplayed(seq)) announce(`New message from ${entry.name}`);
     }
     this._markRead();
+  }
+
+  /** A member did something with a message: the state has it, except for what only the server has. */
+  _onAct(event) {
+    const entry = page.state.entries.find(({ id }) => id === event.message_id);
+    if (isUnclear(entry, event)) this._goTo(() => this._history.refresh(event.message_id));
+    if (event.type === "message.pinned" && page.state.loaded) this._loadPins();
+  }
+
+  _reply(entry) {
+    page.dispatch({ type: "reply-to", entry });
+    this._composer.focusText();
+  }
+
+  /** The arrow up, where nothing is written, changes one's last message. */
+  _editLast(event) {
+    if (event.key !== "ArrowUp" || event.defaultPrevented || !event.target.matches("textarea") || !this._composer.isEmpty) return;
+    const last = page.state.entries.findLast((entry) => isFrom(entry, me.id) && !entry.deletedAt);
+    if (!last) return;
+    event.preventDefault();
+    page.dispatch({ type: "editing", id: last.id });
   }
 
   _onResponse(response) {
@@ -244,6 +333,10 @@ class ChatView extends HTMLElement {
   escape(event) {
     const isWriting = event.isComposing || event.keyCode === 229 || Boolean(event.target.value);
     if (!this.session || isWriting || !this.contains(event.target)) return false;
+    if (page.state.replyTo) {
+      page.dispatch({ type: "reply-to", entry: null });
+      return true;
+    }
     return this._composer.isEmpty && this._composer.stopOwn();
   }
 

@@ -140,9 +140,18 @@ function refused(chat, turn, error) {
   else chat.fail(turn, error.message || error.code || "");
 }
 
+/** @param {ChatSession} chat @param {Frame} event */
+const onAct = (chat, event) => chat.emit("act", event);
+
 /** @type {Record<string, (chat: ChatSession, event: Frame) => void>} */
 export const HANDLERS = {
   "message.created": onMessage,
+  "message.edited": onAct,
+  "message.deleted": onAct,
+  "message.pinned": onAct,
+  "message.unpinned": onAct,
+  "reaction.added": onAct,
+  "reaction.removed": onAct,
   "response.created": onCreated,
   "response.delta": onDelta,
   thinking: onThinking,

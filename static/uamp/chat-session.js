@@ -25,7 +25,7 @@ const PASSING = new Set(["unavailable", "internal_error", "rate_limited", "busy"
 /**
  * Events, each with the frame or the object as `detail`:
  * `ready` (the session stands), `reset` (the log is another one: load the history again and call
- * `reconcile`), `message`, `response` (a LiveResponse changed), `response-end`, `read`, `typing`,
+ * `reconcile`), `message`, `act` (what a member did with a message: edited, deleted, pinned, reacted), `response` (a LiveResponse changed), `response-end`, `read`, `typing`,
  * `presence`, `participants`, `turns` (the outbox of this chat changed), `approvals` (the calls
  * that a person has to allow changed; the detail is one that is new), `payments` (the same for what
  * is asked to be paid), `limit`, `error`.
@@ -92,10 +92,11 @@ export class ChatSession extends EventTarget {
 
   /**
    * Write to the chat. The turn is kept until the server has stored it.
-   * @param {{text: string, attachments?: import("./outbox.js").Attachment[]}} written
+   * @param {{text: string, attachments?: import("./outbox.js").Attachment[], replyTo?: string}} written
+   *   `replyTo` is the id of the message that it answers
    */
-  send({ text, attachments = [] }) {
-    const turn = this.client.outbox.add(this.chatId, text, attachments);
+  send({ text, attachments = [], replyTo }) {
+    const turn = this.client.outbox.add(this.chatId, text, attachments, replyTo);
     this._typingSentAt = 0;
     // Behind a turn that is sent again later, so that the chat gets both in the order in which they were written.
     if (!this._later.isPlanned) this._transmitTurn(turn);

@@ -26,10 +26,10 @@ import { newId } from "./ids.js";
 
 /**
  * Frames of one turn: the inputs, then the request for an answer (UAMP §5.6-§5.12).
- * @param {string} text @param {Attachment[]} attachments
+ * @param {string} text @param {Attachment[]} attachments @param {string} [replyTo]
  * @returns {import("./types.js").Frame[]}
  */
-function framesOf(text, attachments) {
+function framesOf(text, attachments, replyTo) {
   /** @type {import("./types.js").Frame[]} */
   const frames = attachments.map(({ url, content_id, filename, mime_type }) =>
     mime_type.startsWith("image/")
@@ -37,6 +37,7 @@ function framesOf(text, attachments) {
       : { type: "input.file", file: { url }, filename, mime_type, content_id },
   );
   if (text) frames.unshift({ type: "input.text", text });
+  if (replyTo && frames.length) frames[0].reply_to = replyTo;
   frames.push({ type: "response.create" });
   return frames.map((frame) => ({ ...frame, event_id: newId() }));
 }
@@ -58,14 +59,14 @@ export class Outbox {
     return this.turns.filter((turn) => turn.chatId === chatId);
   }
 
-  /** @param {string} chatId @param {string} text @param {Attachment[]} attachments @returns {Turn} */
-  add(chatId, text, attachments) {
+  /** @param {string} chatId @param {string} text @param {Attachment[]} attachments @param {string} [replyTo] @returns {Turn} */
+  add(chatId, text, attachments, replyTo) {
     /** @type {Turn} */
     const turn = {
       id: newId(),
       chatId,
       sessionId: null,
-      frames: framesOf(text, attachments),
+      frames: framesOf(text, attachments, replyTo),
       text,
       attachments,
       createdAt: Date.now(),

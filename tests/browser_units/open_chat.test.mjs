@@ -9,7 +9,8 @@ const NOON = Date.UTC(2026, 10, 22, 12);
 function message(seq, more = {}) {
   return {
     id: `m${seq}`, seq, role: "user", content: `text ${seq}`, content_items: null, name: "bob", sender_id: "2", sender_kind: "user",
-    at: NOON + 1000 * seq, response_id: null, status: "completed", transport: "", ...more,
+    at: NOON + 1000 * seq, response_id: null, status: "completed", transport: "", reply_to: null,
+    revision: 0, editedAt: null, deletedAt: null, reactions: [], pinned: false, ...more,
   };
 }
 
@@ -108,7 +109,7 @@ test("readers stand at the last message that they have read; oneself does not", 
 test("old messages go, and can be asked for again", () => {
   const store = opened();
   store.dispatch({ type: "page", entries: [1, 2, 3].map((seq) => message(seq)), hasOlder: false });
-  store.dispatch({ type: "trimmed", keep: 2 });
+  store.dispatch({ type: "cut", first: 2, last: 3 });
   assert.deepEqual(store.state.entries.map(({ seq }) => seq), [2, 3]);
   assert.equal(store.state.hasOlder, true);
 });

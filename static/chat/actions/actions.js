@@ -1,7 +1,9 @@
 /** What can be done with a message: the list that the menu, the toolbar and the keyboard share. */
 
-import { copyText } from "../clipboard.js";
+import { page } from "../context.js";
 import { announce } from "../dom.js";
+import { copyText } from "../clipboard.js";
+import { attempt, isOwn, isOwner, isThere, mayPin, pin } from "./acts.js";
 
 /**
  * @typedef {import("../store/entry.js").Entry} Entry
@@ -11,6 +13,7 @@ import { announce } from "../dom.js";
  * @property {(entry: Entry) => string} label
  * @property {keyof import("../dom.js").PATHS} icon
  * @property {string} [key] runs it while the message has the focus
+ * @property {boolean} [isQuick] it has a button beside the message, too
  * @property {boolean} [isDangerous] it takes something away
  * @property {(entry: Entry) => boolean} [isOffered] always where it is missing
  * @property {(entry: Entry, origin: HTMLElement) => void} run `origin` is what was pressed; an event
@@ -21,17 +24,37 @@ import { announce } from "../dom.js";
 const fires = (type) => (/** @type {Entry} */ entry, /** @type {HTMLElement} */ origin) =>
   origin.dispatchEvent(new CustomEvent(type, { bubbles: true, detail: entry }));
 
+/** The address that opens the chat at a message. @param {Entry} entry */
+export function linkTo({ id }) {
+  const link = new URL(`/chats/${encodeURIComponent(page.state.chatId)}`, location.origin);
+  link.searchParams.set("message", id);
+  return link.href;
+}
+
 /** @param {string} text @param {string} said */
 async function copy(text, said) {
   announce((await copyText(text)) ? said : "Copying is blocked by the browser.");
+}
+
+/** @param {Entry} entry @param {HTMLElement} origin */
+async function togglePin(entry, origin) {
+  const isPinned = !entry.pinned;
+  if (await attempt(origin, () => pin(entry, isPinned))) announce(isPinned ? "Pinned." : "Unpinned.");
 }
 
 const hasText = (/** @type {Entry} */ { content }) => Boolean(content);
 
 /** @type {MessageAction[]} in their order in the menu */
 const ACTIONS = [
+  { name: "react", label: () => "React…", icon: "smile", key: "+", isQuick: true, isOffered: isThere, run: fires("react") },
+  { name: "reply", label: () => "Reply", icon: "reply", key: "r", isQuick: true, isOffered: isThere, run: fires("reply") },
   { name: "copy-text", label: () => "Copy text", icon: "copy", key: "c", isOffered: hasText, run: ({ content }) => copy(content, "Copied.") },
-  { name: "show-as", label: () => "Show as…", icon: "code", run: fires("show-frames") },
+  { name: "copy-link", label: () => "Copy link", icon: "link", key: "l", run: (entry) => copy(linkTo(entry), "Link copied.") },
+  { name: "pin", label: ({ pinned }) => (pinned ? "Unpin" : "Pin"), icon: "pin", key: "p", isOffered: (entry) => isThere(entry) && mayPin(), run: togglePin },
+  { name: "edit", label: () => "Edit", icon: "edit", key: "e", isOffered: (entry) => isThere(entry) && isOwn(entry), run: ({ id }) => page.dispatch({ type: "editing", id }) },
+  { name: "revisions", label: () => "Earlier versions", icon: "clock", isOffered: (entry) => isThere(entry) && entry.revision > 0, run: fires("show-revisions") },
+  { name: "show-as", label: () => "Show as…", icon: "code", isOffered: isThere, run: fires("show-frames") },
+  { name: "delete", label: () => "Delete…", icon: "bin", key: "Delete", isDangerous: true, isOffered: (entry) => isThere(entry) && (isOwn(entry) || isOwner()), run: fires("delete-message") },
 ];
 
 /** @param {Entry} entry @returns {MessageAction[]} those that its reader may take */

@@ -3,8 +3,7 @@
 import { View, glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
 import { actionsFor } from "./actions.js";
-
-const GAP_PX = 4;
+import { placeBeside } from "./placing.js";
 
 class MessageMenu extends View {
   static properties = { _entry: { state: true } };
@@ -22,12 +21,7 @@ class MessageMenu extends View {
     await this.updateComplete;
     const menu = this.firstElementChild;
     menu.showPopover();
-    const place = button.getBoundingClientRect();
-    const { offsetWidth: width, offsetHeight: height } = menu;
-    const below = place.bottom + GAP_PX + height <= innerHeight;
-    const left = Math.max(GAP_PX, Math.min(place.right - width, innerWidth - width - GAP_PX));
-    menu.style.left = `${left}px`;
-    menu.style.top = `${below ? place.bottom + GAP_PX : Math.max(GAP_PX, place.top - GAP_PX - height)}px`;
+    placeBeside(menu, button);
     this._items[0].focus();
   }
 

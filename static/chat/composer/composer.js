@@ -1,10 +1,11 @@
 /** Where one writes: text, attachments, mentions; send and stop. */
 
 import { announce, h, iconButton } from "../dom.js";
-import { drafts, store } from "../context.js";
+import { drafts, page, store } from "../context.js";
 import { AttachmentTray } from "./attachments.js";
 import { MentionMenu } from "./mentions.js";
 import { PriceLine } from "../price.js";
+import "../actions/quote.js";
 import "./mention-hint.js";
 
 const NOTE_MS = 6_000;
@@ -38,7 +39,7 @@ class ChatComposer extends HTMLElement {
     this._note = h("p", { class: "composer-note", role: "status", hidden: true });
     this._form = h(
       "form", { class: "composer", onsubmit: (e) => this._submit(e) },
-      this._mentions.element, this._tray.element,
+      this._mentions.element, document.createElement("reply-preview"), this._tray.element,
       h("div", { class: "composer-row" }, this._attach, this._files, this._text, this._stop, this._send),
     );
     this._text.setAttribute("aria-describedby", "price-line");
@@ -72,6 +73,11 @@ class ChatComposer extends HTMLElement {
     // On a phone the keyboard would cover the chat.
     const isFree = document.activeElement === document.body || document.activeElement?.matches(".chat-item");
     if (matchMedia("(pointer: fine)").matches && isFree) this._text.focus();
+  }
+
+  /** Give the text field the focus. */
+  focusText() {
+    this._text.focus();
   }
 
   /** Propose a text; what is written already stays. */
@@ -171,7 +177,8 @@ class ChatComposer extends HTMLElement {
       this.say("The upload is not finished yet.");
       return;
     }
-    this._session.send({ text, attachments: this._tray.take() });
+    this._session.send({ text, attachments: this._tray.take(), replyTo: page.state.replyTo?.id });
+    if (page.state.replyTo) page.dispatch({ type: "reply-to", entry: null });
     this._text.value = "";
     drafts.set(this._chat.id, "");
     drafts.save();

@@ -1,28 +1,29 @@
 /**
- * The messages of the open chat: the newest page first, older ones when one scrolls up, answers as
- * they grow. The reader rules the scroll position: it follows only from the bottom.
+ * The messages of the open chat: a part of it, which grows where one scrolls to and is cut far from
+ * there. The reader rules the scroll position: it follows only from the bottom.
  */
 
 import { page } from "../context.js";
 import { Selected } from "../store/store.js";
 import { rowsOf } from "../store/rows.js";
-import { isFrom } from "../store/entry.js";
+import { ARRIVED_KEPT } from "../store/window.js";
 import { dayName } from "../time.js";
 import { View, glyph, spinner } from "../view.js";
-import { html, repeat } from "../../vendor/lit/lit.js";
+import { html, nothing, repeat } from "../../vendor/lit/lit.js";
+import { rowKey } from "../actions/row-keys.js";
 import "../cards/approval-card.js";
+import "../cards/payment-card.js";
 import "./live-response.js";
 import "./message.js";
-import "../cards/payment-card.js";
 import "./pending-turn.js";
+import { ScrollPlace } from "./scroll-place.js";
 
-/** More messages than this are not kept on the page while one reads at the bottom. */
-const KEPT = 250;
 const NEAR_BOTTOM_PX = 60;
-const NEAR_TOP_PX = 400;
+const NEAR_END_PX = 600;
 
 /** What of the chat is drawn here: a delta of an answer is not, its own view draws it. */
-const PARTS = ["chatId", "loaded", "entries", "hasOlder", "loadingOlder", "unreadAfter", "answers", "failures", "changes", "readers", "receipts", "approvals", "payments", "turns"];
+const PARTS = ["chatId", "loaded", "entries", "hasOlder", "hasNewer", "loadingOlder", "loadingNewer", "arrived", "target", "editing", "unreadAfter",
+  "answers", "failures", "changes", "readers", "receipts", "approvals", "payments", "turns"];
 
 /** Select the parts of the state, as the same object until one of them changes. */
 function partsSelector() {
@@ -33,7 +34,7 @@ function partsSelector() {
   };
 }
 
-/** Fires `bottom` when the newest message is in view, and `older` when older messages are wanted. */
+/** Fires `bottom` when the newest message is in view, `older`, `newer` and `newest` when these messages are wanted, `place` (detail: a place in the log) for others. */
 class MessageList extends View {
   static properties = {
     mayDecide: { attribute: false },
@@ -51,67 +52,86 @@ class MessageList extends View {
 
   firstUpdated() {
     this._log = this.querySelector(".log");
-    this._resizes = new ResizeObserver(() => this._following && this.toBottom());
+    this._place = new ScrollPlace(this._log, this.querySelector(".log-messages"));
+    this._resizes = new ResizeObserver(() => (this._following ? this._toBottom() : this._place.restore()));
     this._resizes.observe(this._log);
     this._resizes.observe(this._log.firstElementChild);
   }
 
   get atBottom() {
-    return this._following;
+    return this._following && !page.state.hasNewer;
   }
 
   willUpdate() {
-    const { entries } = this._state.value;
+    const { entries, hasNewer } = this._state.value;
     this._hadFocus = this.contains(document.activeElement);
-    // What one reads stays where it is, however tall the older messages are.
-    const isOlder = this._first !== undefined && entries.length > 0 && entries[0].seq < this._first;
-    this._below = isOlder && this._log ? this._log.scrollHeight - this._log.scrollTop : null;
-    this._first = entries[0]?.seq;
+    if (!this._following) this._place?.remember();
+    // There is more below: its end is not the end of the chat.
+    if (hasNewer) this._following = false;
+    else if (this._isGoingDown) [this._following, this._isGoingDown] = [true, false];
     if (this._following) this._seen = entries.at(-1)?.seq ?? 0;
   }
 
   render() {
     const state = this._state.value;
     return html`
-      <div class="log" role="log" aria-live="off" aria-label="Messages" tabindex="0" @scroll=${{ handleEvent: () => this._scrolled(), passive: true }}>
+      <div class="log" role="log" aria-live="off" aria-label="Messages" aria-describedby="log-keys" tabindex="0"
+        @scroll=${{ handleEvent: () => this._scrolled(), passive: true }} @keydown=${(event) => rowKey(event)}>
         <div class="log-column">
           <div class="log-top" ?hidden=${state.entries.length === 0 && state.turns.length > 0}>${this._top(state)}</div>
           <div class="log-messages">${repeat(rowsOf(state), ({ key }) => key, (row) => this._row(row))}</div>
-          <div class="log-asks">${repeat(state.approvals, ({ key }) => key, (approval) => this._approval(approval))}</div>
-          <div class="log-payments">${repeat(state.payments, ({ key }) => key, (payment) => html`<payment-card .payment=${payment}></payment-card>`)}</div>
-          <div class="log-turns">${repeat(state.turns, ({ id }) => id, (turn) => html`<pending-turn .turn=${turn} .state=${turn.state}></pending-turn>`)}</div>
+          ${state.hasNewer ? html`<div class="log-bottom">${this._bottom(state)}</div>` : this._end(state)}
         </div>
       </div>
+      <p class="visually-hidden" id="log-keys">The arrow keys go from message to message. M opens what can be done with one.</p>
+      ${this._unreadAbove(state)}
       <button type="button" class="jump" ?hidden=${this._following} data-testid="jump" @click=${() => this._jumped()}>
         ${glyph("down")}<span>${this._jumpLabel(state)}</span>
       </button>`;
   }
 
   async updated() {
-    const { entries } = this._state.value;
     // The button that was pressed went away: the focus stays in the chat.
     if (this._hadFocus && !this.contains(document.activeElement)) this._log.focus({ preventScroll: true });
-    if (this._following && entries.length > KEPT) page.dispatch({ type: "trimmed", keep: KEPT });
-    const below = this._below;
-    if (below === null && !this._following) return;
     await Promise.all(Array.from(this.querySelectorAll("chat-message"), (view) => view.updateComplete));
-    if (this._following) this.toBottom();
-    else if (below !== null) {
-      this._log.scrollTop = this._log.scrollHeight - below;
-      this._scrollTop = this._log.scrollTop;
-    }
+    if (this._following) this._toBottom();
+    else this._place.restore();
+    if (this._showTarget()) return;
+    const cut = this._place.cut();
+    if (cut) page.dispatch({ type: "cut", ...cut });
+    this._wantMore();
   }
 
   /** Follow the newest message. @param {boolean} [smooth] because the reader asked for it */
   toBottom(smooth = false) {
-    this._following = true;
+    this._following = !page.state.hasNewer;
+    this._isGoingDown = page.state.hasNewer;
+    if (this._isGoingDown) this.dispatchEvent(new Event("newest"));
+    else this._toBottom(smooth);
+    if (smooth) this.dispatchEvent(new Event("bottom"));
+  }
+
+  _toBottom(smooth = false) {
     if (!this._log) return;
     const { scrollTop, scrollHeight, clientHeight } = this._log;
     const isFar = scrollHeight - scrollTop > 3 * clientHeight;
     this._log.scrollTo({ top: scrollHeight, behavior: smooth && !isFar ? "smooth" : "instant" });
     // Where the page went by itself must not look like a reader who scrolled up.
     this._scrollTop = this._log.scrollTop;
-    if (smooth) this.dispatchEvent(new Event("bottom"));
+  }
+
+  /** Show the message that is wanted, once. @returns {boolean} whether it was */
+  _showTarget() {
+    const { target } = this._state.value;
+    if (!target || target === this._shown) return false;
+    const row = Array.from(this.querySelectorAll("chat-message")).find((view) => view.entry.id === target.id);
+    if (!row) return false;
+    this._shown = target;
+    this._following = false;
+    row.scrollIntoView({ block: "center", behavior: "instant" });
+    row.focus({ preventScroll: true });
+    this._scrolled();
+    return true;
   }
 
   _row(row) {
@@ -120,7 +140,15 @@ class MessageList extends View {
     if (row.kind === "change") return html`<p class="change" data-testid="change">${row.text}</p>`;
     if (row.kind === "answer") return html`<live-response .responseId=${row.id} .again=${row.again}></live-response>`;
     return html`<chat-message .entry=${row.entry} .isMine=${row.isMine} .follows=${row.follows} .error=${row.error} .again=${row.again}
-      .readers=${row.readers} .receipt=${row.receipt}></chat-message>`;
+      .readers=${row.readers} .receipt=${row.receipt} .isEditing=${row.isEditing} .target=${row.target}></chat-message>`;
+  }
+
+  /** What stands behind the last message of the chat. */
+  _end(state) {
+    return html`
+      <div class="log-asks">${repeat(state.approvals, ({ key }) => key, (approval) => this._approval(approval))}</div>
+      <div class="log-payments">${repeat(state.payments, ({ key }) => key, (payment) => html`<payment-card .payment=${payment}></payment-card>`)}</div>
+      <div class="log-turns">${repeat(state.turns, ({ id }) => id, (turn) => html`<pending-turn .turn=${turn} .state=${turn.state}></pending-turn>`)}</div>`;
   }
 
   _approval(approval) {
@@ -130,15 +158,29 @@ class MessageList extends View {
   _top(state) {
     if (!state.loaded) return spinner("Loading");
     if (state.loadingOlder === "yes") return spinner("Loading older messages");
-    if (state.loadingOlder === "failed") return html`<button type="button" class="button" @click=${() => this._wantOlder()}>Load older messages</button>`;
+    if (state.loadingOlder === "failed") return html`<button type="button" class="button" @click=${() => this._want("older")}>Load older messages</button>`;
     if (state.hasOlder) return "";
     if (state.entries.length) return html`<p class="log-start">This is where the chat begins.</p>`;
     return html`<div class="empty">${glyph("message")}<h2>Nothing said yet</h2><p>Write the first message. Type @ to ask one of the agents.</p></div>`;
   }
 
-  _jumpLabel({ entries, userId }) {
-    const unseen = entries.filter((entry) => entry.seq > (this._seen ?? 0) && !isFrom(entry, userId)).length;
+  _bottom({ loadingNewer }) {
+    if (loadingNewer === "yes") return spinner("Loading newer messages");
+    if (loadingNewer === "failed") return html`<button type="button" class="button" @click=${() => this._want("newer")}>Load newer messages</button>`;
+    return "";
+  }
+
+  /** A way to the first message that was not read, where it is farther up than what is here. */
+  _unreadAbove({ unreadAfter, entries, hasOlder }) {
+    if (unreadAfter === null || !hasOlder || !entries.length || unreadAfter >= entries[0].seq) return nothing;
+    return html`<button type="button" class="jump is-up" data-testid="first-unread"
+      @click=${() => this.dispatchEvent(new CustomEvent("place", { detail: unreadAfter }))}>${glyph("up")}<span>First unread</span></button>`;
+  }
+
+  _jumpLabel({ arrived }) {
+    const unseen = arrived.filter((seq) => seq > (this._seen ?? 0)).length;
     if (!unseen) return "Latest";
+    if (unseen === ARRIVED_KEPT) return `${unseen} or more new messages`;
     return unseen === 1 ? "1 new message" : `${unseen} new messages`;
   }
 
@@ -150,17 +192,26 @@ class MessageList extends View {
   _scrolled() {
     const { scrollTop, scrollHeight, clientHeight } = this._log;
     const wasFollowing = this._following;
-    const isNear = scrollHeight - scrollTop - clientHeight < NEAR_BOTTOM_PX;
+    const isNear = !page.state.hasNewer && scrollHeight - scrollTop - clientHeight < NEAR_BOTTOM_PX;
     // What grows below (a picture that arrives) is not the reader who scrolls up.
     if (isNear || scrollTop < this._scrollTop) this._following = isNear;
     this._scrollTop = scrollTop;
+    this._place.remember();
     if (this._following && !wasFollowing) this.dispatchEvent(new Event("bottom"));
-    if (scrollTop < NEAR_TOP_PX) this._wantOlder();
+    this._wantMore();
   }
 
-  _wantOlder() {
-    const { hasOlder, loadingOlder } = page.state;
-    if (hasOlder && loadingOlder !== "yes") this.dispatchEvent(new Event("older"));
+  _wantMore() {
+    const { scrollTop, scrollHeight, clientHeight } = this._log;
+    if (scrollTop < NEAR_END_PX && page.state.loadingOlder === "no") this._want("older");
+    if (scrollHeight - scrollTop - clientHeight < NEAR_END_PX && page.state.loadingNewer === "no") this._want("newer");
+  }
+
+  /** @param {"older"|"newer"} end */
+  _want(end) {
+    const { entries, hasOlder, hasNewer, loadingOlder, loadingNewer } = page.state;
+    const [has, loading] = end === "older" ? [hasOlder, loadingOlder] : [hasNewer, loadingNewer];
+    if (has && loading !== "yes" && entries.length) this.dispatchEvent(new Event(end));
   }
 }
 customElements.define("message-list", MessageList);

@@ -1,15 +1,21 @@
 /** One message of the chat: who, when, what, and how it ended. */
 
+import { actionsFor } from "../actions/actions.js";
+import { onLongPress } from "../actions/long-press.js";
+import { quoteTemplate } from "../actions/quote.js";
+import { reactionsTemplate } from "../actions/reactions.js";
 import { fullTime, clockTime } from "../time.js";
 import { View, face, glyph } from "../view.js";
-import { html } from "../../vendor/lit/lit.js";
+import { html, nothing } from "../../vendor/lit/lit.js";
 import { partsOf, partsTemplate } from "../parts/parts.js";
 import { receiptTemplate } from "../cards/receipts.js";
 import { transportBadge } from "./transport-badge.js";
+import "../actions/message-editor.js";
 
 const READERS_SHOWN = 5;
 /** How many characters of a text are shown at first: people paste, agents write what one asked for. */
 const SHOWN = { user: 4_000, agent: 20_000 };
+const MARKED_MS = 2_500;
 
 /** Name, badges and time above a message. */
 export const messageHead = (name, kind, at, transport) => html`
@@ -35,6 +41,7 @@ export function endingLine(status, error, again) {
 
 const namesOf = (readers) => readers.map((reader) => reader.username).join(", ");
 
+/** Fires (bubbling) `message-menu` with the message, and what its actions fire. */
 class ChatMessage extends View {
   static properties = {
     entry: { attribute: false },
@@ -44,19 +51,31 @@ class ChatMessage extends View {
     again: { attribute: false },
     readers: { attribute: false, hasChanged: (now, before) => !before || namesOf(now) !== namesOf(before) },
     receipt: { attribute: false },
+    isEditing: { attribute: false },
+    target: { attribute: false },
+    _isNear: { state: true },
+    _isMarked: { state: true },
   };
 
   constructor() {
     super();
     this.readers = [];
+    // The buttons beside a message are made when the pointer or the focus comes.
+    for (const type of ["pointerenter", "focusin"]) this.addEventListener(type, () => { this._isNear = true; });
+    this.addEventListener("pointerleave", () => { this._isNear = this.contains(document.activeElement); });
+    this.addEventListener("focusout", (event) => { this._isNear = this.matches(":hover") || this.contains(event.relatedTarget); });
+    onLongPress(this, () => this.openMenu());
   }
 
   willUpdate(changed) {
     const { entry } = this;
     if (changed.has("entry")) this._parts = partsOf(entry);
-    this._name = entry.name || (entry.sender_kind === "agent" ? "Agent" : "Someone");
+    if (changed.has("target") && this.target) this._mark();
+    this._name = entry.name || (entry.sender_kind === "agent" ? "Agent" : "A former member");
     // A message that follows one of the same sender closely needs no head of its own.
-    this.className = `message ${this.isMine ? "is-mine" : ""} from-${entry.sender_kind} ${this.follows ? "is-following" : ""}`;
+    this.className = `message ${this.isMine ? "is-mine" : ""} from-${entry.sender_kind} ${this.follows ? "is-following" : ""} ${
+      this._isMarked ? "is-marked" : ""} ${entry.deletedAt ? "is-deleted" : ""}`;
+    this.tabIndex = -1;
     this.setAttribute("role", "article");
     this.setAttribute("aria-label", `${this.isMine ? "You" : this._name}, ${fullTime(entry.at)}`);
     Object.assign(this.dataset, { testid: "message", id: entry.id, status: entry.status });
@@ -68,15 +87,44 @@ class ChatMessage extends View {
       <div class="message-side">${face(name, entry.sender_kind)}</div>
       <div class="message-main">
         ${messageHead(isMine ? "You" : name, entry.sender_kind, entry.at, entry.transport)}
-        <div class="bubble-row">
-          <div class="bubble"><div class="parts">${partsTemplate(this._parts, { most: SHOWN[entry.sender_kind] })}</div>${endingLine(entry.status, this.error, this.again)}</div>
-          <button type="button" class="icon-button message-more" aria-label=${`Actions for ${isMine ? "your message" : `the message of ${name}`}`}
-            title=${`Actions for ${isMine ? "your message" : `the message of ${name}`}`} aria-haspopup="menu" aria-expanded="false" data-testid="message-more"
-            @click=${(event) => this._more(event)}>${glyph("more")}</button>
-        </div>
-        <div class="message-foot">${this.receipt ? receiptTemplate(this.receipt) : ""}</div>
+        ${this.isEditing && !entry.deletedAt ? html`<message-editor .entry=${entry}></message-editor>` : this._bubbleRow()}
+        ${reactionsTemplate(entry)}
+        <div class="message-foot">${this._marks()}${this.receipt ? receiptTemplate(this.receipt) : ""}</div>
         ${this._readersTemplate()}
       </div>`;
+  }
+
+  /** Open the menu of the message, at the button beside it. */
+  openMenu() {
+    const button = this.querySelector(".message-more");
+    button?.dispatchEvent(new CustomEvent("message-menu", { bubbles: true, detail: this.entry }));
+  }
+
+  _bubbleRow() {
+    const { entry } = this;
+    const whose = this.isMine ? "your message" : `the message of ${this._name}`;
+    return html`<div class="bubble-row">
+      <div class="bubble">${entry.deletedAt ? html`<p class="deleted" data-testid="deleted">This message was deleted.</p>`
+        : html`${quoteTemplate(entry.reply_to)}<div class="parts">${partsTemplate(this._parts, { most: SHOWN[entry.sender_kind] })}</div>`}${endingLine(entry.status, this.error, this.again)}</div>
+      <div class="message-tools">${this._isNear ? actionsFor(entry).filter(({ isQuick }) => isQuick).map((action) => this._quick(action)) : nothing}<button
+        type="button" class="icon-button message-more" aria-label="Actions for ${whose}" title="Actions for ${whose}" aria-haspopup="menu" aria-expanded="false"
+        data-testid="message-more" @click=${() => this.openMenu()}>${glyph("more")}</button></div>
+    </div>`;
+  }
+
+  _quick(action) {
+    const label = action.label(this.entry).replace("…", "");
+    return html`<button type="button" class="icon-button message-quick" aria-label=${label} title=${label} data-testid="quick-${action.name}"
+      @click=${() => action.run(this.entry, this.querySelector(".message-more"))}>${glyph(action.icon)}</button>`;
+  }
+
+  /** That it is pinned, and that it was edited, which opens the earlier texts. */
+  _marks() {
+    const { entry } = this;
+    if (entry.deletedAt || (!entry.pinned && !entry.revision)) return nothing;
+    const show = (event) => event.currentTarget.dispatchEvent(new CustomEvent("show-revisions", { bubbles: true, detail: entry }));
+    return html`${entry.pinned ? html`<span class="mark" data-testid="pinned">${glyph("pin")}Pinned</span>` : nothing}${
+      entry.revision ? html`<button type="button" class="link mark" data-testid="edited" title=${fullTime(entry.editedAt)} @click=${show}>Edited</button>` : nothing}`;
   }
 
   _readersTemplate() {
@@ -85,9 +133,11 @@ class ChatMessage extends View {
       names ? html`<span class="visually-hidden">Read by ${names}</span>` : ""}</div>`;
   }
 
-  /** Fires (bubbling) `message-menu` with the message. */
-  _more(event) {
-    event.currentTarget.dispatchEvent(new CustomEvent("message-menu", { bubbles: true, detail: this.entry }));
+  /** Stand out for a moment. */
+  _mark() {
+    this._isMarked = true;
+    clearTimeout(this._marking);
+    this._marking = setTimeout(() => { this._isMarked = false; }, MARKED_MS);
   }
 }
 customElements.define("chat-message", ChatMessage);

@@ -11,6 +11,7 @@ const FACTS = ["participant.joined", "participant.left", "response.error"];
  * @typedef {import("./open-chat.js").OpenChat} OpenChat
  * @typedef {import("./store.js").Store<OpenChat>} PageStore
  * @typedef {import("../../uamp/chat-session.js").ChatSession} ChatSession
+ * @typedef {{entries: import("./entry.js").Entry[], hasMore: boolean}} Loaded
  */
 
 export class History {
@@ -18,6 +19,10 @@ export class History {
   constructor(store, api) {
     this._store = store;
     this._api = api;
+    /** What was asked for before another place was shown is not for this one. */
+    this._place = 0;
+    /** @type {Map<string, Promise<void>>} messages that are read again, by id */
+    this._refreshing = new Map();
   }
 
   /**
@@ -25,60 +30,167 @@ export class History {
    * @param {Map<string, string>} failures why answers failed, by response id
    */
   async load(failures) {
+    const place = (this._place += 1);
     const { chatId } = this._store.state;
-    const page = await this._page(chatId, "");
-    if (this._store.state.chatId === chatId) await this._take(chatId, page, failures);
+    const { entries, hasMore } = await this._page("order=desc");
+    if (!this._isAt(chatId, place)) return;
+    const after = hasMore ? (entries[0]?.seq ?? 0) - 1 : 0;
+    // The newest messages come at once; what stands between them a little later.
+    this._store.dispatch({ type: "page", entries, hasOlder: hasMore, hasNewer: false, failures });
+    this._showFacts(chatId, place, await this._facts(after, lastSeq(entries) + PAGE));
   }
 
-  /** Load the page before the oldest message. */
-  async loadOlder() {
-    const { chatId, entries } = this._store.state;
-    this._store.dispatch({ type: "older-asked" });
-    try {
-      const page = await this._page(chatId, `&before=${entries[0].seq}`);
-      await this._take(chatId, page);
-    } catch (error) {
-      if (!(error instanceof Error) || error.name !== "ApiError") throw error;
-      if (this._store.state.chatId === chatId) this._store.dispatch({ type: "older-failed" });
-    }
-  }
-
-  /** @param {string} chatId @param {string} query */
-  _page(chatId, query) {
-    return this._api.get(`/chats/${encodeURIComponent(chatId)}/messages?limit=${PAGE}&order=desc${query}`);
-  }
-
-  /** @param {string} chatId @param {any} page @param {Map<string, string>} [failures] */
-  async _take(chatId, page, failures) {
-    const entries = page.data.map((/** @type {any} */ message) => entryOf(message));
-    const facts = this._facts(chatId, entries, page.has_more);
-    // Older messages come with all that stands between them, so that nothing moves afterwards; the newest come at once.
-    if (!failures) await facts;
-    if (this._store.state.chatId !== chatId) return;
-    this._store.dispatch({ type: "page", entries, hasOlder: page.has_more, failures });
-    const events = await facts;
-    if (this._store.state.chatId === chatId) this._store.dispatch({ type: "facts", events });
+  /** Show the end of the chat, where the page shows another place. */
+  async loadNewest() {
+    if (this._store.state.hasNewer) await this._show("order=desc", ({ hasMore }) => ({ hasOlder: hasMore, hasNewer: false }));
   }
 
   /**
-   * What the log says around some messages, which come newest first. Without it they are still readable.
-   * @param {string} chatId @param {import("./entry.js").Entry[]} entries @param {boolean} hasOlder
+   * Show the messages around a place; rejects with an ApiError where there is none.
+   * @param {string|number} around a message's id, or a place in the log
    */
-  async _facts(chatId, entries, hasOlder) {
-    const isNewest = this._store.state.entries.length === 0;
-    const oldest = hasOlder ? entries.at(-1)?.seq ?? 0 : 0;
-    const before = isNewest ? (entries[0]?.seq ?? 0) + PAGE : this._store.state.entries[0].seq;
-    const after = Math.max(0, oldest - 1, before - FACTS_SPAN);
+  async loadAround(around) {
+    await this._show(`order=desc&around=${encodeURIComponent(around)}`, ({ entries, hasMore }) => {
+      const middle = typeof around === "number" ? around : entries.find(({ id }) => id === around)?.seq ?? 0;
+      const newer = entries.filter(({ seq }) => seq > middle);
+      // The server fills both halves; one that is not full ends where the chat does.
+      return { hasOlder: hasMore, hasNewer: newer.length >= Math.floor(PAGE / 2) };
+    });
+  }
+
+  /** Load the page before the oldest message that is here. */
+  async loadOlder() {
+    const [first] = this._store.state.entries;
+    await this._grow("older", `order=desc&before=${first.seq}`, ({ entries, hasMore }) => this._facts(hasMore ? entries[0].seq - 1 : 0, first.seq));
+  }
+
+  /** Load the page after the newest message that is here. */
+  async loadNewer() {
+    const last = lastSeq(this._store.state.entries);
+    await this._grow("newer", `order=asc&after=${last}`, ({ entries, hasMore }) => this._facts(last, lastSeq(entries) + (hasMore ? 1 : PAGE)));
+  }
+
+  /** Read a message again. @param {string} id */
+  refresh(id) {
+    const known = this._refreshing.get(id) || this._refresh(id).finally(() => this._refreshing.delete(id));
+    this._refreshing.set(id, known);
+    return known;
+  }
+
+  /** Read which messages are pinned. */
+  async loadPins() {
+    const { chatId } = this._store.state;
+    const { data } = await this._api.get(`/chats/${encodeURIComponent(chatId)}/pins?limit=100`);
+    if (this._store.state.chatId === chatId) this._store.dispatch({ type: "pins", entries: data.map((/** @type {any} */ one) => entryOf(one)) });
+  }
+
+  /**
+   * A message that arrived, with the beginning of what it answers.
+   * @param {import("./entry.js").Entry} entry
+   */
+  async withQuote(entry) {
+    const quote = entry.reply_to;
+    if (!quote || quote.content !== undefined) return entry;
+    const there = this._store.state.entries.find(({ id }) => id === quote.id);
+    if (there) return { ...entry, reply_to: { id: there.id, name: there.name, content: there.content } };
     try {
-      const path = `/chats/${encodeURIComponent(chatId)}/events?types=${FACTS.join(",")}&after=${after}&before=${before}&order=desc&limit=200`;
+      const { id, name, content } = await this._api.get(`/messages/${encodeURIComponent(quote.id)}`);
+      return { ...entry, reply_to: { id, name, content } };
+    } catch (error) {
+      if (!isApiError(error)) throw error;
+      return entry;
+    }
+  }
+
+  /** @param {string} id */
+  async _refresh(id) {
+    const { chatId } = this._store.state;
+    const message = await this._api.get(`/messages/${encodeURIComponent(id)}`);
+    if (this._store.state.chatId === chatId) this._store.dispatch({ type: "refreshed", entry: entryOf(message) });
+  }
+
+  /** @param {string} chatId @param {number} place */
+  _isAt(chatId, place) {
+    return this._store.state.chatId === chatId && this._place === place;
+  }
+
+  /**
+   * A page of messages, oldest first, and whether there are more in the order that was asked for.
+   * @param {string} query
+   * @returns {Promise<Loaded>}
+   */
+  async _page(query) {
+    const { chatId } = this._store.state;
+    const page = await this._api.get(`/chats/${encodeURIComponent(chatId)}/messages?limit=${PAGE}&${query}`);
+    const entries = page.data.map((/** @type {any} */ message) => entryOf(message));
+    return { entries: query.startsWith("order=desc") ? entries.reverse() : entries, hasMore: page.has_more };
+  }
+
+  /**
+   * Show another place of the chat.
+   * @param {string} query @param {(loaded: Loaded) => {hasOlder: boolean, hasNewer: boolean}} ends
+   */
+  async _show(query, ends) {
+    const place = (this._place += 1);
+    const { chatId } = this._store.state;
+    const loaded = await this._page(query);
+    const { entries } = loaded;
+    const { hasOlder, hasNewer } = ends(loaded);
+    const facts = await this._facts(hasOlder ? (entries[0]?.seq ?? 1) - 1 : 0, lastSeq(entries) + (hasNewer ? 1 : PAGE));
+    if (!this._isAt(chatId, place)) return;
+    this._store.dispatch({ type: "place", entries, hasOlder, hasNewer });
+    this._showFacts(chatId, place, facts);
+  }
+
+  /**
+   * Load a page at one end of what is here. It comes with all that stands between its messages, so
+   * that nothing moves afterwards.
+   * @param {"older"|"newer"} end @param {string} query @param {(loaded: Loaded) => Promise<any[]>} factsOf
+   */
+  async _grow(end, query, factsOf) {
+    const { chatId } = this._store.state;
+    const place = this._place;
+    this._store.dispatch({ type: "loading", end });
+    try {
+      const loaded = await this._page(query);
+      const facts = loaded.entries.length ? await factsOf(loaded) : [];
+      if (!this._isAt(chatId, place)) return;
+      const more = end === "older" ? { hasOlder: loaded.hasMore } : { hasNewer: loaded.hasMore };
+      this._store.dispatch({ type: "page", entries: loaded.entries, ...more });
+      this._showFacts(chatId, place, facts);
+    } catch (error) {
+      if (!isApiError(error)) throw error;
+      if (this._isAt(chatId, place)) this._store.dispatch({ type: "load-failed", end });
+    }
+  }
+
+  /** @param {string} chatId @param {number} place @param {any[]} events */
+  _showFacts(chatId, place, events) {
+    if (this._isAt(chatId, place)) this._store.dispatch({ type: "facts", events });
+  }
+
+  /**
+   * What the log says between two places. Without it the messages are still readable.
+   * @param {number} after @param {number} before
+   */
+  async _facts(after, before) {
+    const from = Math.max(0, after, before - FACTS_SPAN);
+    try {
+      const path = `/chats/${encodeURIComponent(this._store.state.chatId)}/events?types=${FACTS.join(",")}&after=${from}&before=${before}&order=desc&limit=200`;
       const answer = await this._api.get(path);
       return answer.data.map((/** @type {any} */ { seq, type, payload }) => ({ ...payload, seq, type }));
     } catch (error) {
-      if (!(error instanceof Error) || error.name !== "ApiError") throw error;
+      if (!isApiError(error)) throw error;
       return [];
     }
   }
 }
+
+/** @param {unknown} error */
+const isApiError = (error) => error instanceof Error && error.name === "ApiError";
+
+/** @param {import("./entry.js").Entry[]} entries */
+const lastSeq = (entries) => entries.at(-1)?.seq ?? 0;
 
 /**
  * Keep the state up to date with a session, except for its messages: the page may have to make them ready first.
@@ -99,6 +211,7 @@ export function followSession(store, session, signal) {
       showOwn();
     },
     approvals: () => store.dispatch({ type: "approvals", list: session.approvals.list }),
+    act: (event) => store.dispatch({ type: "act", event }),
     participants: (event) => store.dispatch({ type: "facts", events: [event] }),
     turns: () => store.dispatch({ type: "turns", list: session.turns }),
   };

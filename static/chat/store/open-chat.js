@@ -3,7 +3,12 @@
  * the same state.
  */
 
+import { withAct } from "./acts.js";
 import { isFrom } from "./entry.js";
+import { WINDOW_REDUCERS, inWindow, withActs } from "./window.js";
+
+/** So many of the latest acts are applied to messages that are loaded later. */
+const ACTS_KEPT = 200;
 
 /**
  * @typedef {import("./entry.js").Entry} Entry
@@ -31,9 +36,18 @@ import { isFrom } from "./entry.js";
  * @property {string} userId of the person at this page
  * @property {string} chatId "" when none is open
  * @property {boolean} loaded whether its newest page is here
- * @property {Entry[]} entries by their place in the log
+ * @property {Entry[]} entries a part of the chat without gaps, by their place in the log
  * @property {boolean} hasOlder
+ * @property {boolean} hasNewer
  * @property {"no"|"yes"|"failed"} loadingOlder
+ * @property {"no"|"yes"|"failed"} loadingNewer
+ * @property {number} newest the last place that is known to have a message
+ * @property {number[]} arrived the last places at which messages of other members arrived
+ * @property {{id: string}|null} target the message that is shown and marked; another object each time
+ * @property {import("../../uamp/types.js").Frame[]} acts the latest ones, oldest first
+ * @property {Entry[]} pins in the order in which they were pinned
+ * @property {Entry|null} replyTo the message that the next one answers
+ * @property {string} editing id of the message whose text is being changed
  * @property {number|null} unreadAfter the last place that the person had read when it was opened
  * @property {Answer[]} answers in the order in which they began
  * @property {Map<string, {response: LiveResponse}>} live by response id; another object after each change
@@ -50,24 +64,14 @@ import { isFrom } from "./entry.js";
 /** @param {string} userId @param {string} [chatId] @returns {OpenChat} */
 export function emptyChat(userId, chatId = "") {
   return {
-    userId, chatId, loaded: false, entries: [], hasOlder: false, loadingOlder: "no", unreadAfter: null, answers: [], live: new Map(), changes: [],
+    userId, chatId, loaded: false, entries: [], hasOlder: false, hasNewer: false, loadingOlder: "no", loadingNewer: "no", newest: 0, arrived: [],
+    target: null, acts: [], pins: [], replyTo: null, editing: "", unreadAfter: null, answers: [], live: new Map(), changes: [],
     own: new Set(), failures: new Map(), readers: new Map(), receipts: new Map(), approvals: [], payments: [], turns: [],
   };
 }
 
 /** @param {OpenChat} state @param {string} responseId */
 export const hasAnswer = (state, responseId) => state.entries.some((entry) => entry.response_id === responseId);
-
-/**
- * Entries with more of them, each once, in the order of the log.
- * @param {Entry[]} entries @param {Entry[]} more
- */
-function merged(entries, more) {
-  const known = new Set(entries.map(({ seq }) => seq));
-  const fresh = more.filter(({ seq }) => !known.has(seq));
-  if (fresh.length === 0) return entries;
-  return [...entries, ...fresh].sort((a, b) => a.seq - b.seq);
-}
 
 /**
  * Without a live answer.
@@ -116,21 +120,31 @@ export const REDUCERS = {
   /** Another chat, or none, is open. */
   opened: (state, { chatId }) => emptyChat(state.userId, chatId),
 
-  /** The newest page of the history, or an older one. */
-  page: (state, { entries, hasOlder, failures }) => ({
-    ...state, loaded: true, loadingOlder: "no", hasOlder, entries: merged(state.entries, entries),
-    failures: failures ? new Map([...state.failures, ...failures]) : state.failures,
-  }),
-  "older-asked": (state) => ({ ...state, loadingOlder: "yes" }),
-  "older-failed": (state) => ({ ...state, loadingOlder: "failed" }),
-
-  /** Keep the newest messages only, while one reads at the bottom. */
-  trimmed: (state, { keep }) => (state.entries.length > keep ? { ...state, entries: state.entries.slice(-keep), hasOlder: true } : state),
+  ...WINDOW_REDUCERS,
 
   message: (state, { entry }) => {
-    const entries = merged(state.entries, [entry]);
-    return withoutAnswer(entries === state.entries ? state : { ...state, entries }, entry.response_id);
+    const next = inWindow(state, entry);
+    return withoutAnswer(next, entry.response_id);
   },
+
+  /** A member did something with a message. */
+  act: (state, { event }) => {
+    const acts = [...state.acts, event].slice(-ACTS_KEPT);
+    const after = (/** @type {Entry[]} */ list) => {
+      const changed = list.map((entry) => withAct(entry, event, state.userId));
+      return changed.some((entry, at) => entry !== list[at]) ? changed : list;
+    };
+    return { ...state, acts, entries: after(state.entries), pins: after(state.pins).filter(({ pinned }) => pinned) };
+  },
+  /** A message was read again. */
+  refreshed: (state, { entry }) => {
+    const fresh = withActs(state, [entry])[0];
+    return { ...state, entries: state.entries.map((known) => (known.id === entry.id ? fresh : known)) };
+  },
+  pins: (state, { entries }) => ({ ...state, pins: withActs(state, entries).filter(({ pinned }) => pinned) }),
+  "reply-to": (state, { entry }) => ({ ...state, replyTo: entry, editing: "" }),
+  editing: (state, { id }) => ({ ...state, editing: id }),
+
   response: (state, { response }) => (hasAnswer(state, response.id) ? state : withAnswer(state, response)),
 
   /** An answer ended: with a message, with a part of one, or with nothing. */

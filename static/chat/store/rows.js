@@ -25,6 +25,8 @@ const FOLLOWS_WITHIN_MS = 5 * 60_000;
  * @property {string} again the question, where the person at this page may ask it once more
  * @property {Reader[]} readers who have read up to here
  * @property {any} receipt
+ * @property {boolean} isEditing
+ * @property {{id: string}|null} target where it is the message that is shown and marked
  *
  * @typedef {DayRow|UnreadRow|ChangeRow|AnswerRow|MessageRow} Row
  */
@@ -54,7 +56,11 @@ export function rowsOf(state) {
   const places = placesOf(state);
   /** @param {Entry|undefined} question */
   const againOf = (question) => (question && isFrom(question, userId) && question.content) || "";
-  const ended = state.answers.filter(({ after }) => after !== null).sort((a, b) => Number(a.after) - Number(b.after));
+  // What is before the oldest or behind the newest message here belongs to a page that is not here.
+  const first = state.hasOlder ? entries[0]?.seq ?? 0 : 0;
+  const last = state.hasNewer ? entries.at(-1)?.seq ?? 0 : Infinity;
+  const isHere = (/** @type {number} */ seq) => seq >= first && seq < last;
+  const ended = state.answers.filter(({ after }) => after !== null && isHere(after)).sort((a, b) => Number(a.after) - Number(b.after));
   /** @param {{id: string, questionId: string, failed: boolean}} answer @returns {AnswerRow} */
   const answerRow = ({ id, questionId, failed }) => ({
     kind: "answer", key: `answer ${id}`, id,
@@ -62,8 +68,7 @@ export function rowsOf(state) {
   });
   /** @param {import("./open-chat.js").Change} change @returns {ChangeRow} */
   const changeRow = ({ seq, text }) => ({ kind: "change", key: `change ${seq}`, text });
-  // What was before the oldest message here belongs to a page that is not here.
-  const changes = state.changes.filter(({ seq }) => !state.hasOlder || seq > (entries[0]?.seq ?? 0));
+  const changes = state.changes.filter(({ seq }) => isHere(seq));
   const unreadAt = state.unreadAfter === null ? -1 : entries.findIndex((entry) => entry.seq > Number(state.unreadAfter) && !isFrom(entry, userId));
   /** @type {Row[]} */
   const rows = [];
@@ -90,9 +95,11 @@ export function rowsOf(state) {
       again: entry.status === "failed" && entry.sender_kind !== "user" ? againOf(question) : "",
       readers: places.get(entry.seq) || [],
       receipt: entry.response_id ? state.receipts.get(entry.response_id) : undefined,
+      isEditing: state.editing === entry.id,
+      target: state.target?.id === entry.id ? state.target : null,
     });
     if (entry.sender_kind === "user") question = entry;
   });
-  const last = [...ended, ...state.answers.filter(({ after }) => after === null)];
-  return [...rows, ...changes.map(changeRow), ...last.map(answerRow)];
+  const running = state.hasNewer ? [] : state.answers.filter(({ after }) => after === null);
+  return [...rows, ...changes.map(changeRow), ...[...ended, ...running].map(answerRow)];
 }

@@ -52,7 +52,12 @@ def test_other_texts_are_not(text: str) -> None:
 
 
 def test_a_reaction_reaches_the_members_and_is_counted_once(
-    dial: Dial, web: httpx.Client, alice: Person, bob: Person, mallory: Person
+    dial: Dial,
+    web: httpx.Client,
+    alice: Person,
+    bob: Person,
+    mallory: Person,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     chat = shared_chat(alice, bob)
     clients = [joined(dial, who, chat) for who in (alice, bob)]
@@ -70,10 +75,14 @@ def test_a_reaction_reaches_the_members_and_is_counted_once(
     assert given.status_code == 204
     assert clients[0].until("reaction.added")[-1]["user_id"] == str(bob.user.pk)
     shown = web.get(f"/api/v1/chats/{chat.pk}/messages", headers=alice.headers).json()["data"]
+    first, second = ({"id": str(who.user.pk), "name": who.user.username} for who in (alice, bob))
     assert shown[0]["reactions"] == [
-        {"emoji": PARTY, "count": 2, "own": True},
-        {"emoji": SPARKLES, "count": 1, "own": False},
+        {"emoji": PARTY, "count": 2, "own": True, "users": [first, second]},
+        {"emoji": SPARKLES, "count": 1, "own": False, "users": [second]},
     ]
+    monkeypatch.setattr(reactions, "LISTED", 1)
+    (party, _) = reactions.reactions_of([message_id], alice.user.pk)[message_id]
+    assert (party["count"], party["users"]) == (2, [first])
     listed = web.get(f"{path}/reactions", headers=alice.headers).json()["data"]
     assert {(row["username"], row["emoji"]) for row in listed} == {
         ("alice", PARTY),

@@ -1,0 +1,60 @@
+/** What the person at this page does with a message, as requests; what they change comes back as events of the chat. */
+
+import { api, me, page, store } from "../context.js";
+import { isFrom } from "../store/entry.js";
+
+/**
+ * @typedef {import("../store/entry.js").Entry} Entry
+ */
+
+/** @param {Entry} entry */
+const pathOf = ({ id }) => `/messages/${encodeURIComponent(id)}`;
+
+/** @param {Entry} entry */
+export const isOwn = (entry) => isFrom(entry, me.id);
+
+/** @param {Entry} entry */
+export const isThere = ({ deletedAt }) => !deletedAt;
+
+const chat = () => store.get(page.state.chatId);
+
+export const isOwner = () => chat()?.participants.some(({ kind, id, role }) => kind === "user" && String(id) === me.id && role === "owner") ?? false;
+export const mayPin = () => !chat()?.only_owners_pin || isOwner();
+
+/** The name of a member by id. @param {{id: string, name?: string}} user */
+export function nameOf({ id, name }) {
+  if (id === me.id) return "You";
+  return name || chat()?.participants.find((one) => one.kind === "user" && String(one.id) === id)?.name || "A former member";
+}
+
+/**
+ * Do what the server may refuse; why it did is shown below the chat.
+ * @param {HTMLElement} origin in the chat @param {() => Promise<any>} work
+ * @returns {Promise<boolean>} whether it was done
+ */
+export async function attempt(origin, work) {
+  try {
+    await work();
+    return true;
+  } catch (error) {
+    if (error.name !== "ApiError") throw error;
+    const place = origin.isConnected ? origin : document.querySelector("message-list");
+    place.dispatchEvent(new CustomEvent("say", { bubbles: true, detail: error.message }));
+    return false;
+  }
+}
+
+/** @param {Entry} entry @param {string} emoji @param {boolean} isGiven */
+export const react = (entry, emoji, isGiven) => api.send(isGiven ? "PUT" : "DELETE", `${pathOf(entry)}/reactions?emoji=${encodeURIComponent(emoji)}`);
+
+/** @param {Entry} entry @param {boolean} isPinned */
+export const pin = (entry, isPinned) => api.send(isPinned ? "PUT" : "DELETE", `${pathOf(entry)}/pin`);
+
+/** @param {Entry} entry @param {string} content */
+export const edit = (entry, content) => api.send("PATCH", pathOf(entry), { content, revision: entry.revision });
+
+/** @param {Entry} entry */
+export const remove = (entry) => api.send("DELETE", pathOf(entry));
+
+/** The texts that a message had, the first one first. @param {Entry} entry */
+export const revisionsOf = async (entry) => (await api.get(`${pathOf(entry)}/revisions?limit=200`)).data;

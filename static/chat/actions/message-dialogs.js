@@ -1,0 +1,88 @@
+/** Dialogs about one message: whether to delete it, and the texts that it had. */
+
+import { announce } from "../dom.js";
+import { fullTime } from "../time.js";
+import { View, glyph, spinner } from "../view.js";
+import { html } from "../../vendor/lit/lit.js";
+import { attempt, isOwn, remove, revisionsOf } from "./acts.js";
+
+/** A dialog that is drawn for the message that it is opened with. */
+class MessageDialog extends View {
+  static properties = {
+    _entry: { state: true },
+    _revisions: { state: true },
+    _problem: { state: true },
+  };
+
+  /** @param {HTMLElement} origin @param {import("../store/entry.js").Entry} entry */
+  async _show(origin, entry) {
+    this._origin = origin;
+    this._entry = entry;
+    this._problem = "";
+    await this.updateComplete;
+    this.querySelector("dialog").showModal();
+  }
+
+  _close() {
+    this.querySelector("dialog").close();
+  }
+
+  /** What opened the dialog may be gone with its message. */
+  _closed() {
+    if (!this._origin.isConnected) document.querySelector("message-list .log")?.focus({ preventScroll: true });
+  }
+
+  _frame(title, body, foot) {
+    return html`<dialog class="dialog" aria-labelledby="${this.localName}-title" data-testid=${this.localName} @close=${() => this._closed()}>
+      <div class="dialog-form">
+        <header><h2 id="${this.localName}-title">${title}</h2>
+          <button type="button" class="icon-button" aria-label="Close" title="Close" @click=${() => this._close()}>${glyph("close")}</button></header>
+        <div class="dialog-body">${body}${this._problem ? html`<p class="dialog-error" role="alert">${this._problem}</p>` : ""}</div>
+        ${foot}
+      </div>
+    </dialog>`;
+  }
+}
+
+class DeleteDialog extends MessageDialog {
+  open(origin, entry) {
+    this._show(origin, entry);
+  }
+
+  render() {
+    const whose = this._entry && !isOwn(this._entry) ? `the message of ${this._entry.name}` : "your message";
+    return this._frame(
+      "Delete the message?",
+      html`<p>The text and the files of ${whose} are taken from all members, and from what agents read. This cannot be undone.</p>`,
+      html`<footer><button type="button" class="button" @click=${() => this._close()}>Keep it</button
+        ><button type="button" class="button button-danger" data-testid="delete-now" @click=${() => this._delete()}>Delete</button></footer>`,
+    );
+  }
+
+  async _delete() {
+    this._close();
+    if (await attempt(this._origin, () => remove(this._entry))) announce("Deleted.");
+  }
+}
+customElements.define("delete-dialog", DeleteDialog);
+
+class RevisionsDialog extends MessageDialog {
+  async open(origin, entry) {
+    this._revisions = null;
+    await this._show(origin, entry);
+    try {
+      this._revisions = (await revisionsOf(entry)).reverse();
+    } catch (error) {
+      if (error.name !== "ApiError") throw error;
+      this._problem = error.message;
+    }
+  }
+
+  render() {
+    const texts = (this._revisions || []).map(({ revision, content, created_at: at }, place) => html`<li>
+      <p class="quiet">${place === 0 ? "Now" : revision === 0 ? "As it was sent" : `Version ${revision + 1}`} · <time datetime=${at}>${fullTime(Date.parse(at))}</time></p>
+      <div class="revision-text" dir="auto">${content}</div></li>`);
+    return this._frame("Versions of the message", this._revisions || this._problem ? html`<ol class="revisions" data-testid="revisions-list">${texts}</ol>` : spinner("Loading"), "");
+  }
+}
+customElements.define("revisions-dialog", RevisionsDialog);

@@ -1,0 +1,74 @@
+/** The pinned messages of the open chat, behind a button in its head; nothing where there are none. */
+
+import { page } from "../context.js";
+import { Selected } from "../store/store.js";
+import { shortTime } from "../time.js";
+import { View, glyph } from "../view.js";
+import { html, nothing } from "../../vendor/lit/lit.js";
+import { attempt, mayPin, pin } from "./acts.js";
+import { placeBeside } from "./placing.js";
+
+/** Fires (bubbling) `show-message` with the id of a message. */
+class PinnedList extends View {
+  constructor() {
+    super();
+    this._pins = new Selected(this, page, ({ pins }) => pins);
+  }
+
+  render() {
+    const pins = this._pins.value;
+    if (!pins.length) return nothing;
+    const label = pins.length === 1 ? "1 pinned message" : `${pins.length} pinned messages`;
+    return html`<button type="button" class="icon-button pins-button" aria-label=${label} title=${label} aria-haspopup="dialog" aria-expanded="false" data-testid="pins"
+        @click=${() => this._open()}>${glyph("pin")}<span class="pins-count" aria-hidden="true">${pins.length}</span></button>
+      <div class="menu pinned" popover="auto" role="dialog" aria-label="Pinned messages" data-testid="pinned-list" @toggle=${(event) => this._toggled(event)} @keydown=${(event) => this._key(event)}>
+        <h2>Pinned messages</h2>
+        <ul>${pins.map((entry) => this._row(entry))}</ul>
+      </div>`;
+  }
+
+  _row(entry) {
+    return html`<li>
+      <button type="button" class="pinned-message" @click=${() => this._show(entry)}><span class="pinned-head"><b>${entry.name}</b> <time>${shortTime(entry.at)}</time></span>
+        <span class="pinned-text" dir="auto">${entry.content || "Files"}</span></button>
+      ${mayPin() ? html`<button type="button" class="icon-button" aria-label="Unpin the message of ${entry.name}" title="Unpin" @click=${(event) => this._unpin(event, entry)}>${glyph("close")}</button>` : nothing}
+    </li>`;
+  }
+
+  get _box() {
+    return this.querySelector("[popover]");
+  }
+
+  _open() {
+    this._box.showPopover();
+    placeBeside(this._box, this.querySelector(".pins-button"));
+    this._box.querySelector("button").focus();
+  }
+
+  _toggled({ newState }) {
+    this.querySelector(".pins-button")?.setAttribute("aria-expanded", String(newState === "open"));
+  }
+
+  _key(event) {
+    if (event.key !== "Escape") return;
+    // The page has uses of its own for it.
+    event.stopPropagation();
+    event.preventDefault();
+    this._close();
+  }
+
+  _close() {
+    this._box.hidePopover();
+    this.querySelector(".pins-button").focus();
+  }
+
+  _show(entry) {
+    this._close();
+    this.dispatchEvent(new CustomEvent("show-message", { bubbles: true, detail: entry.id }));
+  }
+
+  _unpin(event, entry) {
+    attempt(event.currentTarget, () => pin(entry, false));
+  }
+}
+customElements.define("pinned-list", PinnedList);

@@ -1,0 +1,54 @@
+/** Where one reads in the messages, kept while what is around it changes, and what may be cut off far from it. */
+
+/** What is nearer than this to what one sees stays on the page. */
+const FAR_PX = 1_500;
+/** More messages, or more elements in them, are not kept on the page. */
+const ROWS_KEPT = 110;
+const ELEMENTS_KEPT = 2_600;
+
+/** What a person writes in, or has the focus in, stays. @param {any} row */
+const isInUse = (row) => row.isEditing || row.contains(document.activeElement);
+
+export class ScrollPlace {
+  /** @param {HTMLElement} log what scrolls @param {HTMLElement} rows its messages */
+  constructor(log, rows) {
+    this._log = log;
+    this._rows = rows;
+    /** @type {{row: Element, top: number}|null} the first row that one sees, and where it is on the screen */
+    this._anchor = null;
+  }
+
+  /** Remember the row that one reads. */
+  remember() {
+    const top = this._log.getBoundingClientRect().top;
+    const row = Array.from(this._rows.children).find((one) => one.matches("chat-message") && one.getBoundingClientRect().bottom > top);
+    this._anchor = row ? { row, top: row.getBoundingClientRect().top } : null;
+  }
+
+  /** Scroll so that the row is where it was. */
+  restore() {
+    if (!this._anchor?.row.isConnected) return;
+    const moved = this._anchor.row.getBoundingClientRect().top - this._anchor.top;
+    if (Math.abs(moved) >= 1) this._log.scrollTop += moved;
+  }
+
+  /**
+   * The messages that may stay, from the first to the last; null where all may.
+   * @returns {{first: number, last: number}|null}
+   */
+  cut() {
+    const rows = Array.from(this._rows.querySelectorAll(":scope > chat-message"));
+    const sizes = rows.map((row) => row.getElementsByTagName("*").length);
+    let elements = sizes.reduce((sum, size) => sum + size, 0);
+    const view = this._log.getBoundingClientRect();
+    let [from, to] = [0, rows.length - 1];
+    while (to - from >= ROWS_KEPT || elements > ELEMENTS_KEPT) {
+      const above = view.top - rows[from].getBoundingClientRect().bottom;
+      const below = rows[to].getBoundingClientRect().top - view.bottom;
+      if (Math.max(above, below) < FAR_PX || isInUse(rows[above > below ? from : to])) break;
+      elements -= above > below ? sizes[from++] : sizes[to--];
+    }
+    if (from === 0 && to === rows.length - 1) return null;
+    return { first: rows[from].entry.seq, last: rows[to].entry.seq };
+  }
+}

@@ -1,0 +1,83 @@
+/** What a person writes into the search: words, and filters that become chips. Knows no DOM. */
+
+/** What each filter takes, as an example. */
+export const FILTERS = {
+  from: "from: a person",
+  agent: "agent: an agent",
+  in: "in: a chat",
+  has: "has:file",
+  before: "before:2026-01-31",
+  after: "after:2026-01-01",
+};
+
+/**
+ * @typedef {{name: string, value: string}} Filter
+ * @typedef {{text: string, isFound: boolean}} Piece
+ */
+
+const FINISHED = /(^|\s)(from|agent|in|has|before|after):(?:"([^"]+)"|([^\s"]+))(?=\s)/i;
+
+/**
+ * Take the filters that are written to their end, which a space says, out of a text.
+ * @param {string} text @param {boolean} [isAll] also one that ends the text
+ * @returns {{filters: Filter[], text: string}} the last of each name
+ */
+export function takeFilters(text, isAll = false) {
+  /** @type {Filter[]} */
+  const filters = [];
+  let rest = isAll ? `${text} ` : text;
+  for (let found = FINISHED.exec(rest); found; found = FINISHED.exec(rest)) {
+    filters.push({ name: found[2].toLowerCase(), value: found[3] ?? found[4] });
+    rest = rest.slice(0, found.index) + found[1] + rest.slice(found.index + found[0].length).trimStart();
+  }
+  return { filters: withFilters([], filters), text: isAll ? rest.trimEnd() : rest };
+}
+
+/** Filters with more of them: a name is there once. @param {Filter[]} filters @param {Filter[]} more */
+export const withFilters = (filters, more) => Array.from(new Map([...filters, ...more].map((filter) => [filter.name, filter])).values());
+
+/** The search in the words of the server. @param {Filter[]} filters @param {string} text */
+export function queryOf(filters, text) {
+  const named = filters.map(({ name, value }) => `${name}:${/\s/.test(value) ? `"${value}"` : value}`);
+  return [...named, text.trim()].filter(Boolean).join(" ");
+}
+
+/** The words that a message has to have, in lower case. @param {string} text */
+export const wordsOf = (text) => Array.from(text.matchAll(/"([^"]+)"|(\S+)/g), ([, quoted, bare]) => (quoted ?? bare).toLowerCase());
+
+const BEFORE = 50;
+const SHOWN = 220;
+
+/**
+ * The part of a text around the first word that was found, in pieces.
+ * @param {string} text @param {string[]} words in lower case
+ * @returns {Piece[]}
+ */
+export function excerpt(text, words) {
+  const line = text.replace(/\s+/g, " ");
+  const lower = line.toLowerCase();
+  // Some letters have another length in lower case: their text is shown without marks.
+  const places = lower.length === line.length ? words.map((word) => lower.indexOf(word)).filter((at) => at >= 0) : [];
+  const from = Math.max(0, Math.min(...places, line.length) - BEFORE);
+  const start = places.length ? from : 0;
+  const shown = line.slice(start, start + SHOWN);
+  /** @type {Piece[]} */
+  const pieces = start > 0 ? [{ text: "…", isFound: false }] : [];
+  let at = 0;
+  while (at < shown.length) {
+    const next = nextFound(shown.toLowerCase(), places.length ? words : [], at);
+    if (!next) break;
+    if (next.at > at) pieces.push({ text: shown.slice(at, next.at), isFound: false });
+    pieces.push({ text: shown.slice(next.at, next.at + next.length), isFound: true });
+    at = next.at + next.length;
+  }
+  if (at < shown.length) pieces.push({ text: shown.slice(at), isFound: false });
+  if (start + SHOWN < line.length) pieces.push({ text: "…", isFound: false });
+  return pieces;
+}
+
+/** @param {string} lower @param {string[]} words @param {number} from */
+function nextFound(lower, words, from) {
+  const found = words.map((word) => ({ at: lower.indexOf(word, from), length: word.length })).filter(({ at, length }) => at >= 0 && length > 0);
+  return found.sort((a, b) => a.at - b.at || b.length - a.length)[0];
+}

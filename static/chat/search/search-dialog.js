@@ -1,0 +1,243 @@
+/** The search: messages of all chats by words and filters, and people, agents and chats by name. */
+
+import { api, me, page, store } from "../context.js";
+import { fullTime, shortTime } from "../time.js";
+import { View, face, glyph, spinner } from "../view.js";
+import { html, nothing } from "../../vendor/lit/lit.js";
+import { FILTERS, excerpt, queryOf, takeFilters, withFilters, wordsOf } from "./query.js";
+
+const SEARCH_AFTER_MS = 250;
+const NAMES_SHOWN = 4;
+
+/** Fires (bubbling) `open-message` (detail: `chatId`, `messageId`) and `open-chat` (detail: chat id). */
+class SearchDialog extends View {
+  static properties = {
+    _filters: { state: true },
+    _text: { state: true },
+    _state: { state: true },
+  };
+
+  constructor() {
+    super();
+    this._filters = [];
+    this._text = "";
+    /** @type {{phase: "empty"|"searching"|"found"|"failed", error?: string, found?: any, words?: string[]}} */
+    this._state = { phase: "empty" };
+    this._asked = 0;
+    /** @type {Promise<any[]>|null} */
+    this._agents = null;
+  }
+
+  connectedCallback() {
+    super.connectedCallback();
+    addEventListener("open-search", () => this.open());
+    addEventListener("keydown", (event) => {
+      const isWanted = (event.ctrlKey || event.metaKey) && event.shiftKey && event.key.toLowerCase() === "f";
+      if (!isWanted || document.querySelector("dialog[open]")) return;
+      event.preventDefault();
+      this.open();
+    });
+  }
+
+  async open() {
+    await this.updateComplete;
+    this.querySelector("dialog").showModal();
+    this._input.select();
+    // Other chats may have been written to since the last search.
+    this._search(0);
+  }
+
+  get _input() {
+    return this.querySelector("input");
+  }
+
+  render() {
+    return html`<dialog class="dialog is-wide search" aria-labelledby="search-title" data-testid="search-dialog">
+      <form class="dialog-form" role="search" @submit=${(event) => this._submit(event)} @keydown=${(event) => this._key(event)}>
+        <header><h2 id="search-title">Search</h2>
+          <button type="button" class="icon-button" aria-label="Close" title="Close" @click=${() => this._close()}>${glyph("close")}</button></header>
+        <div class="search-field">
+          <div class="search-box">${glyph("search")}${this._filters.map((filter) => this._chip(filter))}
+            <input type="search" aria-label="Search messages, people, agents and chats" placeholder="Words, from:bob, has:file" maxlength="400" autocomplete="off" enterkeyhint="search"
+              data-testid="search-text" .value=${this._text} @input=${() => this._written()}></div>
+          <div class="search-offers" role="group" aria-label="Filters">${this._offers()}</div>
+        </div>
+        <div class="search-results" role="region" aria-label="Results" aria-busy=${String(this._state.phase === "searching")}>${this._results()}</div>
+        <p class="visually-hidden" role="status">${this._summary()}</p>
+      </form>
+    </dialog>`;
+  }
+
+  _chip({ name, value }) {
+    return html`<button type="button" class="search-chip" aria-label="Remove the filter ${name}: ${value}" data-testid="search-chip"
+      @click=${() => this._drop(name)}><span>${name}: <b>${this._valueName(name, value)}</b></span>${glyph("close")}</button>`;
+  }
+
+  /** A chat is named, where its filter has its id. */
+  _valueName(name, value) {
+    const chat = name === "in" && store.get(value);
+    return chat ? store.nameOf(chat) : value;
+  }
+
+  /** What could narrow the search further. */
+  _offers() {
+    const has = new Set(this._filters.map(({ name }) => name));
+    const offer = (label, act) => html`<button type="button" class="search-offer" @click=${act}>${label}</button>`;
+    const write = (name) => () => {
+      this._text = `${this._text.trimEnd()} ${name}:`.trimStart();
+      this.updateComplete.then(() => this._input.focus());
+    };
+    return [
+      page.state.chatId && !has.has("in") ? offer("In this chat", () => this._add("in", page.state.chatId)) : nothing,
+      has.has("from") ? nothing : offer("From me", () => this._add("from", me.username)),
+      has.has("has") ? nothing : offer("With files", () => this._add("has", "file")),
+      ...["from", "agent", "before", "after"].filter((name) => !has.has(name)).map((name) => offer(FILTERS[name], write(name))),
+    ];
+  }
+
+  _results() {
+    const { phase, error, found, words } = this._state;
+    const names = this._names();
+    if (phase === "failed") return html`${names}<p class="search-note" role="alert">${error}</p>`;
+    if (phase === "empty") return html`<p class="search-note">Write words that a message has. A filter narrows the search.</p>`;
+    if (!found) return html`${names}${spinner("Searching")}`;
+    const { data, has_more: hasMore, searched_chats: searched, chats } = found;
+    return html`${names}
+      ${data.length ? html`<h3>Messages</h3><ul>${data.map((message) => this._message(message, words))}</ul>` : html`<p class="search-note" data-testid="search-none">No message was found.</p>`}
+      ${hasMore ? html`<p class="search-note">There are more. Narrow the search by before: and a day.</p>` : nothing}
+      ${searched < chats ? html`<p class="search-note">The ${searched} latest of your ${chats} chats were searched. in: reaches the others.</p>` : nothing}`;
+  }
+
+  _message({ id, chat_id: chatId, name, sender_kind: kind, content, content_items: items, created_at: at }, words) {
+    const chat = store.get(chatId);
+    const files = items.map(({ filename }) => filename).filter(Boolean);
+    return html`<li><button type="button" class="search-result" data-testid="search-result" @click=${() => this._openMessage(chatId, id)}>
+      ${face(name, kind)}
+      <span class="search-words"><span class="search-head"><b>${name}</b> <span class="search-chat">${chat ? store.nameOf(chat) : "Another chat"}</span>
+        <time datetime=${at} title=${fullTime(Date.parse(at))}>${shortTime(Date.parse(at))}</time></span>
+        <span class="search-text" dir="auto">${excerpt(content, words).map(({ text, isFound }) => (isFound ? html`<mark>${text}</mark>` : text))}</span>
+        ${files.length ? html`<span class="search-files">${glyph("file")}${files.join(", ")}</span>` : nothing}</span>
+    </button></li>`;
+  }
+
+  /** Chats, people and agents whose names have the first word. */
+  _names() {
+    const { people = [], agents = [], words = [] } = this._state;
+    const chats = words.length ? store.list.filter((chat) => store.nameOf(chat).toLowerCase().includes(words.join(" "))).slice(0, NAMES_SHOWN) : [];
+    if (!chats.length && !people.length && !agents.length) return nothing;
+    const row = (name, kind, note, act) => html`<li><button type="button" class="search-name" @click=${act}>${face(name, kind)}<span><b>${name}</b> <small>${note}</small></span></button></li>`;
+    return html`<h3>Names</h3><ul class="search-names" data-testid="search-names">
+      ${chats.map((chat) => row(store.nameOf(chat), "user", "Open the chat", () => this._openChat(chat.id)))}
+      ${people.map((name) => row(name, "user", "Messages of this person", () => this._add("from", name, true)))}
+      ${agents.map((name) => row(name, "agent", "Messages of this agent", () => this._add("agent", name, true)))}
+    </ul>`;
+  }
+
+  _summary() {
+    const { phase, found, error } = this._state;
+    if (phase === "failed") return error;
+    if (phase !== "found") return "";
+    return `${found.data.length}${found.has_more ? " or more" : ""} ${found.data.length === 1 ? "message" : "messages"} found.`;
+  }
+
+  _written() {
+    const { filters, text } = takeFilters(this._input.value);
+    this._filters = withFilters(this._filters, filters);
+    this._text = text;
+    this._search(SEARCH_AFTER_MS);
+  }
+
+  _submit(event) {
+    event.preventDefault();
+    const { filters, text } = takeFilters(this._input.value, true);
+    this._filters = withFilters(this._filters, filters);
+    this._text = text;
+    this._search(0);
+  }
+
+  /** @param {boolean} [isWhole] the filter takes the place of what is written */
+  _add(name, value, isWhole = false) {
+    this._filters = withFilters(this._filters, [{ name, value }]);
+    if (isWhole) this._text = "";
+    this._input.focus();
+    this._search(0);
+  }
+
+  _drop(name) {
+    this._filters = this._filters.filter((filter) => filter.name !== name);
+    this._input.focus();
+    this._search(0);
+  }
+
+  _key(event) {
+    if (event.key === "Backspace" && event.target === this._input && !this._input.value && this._filters.length) this._drop(this._filters.at(-1).name);
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    const stops = [this._input, ...this.querySelectorAll(".search-results button")];
+    const next = stops[stops.indexOf(document.activeElement) + step];
+    if (!next || !stops.includes(document.activeElement)) return;
+    event.preventDefault();
+    next.focus();
+  }
+
+  _search(delay) {
+    clearTimeout(this._timer);
+    this._asked += 1;
+    const query = queryOf(this._filters, this._text);
+    if (!query) this._state = { phase: "empty" };
+    else this._timer = setTimeout(() => this._ask(query), delay);
+  }
+
+  async _ask(query) {
+    const asked = this._asked;
+    const words = wordsOf(this._text);
+    this._state = { ...this._state, phase: "searching", words };
+    const names = this._namesFor(words, asked);
+    try {
+      const found = await api.get(`/search?limit=30&q=${encodeURIComponent(query)}`);
+      if (asked === this._asked) this._state = { ...this._state, phase: "found", found };
+    } catch (error) {
+      if (error.name !== "ApiError") throw error;
+      if (asked === this._asked) this._state = { ...this._state, phase: "failed", error: error.message, found: undefined };
+    }
+    await names;
+  }
+
+  /** Find people and agents by the one word that is written. */
+  async _namesFor(words, asked) {
+    const wanted = words.length === 1 ? words[0].replace(/^@/, "") : "";
+    let [people, agents] = [[], []];
+    if (wanted) {
+      this._agents ||= api.get("/agents").then((list) => list.data || list);
+      try {
+        [people, agents] = await Promise.all([api.get(`/users?q=${encodeURIComponent(wanted)}`).then(({ data }) => data), this._agents]);
+      } catch (error) {
+        this._agents = null;
+        // The messages are what is searched; they say what is wrong.
+        if (error.name !== "ApiError") throw error;
+      }
+    }
+    if (asked !== this._asked) return;
+    const starts = (name) => name.toLowerCase().startsWith(wanted);
+    this._state = {
+      ...this._state,
+      people: people.map(({ username }) => username).slice(0, NAMES_SHOWN),
+      agents: agents.map(({ name }) => name).filter(starts).slice(0, NAMES_SHOWN),
+    };
+  }
+
+  _close() {
+    this.querySelector("dialog").close();
+  }
+
+  _openMessage(chatId, messageId) {
+    this._close();
+    this.dispatchEvent(new CustomEvent("open-message", { bubbles: true, detail: { chatId, messageId } }));
+  }
+
+  _openChat(chatId) {
+    this._close();
+    this.dispatchEvent(new CustomEvent("open-chat", { bubbles: true, detail: chatId }));
+  }
+}
+customElements.define("search-dialog", SearchDialog);

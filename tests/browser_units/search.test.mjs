@@ -1,0 +1,30 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { excerpt, queryOf, takeFilters, withFilters, wordsOf } from "../../static/chat/search/query.js";
+
+test("a filter becomes a chip when a space ends it", () => {
+  assert.deepEqual(takeFilters("plan from:bo"), { filters: [], text: "plan from:bo" });
+  assert.deepEqual(takeFilters("plan from:bob now"), { filters: [{ name: "from", value: "bob" }], text: "plan now" });
+  assert.deepEqual(takeFilters('in:"My chat" has:file x', true), { filters: [{ name: "in", value: "My chat" }, { name: "has", value: "file" }], text: "x" });
+  assert.deepEqual(takeFilters("before:2026-01-31", true), { filters: [{ name: "before", value: "2026-01-31" }], text: "" });
+  // Words with a colon stay words.
+  assert.deepEqual(takeFilters("at 10:30 see https://a.example ", true), { filters: [], text: "at 10:30 see https://a.example" });
+});
+
+test("the server is sent each filter once, in quotes where it has a space", () => {
+  const filters = withFilters([{ name: "from", value: "bob" }, { name: "in", value: "My chat" }], [{ name: "from", value: "eve" }]);
+  assert.equal(queryOf(filters, "  some words "), 'from:eve in:"My chat" some words');
+  assert.equal(queryOf([], "  "), "");
+  assert.deepEqual(wordsOf('Some "Two words" end'), ["some", "two words", "end"]);
+});
+
+test("an excerpt is around the first word that was found, and marks all of them", () => {
+  const text = `${"a ".repeat(100)}Needle and needles ${"b ".repeat(200)}`;
+  const pieces = excerpt(text, ["needle"]);
+  assert.deepEqual(pieces.filter(({ isFound }) => isFound).map((piece) => piece.text), ["Needle", "needle"]);
+  assert.equal(pieces[0].text, "…");
+  assert.equal(pieces.at(-1).text, "…");
+  assert.equal(excerpt("İstanbul needle", ["needle"]).map((piece) => piece.text).join(""), "İstanbul needle");
+  assert.deepEqual(excerpt("no words", []), [{ text: "no words", isFound: false }]);
+  assert.deepEqual(excerpt("", ["x"]), []);
+});
