@@ -54,6 +54,11 @@ Voice: TypeAlias = _VoiceName | CustomVoice
 """A voice by its name or its id."""
 
 
+def name_of(voice: Voice | None) -> str | None:
+    """Return the name or the id of a voice."""
+    return voice.id if isinstance(voice, CustomVoice) else voice
+
+
 class InputFields(msgspec.Struct, frozen=True, kw_only=True):
     """`audio.input` of GA."""
 
@@ -66,6 +71,12 @@ class OutputFields(msgspec.Struct, frozen=True, kw_only=True):
 
     format: SoundFormat | None = None
     voice: Voice | None = None
+
+
+class SpokenFields(msgspec.Struct, frozen=True, kw_only=True):
+    """`audio` of a response of GA."""
+
+    output: OutputFields = msgspec.field(default_factory=OutputFields)
 
 
 class AudioFields(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,7 +131,7 @@ class SpeechSettings(msgspec.Struct, frozen=True, kw_only=True):
         return SpeechSettings(
             input_format=given.name if given else fields.input_audio_format or self.input_format,
             output_format=made.name if made else fields.output_audio_format or self.output_format,
-            voice=(voice.id if isinstance(voice, CustomVoice) else voice) or self.voice,
+            voice=name_of(voice) or self.voice,
             detection=self.detection if isinstance(detection, UnsetType) else detection,
         )
 

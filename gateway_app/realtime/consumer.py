@@ -51,6 +51,10 @@ _BETA_SUBPROTOCOL: Final = "openai-beta.realtime-v1"
 _SUBPROTOCOL: Final = "realtime"
 _MODEL_CHARS: Final = 256
 _INTERRUPTED_SECONDS: Final = 10.0
+# A frame counts as one event for each so many bytes: about a second of PCM in base64.
+_EVENT_BYTES: Final = 64 * 1024
+# Clients append sound in pieces of 20 ms.
+_LEAST_WEIGHT: Final = 0.1
 
 
 class RealtimeDialect(ForeignDialect):
@@ -138,10 +142,14 @@ class RealtimeDialect(ForeignDialect):
     async def receive(self, frame: str | bytes) -> None:
         """Take an event; one that is refused is answered with an error, and the socket stays."""
         event_id: str | None = None
+        size = len(frame) / _EVENT_BYTES
+        self.weight = max(size, 1)
         try:
             event = read.read_frame(frame)
             event_id = event.event_id
             await self._takes[type(event)](event)
+            if isinstance(event, read.AudioAppendFrame):
+                self.weight = max(size, _LEAST_WEIGHT)
         except RemoteProtocolError as error:
             self.show(write.error_event(error, event_id or error.event_id))
 

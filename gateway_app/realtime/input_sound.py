@@ -24,6 +24,8 @@ LEAST_MS: Final = 100
 """A buffer with less sound than this is not committed, as with OpenAI."""
 FRAME_MS: Final = 20
 THRESHOLD: Final = 0.5
+EXAMINED_AT_ONCE: Final = 250
+"""So many frames are examined before other tasks run: a few milliseconds."""
 # The root mean square of samples that a threshold of 1 stands for.
 _LOUDEST: Final = 1_500
 
@@ -99,13 +101,15 @@ class InputSound:
         self.is_speech = False
 
     def find(self, detection: TurnDetection) -> Found | None:
-        """Examine what was added, up to the next beginning or end of speech; None for neither.
+        """Examine EXAMINED_AT_ONCE frames, up to a beginning or end of speech; None for neither.
 
         Before speech only `prefix_padding_ms` of the buffer are kept.
         """
-        size = FRAME_MS * BYTES_PER_MS[self.format]
+        size = self._frame_bytes
         threshold = THRESHOLD if detection.threshold is None else detection.threshold
-        while self._examined + size <= len(self._samples):
+        for _ in range(EXAMINED_AT_ONCE):
+            if not self.has_more:
+                break
             frame = self._samples[self._examined : self._examined + size]
             self._examined += size
             is_loud = _loudness(bytes(frame), self.format) > threshold * _LOUDEST
@@ -118,6 +122,15 @@ class InputSound:
         if not self.is_speech:
             self._drop_before(detection.prefix_padding_ms, 0)
         return None
+
+    @property
+    def has_more(self) -> bool:
+        """Whether a frame is there that `find` has not examined."""
+        return self._examined + self._frame_bytes <= len(self._samples)
+
+    @property
+    def _frame_bytes(self) -> int:
+        return FRAME_MS * BYTES_PER_MS[self.format]
 
     def take_speech(self) -> bytes:
         """Return the speech that has ended; what came after it stays in the buffer."""

@@ -13,9 +13,12 @@ from gateway_app.openai.errors import refused, unsupported
 from gateway_app.realtime.audio_fields import (
     AudioFields,
     BetaFormat,
+    OutputFields,
     SpeechSettings,
+    SpokenFields,
     TurnDetection,
     Voice,
+    name_of,
 )
 from gateway_app.realtime.conversation import ItemId, RealtimeItem
 from uamp import ErrorCode, RemoteProtocolError
@@ -144,11 +147,29 @@ class ResponseFields(GenerationFields, frozen=True, kw_only=True):
     conversation `none` the answer does not become a part of it.
     """
 
+    audio: SpokenFields | None = None
+    voice: Voice | None = None
+    output_audio_format: BetaFormat | None = None
     conversation: Literal["auto", "none"] = "auto"
     input: Annotated[tuple[RealtimeItem, ...], msgspec.Meta(max_length=500)] | None = None
     metadata: Annotated[dict[_MetadataKey, _MetadataValue], msgspec.Meta(max_length=16)] | None = (
         None
     )
+
+    def check(self, place: str, *, speaks: bool) -> None:
+        """Raise RemoteProtocolError unsupported_modality also for a voice where none speaks."""
+        super().check(place, speaks=speaks)
+        output = OutputFields() if self.audio is None else self.audio.output
+        named = {
+            "audio.output.voice": output.voice,
+            "audio.output.format": output.format,
+            "voice": self.voice,
+            "output_audio_format": self.output_audio_format,
+        }
+        for name, value in named.items():
+            if value is not None and not speaks:
+                refusal = "The agent does not speak. Leave it out."
+                raise refused(f"{place}.{name}", refusal, ErrorCode.UNSUPPORTED_MODALITY)
 
     def config(
         self,
@@ -162,12 +183,16 @@ class ResponseFields(GenerationFields, frozen=True, kw_only=True):
         chosen = self.tool_choice or session.tool_choice
         limit = self.limit or session.limit
         parallel = self.parallel_tool_calls
+        output = OutputFields() if self.audio is None else self.audio.output
+        voice = name_of(output.voice or self.voice)
         return uamp.ResponseConfig(
             modalities=("text", "audio") if is_spoken else ("text",),
             instructions=self.instructions,
             tools=None if self.tools is None else tuple(tool.definition for tool in self.tools),
             messages=tuple(messages),
             model=model,
+            voice=None if voice is None else uamp.VoiceConfig(voice_id=voice),
+            output_audio_format=output.format.name if output.format else self.output_audio_format,
             client_tools="end",
             temperature=session.temperature if self.temperature is None else self.temperature,
             max_tokens=None if limit == "inf" else limit,

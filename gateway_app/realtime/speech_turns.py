@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -72,7 +73,12 @@ class SpeechTurns:
         self._check(frame)
         self.sound.append(frame.audio)
         detection = self.settings.detection
-        while detection is not None and (found := self.sound.find(detection)) is not None:
+        while detection is not None and self.sound.has_more:
+            found = self.sound.find(detection)
+            if found is None:
+                # Other sockets have their turn before the rest of a large piece.
+                await asyncio.sleep(0)
+                continue
             if isinstance(found, SpeechStarted):
                 self._item_id = _new_id()
                 self._show("speech_started", audio_start_ms=found.at_ms)

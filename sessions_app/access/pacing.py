@@ -27,3 +27,7 @@ class Pace:
         self.at = now
         self.left -= count
         return max(0.0, -self.left * 60 / self.per_minute)
+
+    def weigh(self, weight: float) -> None:
+        """Have the event that was counted last count as so many."""
+        self.left += 1 - weight

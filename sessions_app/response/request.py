@@ -28,6 +28,8 @@ class ResponseRequest(uamp.GenerationOptions, frozen=True, kw_only=True, omit_de
     instructions: str | None = None
     tools: tuple[uamp.ToolDefinition, ...] | None = None
     modalities: tuple[str, ...] | None = None
+    voice: uamp.VoiceConfig | None = None
+    output_audio_format: str | None = None
     response_format: uamp.ResponseFormat | None = None
     model: str | None = None
     context: tuple[uamp.Message, ...] | None = None
@@ -72,16 +74,16 @@ def _params(config: uamp.SessionConfig, overrides: ResponseRequest) -> dict[str,
         if value is not None:
             params[name] = value
     if "audio" in (overrides.modalities or config.modalities):
-        voice = None if config.voice is None else config.voice.voice_id
-        params["speech"] = {"voice": voice, "format": speech_format(config)}
+        voice = overrides.voice or config.voice or uamp.VoiceConfig()
+        wanted = _first(overrides.output_audio_format, config.output_audio_format)
+        params["speech"] = {"voice": voice.voice_id, "format": speech_format(wanted)}
     if config.extensions:
         params["extensions"] = config.extensions
     return params
 
 
-def speech_format(config: uamp.SessionConfig) -> str:
-    """Return the format in which answers of a session are spoken."""
-    wanted = config.output_audio_format
+def speech_format(wanted: str | None) -> str:
+    """Return the format in which an answer is spoken."""
     return wanted if wanted in SPEECH_FORMATS else SPEECH_FORMATS[0]
 
 

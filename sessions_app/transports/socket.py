@@ -74,6 +74,8 @@ class SocketDialect:
     takes_client_secrets: ClassVar[bool] = False
     # A frame of `heartbeat` follows so many seconds without another one; None sends none.
     heartbeat_seconds: ClassVar[float | None] = None
+    # As how many events the frame counts that was received last (UAMP_EVENTS_PER_MINUTE).
+    weight: float = 1
 
     def __init__(self, connection: ClientConnection, handshake: auth.Handshake) -> None:
         self.connection = connection
@@ -238,6 +240,7 @@ class ClientSocket:
                 connection.close(CLOSE_TOO_LARGE)
             elif connection.closed_with is None:
                 await dialect.receive(frame)
+                self._pace.weigh(dialect.weight)
         logger.debug("socket closed with %s", message.get("code"))
 
     async def close(self) -> None:

@@ -124,6 +124,8 @@ def _overrides(
         instructions=config.instructions,
         tools=config.tools,
         modalities=config.modalities,
+        voice=config.voice,
+        output_audio_format=config.output_audio_format,
         response_format=request.create.response_format,
         model=config.model,
         **{name: getattr(config, name) for name in uamp.GenerationOptions.__struct_fields__},

@@ -32,13 +32,14 @@ def check_options(config: uamp.SessionConfig, response: ev.ResponseConfig) -> No
 
     A session's row may be older than the bounds. Raises RemoteProtocolError.
     """
-    voice = None if config.voice is None else config.voice.voice_id
-    if voice is not None and not _VOICE.fullmatch(voice):
-        raise RemoteProtocolError(
-            ErrorCode.INVALID_EVENT,
-            "The name of a voice has at most 64 letters, digits, - and _.",
-            details={"param": "session.voice.voice_id"},
-        )
+    for of, chosen in (("session", config.voice), ("response", response.voice)):
+        voice = None if chosen is None else chosen.voice_id
+        if voice is not None and not _VOICE.fullmatch(voice):
+            raise RemoteProtocolError(
+                ErrorCode.INVALID_EVENT,
+                "The name of a voice has at most 64 letters, digits, - and _.",
+                details={"param": f"{of}.voice.voice_id"},
+            )
     given = {name: getattr(response, name) for name in _OPTIONS}
     options = {name: config.extensions.get(name) for name in _OPTIONS} | {
         name: msgspec.to_builtins(value) for name, value in given.items() if value is not None

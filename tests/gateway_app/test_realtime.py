@@ -605,6 +605,11 @@ def message(*parts: Shown, role: str = "user") -> Shown:
             "response.modalities",
         ),
         (
+            {"type": "response.create", "response": {"audio": {"output": {"voice": "marin"}}}},
+            "unsupported_modality",
+            "response.audio.output.voice",
+        ),
+        (
             {"type": "response.create", "response": {"metadata": {"k": "v" * 513}}},
             "invalid_event",
             "response.metadata[...]",

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chat_app.models import Content
+from gateway_app.realtime.audio_fields import TurnDetection
+from gateway_app.realtime.input_sound import InputSound
 from tests.client import wait_until
 from tests.gateway_app.test_realtime import END, RealtimeClient, realtime, types_of
 from tests.realtime_vendor import RealtimeVendor, realtime_vendor, silence, tone
@@ -165,13 +167,13 @@ def test_speech_that_ends_is_answered(
     updated = client.ask("session.update", session={"type": "realtime", "audio": audio})
     assert updated["session"]["audio"]["input"]["turn_detection"]["type"] == "server_vad"
 
-    for piece in (silence(500, format=form), tone(160, format=form), silence(300, format=form)):
+    for piece in (silence(6000, format=form), tone(160, format=form), silence(300, format=form)):
         append(client, piece)
     events = client.until(END)
 
     of = {event["type"]: event for event in events}
     started, stopped = (of[f"input_audio_buffer.speech_{x}"] for x in ("started", "stopped"))
-    assert (started["audio_start_ms"], stopped["audio_end_ms"]) == (460, 860)
+    assert (started["audio_start_ms"], stopped["audio_end_ms"]) == (5960, 6360)
     committed = of["input_audio_buffer.committed"]
     assert committed["item_id"] == started["item_id"] == stopped["item_id"]
     # What was kept before the speech, the speech, and the silence that ended it.
@@ -251,6 +253,48 @@ def test_who_asks_for_text_gets_text(
     assert vendor.session["output_modalities"] == ["text"]
 
 
+def test_a_response_may_have_a_voice_and_a_format_of_its_own(
+    realtime: Realtime, alice: Person, vendor: RealtimeVendor
+) -> None:
+    vendor.agent()
+    client = realtime(GA, alice)
+    manual(client, voice="marin")
+    output = {"voice": "cedar", "format": {"type": "audio/pcmu"}}
+    for own, spoken in (({"audio": {"output": output}}, output), ({}, {"voice": "marin"})):
+        client.say("Hello")
+        client.send("response.create", response=own)
+        events = client.until(END)
+
+        form = spoken.get("format", {"type": "audio/pcm"})["type"]
+        assert sound_of(events) == tone(40, format=form) * 3
+        assert vendor.session["audio"]["output"] | spoken == vendor.session["audio"]["output"]
+
+
+def test_sound_is_read_at_the_pace_of_speech(
+    realtime: Realtime, alice: Person, vendor: RealtimeVendor, settings: Settings
+) -> None:
+    # Beyond these the socket is not read for a minute: fifty pieces of 20 ms count as five.
+    settings.UAMP_EVENTS_PER_MINUTE, settings.UAMP_EVENTS_BURST = 1, 7
+    vendor.agent()
+    client = realtime(GA, alice)
+    manual(client)
+    for _ in range(50):
+        append(client, tone(20))
+    client.send("input_audio_buffer.commit")
+    assert client.until("conversation.item.done")[0]["type"] == "input_audio_buffer.committed"
+
+
+def test_a_large_piece_of_sound_is_examined_in_parts() -> None:
+    sound = InputSound(10**7)
+    sound.append(base64.b64encode(silence(6000)).decode())
+    detection = TurnDetection(type="server_vad")
+
+    assert [(sound.find(detection), sound.has_more) for _ in range(2)] == [
+        (None, True),
+        (None, False),
+    ]
+
+
 def test_a_sound_may_be_an_item_of_the_client(
     realtime: Realtime, alice: Person, vendor: RealtimeVendor
 ) -> None:
@@ -300,6 +344,11 @@ def test_a_spoken_answer_is_paid(realtime: Realtime, alice: Person, vendor: Real
         ),
         ({"type": "input_audio_buffer.commit"}, "invalid_event", "input_audio_buffer"),
         ({"type": "output_audio_buffer.clear"}, "unsupported_modality", "type"),
+        (
+            {"type": "response.create", "response": {"voice": "a/b"}},
+            "invalid_event",
+            "response.voice",
+        ),
         (
             {"type": "session.update", "session": {"voice": "a/b"}},
             "invalid_event",

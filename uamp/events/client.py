@@ -12,7 +12,14 @@ from uamp.types.bounds import Count, Emoji, Identifier, Time
 from uamp.types.capabilities import Capabilities
 from uamp.types.content import ContentItem, InputRole, Media, Message
 from uamp.types.generation import GenerationOptions
-from uamp.types.session import ResponseFormat, Resume, SessionConfig, SessionPatch, ToolDefinition
+from uamp.types.session import (
+    ResponseFormat,
+    Resume,
+    SessionConfig,
+    SessionPatch,
+    ToolDefinition,
+    VoiceConfig,
+)
 
 
 class SessionCreate(Event, frozen=True, kw_only=True, tag="session.create"):
@@ -145,8 +152,8 @@ class ResponseConfig(GenerationOptions, frozen=True, kw_only=True, omit_defaults
     ``client_tools``, an addition, sets what a call of a client's tool does: with ``wait`` the
     response waits for ``tool.result`` (UAMP §3.2), with ``end`` it ends, with the finish_reason
     ``tool_calls``, and the results come back in the ``messages`` of the next turn. Where nothing is
-    said, a turn whose ``messages`` stand here ends and any other waits. The GenerationOptions are
-    additions too.
+    said, a turn whose ``messages`` stand here ends and any other waits. ``voice``,
+    ``output_audio_format`` and the GenerationOptions are additions too.
     """
 
     modalities: tuple[str, ...] | None = None
@@ -154,6 +161,8 @@ class ResponseConfig(GenerationOptions, frozen=True, kw_only=True, omit_defaults
     tools: tuple[ToolDefinition, ...] | None = None
     messages: tuple[Message, ...] | None = None
     model: str | None = None
+    voice: VoiceConfig | None = None
+    output_audio_format: str | None = None
     client_tools: ClientTools | None = None
 
 

@@ -24,6 +24,12 @@ def test_a_burst_is_read_at_once_and_the_rest_at_the_pace() -> None:
     # What was read late counts; after a while without events there is a burst again.
     assert pace.wait(103.0) == 0
     assert [pace.wait(200.0) for _ in range(4)] == [0, 0, 0, 1]
+    # An event may count as a part of one, and as several.
+    for weight, pauses in ((0.5, [0, 0, 0, 0, 0, 0.5]), (2, [0, 0, 2])):
+        pace.at, pace.left = 300.0, 3
+        for pause in pauses:
+            assert pace.wait(300.0) == pause
+            pace.weigh(weight)
 
 
 def test_a_socket_beyond_its_burst_is_not_read_and_another_one_is(
