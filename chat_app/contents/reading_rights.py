@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.db.models import Case, Exists, OuterRef, Q, When
+from django.db.models import Case, Exists, F, OuterRef, Q, When
 
 from chat_app.models import Content, ContentUse
 
@@ -87,13 +87,16 @@ def in_chat(content_id: str, chat_id: str) -> Content:
     return content
 
 
-def use(chat_id: str, used: Iterable[str]) -> None:
+def use(chat_id: str, used: Iterable[str], *, shown: Iterable[str] = ()) -> None:
     """Let the members of a chat read contents that a message of it carries.
 
-    What was deleted meanwhile is left out: the message must be written all the same.
+    `shown` are those that the message itself has. What was deleted meanwhile is left out: the
+    message must be written all the same.
     """
     kept = Content.objects.filter(pk__in=list(used)).values_list("pk", flat=True)
     ContentUse.objects.bulk_create(
-        [ContentUse(chat_id=chat_id, content_id=content_id) for content_id in kept],
+        [ContentUse(chat_id=chat_id, content_id=content_id, shown_by=0) for content_id in kept],
         ignore_conflicts=True,
     )
+    uses = ContentUse.objects.filter(chat_id=chat_id, content_id__in=set(shown))
+    uses.update(shown_by=F("shown_by") + 1)

@@ -7,10 +7,12 @@ what was deleted); the row loses its text, so that no history, search or agent h
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import msgspec
 from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 
 import uamp
@@ -78,13 +80,25 @@ def _event(deletion: MessageDeletion) -> ev.MessageDeleted:
 def _withdraw(chat_id: str, content_ids: Iterable[str]) -> None:
     """Take contents from the members of a chat where no message shows them any more."""
     gone = {uuid.UUID(content_id) for content_id in content_ids}
-    if not gone:
-        return
+    uses = ContentUse.objects.filter(chat_id=chat_id, content_id__in=gone)
+    counted = dict(uses.values_list("content_id", "shown_by"))
+    unknown = {content_id for content_id, count in counted.items() if count is None}
+    if unknown:
+        _count(chat_id, unknown)
+    uses.exclude(content_id__in=unknown).update(shown_by=F("shown_by") - 1)
+    unused = uses.filter(shown_by__lte=0)
+    withdrawn = list(unused.values_list("content_id", flat=True))
+    unused.delete()
+    delete_unused(withdrawn)
+
+
+def _count(chat_id: str, content_ids: set[uuid.UUID]) -> None:
+    """Count the messages of a chat that show contents: older rows do not say."""
+    found: Counter[uuid.UUID] = Counter()
     rows = Message.objects.filter(chat_id=chat_id, deleted_at__isnull=True)
     for shown in rows.exclude(content_items=[]).values_list("content_items", flat=True).iterator():
         items = msgspec.convert(shown, tuple[uamp.ContentItem, ...])
-        gone -= {uuid.UUID(content_id) for content_id in references.content_ids(items)}
-        if not gone:
-            return
-    ContentUse.objects.filter(chat_id=chat_id, content_id__in=gone).delete()
-    delete_unused(gone)
+        found.update({uuid.UUID(one) for one in references.content_ids(items)} & content_ids)
+    for content_id in content_ids:
+        use = ContentUse.objects.filter(chat_id=chat_id, content_id=content_id)
+        use.update(shown_by=found[content_id])

@@ -254,6 +254,8 @@ class ContentUse(models.Model):
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     content = models.ForeignKey(Content, models.CASCADE, related_name="uses", db_index=False)
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="content_uses")
+    # How many messages of the chat show it; None where they were never counted.
+    shown_by = models.IntegerField(null=True, blank=True)
 
     class Meta:
         """A content is listed once per chat."""

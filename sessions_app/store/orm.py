@@ -13,6 +13,7 @@ from django.db import transaction
 from msgspec.structs import replace
 
 from chat_app.contents import reading_rights
+from chat_app.contents.references import content_ids
 from chat_app.log import entries
 from chat_app.log.entries import Append
 from chat_app.members import membership
@@ -161,7 +162,8 @@ def _write_starts(starts: Sequence[Start]) -> list[int]:
 def use_inputs(start: Start) -> None:
     """Write what few turns have: contents in the message, inputs that were kept as rows."""
     if start.content_ids:
-        reading_rights.use(start.chat_id, start.content_ids)
+        shown = content_ids(start.message.content_items) if start.message else ()
+        reading_rights.use(start.chat_id, start.content_ids, shown=shown)
     if start.pending_input_ids:
         PendingInput.objects.filter(pk__in=start.pending_input_ids).delete()
 
@@ -276,6 +278,7 @@ def use_outputs(finish: Finish) -> None:
             finished_at=finish.at,
         )
     if finish.content_ids:
-        reading_rights.use(finish.chat_id, finish.content_ids)
+        shown = content_ids(finish.message.content_items) if finish.message else ()
+        reading_rights.use(finish.chat_id, finish.content_ids, shown=shown)
     if finish.parent is not None and finish.answer is not None:
         answer_call(finish.parent.pk, finish.answer, at=finish.at)

@@ -206,8 +206,9 @@ def test_a_deleted_message_is_withheld_everywhere_and_keeps_its_place(
     assert "s3cret one" in str(ChatEvent.objects.get(type="message.created", seq=1).payload)
 
 
+@pytest.mark.parametrize("is_counted", [True, False])
 def test_a_picture_that_another_message_shows_stays_readable(
-    dial: Dial, web: httpx.Client, alice: Person, bob: Person, chat: Chat
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person, chat: Chat, *, is_counted: bool
 ) -> None:
     client = joined(dial, alice, chat)
     client.send("input.image", image=base64.b64encode(factories.png()).decode(), format="png")
@@ -215,9 +216,13 @@ def test_a_picture_that_another_message_shows_stays_readable(
     blob = f"/api/content/{Content.objects.get().pk}"
     client.send("input.image", image={"url": blob})
     second = said(client, "look again")
+    assert ContentUse.objects.get().shown_by == 2
+    if not is_counted:
+        ContentUse.objects.update(shown_by=None)
     client.send("message.delete", message_id=first)
     client.until("message.deleted")
     assert web.get(blob, headers=bob.headers).status_code == 200
+    assert ContentUse.objects.get().shown_by == 1
     client.send("message.delete", message_id=second)
     client.until("message.deleted")
     assert web.get(blob, headers=bob.headers).status_code == 404
