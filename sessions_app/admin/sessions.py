@@ -128,7 +128,7 @@ class ResponseAdmin(HistoryAdmin):
     fields = (
         "id", "chat", "session", "agent", "message", "status", "transport", "configuration", "text",
         "answer", "usage_facts", "failure", "process", "fence", "lease_until",
-        "cancel_requested_at", "created_at", "finished_at",
+        "cancel_requested_at", "cancel_requested_by", "created_at", "finished_at",
     )  # fmt: skip
     readonly_fields = ("transport", "configuration", "answer", "usage_facts", "failure", "money")
     inlines = (ToolCallInline, PaymentRequestInline)
@@ -190,7 +190,7 @@ class ResponseAdmin(HistoryAdmin):
         """Request the cancel of running responses."""
         running = list(responses.filter(status__in=Response.LIVE))
         for response in running:
-            request_cancel(response.pk)
+            request_cancel(response.pk, request.user.pk)
             self.log_change(request, response, "Asked to cancel the response.")
         self.message_user(request, f"Asked to cancel {len(running)} responses.", messages.SUCCESS)
 

@@ -204,4 +204,4 @@ async def cancel_response(connection: ClientConnection, event: ev.ResponseCancel
     if not allowed:
         raise RemoteProtocolError(ErrorCode.NOTHING_TO_CANCEL, "No such response is running.")
     for response_id in targets:
-        await registry.current().signals.cancel(response_id)
+        await registry.current().signals.cancel(response_id, attached.session.principal.user_id)

@@ -70,6 +70,14 @@ class Response(models.Model):
     fence = models.PositiveIntegerField(default=1)
     lease_until = models.DateTimeField(null=True, blank=True)
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
+    cancel_requested_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        db_index=False,
+        related_name="+",
+    )
     created_at = models.DateTimeField(default=timezone.now)
     finished_at = models.DateTimeField(null=True, blank=True)
 
@@ -101,6 +109,12 @@ class Response(models.Model):
             models.Index(fields=["-created_at", "-id"], name="response_listing"),
             models.Index(fields=["status", "-created_at", "-id"], name="response_states"),
             models.Index(fields=["agent", "-created_at", "-id"], name="responses_of_an_agent"),
+            # For the deletion of a person; few responses are cancelled.
+            models.Index(
+                fields=["cancel_requested_by"],
+                condition=Q(cancel_requested_by__isnull=False),
+                name="responses_cancelled_by",
+            ),
         ]
         constraints: ClassVar = [
             models.CheckConstraint(

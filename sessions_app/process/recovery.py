@@ -35,7 +35,7 @@ from sessions_app.response.port import RunPort
 from sessions_app.response.request import ResponseRequest, run_request
 from sessions_app.selectors import open_session_of, parent_of
 from sessions_app.states import ToolCallState
-from sessions_app.store import leases
+from sessions_app.store import leases, responses
 from sessions_app.tools import approvals, calls
 from uamp import ErrorCode, ResponseState
 from uamp import events as ev
@@ -120,7 +120,11 @@ async def _end(process: Process, row: Response) -> None:
     """End a response as its run would have: with the text so far, and what that costs."""
     request = RunRequest(response_id=row.pk, history=(), resume=_readable_output(row))
     cancelled = row.cancel_requested_at is not None
-    ending = Ending("cancelled") if cancelled else Ending("failed", error=_INTERRUPTED)
+    if cancelled:
+        canceller = await database.run(responses.canceller_of, row.pk)
+        ending = Ending("cancelled", canceller=canceller)
+    else:
+        ending = Ending("failed", error=_INTERRUPTED)
     port = RunPort(await database.run(_context, row, request), process.capacity)
     guard = None if port.context.spec.pricing.is_free else PaymentGuard(port)
     end = ResponseEnd(port, guard, Checkpoints(port), store=process.store, on_end=process.take_end)

@@ -41,9 +41,12 @@ class ResponseSignals:
 
     # --- Sending ---
 
-    async def cancel(self, response_id: str) -> None:
-        """Cancel a response wherever it runs; its row keeps the request for a slow process."""
-        await database.run(responses.request_cancel, response_id)
+    async def cancel(self, response_id: str, user_id: int | None = None) -> None:
+        """Cancel a response wherever it runs; its row keeps who asked for that, if it is a person.
+
+        A process that misses the signal reads the row.
+        """
+        await database.run(responses.request_cancel, response_id, user_id)
         await self._send({"type": "run.cancel", "response": response_id})
 
     async def call_ended(self, response_id: str, pk: int) -> None:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from sessions_app.response.port import RunPort
     from sessions_app.store.group_commit import TurnStore
     from sessions_app.store.records import FinishOutcome
+    from sessions_app.store.responses import Canceller
 
     OnEnd: TypeAlias = Callable[["RunContext", "CommittedEnd"], None]
 
@@ -52,13 +53,15 @@ RETRY_SECONDS: Final = (0.2, 1.0, 3.0)
 class Ending:
     """How a response ends: `status` is its end state, `error` why it failed.
 
-    `cause` is who caused that, where the code of the error alone does not say it.
+    `cause` is who caused that, where the code of the error alone does not say it; `canceller` is
+    the person who cancelled it, if one did.
     """
 
     status: str
     finish_reason: str | None = None
     error: ev.ErrorDetail | None = None
     cause: Cause | None = None
+    canceller: Canceller | None = None
 
     @property
     def is_stopped(self) -> bool:
@@ -293,7 +296,14 @@ def _terminal_event(
     if ending.error is not None:
         event = ev.ResponseError(response_id=response_id, error=ending.error, usage=usage)
     elif ending.status == "cancelled":
-        event = ev.ResponseCancelled(response_id=response_id, partial_output=output, usage=usage)
+        canceller = ending.canceller
+        event = ev.ResponseCancelled(
+            response_id=response_id,
+            partial_output=output,
+            usage=usage,
+            user_id=None if canceller is None else str(canceller.user_id),
+            username=None if canceller is None else canceller.username,
+        )
     else:
         response = ev.ResponseOutput(
             id=response_id,

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from django.db import DataError
+from django.db import DatabaseError, DataError
 
 from agents_app.runtime.agent_run import AgentError, run_agent
 from chat_app.contents import storage
@@ -204,7 +204,7 @@ class Run:
             task = asyncio.current_task()
             if task is not None:
                 task.uncancel()
-            return Ending("cancelled")
+            return Ending("cancelled", canceller=await self._canceller())
         except TimeoutError:
             failed = _failed(ErrorCode.TIMEOUT, "The answer took too long.")
             is_clients = self._tools.client_time.explains(self._port.clock.seconds)
@@ -217,6 +217,14 @@ class Run:
             return _failed(ErrorCode.INTERNAL_ERROR, "The server could not finish the answer.")
         finally:
             self._port.end()
+
+    async def _canceller(self) -> responses.Canceller | None:
+        """Return who cancelled it; its end is published without that while the database is away."""
+        try:
+            return await database.run(responses.canceller_of, self.response_id)
+        except DatabaseError:
+            logger.warning("the canceller of %s was not read", self.response_id, exc_info=True)
+            return None
 
     async def _stream(self) -> Ending:
         port, guard, request = self._port, self._guard, self.context.request

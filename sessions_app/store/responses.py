@@ -26,11 +26,29 @@ if TYPE_CHECKING:
     from uap import AgentState
 
 
-def request_cancel(response_id: str) -> None:
-    """Record in its row that a response is to be cancelled; its process reads that."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Canceller:
+    """The person who cancelled a response."""
+
+    user_id: int
+    username: str
+
+
+def request_cancel(response_id: str, user_id: int | None = None) -> None:
+    """Record in its row that a response is to be cancelled, and by whom; its process reads that.
+
+    The first request stays. Work that ends with another response has no person.
+    """
     Response.objects.filter(
         pk=response_id, status__in=Response.LIVE, cancel_requested_at__isnull=True
-    ).update(cancel_requested_at=timezone.now())
+    ).update(cancel_requested_at=timezone.now(), cancel_requested_by=user_id)
+
+
+def canceller_of(response_id: str) -> Canceller | None:
+    """Return who asked to cancel a response, if it was a person."""
+    found = Response.objects.filter(pk=response_id, cancel_requested_by__isnull=False)
+    row = found.values_list("cancel_requested_by", "cancel_requested_by__username").first()
+    return None if row is None else Canceller(user_id=row[0], username=row[1])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

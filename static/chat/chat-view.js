@@ -281,8 +281,8 @@ class ChatView extends HTMLElement {
   _onResponseEnd(response) {
     if (this._announced?.has(response.id)) {
       const ends = { completed: "answer complete", cancelled: "answer stopped", failed: "answer failed" };
-      const why = response.error?.message ? `. ${response.error.message}` : "";
-      announce(`${response.agent || "Agent"}: ${ends[response.status]}${why}`);
+      const joint = response.status === "cancelled" ? " by " : ". ";
+      announce(`${response.agent || "Agent"}: ${ends[response.status]}${response.reason ? joint + response.reason : ""}`);
     }
     this._showRunning();
   }

@@ -1,6 +1,6 @@
 /** What each event of the wire does to the session of a chat. Used by `ChatSession` alone. */
 
-import { LiveResponse } from "./live-response.js";
+import { LiveResponse, reasonOf } from "./live-response.js";
 
 /**
  * @typedef {import("./chat-session.js").ChatSession} ChatSession
@@ -112,8 +112,11 @@ function onEnd(chat, event) {
   response.finish(event);
   chat.approvals.responseEnded(response.id);
   chat.payments.responseEnded(response.id);
-  if (response.error) chat.failures.set(response.id, response.error.message || response.error.code || "");
-  if (response.status !== "completed") chat.broken.set(response.id, response);
+  if (response.status !== "completed") {
+    response.reason = reasonOf(event, chat.client.userId);
+    chat.failures.set(response.id, response.reason);
+    chat.broken.set(response.id, response);
+  }
   chat.emit("response-end", response);
 }
 

@@ -50,7 +50,7 @@ export class ChatSession extends EventTarget {
     this.ready = false;
     /** @type {Map<string, LiveResponse>} running answers by response id */
     this.responses = new Map();
-    /** @type {Map<string, string>} why answers failed, by response id, for people */
+    /** @type {Map<string, string>} why answers were not completed, by response id, for people */
     this.failures = new Map();
     /** @type {Map<string, LiveResponse>} answers that were stopped or failed, by response id */
     this.broken = new Map();

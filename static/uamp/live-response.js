@@ -42,6 +42,17 @@ export function newToolPart(id, name = "") {
   };
 }
 
+/**
+ * Why an answer was not completed, for people: who stopped it, or the error; "" if that is not known.
+ * @param {import("./types.js").Frame} event its end
+ * @param {string} userId of the person who reads it
+ */
+export function reasonOf(event, userId) {
+  if (event.type === "response.cancelled") return (event.user_id === userId ? "you" : event.username) || "";
+  const error = event.error || event.response?.error;
+  return error?.message || error?.code || "";
+}
+
 export class LiveResponse {
   /** @param {string} id @param {{agent?: string, message_id?: string, transport?: string, [more: string]: any}} [created] */
   constructor(id, created = {}) {
@@ -54,6 +65,8 @@ export class LiveResponse {
     this.status = "running";
     /** @type {import("./types.js").ErrorBody|null} */
     this.error = null;
+    /** Why it was not completed, for people, once it ended. */
+    this.reason = "";
     /** Place in the log of its end, once it ended. */
     this.seq = 0;
     /** What it used and cost (UAMP §8.7), once it ended. */

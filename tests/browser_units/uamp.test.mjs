@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
-import { LiveResponse } from "../../static/uamp/live-response.js";
+import { LiveResponse, reasonOf } from "../../static/uamp/live-response.js";
 import { Outbox } from "../../static/uamp/outbox.js";
 import { Payments } from "../../static/uamp/payments.js";
 import { UampClient } from "../../static/uamp/client.js";
@@ -46,6 +46,14 @@ function openChat() {
   socket.receive({ type: "session.created", chat: "chat_1", session_id: "s1", epoch: "e", seq: 6, resumed: true });
   return { client, chat, socket };
 }
+
+test("the reason of an end names who stopped the answer, or the error", () => {
+  const stopped = { type: "response.cancelled", user_id: "7", username: "bob" };
+  assert.equal(reasonOf(stopped, "1"), "bob");
+  assert.equal(reasonOf(stopped, "7"), "you");
+  assert.equal(reasonOf({ type: "response.cancelled" }, "1"), "");
+  assert.equal(reasonOf({ type: "response.error", error: { code: "timeout" } }, "1"), "timeout");
+});
 
 test("text is put together by offsets, also when pieces come twice", () => {
   const response = new LiveResponse("r");

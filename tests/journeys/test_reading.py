@@ -134,7 +134,7 @@ async def test_an_answer_that_was_not_paid_stays_where_it_was_asked_for(
             await write(page, text)
             await page.get_by_test_id("pay-cancel").click()
             await expect(ended).to_have_count(count)
-        expected = ["First", "Stopped", "Second", "Stopped"]
+        expected = ["First", "Stopped by you", "Second", "Stopped by you"]
         assert await page.evaluate(ORDER) == expected
         await page.reload()
         await expect(ended).to_have_count(2)

@@ -104,6 +104,8 @@ SERVER_EXAMPLES: tuple[Event, ...] = (
         session_id=SESSION,
         response_id=RESPONSE,
         partial_output=(TextContent(text="The weather in"),),
+        user_id="7",
+        username="alice",
     ),
     e.ToolCall(
         event_id="evt_310",

@@ -162,11 +162,16 @@ class ResponseError(Event, frozen=True, kw_only=True, tag="response.error"):
 
 
 class ResponseCancelled(Event, frozen=True, kw_only=True, tag="response.cancelled"):
-    """A response was cancelled (UAMP §6.9); ``usage``, an addition, is what it used until then."""
+    """A response was cancelled (UAMP §6.9); ``usage``, an addition, is what it used until then.
+
+    ``user_id`` and ``username``, additions, are those of the person who cancelled it.
+    """
 
     response_id: str | None = None
     partial_output: tuple[ContentItem, ...] = msgspec.field(default_factory=_none)
     usage: UsageStats | None = None
+    user_id: str | None = None
+    username: str | None = None
 
 
 class ToolCall(Event, frozen=True, kw_only=True, tag="tool.call"):

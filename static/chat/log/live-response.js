@@ -52,7 +52,7 @@ class LiveResponseView extends View {
         <div class="bubble">
           <div class="parts">${partsTemplate(response.parts, { isLive: true, isRunning })}</div>
           <div class="dots" ?hidden=${!isRunning || response.parts.length > 0}>${dots}</div>
-          ${isRunning ? "" : endingLine(response.status, response.error?.message, this.again)}
+          ${isRunning ? "" : endingLine(response.status, response.reason, this.again)}
         </div>
       </div>`;
   }

@@ -23,19 +23,20 @@ export const messageHead = (name, kind, at, transport) => html`
     at ? html` <time datetime=${new Date(at).toISOString()} title=${fullTime(at)}>${clockTime(at)}</time>` : ""}</header>`;
 
 const ENDINGS = {
-  cancelled: { text: "Stopped", icon: "stop" },
-  failed: { text: "The answer failed", icon: "alert" },
+  cancelled: { text: "Stopped", icon: "stop", because: (name) => `Stopped by ${name}` },
+  failed: { text: "The answer failed", icon: "alert", because: (error) => `The answer failed: ${error}` },
 };
 
 /**
  * The line that says that an answer did not come to its end. Fires (bubbling) `ask-again` with the question.
- * @param {string} status @param {string} [error] @param {string} [again] the question, where it may be asked once more
+ * @param {string} status @param {string} [reason] who stopped it, or why it failed
+ * @param {string} [again] the question, where it may be asked once more
  */
-export function endingLine(status, error, again) {
+export function endingLine(status, reason, again) {
   const ending = ENDINGS[status];
   if (!ending) return "";
   const ask = (event) => event.target.dispatchEvent(new CustomEvent("ask-again", { bubbles: true, detail: again }));
-  return html`<p class="message-ending is-${status}">${glyph(ending.icon)}<span>${error ? `${ending.text}: ${error}` : ending.text}</span>${
+  return html`<p class="message-ending is-${status}">${glyph(ending.icon)}<span>${reason ? ending.because(reason) : ending.text}</span>${
     again ? html`<button type="button" class="link" data-testid="ask-again" @click=${ask}>Ask again</button>` : ""}</p>`;
 }
 

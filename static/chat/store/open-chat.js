@@ -3,6 +3,7 @@
  * the same state.
  */
 
+import { reasonOf } from "../../uamp/live-response.js";
 import { withAct } from "./acts.js";
 import { isFrom } from "./entry.js";
 import { WINDOW_REDUCERS, inWindow, withActs } from "./window.js";
@@ -52,7 +53,7 @@ const ACTS_KEPT = 200;
  * @property {Answer[]} answers in the order in which they began
  * @property {Map<string, {response: LiveResponse}>} live by response id; another object after each change
  * @property {Set<string>} own ids of the running responses that this person asked for
- * @property {Map<string, string>} failures why answers failed, by response id
+ * @property {Map<string, string>} failures why answers failed or who stopped them, by response id
  * @property {Change[]} changes of the members, by their place in the log
  * @property {Map<string, Reader>} readers by user id
  * @property {Map<string, any>} receipts by response id
@@ -158,16 +159,14 @@ export const REDUCERS = {
     return isSame ? state : { ...state, own: new Set(ids) };
   },
 
-  /** What the log says beside the messages: members who came and went, why answers failed. */
+  /** What the log says beside the messages: members who came and went, why answers did not end well. */
   facts: (state, { events }) => {
     const failures = new Map(state.failures);
     const changes = new Map(state.changes.map((change) => [change.seq, change]));
     for (const event of events) {
       const text = changeText(event);
       if (text) changes.set(event.seq, { seq: event.seq, text });
-      else if (event.type === "response.error" && event.response_id) {
-        failures.set(event.response_id, event.error?.message || event.error?.code || "");
-      }
+      else if (event.response_id) failures.set(event.response_id, reasonOf(event, state.userId));
     }
     return { ...state, failures, changes: Array.from(changes.values()).sort((a, b) => a.seq - b.seq) };
   },

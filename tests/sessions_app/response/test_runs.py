@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from channels.layers import channel_layers, get_channel_layer
 from channels.testing import WebsocketCommunicator
+from django.contrib.auth.models import User
 from django.db import connections, transaction
 from django.utils import timezone
 
 import uamp
 from agents_app.providers import scripts
 from chat_app.log import fanout
-from chat_app.models import Chat, Presence
+from chat_app.models import Chat, ChatEvent, Presence
 from sessions_app import database, lifespan
 from sessions_app.access import auth
 from sessions_app.models import Response, ToolCall
@@ -306,6 +307,9 @@ async def test_a_response_that_waits_without_a_process_can_be_cancelled(process:
     )
     await recovery.sweep(process)
     assert (await database.run(get_response, response.pk)).status == "waiting"
+    operator = await database.run(User.objects.create_user, "operator")
+    await process.signals.cancel(response.pk, operator.pk)
+    # Who asks again is not the one who stopped it.
     await process.signals.cancel(response.pk)
     await recovery.sweep(process)
     # The process sweeps by itself too, and may have been the one to take it.
@@ -314,6 +318,8 @@ async def test_a_response_that_waits_without_a_process_can_be_cancelled(process:
     rows = await database.run(calls.tool_calls_of, response.pk)
     assert [call.status for call in rows] == ["cancelled"]
     assert await database.run(log_of, response.chat_id) == ["response.cancelled", "message.created"]
+    event = await database.run(ChatEvent.objects.get, type="response.cancelled")
+    assert (event.payload["user_id"], event.payload["username"]) == (str(operator.pk), "operator")
 
 
 async def test_what_a_run_waits_for_is_kept_again_after_the_call_is_open(process: Process) -> None:

@@ -291,6 +291,11 @@ def test_a_member_cancels_a_response_of_the_chat(dial: Dial, alice: Person, bob:
     ends = [client.until(*TERMINAL)[-1] for client in (asker, member)]
     assert [end["type"] for end in ends] == ["response.cancelled"] * 2
     assert ends[0]["partial_output"] == ends[1]["partial_output"]
+    by_bob = (str(bob.user.pk), "bob")
+    assert [(end["user_id"], end["username"]) for end in ends] == [by_bob] * 2
+    asker.send("response.cancel", response_id=response_id)
+    assert asker.until("session.error")[-1]["error"]["code"] == "nothing_to_cancel"
+    assert Response.objects.get().cancel_requested_by == bob.user
 
 
 def test_a_member_receives_that_the_text_of_a_response_is_replaced(
