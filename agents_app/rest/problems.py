@@ -48,6 +48,11 @@ PROBLEMS: Final[Mapping[str, ProblemKind]] = {
     "malformed_body": ProblemKind(
         400, "The body cannot be read.", "Send what Content-Type says, whole and in UTF-8."
     ),
+    "malformed_request": ProblemKind(
+        400,
+        "The request is not HTTP/1.1.",
+        "Percent-encode spaces and letters beyond ASCII in the URL. Check the headers.",
+    ),
     "unknown_parameter": ProblemKind(
         400, "A query parameter is not known.", "Leave out the parameters in `errors`."
     ),

@@ -24,6 +24,12 @@ def is_protocol(path: str) -> bool:
     return _PROTOCOL.fullmatch(path) is not None
 
 
+def malformed_request() -> tuple[list[tuple[bytes, bytes]], bytes]:
+    """Return headers and body of the answer to what a server cannot read as a request."""
+    start, content = messages(refusal("malformed_request", instance="/"), [])
+    return start["headers"], content["body"]
+
+
 def body_too_large(path: str, limit: int) -> HttpResponse:
     """Return 413 for a body above `limit` bytes."""
     message = f"The body of this request has at most {limit} bytes."

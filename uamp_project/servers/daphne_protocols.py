@@ -364,6 +364,19 @@ class BackpressureChannel(HTTPChannel):
         self._arrival.close()
         super().connectionLost(reason)
 
+    def lineLengthExceeded(self, line: bytes) -> None:  # noqa: N802 Twisted's name
+        """Refuse a line that is too long; Twisted closes without an answer."""
+        logger.info("%s sent a line of %s bytes", self.transport.getPeer(), len(line))
+        self._respondToBadRequestAndDisconnect()
+
+    def _respondToBadRequestAndDisconnect(self) -> None:  # noqa: N802 Twisted's name
+        """Refuse what is no request, with a body that says so; Twisted sends an empty one."""
+        headers, body = self.factory.server.refuse_request()
+        lines = [b"HTTP/1.1 400 Bad Request", b"Connection: close"]
+        lines += [name + b": " + value for name, value in headers]
+        self.transport.write(b"\r\n".join([*lines, b"", body]))
+        self.loseConnection()
+
     def _cut(self, reason: str) -> None:
         logger.info("%s %s; disconnected", self.transport.getPeer(), reason)
         self.forceAbortClient()

@@ -91,7 +91,8 @@ class BackpressureServer(Server):
     """Serves an ASGI application on one address until a signal comes.
 
     A request body above `body_bytes_max` is answered with 413 before it is stored; `refuse_body`
-    makes headers and body of that answer for a path.
+    makes headers and body of that answer for a path, `refuse_request` those of the 400 for what is
+    no request of HTTP.
     `send_stall_seconds` is how long a client may take or send nothing of what it began; messages
     that it sends count against the `budget` of its address, under the name `counted_as` gives.
     `drain` is awaited after the listeners are closed and before the sockets are, `finish` when no
@@ -109,6 +110,7 @@ class BackpressureServer(Server):
         ready: Callable[[int], None],
         body_bytes_max: int,
         refuse_body: Callable[[str], Refusal] = lambda _: ([(b"Content-Length", b"0")], b""),
+        refuse_request: Callable[[], Refusal] = lambda: ([(b"Content-Length", b"0")], b""),
         send_stall_seconds: float = SEND_STALL_SECONDS,
         budget: Budget | None = None,
         counted_as: Callable[[str], str] = str,
@@ -127,6 +129,7 @@ class BackpressureServer(Server):
         )
         self.body_bytes_max = body_bytes_max
         self.refuse_body = refuse_body
+        self.refuse_request = refuse_request
         self._drain = drain
         self._finish = finish
         self._ready = ready

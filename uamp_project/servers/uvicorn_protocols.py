@@ -31,6 +31,7 @@ from sessions_app.access import rates
 from sessions_app.transports.socket import JOINED_TEXTS
 from uamp_project.edge.arrivals import TOO_FAST, Arrival, Frames
 from uamp_project.edge.bodies import in_flight
+from uamp_project.edge.refusals import malformed_request
 from uamp_project.servers.joined_writes import JoinedWrites, text_frame
 
 if TYPE_CHECKING:
@@ -257,6 +258,16 @@ class HttpProtocol(H11Protocol):
         """Wait no more."""
         self._expect_nothing()
         super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no request, in the form in which other requests are refused."""
+        logger.info("%s sent no request: %s", self.client, msg)
+        headers, body = malformed_request()
+        headers.append((b"connection", b"close"))
+        refused = h11.Response(status_code=400, headers=headers, reason=b"Bad Request")
+        for event in (refused, h11.Data(data=body), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def data_received(self, data: bytes) -> None:
         """Wait for the rest of the headers where a part has come."""

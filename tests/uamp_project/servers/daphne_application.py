@@ -11,7 +11,9 @@ import asyncio
 import sys
 from typing import Any
 
-from uamp_project.servers.daphne_server import BackpressureServer
+import django
+
+from uamp_project.servers.daphne_server import BackpressureServer, Refusal
 
 
 def say(*words: object) -> None:
@@ -94,6 +96,14 @@ async def finish() -> None:
     say("finished")
 
 
+def refuse_request() -> Refusal:
+    """Return the answer of the product; Django is set up for the one test that asks."""
+    django.setup()
+    from uamp_project.edge.refusals import malformed_request  # noqa: PLC0415
+
+    return malformed_request()
+
+
 if __name__ == "__main__":
     server = BackpressureServer(
         application,
@@ -103,6 +113,7 @@ if __name__ == "__main__":
         finish=finish,
         ready=lambda port: say("port", port),
         body_bytes_max=1024 * 1024,
+        refuse_request=refuse_request,
         send_stall_seconds=float(sys.argv[1]),
     )
     server.run()

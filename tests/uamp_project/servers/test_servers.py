@@ -1,6 +1,7 @@
 """The servers with backpressure and deadlines, each in a process of its own, over raw sockets."""
 
 import base64
+import json
 import os
 import signal
 import socket
@@ -227,6 +228,27 @@ def test_a_body_above_the_limit_is_refused(
         status = raw.recv(65536).split(b"\r\n")[0]
 
     assert status == (b"HTTP/1.1 200 OK" if size == MIB else b"HTTP/1.1 413 Content Too Large")
+
+
+@pytest.mark.parametrize("server", ["daphne", "uvicorn"])
+def test_what_is_no_request_is_refused_with_a_problem(
+    serve: Callable[..., Served], server: str
+) -> None:
+    served = serve(server=server)
+    host = b"Host: 127.0.0.1\r\n"
+    for sent in (
+        "GET /agents/é HTTP/1.1\r\n".encode() + host + b"\r\n",
+        b"GET /a b HTTP/1.1\r\n" + host + b"\r\n",
+        b"\x16\x03\x01\x02\r\n\r\n",
+        b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n",
+    ):
+        with socket.create_connection(("127.0.0.1", served.port), timeout=20) as raw:
+            raw.sendall(sent)
+            answer = b"".join(iter(lambda: raw.recv(65536), b""))
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 400 Bad Request\r\n"), answer
+        assert f"content-length: {len(body)}\r\n".encode() in head.lower() + b"\r\n"
+        assert json.loads(body)["code"] == "malformed_request"
 
 
 @pytest.mark.parametrize(

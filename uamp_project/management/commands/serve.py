@@ -81,7 +81,7 @@ class Command(BaseCommand):
         from sessions_app import lifespan  # noqa: PLC0415 as above
         from sessions_app.access import rates  # noqa: PLC0415 as above
         from uamp_project.asgi import application  # noqa: PLC0415 as above
-        from uamp_project.edge import bodies  # noqa: PLC0415 as above
+        from uamp_project.edge import bodies, refusals  # noqa: PLC0415 as above
         from uamp_project.servers.daphne_server import (  # noqa: PLC0415 as above
             BackpressureServer,
         )
@@ -99,6 +99,7 @@ class Command(BaseCommand):
             ready=ready,
             body_bytes_max=bodies.largest_body(),
             refuse_body=bodies.refuse_body,
+            refuse_request=refusals.malformed_request,
             send_stall_seconds=settings.UAMP_STALL_SECONDS,
             budget=bodies.in_flight,
             counted_as=rates.visitors,
