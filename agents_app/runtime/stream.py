@@ -6,6 +6,7 @@ either (UAMP §6.6, §6.10). A call is shown whole, when it is executed. What a 
 or to plan is shown as thinking, and not as the answer (UAMP §6.13).
 """
 
+import time
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -63,6 +64,8 @@ class Translator:
         self._response_id = response_id
         self._client_tools = client_tools
         self._known_calls = known_calls
+        # When each call began, in seconds of the process.
+        self._began: dict[str, float] = {}
         self._outcomes = outcomes
         self._stage = ""
         self._spoke = goes_on
@@ -176,6 +179,7 @@ class Translator:
         call_id = delta.tool_call_id or ""
         if call_id in self._known_calls:
             return ()
+        self._began[call_id] = time.monotonic()
         arguments = delta.arguments_json or "{}"
         call = ToolCallData(id=call_id, name=delta.tool_name or "", arguments=arguments)
         return (self._delta(Delta(type="tool_call", tool_call=call)),)
@@ -187,11 +191,13 @@ class Translator:
         presented = items if outcome and outcome.is_presented else ()
         # People read the tool's own words, without the labels that the model is given.
         result = pure(outcome.result) if outcome else delta.result
+        began = self._began.pop(call_id, None)
         data = ToolResultData(
             call_id=call_id,
             result=msgspec.json.encode(result).decode(),
             is_error=bool(delta.is_error),
             status="error" if delta.is_error else "success",
+            duration_ms=None if began is None else round(1000 * (time.monotonic() - began)),
             content_items=None if presented else (items or None),
         )
         return (

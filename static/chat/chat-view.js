@@ -9,6 +9,7 @@ import { entryOf, isFrom } from "./store/entry.js";
 import { History, catchUp, followSession } from "./store/history.js";
 import { newestOfOthers } from "./store/open-chat.js";
 import "./panels/balance-chip.js";
+import "./panels/shared-state.js";
 import "./composer/composer.js";
 import "./log/message-list.js";
 import "./actions/pinned-list.js";
@@ -95,7 +96,7 @@ class ChatView extends HTMLElement {
     this._list.addEventListener("decide", (e) => this._decide(e.detail));
     this._list.addEventListener("stop-answer", (e) => this._stopAnswer(e.detail));
     this._composer.addEventListener("keydown", (e) => this._editLast(e));
-    this.replaceChildren(this._head, this._list, this._typing, this._composer);
+    this.replaceChildren(this._head, document.createElement("shared-state"), this._list, this._typing, this._composer);
     this._money = new ChatMoney(this._list, (text) => this._composer.say(text));
   }
 

@@ -43,6 +43,12 @@ function stoppedText(pricing) {
 /** "$0.02 an answer + $0.10 per 1,000 tokens, by share if stopped", or "" for an agent that is free. */
 export const priceText = (pricing) => priceParts(pricing).join(" + ") + stoppedText(pricing);
 
+/** What one call of a tool costs, in words; "" for one without a price. @param {Pricing|null|undefined} pricing @param {string} tool */
+export function toolPriceText(pricing, tool) {
+  const price = pricing?.tools?.[tool];
+  return isSomething(price) ? shown(price, pricing.currency) : "";
+}
+
 /** Whether one owns a chat. */
 export const ownsChat = (chat) =>
   chat.participants.some((p) => p.kind === "user" && String(p.id) === me.id && p.role === "owner");

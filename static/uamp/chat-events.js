@@ -173,6 +173,7 @@ export const HANDLERS = {
   "participant.joined": (chat, event) => chat.emit("participants", event),
   "participant.left": (chat, event) => chat.emit("participants", event),
   "chat.updated": (chat, event) => chat.emit("participants", event),
+  "state.updated": (chat, event) => chat.state.apply(event) && chat.emit("state", chat.state),
   rate_limit: (chat, event) => chat.emit("limit", event),
   "session.error": onSessionError,
 };

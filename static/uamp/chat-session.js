@@ -10,6 +10,7 @@ import { HANDLERS } from "./chat-events.js";
 import { newId } from "./ids.js";
 import { Later } from "./later.js";
 import { Payments } from "./payments.js";
+import { SharedState } from "./shared-state.js";
 
 const TYPING_MS = 3_000;
 const START_AGAIN_MS = 5_000;
@@ -28,7 +29,7 @@ const PASSING = new Set(["unavailable", "internal_error", "rate_limited", "busy"
  * `reconcile`), `message`, `act` (what a member did with a message: edited, deleted, pinned, reacted), `response` (a LiveResponse changed), `response-end`, `read`, `typing`,
  * `presence`, `participants`, `turns` (the outbox of this chat changed), `approvals` (the calls
  * that a person has to allow changed; the detail is one that is new), `payments` (the same for what
- * is asked to be paid), `limit`, `error`.
+ * is asked to be paid), `state` (what the chat shares), `limit`, `error`.
  */
 export class ChatSession extends EventTarget {
   /**
@@ -58,6 +59,8 @@ export class ChatSession extends EventTarget {
     this.approvals = new Approvals(() => this.emit("approvals", null));
     /** What one is asked to pay. */
     this.payments = new Payments(() => this.emit("payments", null));
+    /** What the clients and agents of the chat share. */
+    this.state = new SharedState();
     /** @type {Set<string>} */
     this.ended = new Set();
     /** Ids of the messages that the person of this client wrote. */
@@ -220,6 +223,8 @@ export class ChatSession extends EventTarget {
     this.sessionId = event.session_id || event.session.id;
     this.ready = true;
     this.replayedTo = event.seq || 0;
+    this.state.take(event);
+    this.emit("state", this.state);
     if (resumedWanted && event.resumed === false) {
       this.responses.clear();
       this.seq = event.seq || 0;

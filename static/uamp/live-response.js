@@ -20,6 +20,7 @@
  * @property {string|null} result
  * @property {boolean} isError
  * @property {boolean} done
+ * @property {number|null} tookMs how long it took, where the server measured it
  * @property {boolean} stopped whether the answer ended before the tool did
  * @property {object[]} items content that the tool made
  * @property {boolean} asking whether a person has to allow it first
@@ -37,7 +38,7 @@
 /** @param {string} id @param {string} [name] @returns {ToolPart} */
 export function newToolPart(id, name = "") {
   return {
-    kind: "tool", id, name, arguments: "", result: null, isError: false, done: false, stopped: false,
+    kind: "tool", id, name, arguments: "", result: null, isError: false, done: false, tookMs: null, stopped: false,
     asking: false, said: "", items: [], progress: null,
   };
 }
@@ -203,6 +204,7 @@ export class LiveResponse {
     tool.result = result.result ?? "";
     tool.isError = Boolean(result.is_error) || result.status === "error";
     tool.items = result.content_items || [];
+    tool.tookMs = result.duration_ms ?? null;
     tool.done = true;
     tool.asking = false;
   }

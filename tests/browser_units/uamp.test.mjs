@@ -116,3 +116,17 @@ test("a cancelled answer is kept among those that broke off", () => {
   assert.equal(chat.broken.get("r").seq, 9);
   assert.equal(chat.responses.size, 0);
 });
+
+test("the state that a chat shares follows its patches, each once", () => {
+  const { chat, socket } = openChat();
+  const seen = [];
+  chat.addEventListener("state", ({ detail }) => seen.push(detail.version));
+  let seq = 6;
+  const update = (version, ...patch) => socket.receive({ type: "state.updated", session_id: "s1", seq: (seq += 1), chat_id: "chat_1", version, patch, agent: "checklist" });
+  update(1, { op: "add", path: "/items", value: ["milk"] });
+  update(2, { op: "add", path: "/items/-", value: "tea" }, { op: "add", path: "/a~1b", value: { c: 1 } });
+  update(2, { op: "add", path: "/items/-", value: "twice" });
+  update(3, { op: "replace", path: "/a~1b/c", value: 2 }, { op: "remove", path: "/items/0" }, { op: "add", path: "/__proto__", value: 1 });
+  assert.equal(JSON.stringify(chat.state.value), '{"items":["tea"],"a/b":{"c":2},"__proto__":1}');
+  assert.deepEqual([seen, chat.state.by], [[1, 2, 3], "checklist"]);
+});

@@ -5,12 +5,21 @@ Everything here runs against the product as `make run` starts it: daphne, SQLite
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.async_api import expect
 
 from chat_app.markdown import render_here
-from tests.journeys.product import Product, browser, no_complaints, running_product, sign_in
+from tests.journeys.product import (
+    Product,
+    browser,
+    no_complaints,
+    running_product,
+    sign_in,
+    write,
+)
 from tests.markdown_corpus import SAMPLES, XSS_CORPUS, mixed_texts
 
 if TYPE_CHECKING:
@@ -88,3 +97,33 @@ async def test_the_browser_draws_a_text_as_the_server_does(
         different = await page.evaluate(COMPARE, pairs)
         assert different == []
         no_complaints(page)
+
+
+async def test_all_members_see_what_an_agent_keeps_for_the_chat(
+    product: Product, chromium: Browser
+) -> None:
+    with product.api("alice") as client:
+        path = f"/api/v1/chats/{product.chat_id}/participants"
+        client.post(path, json={"agent": "checklist"}).raise_for_status()
+    async with browser(chromium) as running:
+        alice = await sign_in(await running.new_context(), product, "alice")
+        bob = await sign_in(await running.new_context(), product, "bob")
+        await expect(bob.get_by_test_id("shared-state")).to_be_hidden()
+        await write(alice, "@checklist <b>milk</b>")
+        for page in (alice, bob):
+            panel = page.get_by_test_id("shared-state")
+            await expect(panel).to_contain_text("items: 1")
+            await expect(panel).to_contain_text("by checklist")
+        await bob.get_by_text("items: 1").click()
+        kept = bob.get_by_test_id("shared-state").get_by_role("listitem")
+        await expect(kept).to_have_text(["<b>milk</b>"])
+        await write(alice, "@checklist tea")
+        await expect(kept).to_have_text(["<b>milk</b>", "tea"])
+        # The call says how long it took, live and stored.
+        took = re.compile(r"done · \d+\.\d s")
+        await expect(alice.get_by_test_id("live-response")).to_have_count(0)
+        await expect(alice.locator(".tool-status").last).to_have_text(took)
+        await alice.reload()
+        await expect(alice.get_by_test_id("shared-state")).to_contain_text("items: 2")
+        await expect(alice.locator(".tool-status").last).to_have_text(took)
+        no_complaints(alice, bob)

@@ -46,12 +46,14 @@ class ToolResultData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """What a tool answered: ``result`` is JSON text, ``content_items`` its rich media (§8.4.2).
 
     ``status`` is the word of §6.6 (``success``, ``error``); ``is_error`` is the word of §8.4.2.
+    ``duration_ms``, an addition, is how long a server tool took, where one process saw all of it.
     """
 
     call_id: str
     result: str
     is_error: bool = False
     status: str | None = None
+    duration_ms: Count | None = None
     content_items: tuple["ContentItem", ...] | None = None
 
 

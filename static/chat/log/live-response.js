@@ -50,7 +50,7 @@ class LiveResponseView extends View {
             ?hidden=${!isRunning || page.state.own.has(this.responseId)} ?disabled=${this._stopping} @click=${() => this._stop()}>Stop</button>
         </div>
         <div class="bubble">
-          <div class="parts">${partsTemplate(response.parts, { isLive: true, isRunning })}</div>
+          <div class="parts">${partsTemplate(response.parts, { isLive: true, isRunning, agent: name })}</div>
           <div class="dots" ?hidden=${!isRunning || response.parts.length > 0}>${dots}</div>
           ${isRunning ? "" : endingLine(response.status, response.reason, this.again)}
         </div>

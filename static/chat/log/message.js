@@ -106,7 +106,7 @@ class ChatMessage extends View {
     const whose = this.isMine ? "your message" : `the message of ${this._name}`;
     return html`<div class="bubble-row">
       <div class="bubble">${entry.deletedAt ? html`<p class="deleted" data-testid="deleted">This message was deleted.</p>`
-        : html`${quoteTemplate(entry.reply_to)}<div class="parts">${partsTemplate(this._parts, { most: SHOWN[entry.sender_kind] })}</div>`}${endingLine(entry.status, this.error, this.again)}</div>
+        : html`${quoteTemplate(entry.reply_to)}<div class="parts">${partsTemplate(this._parts, { most: SHOWN[entry.sender_kind], agent: entry.sender_kind === "agent" ? name : "" })}</div>`}${endingLine(entry.status, this.error, this.again)}</div>
       <div class="message-tools">${this._isNear ? actionsFor(entry).filter(({ isQuick }) => isQuick).map((action) => this._quick(action)) : nothing}<button
         type="button" class="icon-button message-more" aria-label="Actions for ${whose}" title="Actions for ${whose}" aria-haspopup="menu" aria-expanded="false"
         data-testid="message-more" @click=${() => this.openMenu()}>${glyph("more")}</button></div>

@@ -32,7 +32,7 @@ export function partsOf({ content, content_items: items, status = "completed" })
       if (!tools.has(tool.id)) parts.push(tool);
       Object.assign(tool, {
         done: true, stopped: false, result: result.result, isError: Boolean(result.is_error),
-        items: result.content_items || [],
+        items: result.content_items || [], tookMs: result.duration_ms ?? null,
       });
     } else parts.push({ kind: "media", item });
   }
@@ -49,16 +49,16 @@ const thinking = ({ text }, isRunning) => html`
 /**
  * The parts one below the other. Only the last part of an answer still grows, except for tools that run side by side.
  * @param {import("../../uamp/live-response.js").Part[]} parts
- * @param {{isLive?: boolean, isRunning?: boolean, most?: number}} [state] whether it is being given, and still grows; how
- *   many characters of a text are shown at first
+ * @param {{isLive?: boolean, isRunning?: boolean, most?: number, agent?: string}} [state] whether it is being given, and
+ *   still grows; how many characters of a text are shown at first; the name of the agent whose tools cost something
  */
-export function partsTemplate(parts, { isLive = false, isRunning = false, most = Infinity } = {}) {
+export function partsTemplate(parts, { isLive = false, isRunning = false, most = Infinity, agent = "" } = {}) {
   return parts.map((part, at) => {
     const grows = isRunning && at === parts.length - 1;
     if (part.kind === "text" && isLive) return html`<live-text .text=${part.text} .grows=${grows}></live-text>`;
     if (part.kind === "text") return html`<stored-text .text=${part.text} .most=${most}></stored-text>`;
     if (part.kind === "thinking") return thinking(part, grows);
-    if (part.kind === "tool") return html`<tool-call .part=${part} .isRunning=${isRunning}></tool-call>`;
+    if (part.kind === "tool") return html`<tool-call .part=${part} .isRunning=${isRunning} .agent=${agent}></tool-call>`;
     return media(part.item);
   });
 }

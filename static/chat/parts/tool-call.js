@@ -1,5 +1,7 @@
 /** The card of one tool call: what runs, how far it is, what came of it. */
 
+import { page, store } from "../context.js";
+import { toolPriceText } from "../price.js";
 import { View, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { media } from "./media.js";
@@ -25,6 +27,21 @@ function parsed(json) {
 const STATES = { failed: "failed", stopped: "stopped", done: "done", asking: "asks first", running: "running…" };
 const WORK_STATES = { ...STATES, asking: "working…", running: "working…" };
 
+/** A result that is an error, in words: tools say it in one member of an object, or as a text. */
+function errorText(json) {
+  const value = parsed(json || '""');
+  if (typeof value !== "object" || value === null) return String(value ?? json);
+  const words = [value.error?.message, value.error, value.message, value.detail].find((one) => typeof one === "string");
+  return words || "";
+}
+
+/** "0.4 s", "12 s" or "2 min 5 s". @param {number} ms */
+function durationText(ms) {
+  const seconds = ms / 1000;
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  return seconds < 60 ? `${Math.round(seconds)} s` : `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+}
+
 /** How far a tool is, in percent, or null when that is not known. */
 function shareOf({ percent, step, total_steps: total }) {
   return percent ?? (total ? (100 * (step || 0)) / total : null);
@@ -35,6 +52,7 @@ class ToolCall extends View {
     // A part that still grows is changed in place.
     part: { attribute: false, hasChanged: () => true },
     isRunning: { attribute: false },
+    agent: { attribute: false },
   };
 
   willUpdate() {
@@ -58,7 +76,7 @@ class ToolCall extends View {
     const isOver = ["done", "failed", "stopped"].includes(state);
     return html`
       <details>
-        <summary>${glyph(isWork ? "spark" : "tool")}<span class="tool-name">${this._name}</span><span class="tool-status">${(isWork ? WORK_STATES : STATES)[state]}</span>${glyph("chevron")}</summary>
+        <summary>${glyph(isWork ? "spark" : "tool")}<span class="tool-name">${this._name}</span><span class="tool-status">${[(isWork ? WORK_STATES : STATES)[state], ...this._facts(state)].join(" · ")}</span>${glyph("chevron")}</summary>
         <div class="tool-detail">
           <p class="tool-label">${isWork ? "Task" : "Arguments"}</p>
           <pre tabindex="0">${given}</pre>
@@ -66,9 +84,18 @@ class ToolCall extends View {
           ${isWork ? items : ""}
         </div>
       </details>
+      ${state === "failed" && errorText(part.result) ? html`<p class="tool-error" dir="auto">${errorText(part.result)}</p>` : ""}
       ${state === "running" && (part.progress || isWork) ? this._progress(part.progress || {}) : ""}
       <div class="tool-said" dir="auto" tabindex="0" role="group" aria-label="What ${this._name} says" ?hidden=${!isWork || isOver || !part.said}>${part.said}</div>
       ${isWork ? "" : items}`;
+  }
+
+  /** How long it took, and what it costs. */
+  _facts(state) {
+    const { part } = this;
+    const agent = store.get(page.state.chatId)?.participants.find(({ kind, name }) => kind === "agent" && name === this.agent);
+    const price = state === "stopped" || state === "failed" ? "" : toolPriceText(agent?.pricing, part.name);
+    return [part.tookMs === null ? "" : durationText(part.tookMs), price].filter(Boolean);
   }
 
   _progress(progress) {

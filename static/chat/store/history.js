@@ -214,6 +214,7 @@ export function followSession(store, session, signal) {
     act: (event) => store.dispatch({ type: "act", event }),
     participants: (event) => store.dispatch({ type: "facts", events: [event] }),
     turns: () => store.dispatch({ type: "turns", list: session.turns }),
+    state: ({ value, by }) => store.dispatch({ type: "shared", shared: { value, by } }),
   };
   for (const [type, listener] of Object.entries(listeners)) {
     session.addEventListener(type, (event) => listener(/** @type {CustomEvent} */ (event).detail), { signal });
@@ -234,4 +235,5 @@ export function catchUp(store, session) {
   store.dispatch({ type: "own", ids: session.ownResponses.map(({ id }) => id) });
   store.dispatch({ type: "approvals", list: session.approvals.list });
   store.dispatch({ type: "turns", list: session.turns });
+  store.dispatch({ type: "shared", shared: { value: session.state.value, by: session.state.by } });
 }

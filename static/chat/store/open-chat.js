@@ -60,6 +60,8 @@ const ACTS_KEPT = 200;
  * @property {Approval[]} approvals
  * @property {Payment[]} payments
  * @property {Turn[]} turns not acknowledged
+ * @property {{value: Record<string, any>, by: string}} shared what the members and agents keep together, and the agent that
+ *   changed it last
  */
 
 /** @param {string} userId @param {string} [chatId] @returns {OpenChat} */
@@ -68,6 +70,7 @@ export function emptyChat(userId, chatId = "") {
     userId, chatId, loaded: false, entries: [], hasOlder: false, hasNewer: false, loadingOlder: "no", loadingNewer: "no", newest: 0, arrived: [],
     target: null, acts: [], pins: [], replyTo: null, editing: "", unreadAfter: null, answers: [], live: new Map(), changes: [],
     own: new Set(), failures: new Map(), readers: new Map(), receipts: new Map(), approvals: [], payments: [], turns: [],
+    shared: { value: {}, by: "" },
   };
 }
 
@@ -184,6 +187,7 @@ export const REDUCERS = {
   approvals: (state, { list }) => ({ ...state, approvals: list.map((/** @type {Approval} */ one) => ({ ...one })) }),
   payments: (state, { list }) => ({ ...state, payments: list.map((/** @type {Payment} */ one) => ({ ...one })) }),
   turns: (state, { list }) => ({ ...state, turns: list }),
+  shared: (state, { shared }) => ({ ...state, shared }),
 };
 
 /** @param {OpenChat} state the readers of others */

@@ -23,12 +23,15 @@ from upp import EventDelta, StreamEvent, TokenUsage
 from upp.stream import StreamEventType, reasoning_delta, text_delta, tool_call_delta
 
 PICTURE = ImageContent(image="QQ==", content_id="x")
-TRANSLATOR = Translator(
-    "r1",
-    client_tools=frozenset({"ask"}),
-    known_calls=frozenset({"old"}),
-    outcomes={"c1": ToolOutcome(result="done", content_items=(PICTURE,))},
-)
+
+
+def new_translator() -> Translator:
+    return Translator(
+        "r1",
+        client_tools=frozenset({"ask"}),
+        known_calls=frozenset({"old"}),
+        outcomes={"c1": ToolOutcome(result="done", content_items=(PICTURE,))},
+    )
 
 
 def executed(kind: StreamEventType, name: str, call_id: str = "c1", **delta: object) -> StreamEvent:
@@ -119,7 +122,19 @@ def executed(kind: StreamEventType, name: str, call_id: str = "c1", **delta: obj
 def test_an_event_has_its_translation(
     event: StreamEvent, expected: tuple[Event | str, ...]
 ) -> None:
-    assert TRANSLATOR.translate(event) == expected
+    assert new_translator().translate(event) == expected
+
+
+def test_the_result_of_a_call_says_how_long_it_took() -> None:
+    translator = new_translator()
+    for call_id, is_measured in (("c1", True), ("old", False)):
+        translator.translate(executed("tool_execution_start", "find", call_id))
+        done = translator.translate(
+            executed("tool_execution_end", "find", call_id, result="x", is_error=False)
+        )[0]
+        assert isinstance(done, ResponseDelta)
+        assert done.delta.tool_result is not None
+        assert (done.delta.tool_result.duration_ms is not None) is is_measured
 
 
 def test_cached_tokens_are_reads_and_writes() -> None:
@@ -130,7 +145,7 @@ def test_cached_tokens_are_reads_and_writes() -> None:
 
 def test_what_no_database_takes_is_replaced_in_a_models_words() -> None:
     said = StreamEvent(type="text_delta", index=0, delta=EventDelta(text="a\0b\ud800c"))
-    assert TRANSLATOR.translate(said) == ("a\ufffdb?c",)
+    assert new_translator().translate(said) == ("a\ufffdb?c",)
 
 
 def uap(kind: UAPEventType, **data: Any) -> AgentStreamEvent:

@@ -1,0 +1,61 @@
+/** What the members and agents of the open chat keep together: lists, and values by their names. */
+
+import { page } from "../context.js";
+import { Selected } from "../store/store.js";
+import { View, glyph } from "../view.js";
+import { html } from "../../vendor/lit/lit.js";
+
+/** Names under which an item of a list has its words, and those that say that it is done. */
+const WORDS = ["text", "title", "name", "label", "item", "task"];
+const DONE = ["done", "completed", "checked"];
+
+const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+const isPlain = (value) => typeof value !== "object" || value === null;
+
+/** An item of a list in words, and whether it is done where it says so. */
+function itemOf(value) {
+  if (isPlain(value)) return { words: String(value), isDone: null };
+  const words = isObject(value) && WORDS.map((name) => value[name]).find((word) => typeof word === "string");
+  const done = isObject(value) ? DONE.map((name) => value[name]).find((one) => typeof one === "boolean") : undefined;
+  return { words: words || JSON.stringify(value), isDone: done ?? null };
+}
+
+const listTemplate = (values) => html`<ul>${values.map((value) => {
+  const { words, isDone } = itemOf(value);
+  const box = isDone === null ? "" : html`<span class="task-box ${isDone ? "is-done" : ""}" role="img" aria-label=${isDone ? "Done" : "Not done"}></span>`;
+  return html`<li class=${isDone === null ? "" : "task"} dir="auto">${box}${words}</li>`;
+})}</ul>`;
+
+function valueTemplate(value) {
+  if (Array.isArray(value)) return value.length ? listTemplate(value) : html`<p class="state-empty">Empty</p>`;
+  return isPlain(value) ? html`<p dir="auto">${String(value)}</p>` : html`<pre tabindex="0">${JSON.stringify(value, null, 2)}</pre>`;
+}
+
+const countOf = ([name, value]) => {
+  if (Array.isArray(value)) return `${name}: ${value.length}`;
+  return isPlain(value) ? `${name}: ${value}` : name;
+};
+
+class SharedStatePanel extends View {
+  constructor() {
+    super();
+    this._state = new Selected(this, page, (state) => state.shared);
+  }
+
+  willUpdate() {
+    this.hidden = !Object.keys(this._state.value.value).length;
+    this.dataset.testid = "shared-state";
+  }
+
+  render() {
+    const { value, by } = this._state.value;
+    const entries = Object.entries(value);
+    return html`
+      <details class="shared-state">
+        <summary>${glyph("check")}<b>Shared</b><span class="state-counts" dir="auto">${entries.map(countOf).join(" · ")}</span>${
+          by ? html`<small>by ${by}</small>` : ""}${glyph("chevron")}</summary>
+        <div class="state-values">${entries.map(([name, one]) => html`<section><h2 dir="auto">${name}</h2>${valueTemplate(one)}</section>`)}</div>
+      </details>`;
+  }
+}
+customElements.define("shared-state", SharedStatePanel);
