@@ -57,6 +57,14 @@ async def echo(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, No
         yield Text(piece)
 
 
+async def asker(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
+    """Ask the agents whose names are the option `asks`, in the words of the option `says`."""
+    asked = " ".join(f"@{name}" for name in agent.options.get("asks", ()))
+    said = agent.options.get("says", "What do you think?")
+    for piece in _pieces(f"{asked} {said}".strip().removeprefix(said_so_far(request))):
+        yield Text(piece)
+
+
 async def slow(_agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
     """Count to 200 in words, over about ten seconds."""
     begun = len(said_so_far(request).split())
@@ -276,6 +284,7 @@ async def checklist(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Ste
 
 SCRIPTS: dict[str, AgentScript] = {
     "echo": echo,
+    "asker": asker,
     "slow": slow,
     "tool-user": tool_user,
     "thinker": thinker,

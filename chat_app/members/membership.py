@@ -29,11 +29,18 @@ def is_member(chat_id: str, user_id: int | None) -> bool:
 
 
 class AgentMember(msgspec.Struct, frozen=True):
-    """An agent in a chat, and when it answers."""
+    """An agent in a chat: when it answers, and what it is shown.
+
+    `is_quiet` says that no agent of the chat answers for now.
+    """
 
     agent_id: str
     name: str
     trigger: str
+    keywords: tuple[str, ...] = ()
+    context: str = "chat"
+    context_messages: int | None = None
+    is_quiet: bool = False
 
 
 def agent_members(chat_id: str) -> list[AgentMember]:
@@ -43,9 +50,22 @@ def agent_members(chat_id: str) -> list[AgentMember]:
             chat_id=chat_id, agent__isnull=False, left_at__isnull=True, agent__is_enabled=True
         )
         .order_by("id")
-        .values_list("agent_id", "agent__name", "trigger")
+        .values_list(
+            "agent_id",
+            "agent__name",
+            "trigger",
+            "keywords",
+            "context",
+            "context_messages",
+            "chat__agents_quiet",
+        )
     )
-    return [AgentMember(*row) for row in rows]
+    return [
+        AgentMember(
+            agent_id, name, trigger, tuple(keywords or ()), context or "chat", most, bool(quiet)
+        )
+        for agent_id, name, trigger, keywords, context, most, quiet in rows
+    ]
 
 
 def is_owner(chat_id: str, user_id: int | None) -> bool:

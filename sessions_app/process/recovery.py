@@ -21,6 +21,8 @@ from agents_app.checkpoints import UnreadableCheckpointError
 from agents_app.conversation.content_labels import pure
 from agents_app.runtime.agent_run import RunRequest
 from chat_app.log import history as chat_history
+from chat_app.members.membership import agent_members
+from chat_app.members.triggers import shown_to
 from sessions_app import database
 from sessions_app.access import rates
 from sessions_app.access.principal import Principal
@@ -202,8 +204,9 @@ def _continued(row: Response, kept: ResponseCheckpoint | None) -> RunContext:
         row.chat_id, message_id=row.message_id, limit=settings.UAMP_HISTORY_MESSAGES
     )
     shared = session.chat.kind == "group"
+    member = next((m for m in agent_members(row.chat_id) if m.agent_id == row.agent_id), None)
     history = overrides.context or tuple(
-        message.seen_by(row.agent_id, shared=shared) for message in messages
+        message.seen_by(row.agent_id, shared=shared) for message in shown_to(member, messages)
     )
     usage = _readable_usage(row)
     request = run_request(

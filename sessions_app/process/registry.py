@@ -10,9 +10,10 @@ import os
 import socket
 import uuid
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from chat_app.log import history as chat_history
+from chat_app.members.agent_mentions import may_mention
 from sessions_app import database, selectors
 from sessions_app.connection.chat_subscription import RunningText
 from sessions_app.connection.layer_groups import LayerGroups
@@ -25,14 +26,17 @@ from sessions_app.store.group_commit import make_turn_store
 from sessions_app.tools import approvals, delegated_calls
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
+    from chat_app.log.entries import NewMessage
     from chat_app.log.history import LoggedEvent
     from sessions_app.connection.client_connection import ClientConnection
     from sessions_app.records import OpenSession
     from sessions_app.response.context import RunContext
     from sessions_app.response.finish import CommittedEnd
     from sessions_app.response.tool_broker import Delegate
+
+    AskMentioned: TypeAlias = Callable[[RunContext, NewMessage], Awaitable[None]]
 
 
 class Process:
@@ -42,7 +46,7 @@ class Process:
     by `lifespan.shutdown`.
     """
 
-    def __init__(self, delegate: Delegate) -> None:
+    def __init__(self, delegate: Delegate, ask_mentioned: AskMentioned) -> None:
         self.id = f"{socket.gethostname()[:16]}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
         self.store = make_turn_store()
         self.history = History()
@@ -55,6 +59,7 @@ class Process:
         # The connections that the end of the process closes.
         self.connections: weakref.WeakSet[ClientConnection] = weakref.WeakSet()
         self.draining = False
+        self._ask_mentioned = ask_mentioned
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def take_end(self, context: RunContext, end: CommittedEnd) -> None:
@@ -63,6 +68,8 @@ class Process:
         parent = context.parent
         if parent is not None:
             self.spawn(self.signals.call_ended(parent.response_id, parent.pk), name="answer")
+        elif end.message is not None and may_mention(end.message):
+            self.spawn(self._ask_mentioned(context, end.message), name="mentions")
         if end.may_have_open_work:
             self.spawn(self._close_open_work(context.response_id), name="close open work")
 

@@ -132,6 +132,7 @@ def _overrides(
         ends_at_tools=_ends_at_tools(request.session.config, config),
         context=tuple(context) if stateless else None,
         before=() if stateless else tuple(context),
+        hops=request.hops,
     )
 
 

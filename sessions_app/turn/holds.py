@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from chat_app.members.triggers import shown_to
 from payments_app.money import InvalidAmount
 from sessions_app import database, selectors
 from sessions_app.billing import payers, reservations
@@ -16,8 +17,11 @@ from sessions_app.turn.targets import agent_spec
 from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agents_app.runtime.agent_run import RunRequest
     from agents_app.selectors import AgentSpec
+    from chat_app.members.membership import AgentMember
     from payments_app.money import Money
     from sessions_app.process.history import History
     from sessions_app.store.records import Start
@@ -26,25 +30,29 @@ if TYPE_CHECKING:
 
 
 async def reservations_of(
-    history: History, request: TurnRequest, turn: AssembledTurn, start: Start
+    history: History,
+    request: TurnRequest,
+    turn: AssembledTurn,
+    start: Start,
+    targets: Sequence[AgentMember],
 ) -> list[Reservation]:
     """Return what has to be reserved with the write of a turn; raises RemoteProtocolError."""
     session = request.session
     found = []
-    for new in start.responses:
+    for new, target in zip(start.responses, targets, strict=True):
         spec = await agent_spec(new.agent_id)
         if spec.pricing.is_free:
             continue
         given = turn.overrides.context
-        if given is None and spec.pricing.input_per_1k == "0":
-            given = ()
-        elif given is None:
-            known = await history.about(session.chat_id)
-            given = tuple(m.seen_by(spec.id, shared=session.is_shared) for m in known)
-        if spec.pricing.input_per_1k != "0":
+        if spec.pricing.input_per_1k == "0":
+            given = () if given is None else given
+        else:
             messages = [history.of(start.message)] if start.message else []
+            if given is None:
+                known = await history.about(session.chat_id)
+                messages = shown_to(target, [*known, *messages])
             new_ones = (m.seen_by(spec.id, shared=session.is_shared) for m in messages)
-            given = (*given, *turn.overrides.before, *new_ones)
+            given = (*(given or ()), *turn.overrides.before, *new_ones)
         asked = run_request(new.id, session.config, turn.overrides, given)
         wanted = Reservation(
             response_id=new.id,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from chat_app.log import fanout
 from chat_app.log.entries import Append, layer_messages
+from chat_app.members.triggers import shown_to
 from sessions_app import database
 from sessions_app.response.context import RunContext
 from sessions_app.response.request import run_request
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     import uamp
     from chat_app.log.history import HistoryMessage
+    from chat_app.members.membership import AgentMember
     from sessions_app.process.registry import Process
     from sessions_app.response.context import Listener
     from sessions_app.store.records import NewResponse, Start, StartCommitted
@@ -31,6 +33,7 @@ async def launch(
     request: TurnRequest,
     turn: AssembledTurn,
     start: Start,
+    targets: Sequence[AgentMember],
     outcome: StartCommitted,
     listener: Listener | None,
 ) -> StartedTurn:
@@ -46,13 +49,13 @@ async def launch(
     if fan_out:
         await fanout.publish(session.chat_id, messages)
     spoken = [*before, *([process.history.of(start.message)] if start.message else [])]
-    if start.message is None:
+    if start.message is None and not request.asked:
         # An answer is made again to the messages before the last one.
         while spoken and spoken[-1].role == "assistant":
             spoken.pop()
     contexts = []
-    for new in start.responses:
-        history = _history_of(new, request, turn, spoken)
+    for new, target in zip(start.responses, targets, strict=True):
+        history = _history_of(target, request, turn, spoken)
         contexts.append(await _context_of(new, request, turn, outcome, history, fan_out=fan_out))
     runs = [process.runs.launch(context, listener) for context in contexts]
     if listener is not None:
@@ -64,7 +67,7 @@ async def launch(
 
 
 def _history_of(
-    new: NewResponse,
+    target: AgentMember,
     request: TurnRequest,
     turn: AssembledTurn,
     spoken: Sequence[HistoryMessage],
@@ -73,9 +76,10 @@ def _history_of(
     given = turn.overrides.context
     if given is None:
         shared = request.session.is_shared
-        history = [message.seen_by(new.agent_id, shared=shared) for message in spoken]
+        shown = shown_to(target, spoken)
+        history = [message.seen_by(target.agent_id, shared=shared) for message in shown]
     else:
-        history = [*given, *(m.seen_by(new.agent_id, shared=False) for m in spoken)]
+        history = [*given, *(m.seen_by(target.agent_id, shared=False) for m in spoken)]
     at = len(history) - (turn.message is not None)
     history[at:at] = turn.overrides.before
     return history

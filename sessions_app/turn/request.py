@@ -9,6 +9,7 @@ import msgspec
 from django.conf import settings
 
 import uamp
+from chat_app.members.membership import AgentMember
 from sessions_app.records import OpenSession
 from sessions_app.response.run import Run
 from uamp import ErrorCode, RemoteProtocolError
@@ -42,6 +43,9 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
     admit: Callable[[int, int], Awaitable[None]] | None = None
     # The name under which limits count the asker, where it is not the session's own.
     counted_as: str = ""
+    # The agents that another one asked in its answer, and how often in a row agents did so.
+    asked: Sequence[AgentMember] = ()
+    hops: int = 0
 
     @property
     def person(self) -> str:

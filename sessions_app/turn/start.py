@@ -19,6 +19,7 @@ import uamp
 from chat_app.contents import storage
 from chat_app.ids import new_event_id
 from chat_app.log.entries import NewEvent, message_event
+from chat_app.members.agent_mentions import append_stops
 from sessions_app import database
 from sessions_app.frames import now_ms
 from sessions_app.models import new_response_id
@@ -78,7 +79,7 @@ async def start_response(request: TurnRequest, listener: Listener | None) -> Sta
     turn = await assemble(request)
     with ExitStack() as room:
         try:
-            targets = await targets_of(request.session, turn.message)
+            targets, stops = await targets_of(request, turn.message)
             await check_taken(request.session.config, turn.overrides, targets)
             room.enter_context(
                 process.capacity.reserved(request.session.id, request.person, len(targets))
@@ -89,7 +90,12 @@ async def start_response(request: TurnRequest, listener: Listener | None) -> Sta
             if turn.content_ids:
                 await database.run(storage.discard, turn.content_ids, since=began)
             raise
-        return await _write(process, request, turn, targets, listener, began=began)
+        started = await _write(process, request, turn, targets, listener, began=began)
+    if stops and turn.message is not None and not started.repeated:
+        message_id = turn.message.id
+        chat_id = request.session.chat_id
+        await database.run(append_stops, chat_id, stops, message_id=message_id)
+    return started
 
 
 def _stopping() -> RemoteProtocolError:
@@ -110,7 +116,7 @@ async def _write(
     began: datetime,
 ) -> StartedTurn:
     start = _start_of(process, request, turn, targets)
-    if reservations := await reservations_of(process.history, request, turn, start):
+    if reservations := await reservations_of(process.history, request, turn, start, targets):
         start = msgspec.structs.replace(start, reservations=reservations)
     try:
         # A lost answer to COMMIT hides what was written: the same write again finds it.
@@ -118,7 +124,7 @@ async def _write(
     except StoreBusy:
         outcome = StartRefused(ErrorCode.BUSY)
     if isinstance(outcome, StartCommitted):
-        return await launch(process, request, turn, start, outcome, listener)
+        return await launch(process, request, turn, start, targets, outcome, listener)
     if start.content_ids:
         await database.run(storage.discard, start.content_ids, since=began)
     if isinstance(outcome, StartRepeated):

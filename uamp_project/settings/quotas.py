@@ -29,6 +29,9 @@ UAMP_REACTIONS_PER_MESSAGE = integer("UAMP_REACTIONS_PER_MESSAGE", 50)
 UAMP_PINS_PER_CHAT = integer("UAMP_PINS_PER_CHAT", 100)
 # How often in a row agents ask each other in a chat that says nothing else; 0 for never.
 UAMP_AGENT_HOPS = integer("UAMP_AGENT_HOPS", 4, most=20)
+# How often two agents of a chat ask each other in so many seconds.
+UAMP_AGENT_PAIR_MENTIONS = integer("UAMP_AGENT_PAIR_MENTIONS", 6, least=1)
+UAMP_AGENT_PAIR_SECONDS = number("UAMP_AGENT_PAIR_SECONDS", 300, least=1)
 # Inputs that wait for response.create, in bytes: on a connection, and of a person.
 UAMP_PENDING_BYTES_PER_CONNECTION = integer("UAMP_PENDING_BYTES_PER_CONNECTION", 32 * 1024 * 1024)
 UAMP_PENDING_BYTES_PER_USER = integer("UAMP_PENDING_BYTES_PER_USER", 64 * 1024 * 1024)

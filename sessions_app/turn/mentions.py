@@ -1,0 +1,104 @@
+"""Agents that another agent mentions in its answer: a turn without a message of a client.
+
+The person who asked first asks here too: the turn is in their session, counts for them, and is paid
+as their other turns. Guards in `chat_app.members.agent_mentions` bound how far it goes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from typing import TYPE_CHECKING
+
+import uamp
+from chat_app.members.agent_mentions import MentionStop, agents_asked, append_stops
+from chat_app.members.membership import AgentMember
+from sessions_app import database
+from sessions_app.access.principal import Principal
+from sessions_app.models import Response, Session
+from sessions_app.selectors import open_session_of
+from sessions_app.turn.request import TurnRequest
+from sessions_app.turn.start import start_response
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from chat_app.log.entries import NewMessage
+    from sessions_app.response.context import RunContext
+
+logger = logging.getLogger(__name__)
+
+
+async def ask_mentioned(context: RunContext, message: NewMessage) -> None:
+    """Start the responses of the agents that an answer mentions; what stops one is in the log."""
+    request = await database.run(_request, context, message)
+    if request is None:
+        return
+    try:
+        await start_response(request, None)
+    except uamp.RemoteProtocolError as error:
+        logger.info("the mentions of %s are not answered: %s", context.response_id, error.message)
+        stops = [
+            MentionStop(
+                agent_id=member.agent_id,
+                agent=member.name,
+                reason="refused",
+                words=f"{context.spec.name} mentioned {member.name}, which does not answer:"
+                f" {error.message}",
+                mentioned_by=context.spec.name,
+            )
+            for member in request.asked
+        ]
+        await database.run(append_stops, context.chat_id, stops, message_id=message.id)
+
+
+def _request(context: RunContext, message: NewMessage) -> TurnRequest | None:
+    """Return the turn of the agents that an answer mentions, if there are any. Synchronous."""
+    row = Response.objects.filter(pk=context.response_id).select_related("session__chat").first()
+    if row is None or row.session is None:
+        return None
+    hops = int(row.request.get("hops", 0))
+    # What a message asked several agents is not asked again where one of them repeats it.
+    together = Response.objects.filter(message_id=row.message_id) if row.message_id else ()
+    asked = agents_asked(
+        context.chat_id,
+        by=AgentMember(context.spec.id, context.spec.name, "mention"),
+        text=message.content,
+        hops=hops,
+        but={one.agent_id for one in together},
+        message_id=message.id,
+    )
+    if not asked:
+        return None
+    event_id = f"mentions-{context.response_id}"
+    session = _open(row.session)
+    principal = Principal(
+        key=session.principal,
+        user_id=session.user_id,
+        username=session.user.get_username() if session.user else "",
+    )
+    return TurnRequest(
+        session=open_session_of(session, principal),
+        event_id=event_id,
+        sha256=hashlib.sha256(event_id.encode()).hexdigest(),
+        inputs=[],
+        create=ev.ResponseCreate(event_id=event_id, session_id=session.pk),
+        counted_as=context.counted_as,
+        asked=asked,
+        hops=hops + 1,
+    )
+
+
+def _open(session: Session) -> Session:
+    """Return the session of the asker, or, where it has ended, one like it."""
+    if session.status in Session.OPEN:
+        return session
+    return Session.objects.create(
+        user_id=session.user_id,
+        principal=session.principal,
+        chat=session.chat,
+        chat_scoped=True,
+        transport=session.transport,
+        uamp_version=session.uamp_version,
+        config=session.config,
+        payment_token_id=session.payment_token_id,
+    )

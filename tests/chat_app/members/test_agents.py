@@ -1,0 +1,207 @@
+"""Agents in a chat: when they answer, what they are shown, and how they ask each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from chat_app.log.history import HistoryMessage
+from chat_app.members.membership import AgentMember
+from chat_app.members.triggers import shown_to, triggered
+from chat_app.models import AgentMention, ChatEvent, Participant
+from sessions_app.models import Response
+from tests.chat_app.conversation.joining import joined, refusal
+from tests.client import Frame, UampClient, text_of, wait_until
+from tests.live_server import Dial, Person, quick_agent, shared_chat
+
+if TYPE_CHECKING:
+    from pytest_django import Settings
+
+    from chat_app.models import Chat
+
+
+def member(trigger: str, *keywords: str, context: str = "chat", most: int = 0) -> AgentMember:
+    return AgentMember("a1", "Bot", trigger, keywords, context, most or None)
+
+
+@pytest.mark.parametrize(
+    ("who", "text", "answers"),
+    [
+        (member("mention"), "@bot hello", True),
+        (member("mention"), "mail@bot hello", False),
+        (member("always"), "hello", True),
+        (member("never"), "@bot hello", False),
+        (member("keyword", "weather"), "The WEATHER, please", True),
+        (member("keyword", "weather"), "whether weatherman", False),
+        (member("keyword", "train to lyon"), "a train  to\nLyon?", True),
+        (member("keyword", "c++"), "Is C++ hard?", True),
+        (member("keyword", ".*"), "anything", False),
+        (member("keyword", "weather"), "@bot hello", True),
+        (member("keyword"), "weather", False),
+    ],
+)
+def test_a_trigger_decides_by_the_text(who: AgentMember, text: str, answers: bool) -> None:  # noqa: FBT001 a column of the table
+    assert bool(triggered(text, [who])) is answers
+
+
+def said(text: str, agent_id: str | None = None) -> HistoryMessage:
+    return HistoryMessage(
+        role="assistant" if agent_id else "user",
+        content=text,
+        content_items=(),
+        name=agent_id or "ada",
+        agent_id=agent_id,
+    )
+
+
+def test_a_scope_decides_what_an_agent_is_shown() -> None:
+    messages = [
+        said("hello all"), said("@bot one"), said("1", "a1"), said("@other two"),
+        said("see @bot", "a2"), said("no", "a2"), said("and?"),
+    ]  # fmt: skip
+    texts = [message.content for message in messages]
+
+    def shown(context: str, most: int = 0) -> list[str]:
+        who = member("mention", context=context, most=most)
+        return [message.content for message in shown_to(who, messages)]
+
+    assert shown("chat") == texts
+    assert shown("last", 2) == texts[-2:]
+    assert shown("last", 1000) == texts
+    assert shown("addressed") == ["@bot one", "1", "see @bot", "and?"]
+
+
+def place_of(chat: Chat, name: str) -> int:
+    return Participant.objects.get(chat=chat, agent__name=name).pk
+
+
+@pytest.mark.any_database
+def test_quiet_agents_give_no_answer_on_any_session(dial: Dial, alice: Person, bob: Person) -> None:
+    chat = shared_chat(alice, bob, agents=("echo",))
+    asking = joined(dial, alice, chat)
+    direct = joined(dial, bob, chat, agent="echo")
+    asking.send("chat.update", agents_quiet=True)
+    for client in (asking, direct):
+        assert client.until("chat.updated")[-1]["agents_quiet"] is True
+    for client in (asking, direct):
+        client.ask("@echo hello")
+        stopped = client.until("agent.stopped")[-1]
+        assert (stopped["agent"], stopped["reason"]) == ("echo", "quiet")
+        for other in (asking, direct):
+            other.settle()
+        client.send("response.create")
+        assert refusal(client) == "agent_not_found"
+    assert not Response.objects.filter(chat=chat).exists()
+    asking.send("chat.update", agents_quiet=False)
+    asking.until("chat.updated")
+    assert text_of(asking.answer("@echo again")) == "again"
+
+
+def two_agents(alice: Person, first: str = "ping", second: str = "pong") -> Chat:
+    """Return a chat with two agents that ask each other in each answer."""
+    quick_agent(first, "asker", asks=[second], says="Your turn.")
+    quick_agent(second, "asker", asks=[first], says="No, yours.")
+    return shared_chat(alice, agents=(first, second))
+
+
+def until_stopped(client: UampClient) -> tuple[list[str], Frame]:
+    """Return the agents that answered in their order, and the entry that ended it."""
+    frames = client.until("agent.stopped")
+    names = [frame["agent"] for frame in frames if frame["type"] == "response.created"]
+    return names, frames[-1]
+
+
+@pytest.mark.any_database
+def test_a_loop_of_agents_stops_at_the_hops_and_says_why(
+    dial: Dial, alice: Person, bob: Person
+) -> None:
+    chat = two_agents(alice)
+    client = joined(dial, alice, chat)
+    client.ask("@ping begin")
+    names, stopped = until_stopped(client)
+    assert names == ["ping", "pong", "ping", "pong", "ping"]
+    assert (stopped["reason"], stopped["agent"], stopped["mentioned_by"]) == (
+        "hops", "pong", "ping",
+    )  # fmt: skip
+    assert "4 times in a row" in stopped["message"]
+    # It is an entry of the log: who comes later reads it too.
+    assert ChatEvent.objects.get(chat=chat, type="agent.stopped").seq == stopped["seq"]
+    assert Response.objects.filter(chat=chat).count() == len(names)
+    # With no hops agents do not ask each other, and nothing has to be said about it.
+    client.send("chat.update", agent_hops=0)
+    client.until("chat.updated")
+    client.answer("@ping begin")
+    client.settle()
+    assert Response.objects.filter(chat=chat).count() == len(names) + 1
+    assert ChatEvent.objects.filter(chat=chat, type="agent.stopped").count() == 1
+
+
+@pytest.mark.any_database
+def test_the_pair_window_stops_two_agents_in_a_longer_chain(
+    dial: Dial, alice: Person, settings: Settings
+) -> None:
+    settings.UAMP_AGENT_PAIR_MENTIONS = 2
+    chat = two_agents(alice, "tick", "tock")
+    client = joined(dial, alice, chat)
+    client.ask("@tick begin")
+    names, stopped = until_stopped(client)
+    assert names == ["tick", "tock", "tick"]
+    assert stopped["reason"] == "pair"
+    # The window is of the two, whichever of them asks.
+    client.ask("@tock begin")
+    names, stopped = until_stopped(client)
+    assert (names, stopped["reason"]) == (["tock"], "pair")
+    AgentMention.objects.update(created_at=chat.created_at.replace(year=2000))
+    client.ask("@tock again")
+    assert until_stopped(client)[0] == ["tock", "tick", "tock"]
+
+
+@pytest.mark.any_database
+def test_an_agent_answers_another_one_unless_it_was_asked_already_or_never_answers(
+    dial: Dial, alice: Person
+) -> None:
+    quick_agent("author", "asker", asks=["critic"], says="see `@echo`\n> @slow")
+    quick_agent("critic", "echo")
+    chat = shared_chat(alice, agents=("author", "critic", "echo", "slow"))
+    client = joined(dial, alice, chat)
+    client.ask("@author write")
+    frames = client.until("response.done")
+    frames += client.until("response.done")
+    names = [frame["agent"] for frame in frames if frame["type"] == "response.created"]
+    # Code and quotes mention no one; the critic is shown the author's words as a question.
+    assert names == ["author", "critic"]
+    client.settle()
+    client.ask("@author @critic both")
+    for _ in range(2):
+        client.until("response.done")
+    client.settle()
+    assert Response.objects.filter(chat=chat).count() == 4
+    client.send("participant.update", participant_id=place_of(chat, "critic"), trigger="never")
+    client.until("participant.updated")
+    client.ask("@author alone")
+    client.until("response.done")
+    client.settle()
+    wait_until(lambda: Response.objects.filter(chat=chat, finished_at__isnull=True).count() == 0)
+    assert Response.objects.filter(chat=chat).count() == 5
+
+
+@pytest.mark.any_database
+def test_an_agent_is_shown_what_its_scope_says(dial: Dial, alice: Person) -> None:
+    chat = shared_chat(alice, agents=("echo",))
+    client = joined(dial, alice, chat)
+    place = place_of(chat, "echo")
+    client.send("participant.update", participant_id=place, trigger="keyword")
+    assert refusal(client) == "invalid_event"
+    client.send(
+        "participant.update", participant_id=place, trigger="keyword", keywords=["repeat"],
+        context="last", context_messages=1,
+    )  # fmt: skip
+    changed = client.until("participant.updated")[-1]["participant"]
+    assert (changed["trigger"], changed["keywords"]) == ("keyword", ["repeat"])
+    assert (changed["context"], changed["context_messages"]) == ("last", 1)
+    client.ask("not for it")
+    client.until("message.created")
+    assert text_of(client.answer("please repeat this")) == "please repeat this"
+    client.settle()
+    assert Response.objects.filter(chat=chat).count() == 1
