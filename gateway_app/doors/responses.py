@@ -20,11 +20,8 @@ import uamp
 from chat_app.contents.references import absolute_url
 from chat_app.log import history as chat_history
 from chat_app.members import membership
-from gateway_app.shapes.message_origins import (
-    CurrentTexts,
-    current_conversation,
-    origins_from,
-)
+from gateway_app.doors.current_texts import current_texts
+from gateway_app.shapes.message_origins import current_conversation, origins_from
 from gateway_app.shapes.stored_response import (
     REJECTED,
     ResponsePage,
@@ -43,7 +40,7 @@ from uamp import ErrorCode, RemoteProtocolError, ResponseState
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from django.http import HttpRequest
 
@@ -267,17 +264,6 @@ class ResponseReader:
         offers = {"x402Version": body["x402Version"], "accepts": accepts}
         needed = msgspec.structs.replace(needed, extra={**(needed.extra or {}), "x402": offers})
         return msgspec.structs.replace(event, requirements=needed)
-
-
-async def current_texts(response_ids: Iterable[str]) -> dict[str, CurrentTexts]:
-    """Return what became of questions and answers of which the caller has copies."""
-    found = await database.run(kept_responses.current_texts, list(response_ids))
-    return {
-        response_id: CurrentTexts(
-            question=texts.message, is_edited=texts.is_edited, has_answer=texts.has_answer
-        )
-        for response_id, texts in found.items()
-    }
 
 
 async def is_visitor(request: HttpRequest) -> bool:

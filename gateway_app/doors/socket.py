@@ -15,6 +15,7 @@ from chat_app.contents.references import absolute_url
 from chat_app.contents.wave import wave_file
 from gateway_app.doors.agent_speech import speech_of
 from gateway_app.doors.agent_tools import tools_of
+from gateway_app.doors.current_texts import current_texts
 from gateway_app.doors.exchange import SERVER_EVENTS
 from gateway_app.doors.kept_sessions import SessionReader
 from gateway_app.doors.unpaid_turns import refuse_unpaid
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from gateway_app.doors.agent_speech import AgentSpeech
     from gateway_app.doors.agent_tools import AgentTool
+    from gateway_app.shapes.message_origins import CurrentTexts
     from sessions_app.access.auth import Handshake
     from sessions_app.connection.client_connection import ClientConnection
     from sessions_app.connection.outgoing_queue import Outgoing
@@ -148,6 +150,10 @@ class ForeignDialect(SocketDialect, ABC):
     def demand_payments(self) -> None:
         """Refuse a turn that has to be paid first, with what it needs in the details (x402)."""
         self.connection.pay = refuse_unpaid
+
+    async def current_texts(self, response_ids: Iterable[str]) -> dict[str, CurrentTexts]:
+        """Return what questions and answers of the client's responses are now."""
+        return await current_texts(response_ids)
 
     @property
     def agent(self) -> str | None:

@@ -170,6 +170,7 @@ class RealtimeDialect(ForeignDialect):
         self.show(*write.item_created(item, previous, is_ga=self._is_ga))
 
     async def _find_item(self, frame: read.ItemFrame) -> None:
+        await self._update_items()
         item = self._conversation.item(frame.item_id)
         if frame.type == "conversation.item.delete":
             self._conversation.delete(frame.item_id)
@@ -271,6 +272,7 @@ class RealtimeDialect(ForeignDialect):
         if asked.conversation == "auto":
             self._conversation.check_room("response.conversation")
         asked.check("response", speaks=self._speaks)
+        await self._update_items()
         context = self._context(asked)
         check_context(context, "response.input")
         stored = [await self._stored(item) for item in context]
@@ -297,6 +299,15 @@ class RealtimeDialect(ForeignDialect):
         if not writer.response_id:
             self._writer = None
             raise RemoteProtocolError(ErrorCode.UNAVAILABLE, "The agent does not answer now.")
+        if stored and stored[-1].role == "user":
+            self._conversation.note_question(stored[-1].id, writer.response_id)
+
+    async def _update_items(self) -> None:
+        """Drop items whose messages were deleted in their chat, and reword edited ones."""
+        if not (response_ids := self._conversation.response_ids):
+            return
+        for item_id in self._conversation.update(await self.current_texts(response_ids)):
+            self.show({"type": "conversation.item.deleted", "item_id": item_id})
 
     def _context(self, asked: read.ResponseFields) -> Sequence[RealtimeItem]:
         """Return the items that a response answers; raises RemoteProtocolError."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -12,7 +13,9 @@ from gateway_app.shapes.media import medium_of
 from uamp import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from gateway_app.shapes.message_origins import CurrentTexts
 
 ItemId: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 MAX_ITEMS: Final = uamp.DEFAULT_LIMITS.messages
@@ -21,6 +24,8 @@ FIRST: Final = "root"
 """The `previous_item_id` of an item that is put before all others."""
 SPOKEN: Final = frozenset({"audio", "output_audio"})
 """The types of what an agent said, of which the conversation keeps the words."""
+# The ids of the items of an answer, as the writer makes them.
+_ANSWERED: Final = re.compile(r"item_(resp_[0-9a-f]{32})_[0-9]+")
 _TEXTS: Final = frozenset({"input_text", "text", "output_text"})
 _NEEDED: Final = {
     "message": ("role", "content"),
@@ -135,6 +140,8 @@ class RealtimeConversation:
         # How long the agent spoke, and where its client cut that, by item.
         self.spoken_ms: dict[str, int] = {}
         self._cut_at: dict[str, int] = {}
+        # The response that answered an item of the client, by item.
+        self._answered_by: dict[str, str] = {}
 
     @property
     def items(self) -> Sequence[RealtimeItem]:
@@ -233,6 +240,39 @@ class RealtimeConversation:
         """Remove an item; raises RemoteProtocolError where there is none of this id."""
         del self._items[self._index(item_id, "item_id")]
 
+    def note_question(self, item_id: str | None, response_id: str) -> None:
+        """Take note that an item is the question of a response."""
+        if item_id is not None:
+            self._answered_by[item_id] = response_id
+
+    @property
+    def response_ids(self) -> set[str]:
+        """The responses whose questions and answers are items."""
+        ids = {self._answered_by.get(item.id or "") or _answer_of(item) for item in self._items}
+        return ids - {""}
+
+    def update(self, texts: Mapping[str, CurrentTexts]) -> list[str]:
+        """Have the items be what their messages are now; return the ids of those that went.
+
+        The results of calls go with the answer that made the calls.
+        """
+        kept: list[RealtimeItem] = []
+        withdrawn: set[str | None] = set()
+        for item in self._items:
+            asked = texts.get(self._answered_by.get(item.id or "", ""))
+            answered = texts.get(_answer_of(item))
+            gone = answered is not None and not answered.has_answer
+            if gone and item.type == "function_call":
+                withdrawn.add(item.call_id)
+            is_result = item.type == "function_call_output" and item.call_id in withdrawn
+            if gone or is_result or (asked is not None and not asked.question):
+                continue
+            kept.append(_reworded(item, asked.question) if asked and asked.is_edited else item)
+        left = {item.id for item in kept}
+        went = [item.id or "" for item in self._items if item.id not in left]
+        self._items = kept
+        return went
+
     def discard(self, item_id: str | None) -> bool:
         """Remove an item if it is there; return whether it was."""
         kept = [item for item in self._items if item.id != item_id]
@@ -245,6 +285,18 @@ class RealtimeConversation:
             if item.id == item_id:
                 return index
         raise refused(place, "The conversation has no item of this id.")
+
+
+def _answer_of(item: RealtimeItem) -> str:
+    """Return the response whose answer an item is; '' for one of the client."""
+    known = _ANSWERED.fullmatch(item.id or "")
+    return known[1] if known else ""
+
+
+def _reworded(item: RealtimeItem, question: tuple[uamp.ContentItem, ...]) -> RealtimeItem:
+    text = RealtimePart(type="input_text", text=uamp.text_of(question))
+    others = [part for part in item.content or () if part.type not in _TEXTS]
+    return msgspec.structs.replace(item, content=(text, *others))
 
 
 def check_results(items: Iterable[RealtimeItem], known: Iterable[RealtimeItem], place: str) -> None:

@@ -16,6 +16,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from chat_app.log import fanout
+from chat_app.models import Message
 from payments_app.tokens import issuance
 from sessions_app.models import Response, Session
 from tests.sessions_app.billing.paid_agents import priced, rich, usd
@@ -24,6 +25,7 @@ from tests.sessions_app.model_server import called, model_server, said
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import httpx
     from pytest_django import Settings
 
     from tests.conftest import ServerAddress
@@ -784,3 +786,32 @@ def test_an_answer_that_is_written_anew_is_a_further_item(
     assert first["item_id"] not in {item["id"] for item in ended["output"]}
     retrieved = client.ask("conversation.item.retrieve", item_id=first["item_id"])
     assert retrieved["type"] == "error"
+
+
+def test_items_are_what_their_messages_are_now(
+    realtime: Realtime, web: httpx.Client, alice: Person
+) -> None:
+    with model_server(said("plover"), said("Two"), said("Three")) as model:
+        model.agent()
+        client = realtime("v1/realtime?model=model", alice)
+        question = client.say("kestrel")
+        answer = client.answer()["output"][0]
+        asked, answered = Message.objects.order_by("seq")
+        web.patch(f"/api/v1/messages/{asked.pk}", json={"content": "merlin"}, headers=alice.headers)
+        web.delete(f"/api/v1/messages/{answered.pk}", headers=alice.headers)
+
+        client.say("And now?")
+        client.send("response.create")
+        events = client.until(END)
+
+        assert events[0]["type"] == "conversation.item.deleted"
+        assert events[0]["item_id"] == answer["id"]
+        words = [message["content"] for message in model.last["messages"]]
+        assert words[-2:] == ["merlin", "And now?"]
+        assert "plover" not in words
+        found = client.ask("conversation.item.retrieve", item_id=question["id"])
+        assert found["item"]["content"][0]["text"] == "merlin"
+        web.delete(f"/api/v1/messages/{asked.pk}", headers=alice.headers)
+        gone = client.ask("conversation.item.retrieve", item_id=question["id"])
+        assert (gone["type"], gone["item_id"]) == ("conversation.item.deleted", question["id"])
+        assert client.next()["error"]["param"] == "item_id"

@@ -1,0 +1,22 @@
+"""What became of questions and answers of which a client, or a response of it, has copies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gateway_app.shapes.message_origins import CurrentTexts
+from sessions_app import database, kept_responses
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+async def current_texts(response_ids: Iterable[str]) -> dict[str, CurrentTexts]:
+    """Return the texts of responses as they are now; access is not checked here."""
+    found = await database.run(kept_responses.current_texts, list(response_ids))
+    return {
+        response_id: CurrentTexts(
+            question=texts.message, is_edited=texts.is_edited, has_answer=texts.has_answer
+        )
+        for response_id, texts in found.items()
+    }
