@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from chat_app.rest import chats, contents, conversation, history, members, reference, search
+from chat_app.rest import chats, contents, conversation, export, history, members, reference, search
 
 app_name = "chat_app"
 
@@ -25,6 +25,7 @@ urlpatterns = [
     re_path(rf"{_CHAT}/mute\Z", members.MuteView.as_view(), name="mute"),
     re_path(rf"{_CHAT}/receipts\Z", chats.ReceiptsView.as_view(), name="receipts"),
     re_path(rf"{_CHAT}/messages\Z", history.MessagesView.as_view(), name="messages"),
+    re_path(rf"{_CHAT}/export\Z", export.ExportView.as_view(), name="export"),
     re_path(rf"{_CHAT}/events\Z", history.EventsView.as_view(), name="events"),
     re_path(rf"{_MESSAGE}\Z", conversation.MessageView.as_view(), name="message"),
     re_path(rf"{_MESSAGE}/revisions\Z", conversation.RevisionsView.as_view(), name="revisions"),

@@ -78,6 +78,7 @@ KINDS: Final[Mapping[str, RateKind]] = {
     "uploads": _same("UAMP_UPLOADS_PER_MINUTE"),
     "renders": _same("UAMP_RENDERS_PER_MINUTE"),
     "searches": _same("UAMP_SEARCHES_PER_MINUTE"),
+    "exports": _same("UAMP_EXPORTS_PER_MINUTE"),
     # Passwords of an address, and of an account: each costs a large part of a second of a core.
     "sign-ins": _same("UAMP_SIGN_INS_PER_MINUTE"),
     "discovery": _same("UAMP_DISCOVERY_PER_MINUTE"),

@@ -752,6 +752,7 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
         "unpin_message": "/api/v1/messages/{message_id}/pin",
         "list_pins": "/api/v1/chats/{chat_id}/pins",
         "list_revisions": "/api/v1/messages/{message_id}/revisions",
+        "export_chat": "/api/v1/chats/{chat_id}/export",
         "list_events": "/api/v1/chats/{chat_id}/events",
         "list_sessions": "/api/v1/sessions",
         "render_text": "/api/v1/render",

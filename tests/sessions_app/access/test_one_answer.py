@@ -118,6 +118,7 @@ REST = [
     ("chat", "GET", "/api/v1/chats/ONE/messages?around=1&render=html", None),
     ("chat", "GET", "/api/v1/chats/ONE/messages?around=999999", None),
     ("chat", "GET", "/api/v1/chats/ONE/events", None),
+    ("chat", "GET", "/api/v1/chats/ONE/export?format=json", None),
     ("chat", "GET", "/api/v1/chats/ONE/receipts", None),
     ("chat", "GET", "/api/v1/chats/ONE/payments", None),
     ("chat", "GET", "/api/v1/chats/ONE/pool", None),

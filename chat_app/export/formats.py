@@ -1,0 +1,95 @@
+"""The formats of an exported chat. Each ends with how many messages it has.
+
+NDJSON and JSON have a SHA-256 too: of the bytes of the lines of messages, each with its line feed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from chat_app.models import Chat
+
+    Pages = Iterable[list[dict[str, Any]]]
+    Write = Callable[[Chat, Pages], Iterator[bytes]]
+
+_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~])")
+_FILES: Final = frozenset({"image", "audio", "video", "file"})
+
+
+def ndjson(chat: Chat, pages: Pages) -> Iterator[bytes]:
+    """Yield a line for the chat, one for each message, and one with their count and SHA-256."""
+    yield _line({"type": "chat", **_chat(chat)})
+    count, digest = 0, hashlib.sha256()
+    for page in pages:
+        lines = b"".join(_line({"type": "message", **message}) for message in page)
+        count += len(page)
+        digest.update(lines)
+        yield lines
+    yield _line({"type": "end", "count": count, "sha256": digest.hexdigest()})
+
+
+def json(chat: Chat, pages: Pages) -> Iterator[bytes]:
+    """Yield one JSON object: the chat, its messages, their count and SHA-256."""
+    yield b'{"chat":' + msgspec.json.encode(_chat(chat)) + b',"messages":['
+    count, digest = 0, hashlib.sha256()
+    for page in pages:
+        lines = [msgspec.json.encode(message) for message in page]
+        digest.update(b"".join(line + b"\n" for line in lines))
+        yield (b",\n" if count else b"\n") + b",\n".join(lines)
+        count += len(page)
+    end = {"count": count, "sha256": digest.hexdigest()}
+    yield b"\n]," + msgspec.json.encode(end)[1:] + b"\n"
+
+
+def markdown(chat: Chat, pages: Pages) -> Iterator[bytes]:
+    """Yield a heading, the messages under their senders, and a line with their count."""
+    yield f"# {_escaped(chat.title or chat.pk)}\n\n".encode()
+    count = 0
+    for page in pages:
+        count += len(page)
+        yield "".join(_section(message) for message in page).encode()
+    yield f"---\n\n{count} {'message' if count == 1 else 'messages'}.\n".encode()
+
+
+FORMATS: Final[dict[str, tuple[Write, str, str]]] = {
+    "markdown": (markdown, "text/markdown; charset=utf-8", "md"),
+    "json": (json, "application/json", "json"),
+    "ndjson": (ndjson, "application/x-ndjson", "ndjson"),
+}
+"""The function of each format, its media type, and how the name of its file ends."""
+
+
+def _chat(chat: Chat) -> dict[str, Any]:
+    return {"id": chat.pk, "title": chat.title, "created_at": chat.created_at}
+
+
+def _line(value: dict[str, Any]) -> bytes:
+    return msgspec.json.encode(value) + b"\n"
+
+
+def _section(message: dict[str, Any]) -> str:
+    at = message["created_at"].strftime("%Y-%m-%d %H:%M:%S UTC")
+    edited = ", edited" if message["revision"] else ""
+    head = f"## {_escaped(message['name'] or message['role'])} ({at}{edited})\n\n"
+    if message["deleted_at"] is not None:
+        return f"{head}*Deleted.*\n\n"
+    # A quote ends where the message ends, whatever block its text has opened.
+    quoted = "".join(f"> {line}\n" for line in message["content"].splitlines())
+    files = [_file(item) for item in message["content_items"] if item.get("type") in _FILES]
+    return "".join([head, f"{quoted}\n" if quoted else "", *files])
+
+
+def _file(item: dict[str, Any]) -> str:
+    kind, name = str(item["type"]), str(item.get("filename") or "")
+    return f"*{kind}: {_escaped(name)}*\n\n" if name else f"*{kind}*\n\n"
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
