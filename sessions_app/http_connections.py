@@ -1,4 +1,4 @@
-"""Connections over several HTTP requests, which any process serves, and what they are owed.
+"""Connections over several HTTP requests, which any process serves, and their unanswered requests.
 
 A request is a row until a stream of its connection sends its answer, so that a stream that opens
 late, or in another process, sends it too. Who deletes the row sends the answer: of two streams one
@@ -77,7 +77,7 @@ def find_connection(
 
 
 def close_connection(connection_id: str) -> None:
-    """Delete a connection with what it is owed; its sessions and responses go on."""
+    """Delete a connection with its unanswered requests; its sessions and responses go on."""
     HttpConnection.objects.filter(pk=connection_id).delete()
 
 

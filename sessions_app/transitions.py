@@ -2,7 +2,7 @@
 
 Every change is a trigger of a table (`uamp.state`, `sessions_app.states`). A write has the states
 that its trigger moves as its condition, so that the row decides, not what a process remembers. The
-SQL of the turn store (`turn_sql`) builds its condition from the same tables.
+SQL of the turn store (`store`) builds its condition from the same tables.
 """
 
 from __future__ import annotations

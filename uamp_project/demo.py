@@ -135,7 +135,7 @@ def _prepare_user(user: dict[str, str], *, known: Container[str]) -> None:
             row.set_password(user["password"])
         row.save()
     elif not row.check_password(user["password"]):
-        # The person chose another password, which the demo neither knows nor takes back.
+        # The person chose another password, which the demo neither knows nor resets.
         user["password"] = ""
     # The key makes it the same credit however often the demo is prepared.
     ledger.top_up(

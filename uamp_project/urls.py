@@ -1,4 +1,4 @@
-"""The paths of the server: every app's own list, and nothing but paths.
+"""The paths of the server: the URL lists of its apps.
 
 `/healthz` and `/readyz` are answered before them (`health.probe_middleware`).
 """

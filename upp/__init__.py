@@ -1,4 +1,4 @@
-"""Unified Provider Protocol 1.3: one way to talk to every model, with nothing of ours in it.
+"""Unified Provider Protocol 1.3: one interface to every model, independent of this server.
 
 Types and loop here, vendors in `upp.providers`; names are UPP's in snake_case, and JSON
 is UPP's camelCase.

@@ -1,6 +1,6 @@
 """Tool sources in the admin: add an MCP server, see what it offers, ask it again.
 
-Who may write here decides what programs run on this server, so that those of stdio are for
+Staff who may write here decide what programs run on this server, so that those of stdio are for
 superusers alone. What is kept in `env` and `headers` is not shown again, and does not
 follow to another address.
 """

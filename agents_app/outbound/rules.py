@@ -1,7 +1,7 @@
-"""Which addresses may be asked that a model, page, message or row names.
+"""The rules for outbound addresses that a model, page, message or row names.
 
-Everything here decides and does nothing. `check_url` looks at what is written,
-`check_addresses` at where it leads; `agents_app.outbound.guard` connects to what both let through.
+These functions only decide. `check_url` checks the URL as it is written, `check_addresses` the IP
+addresses of its host; `agents_app.outbound.guard` connects where both allow it.
 """
 
 import ipaddress

@@ -1,4 +1,4 @@
-"""From an agent's row to the model that answers for it.
+"""The client of the model that an agent's row names.
 
 Keys come from the environment, never from a row, and a provider's own key goes to its own
 server only.

@@ -1,4 +1,4 @@
-"""What a provider is sent of what the client sent, until it took it.
+"""The client's tools and response_format, until the model's provider has accepted them.
 
 A strategy may send the client's tools and its response_format only after other steps were worked. A
 refusal of the request that carries them first is the client's then.

@@ -1,4 +1,4 @@
-"""What a model is asked and calls, within what its answer may have and what others can take.
+"""The limits of one model: the ids and the number of its calls, and the tokens of its answer.
 
 A model may write anything, and any number of it. An id stays as it is where it fits a row
 and means one call of the conversation; any other call gets an id of this server before an event

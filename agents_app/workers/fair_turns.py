@@ -1,6 +1,6 @@
-"""A few things that many ask for: each asker has one at a time, and they take turns.
+"""Fair queueing for a few shared slots: each caller holds one at a time, in turn.
 
-Requests of one asker wait behind each other, not before those of other askers.
+Requests of one caller wait for each other, and do not delay those of other callers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether a value fits a JSON Schema of a stranger, within a time limit.
+"""Checks of values against JSON Schemas of clients and MCP servers, within a time limit.
 
 A keyword can keep a check busy for hours, and a pattern holds up every thread of its process
 meanwhile. A schema that is not known to be cheap is checked by one of a few processes, which is

@@ -1,5 +1,5 @@
-"""The doors to the rooms below: turns, kept responses and messages, agents, webhooks.
+"""The access of foreign protocols to turns, kept responses and messages, agents and webhooks.
 
-Dialects reach `sessions_app`, `chat_app` and `agents_app` by these modules alone. Nothing here
-knows a dialect.
+Dialects call `sessions_app`, `chat_app` and `agents_app` through these modules alone. No module
+here imports a dialect.
 """

@@ -1,6 +1,6 @@
 """The agents that a caller may use, for lists of models, for agent cards and for pages.
 
-It is one of the doors to the rooms below, beside `exchange`, `responses` and `socket`.
+Dialects call it instead of `agents_app`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether an agent takes sound and speaks, for protocols of voice. A door beside the exchange."""
+"""Whether an agent takes sound and speaks, for protocols of voice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools of an agent, for protocols that list them. A door beside the exchange."""
+"""The tools of an agent, for protocols that list them."""
 
 from __future__ import annotations
 

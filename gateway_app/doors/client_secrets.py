@@ -1,6 +1,6 @@
 """Client secrets: a page opens sessions of one agent without the key of its person.
 
-A door beside the exchange: it too calls the rooms below.
+Dialects call it instead of `sessions_app.access.tickets`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reads of the caller's own sessions, for protocols whose clients list and load them.
 
-A door beside the exchange: it too calls the rooms below. What is not the caller's is not there.
+Sessions of other callers are not found.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A message of a chat for its members, with the answer that it is or that was given to it.
 
-A door to the rooms below: membership is checked here, and what is not for the reader is not there.
+Membership is checked here. A message that the reader may not see is not found.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Reads of the caller's own responses, for protocols whose clients come back to them.
 
-A door beside the exchange: it too calls the rooms below. Every read is of one caller and one agent,
-and what is not theirs is not there.
+Every read is of one caller and one agent. Responses of others are not found.
 """
 
 from __future__ import annotations

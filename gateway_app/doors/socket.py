@@ -1,4 +1,4 @@
-"""A WebSocket of a foreign protocol as a UAMP client: the second door to the rooms of sessions."""
+"""A WebSocket of a foreign protocol as a UAMP client."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A client that posts requests and reads their answers on event streams, from any process.
 
-A door beside the exchange: it too calls the rooms below. `PostedEvents` is one POST, `EventStream`
-one GET; what the two share is rows (`sessions_app.http_connections`). A POST rings the streams of
-its connection, which look every HEARTBEAT_SECONDS by themselves.
+`PostedEvents` is one POST, `EventStream` one GET; they share rows
+(`sessions_app.http_connections`). A POST notifies the streams of its connection, which also read
+the rows every HEARTBEAT_SECONDS.
 """
 
 from __future__ import annotations

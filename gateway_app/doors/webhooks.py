@@ -1,7 +1,6 @@
-"""Webhooks of the caller's own responses, for protocols whose clients wait at an address.
+"""Webhooks of the caller's own responses, for protocols whose clients name an address.
 
-A door beside the exchange: it too calls the rooms below. The callers have read the response as
-their client's own.
+The callers have checked that the response is their client's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tokens of a response as protocols count them that know no writing of a cache."""
+"""Token counts for protocols that do not count cache writes on their own."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The ledger in the admin: read-only rows, and operations for operators with the permission.
 
-Refunding, voiding, adjusting and unfreezing go through the services (`ledger_admin`).
+Refunding, voiding, adjusting and unfreezing go through the services of `payments_app`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every list of the ledger in the admin has: it is looked at, and ordered from, never edited.
+"""The base of the ledger's admin pages: rows are read-only, operations go through services.
 
 No row has add, change or delete. An operation goes through the services
 with a reason and a permission of its own, and is recorded; its form carries its idempotency key, so

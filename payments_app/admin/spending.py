@@ -1,6 +1,6 @@
 """Tokens, limits and top-ups in the admin: to be looked at; a request for a top-up is decided here.
 
-As in the ledger (`ledger_admin`), no row is edited. A decision has a reason and a permission
+As in the ledger (`ledger`), no row is edited. A decision has a reason and a permission
 of its own, and is recorded.
 """
 

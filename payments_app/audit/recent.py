@@ -1,4 +1,4 @@
-"""What came since the last sound audit, and every balance: the same sentences, of fewer rows.
+"""The audit of every balance, and of the rows since the last audit without a mismatch.
 
 An account's entries get their ids under its row lock, so those that are newer than the
 last one that was seen are exactly those that no audit has checked. What was checked is taken from

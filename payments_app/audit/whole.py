@@ -1,4 +1,4 @@
-"""The whole ledger in nine sentences that are true of every row of it."""
+"""The audit of the whole ledger: nine checks of all of its rows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The freeze: after an audit that found a mismatch nothing is paid out.
+"""The freeze: after an audit that found a mismatch, the ledger refuses to pay out.
 
-What is held is still captured and released, and money still comes in: people are not stopped in
-the middle of an answer. Refunds, adjustments and transfers to the outside wait for an operator.
+Holds are still captured and released, and payments in are credited, so that running answers
+continue. Refunds, adjustments and transfers to the outside wait for an operator.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The time that an answer has, and when it does not count."""
+"""The time limit of an answer, which stops while the answer waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 """The turn store: the two writes of a turn, grouped into few transactions.
 
-`orm` is the readable body, `sql` the fast one; tests hold them equal row by row.
+`orm` writes with Django's ORM, `sql` with prepared statements, in fewer of them; a test compares
+their rows.
 """

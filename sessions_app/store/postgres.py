@@ -2,7 +2,7 @@
 
 A statement judges, locks, counts and writes by itself, so that in autocommit it is one
 round trip and one transaction. Chats are locked in the order of their ids before any response, as
-`turn_writes` does it. Planning such a statement costs more than running it: it is prepared, on its
+`orm` does it. Planning such a statement costs more than running it: it is prepared, on its
 own connection only.
 
 The planner does not know how many turns a batch has and would rather read a whole table than probe

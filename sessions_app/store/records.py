@@ -1,7 +1,6 @@
-"""A turn is written twice: when it starts and when it finishes.
+"""The values of the two writes of a turn: when it starts, and when it finishes.
 
-These structs are the whole seam between the runner and the database: ids and times are made by the
-caller, `seq` alone comes back. `turn_writes` holds the bodies, lists in and lists out.
+The caller makes ids and times; the write returns `seq`. `orm` and `sql` write lists of them.
 """
 
 from __future__ import annotations

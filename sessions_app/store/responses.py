@@ -1,4 +1,4 @@
-"""The writes of running responses: wishes to cancel, kept output, checkpoints, the end of a wait.
+"""The writes of running responses: requests to cancel, kept output, checkpoints, the end of a wait.
 
 The start and the end of a response are writes of a turn (`orm`, `sql`). Synchronous.
 """

@@ -1,6 +1,6 @@
-"""The two writes of a turn in SQL: the same outcomes and rows as `turn_writes`, for less.
+"""The two writes of a turn in SQL: the outcomes and rows of `orm`, in fewer statements.
 
-`turn_writes` says what is written, and a test compares every field of every row
+`orm` defines what is written, and a test compares every field of every row
 (docs/adr/0008-turn-store.md). What is rare (contents, kept inputs, tool calls) stays with the ORM,
 in the same transaction. SQL takes no part in `save()`, signals and Python defaults.
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def start_turns(starts: Sequence[Start]) -> list[StartOutcome]:
-    """Write the beginning of turns; see `turn_writes.start_turns`."""
+    """Write the beginning of turns; see `orm.start_turns`."""
     rare = any(s.content_ids or s.pending_input_ids or s.reservations for s in starts)
     with _transaction(rare=rare):
         verdicts = _write_starts(starts)
@@ -43,7 +43,7 @@ def start_turns(starts: Sequence[Start]) -> list[StartOutcome]:
 
 
 def finish_turns(finishes: Sequence[Finish]) -> list[FinishOutcome]:
-    """Write the end of responses; see `turn_writes.finish_turns`."""
+    """Write the end of responses; see `orm.finish_turns`."""
     rare = any(f.content_ids or f.has_tool_calls or f.parent or f.charge for f in finishes)
     with _transaction(rare=rare):
         firsts = _write_finishes(finishes)

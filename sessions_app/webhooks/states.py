@@ -1,4 +1,4 @@
-"""The state of a response as its webhooks see it: one text, another one for each new request."""
+"""The state of a response, as a text for its webhooks; it differs for each new request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors by blame: ours are raised, theirs are answered (UAMP §6.3, §6.8, §14.2).
+"""Errors by their cause: this side's are raised, the peer's are answered (UAMP §6.3, §6.8, §14.2).
 
 A peer's mistake becomes one event under a code of ``uamp.errors.codes``.
 """
