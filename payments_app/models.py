@@ -118,6 +118,8 @@ class Hold(models.Model):
     purpose = models.CharField(max_length=100, blank=True)
     response_id = models.CharField(max_length=40, blank=True)
     agent_id = models.CharField(max_length=40, blank=True)
+    # The chat whose budgets count it; None where none does.
+    chat_id = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 the column was added to a large table
     extends = models.ForeignKey("self", models.PROTECT, null=True, blank=True, related_name="+")
     expires_at = models.DateTimeField()
     created_at = models.DateTimeField(db_default=Now())
@@ -138,6 +140,7 @@ class Hold(models.Model):
             models.Index(
                 fields=["response_id"], condition=~Q(response_id=""), name="hold_response"
             ),
+            models.Index(fields=["chat_id"], condition=Q(state="active"), name="holds_of_a_chat"),
         ]
         permissions: ClassVar = [("void_hold", "Can void a hold")]
 
@@ -184,6 +187,11 @@ class Transfer(models.Model):
         indexes: ClassVar = [
             models.Index(
                 fields=["response_id"], condition=~Q(response_id=""), name="transfer_response"
+            ),
+            models.Index(
+                fields=["chat_id", "agent_id", "created_at"],
+                condition=~Q(chat_id=""),
+                name="transfers_of_a_chat",
             ),
         ]
         permissions: ClassVar = [("refund_transfer", "Can refund a transfer")]

@@ -2,7 +2,7 @@
 
 from django.urls import include, path, re_path
 
-from sessions_app.rest import account, discovery, history, payments, schemas, tickets
+from sessions_app.rest import account, budgets, discovery, history, payments, schemas, tickets
 from sessions_app.transports import batch, sse
 
 app_name = "sessions_app"
@@ -35,6 +35,7 @@ urlpatterns = [
     path("schemas/uamp/1.0/", schemas.index, name="schemas"),
     path("schemas/uamp/1.0/<str:type_name>.json", schemas.event, name="schema"),
     re_path(rf"{_CHAT}/payments\Z", payments.PaymentsView.as_view(), name="chat_payments"),
+    re_path(rf"{_CHAT}/budgets\Z", budgets.BudgetsView.as_view(), name="budgets"),
     re_path(rf"{_CHAT}/pool\Z", payments.PoolView.as_view(), name="pool"),
     path("api/v1/sessions", history.SessionsView.as_view(), name="sessions"),
     path("account", account.account, name="account"),

@@ -190,6 +190,7 @@ class Authorization:
     purpose: str = ""
     response_id: str = ""
     agent_id: str = ""
+    chat_id: str = ""
     expires_in: float = 900.0
     scope: str = ""
     limits_of: int | None = None

@@ -18,6 +18,7 @@ from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.money import InvalidAmount, Money
 from payments_app.tokens import lookup as token_lookup
+from sessions_app.billing import chat_budgets
 from sessions_app.billing.payers import Source, of_token
 from sessions_app.billing.reservations import REFUSALS, held_for, lock_running, reserve
 from sessions_app.models import PaymentRequest, Response
@@ -99,6 +100,7 @@ def submit(session: OpenSession, event: ev.PaymentSubmit) -> tuple[PaymentReques
     """
     payment = event.payment
     with transaction.atomic():
+        chat_budgets.lock_if_limited([session.chat_id])
         row = _waiting_for(session, event.response_id)
         if not lock_running(row.response_id):
             # It was stopped, and settled, while this payment came.
@@ -114,6 +116,7 @@ def submit(session: OpenSession, event: ev.PaymentSubmit) -> tuple[PaymentReques
                 amount=amount,
                 response_id=row.response_id,
                 agent_id=spec.id,
+                chat_id=row.asked_in,
                 held=None,
             )
         except (*REFUSALS, OfferTooLow) as error:
@@ -199,9 +202,10 @@ def error_event(error: Exception, amount: Money, response_id: str) -> ev.Payment
                 can_retry=False,
                 response_id=response_id,
             )
+    is_for_people = isinstance(error, InvalidAmount | chat_budgets.BudgetReached)
     return ev.PaymentError(
         code=PaymentErrorCode.PAYMENT_FAILED,
-        message=str(error) if isinstance(error, InvalidAmount) else "The payment failed.",
+        message=str(error) if is_for_people else "The payment failed.",
         can_retry=True,
         response_id=response_id,
     )

@@ -19,6 +19,7 @@ from payments_app import services as ledger
 from payments_app.money import AssetMismatch, InvalidAmount, Money
 from payments_app.spending import authorizations, budgets
 from payments_app.tokens import lookup as token_lookup
+from sessions_app.billing import chat_budgets
 from sessions_app.billing.payers import AnswerPayment, account_ids, current_payment, who_pays
 from sessions_app.models import Response
 
@@ -82,6 +83,7 @@ class MandateRevoked(Exception):
 REFUSALS: Final = (
     AnswerEnded,
     BeyondApproval,
+    chat_budgets.BudgetReached,
     ledger.LedgerError,
     token_lookup.TokenRefused,
     InvalidAmount,
@@ -93,20 +95,34 @@ REFUSALS: Final = (
 
 
 def reserve(
-    source: Source, *, key: str, amount: Money, response_id: str, agent_id: str, held: Money | None
+    source: Source,
+    *,
+    key: str,
+    amount: Money,
+    response_id: str,
+    agent_id: str,
+    chat_id: str,
+    held: Money | None,
 ) -> HoldOutcome:
     """Reserve an amount for a response, within what its payer allowed; raises one of REFUSALS.
 
-    `held` is what is reserved for it already, where that is known.
+    `held` is what is reserved for it already, where that is known, `chat_id` the chat whose budgets
+    count it: `chat_budgets.lock_if_limited` has locked it.
     """
     with transaction.atomic():
+        chat_budgets.check(chat_id, agent_id, amount)
         if source.up_to is not None:
             before = held_for(response_id, amount.asset) if held is None else held
             if before + amount > source.up_to:
                 raise BeyondApproval(f"{before + amount} would be held, {source.up_to} allowed")
         return ledger.authorize(
             _authorization(
-                source, key=key, amount=amount, response_id=response_id, agent_id=agent_id
+                source,
+                key=key,
+                amount=amount,
+                response_id=response_id,
+                agent_id=agent_id,
+                chat_id=chat_id,
             )
         )
 
@@ -127,6 +143,9 @@ def reserve_more(
     changed their mind since. A run that is stopped while this waits for the database ends, and
     settles, before it. Raises one of REFUSALS, and MandateRevoked.
     """
+    purchase = payment.purchase
+    chat_id = "" if purchase is None else purchase.chat_id
+    chat_budgets.lock_if_limited([chat_id])
     if not lock_running(response_id):
         raise AnswerEnded(response_id)
     before, now = payment.source, current_payment(payment)
@@ -135,7 +154,13 @@ def reserve_more(
             raise MandateRevoked(response_id)
         raise BeyondApproval(f"{amount} would be held, nothing is allowed any more")
     hold = reserve(
-        now.source, key=key, amount=amount, response_id=response_id, agent_id=agent_id, held=held
+        now.source,
+        key=key,
+        amount=amount,
+        response_id=response_id,
+        agent_id=agent_id,
+        chat_id=chat_id,
+        held=held,
     )
     return now, hold
 
@@ -193,12 +218,14 @@ def reserve_all(wanted: Sequence[Reservation]) -> dict[str, AnswerPayment]:
         else AnswerPayment(source=one.source, payer_id=one.purchase.asker_id, purchase=one.purchase)
         for one in wanted
     }
+    guard = chat_budgets.ChatBudgetGuard(one.purchase.chat_id for one in wanted)
     asked = [
         _first(one, source)
         for one in wanted
         if one.amount
         and (source := payments[one.response_id].source) is not None
         and _allowed(one, source)
+        and _within(guard, one)
     ]
     paid = {}
     for question, answer in zip(asked, ledger.authorize_many(asked), strict=True):
@@ -219,11 +246,12 @@ def _first(one: Reservation, source: Source) -> ledger.Authorization:
         amount=one.amount,
         response_id=one.response_id,
         agent_id=one.purchase.agent_id,
+        chat_id=one.purchase.chat_id,
     )
 
 
 def _authorization(
-    source: Source, *, key: str, amount: Money, response_id: str, agent_id: str
+    source: Source, *, key: str, amount: Money, response_id: str, agent_id: str, chat_id: str
 ) -> ledger.Authorization:
     return ledger.Authorization(
         key=key,
@@ -232,6 +260,7 @@ def _authorization(
         purpose=source.purpose,
         response_id=response_id,
         agent_id=agent_id,
+        chat_id=chat_id,
         expires_in=settings.UAMP_HOLD_SECONDS,
         limits_of=source.user_id if source.has_limits else None,
     )
@@ -243,6 +272,18 @@ def _allowed(one: Reservation, source: Source) -> bool:
     error = BeyondApproval(f"{one.amount} would be held, {source.up_to} allowed")
     _refused(one.response_id, error)
     return False
+
+
+def _within(guard: chat_budgets.ChatBudgetGuard, one: Reservation) -> bool:
+    """Return whether the budgets of the chat allow a reservation; the answer says it otherwise."""
+    where = (one.purchase.chat_id, one.purchase.agent_id, one.amount)
+    try:
+        guard.allow(*where)
+    except chat_budgets.BudgetReached as error:
+        _refused(one.response_id, error)
+        return False
+    guard.took(*where)
+    return True
 
 
 def _refused(response_id: str, error: Exception) -> None:

@@ -138,5 +138,6 @@ class TrialPayment:
             amount=amount,
             response_id=self._id,
             agent_id=self._spec.id,
+            chat_id="",
             held=self._held,
         )

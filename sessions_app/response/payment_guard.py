@@ -20,7 +20,7 @@ from msgspec.structs import replace as changed
 from agents_app.runtime.agent_run import AgentError
 from payments_app.money import InvalidAmount, Money
 from sessions_app import database
-from sessions_app.billing import payers, requests, reservations
+from sessions_app.billing import chat_budgets, payers, requests, reservations
 from sessions_app.billing.events import accepted, balance_event, required, revoked, withdrawn
 from sessions_app.billing.payers import AnswerPayment
 from sessions_app.billing.weights import sound_tokens, step_usage, weight
@@ -200,8 +200,18 @@ class PaymentGuard:
             if cost <= self._held:
                 return
             amount = cost - self._held
+            await self._check_budget(amount)
             if not await self._take(amount):
                 await self._ask(amount, action)
+
+    async def _check_budget(self, amount: Money) -> None:
+        """Stop before a budget of the chat is exceeded: no payer is asked for that."""
+        try:
+            await database.run(
+                chat_budgets.check, self._context.asked_in, self._context.spec.id, amount
+            )
+        except chat_budgets.BudgetReached as error:
+            raise _unpaid(str(error)) from None
 
     async def _read_held(self) -> None:
         if time.monotonic() - self._held_at < min(HELD_SECONDS, settings.UAMP_HOLD_SECONDS):
@@ -224,6 +234,8 @@ class PaymentGuard:
             event = revoked(self._context.response_id, self._context.spec.name, amount)
             await self._send_to_payer(event)
             return False
+        except chat_budgets.BudgetReached as error:
+            raise _unpaid(str(error)) from None
         except reservations.REFUSALS:
             return False
         if self._holds == 1 and self._held == hold.amount:

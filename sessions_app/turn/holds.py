@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from chat_app.members.triggers import shown_to
 from payments_app.money import InvalidAmount
 from sessions_app import database, selectors
-from sessions_app.billing import payers, reservations
+from sessions_app.billing import chat_budgets, payers, reservations
 from sessions_app.billing.reservations import Reservation
 from sessions_app.billing.usage import reservation
 from sessions_app.billing.weights import step_usage
@@ -61,6 +61,24 @@ async def reservations_of(
         )
         found.append(await _paid_first(request, spec, wanted))
     return found
+
+
+def beyond_budgets(wanted: Sequence[Reservation]) -> dict[str, chat_budgets.BudgetReached]:
+    """Return for which responses the budgets of their chat do not suffice, and why. Synchronous.
+
+    Nothing is locked: what begins at the same time is judged again where it is reserved.
+    """
+    guard = chat_budgets.ChatBudgetGuard(one.purchase.chat_id for one in wanted)
+    beyond = {}
+    for one in wanted:
+        where = (one.purchase.chat_id, one.purchase.agent_id, one.amount)
+        try:
+            guard.allow(*where)
+        except chat_budgets.BudgetReached as error:
+            beyond[one.response_id] = error
+        else:
+            guard.took(*where)
+    return beyond
 
 
 def _amount(spec: AgentSpec, asked: RunRequest) -> Money:

@@ -19,7 +19,7 @@ import uamp
 from chat_app.contents import storage
 from chat_app.ids import new_event_id
 from chat_app.log.entries import NewEvent, message_event
-from chat_app.members.agent_mentions import append_stops
+from chat_app.members.agent_mentions import MentionStop, append_stops
 from sessions_app import database
 from sessions_app.frames import now_ms
 from sessions_app.models import new_response_id
@@ -34,7 +34,7 @@ from sessions_app.store.records import (
     StartRepeated,
 )
 from sessions_app.turn.assembly import assemble
-from sessions_app.turn.holds import reservations_of
+from sessions_app.turn.holds import beyond_budgets, reservations_of
 from sessions_app.turn.launch import launch
 from sessions_app.turn.options import check_taken
 from sessions_app.turn.request import StartedTurn, TurnRequest
@@ -43,11 +43,12 @@ from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from datetime import datetime
 
     from chat_app.log.entries import NewMessage
     from chat_app.members.membership import AgentMember
+    from sessions_app.billing.reservations import Reservation
     from sessions_app.process.registry import Process
     from sessions_app.records import OpenSession
     from sessions_app.response.context import Listener
@@ -90,11 +91,11 @@ async def start_response(request: TurnRequest, listener: Listener | None) -> Sta
             if turn.content_ids:
                 await database.run(storage.discard, turn.content_ids, since=began)
             raise
-        started = await _write(process, request, turn, targets, listener, began=began)
-    if stops and turn.message is not None and not started.repeated:
-        message_id = turn.message.id
-        chat_id = request.session.chat_id
-        await database.run(append_stops, chat_id, stops, message_id=message_id)
+        started = await _write(process, request, turn, targets, listener, stops, began=began)
+    if stops and not started.repeated:
+        message_id = turn.message.id if turn.message else None
+        write = partial(append_stops, request.session.chat_id, stops, message_id=message_id)
+        await database.run(write)
     return started
 
 
@@ -112,12 +113,28 @@ async def _write(
     turn: AssembledTurn,
     targets: Sequence[AgentMember],
     listener: Listener | None,
+    stops: list[MentionStop],
     *,
     began: datetime,
 ) -> StartedTurn:
     start = _start_of(process, request, turn, targets)
+    responses = start.responses
     if reservations := await reservations_of(process.history, request, turn, start, targets):
-        start = msgspec.structs.replace(start, reservations=reservations)
+        beyond = await database.run(beyond_budgets, reservations)
+        start = _without(start, reservations, beyond)
+        stops += [
+            MentionStop(
+                agent_id=target.agent_id,
+                agent=target.name,
+                reason=beyond[new.id].reason,
+                words=f"{target.name} does not answer. {beyond[new.id]}",
+            )
+            for new, target in zip(responses, targets, strict=True)
+            if new.id in beyond
+        ]
+        targets = [
+            target for new, target in zip(responses, targets, strict=True) if new.id not in beyond
+        ]
     try:
         # A lost answer to COMMIT hides what was written: the same write again finds it.
         outcome = await database.insist(partial(process.store.start, start))
@@ -133,6 +150,15 @@ async def _write(
         raise busy()
     code = ErrorCode(outcome.code)
     raise RemoteProtocolError(code, REFUSALS[code], event_id=request.event_id)
+
+
+def _without(start: Start, reservations: Sequence[Reservation], left_out: Collection[str]) -> Start:
+    """Return a turn with what it reserves, without some of its responses."""
+    return msgspec.structs.replace(
+        start,
+        responses=[new for new in start.responses if new.id not in left_out],
+        reservations=[one for one in reservations if one.response_id not in left_out],
+    )
 
 
 def _start_of(

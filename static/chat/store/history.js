@@ -5,7 +5,7 @@ import { entryOf } from "./entry.js";
 const PAGE = 50;
 /** The server looks for events of some types between two places that are not farther apart. */
 const FACTS_SPAN = 5_000;
-const FACTS = ["participant.joined", "participant.left", "response.cancelled", "response.error"];
+const FACTS = ["agent.stopped", "participant.joined", "participant.left", "participant.updated", "response.cancelled", "response.error"];
 
 /**
  * @typedef {import("./open-chat.js").OpenChat} OpenChat

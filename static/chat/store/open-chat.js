@@ -107,12 +107,20 @@ function withAnswer(state, response) {
   return { ...state, live, answers };
 }
 
+/** @type {Record<string, string>} */
+const ROLES = { owner: "an owner", admin: "an admin", member: "a member" };
+
+/** @param {{name: string, role: string}} participant @param {{name: string}|undefined} by */
+const roleText = ({ name, role }, by) => (by ? `${by.name} made ${name} ${ROLES[role]}` : `${name} is ${ROLES[role]} now`);
+
 /**
  * Who came or went, and by whom, in words; "" for any other event.
  * @param {import("../../uamp/types.js").Frame} event
  */
-function changeText({ type, participant, by }) {
+function changeText({ type, participant, by, message }) {
+  if (type === "agent.stopped") return message;
   if (!participant) return "";
+  if (type === "participant.updated") return participant.kind === "user" ? roleText(participant, by) : "";
   const isBySelf = !by || (participant.kind === "user" && participant.id === by.id);
   if (type === "participant.joined") return isBySelf ? `${participant.name} joined` : `${by.name} added ${participant.name}`;
   if (type === "participant.left") return isBySelf ? `${participant.name} left` : `${by.name} removed ${participant.name}`;

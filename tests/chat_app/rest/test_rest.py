@@ -732,6 +732,7 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
         "get_chat": "/api/v1/chats/{chat_id}",
         "update_chat": "/api/v1/chats/{chat_id}",
         "list_chat_payments": "/api/v1/chats/{chat_id}/payments",
+        "list_chat_budgets": "/api/v1/chats/{chat_id}/budgets",
         "get_pool": "/api/v1/chats/{chat_id}/pool",
         "fill_pool": "/api/v1/chats/{chat_id}/pool",
         "list_participants": "/api/v1/chats/{chat_id}/participants",

@@ -114,6 +114,7 @@ REST = [
     ("chat", "DELETE", "/api/v1/chats/ONE/participants/1", None),
     ("chat", "PATCH", "/api/v1/chats/ONE/participants/1", {"role": "owner"}),
     ("chat", "PUT", "/api/v1/chats/ONE/mute", {"muted": True}),
+    ("chat", "GET", "/api/v1/chats/ONE/budgets", None),
     ("chat", "GET", "/api/v1/chats/ONE/messages", None),
     ("chat", "GET", "/api/v1/chats/ONE/messages?around=1&render=html", None),
     ("chat", "GET", "/api/v1/chats/ONE/messages?around=999999", None),

@@ -1,0 +1,41 @@
+"""What the answers of a chat cost: charged since a time, and reserved now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db.models import F, Sum
+
+from payments_app.models import Hold, HoldState, Transfer
+from payments_app.money import Money
+from payments_app.spending.periods import database_now, period_of
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+def day_begins() -> datetime:
+    """Return when the present day began, in UTC."""
+    return period_of("day", database_now())[0]
+
+
+def charged(chat_id: str, agent_id: str, asset: str, *, since: datetime | None) -> Money:
+    """Return what answers of an agent in a chat were charged; of all agents without one.
+
+    What was refunded since counts too.
+    """
+    rows = Transfer.objects.filter(chat_id=chat_id, asset=asset, kind="answer")
+    if agent_id:
+        rows = rows.filter(agent_id=agent_id)
+    if since is not None:
+        rows = rows.filter(created_at__gte=since)
+    return Money(rows.aggregate(total=Sum("amount", default=0))["total"], asset)
+
+
+def reserved(chat_id: str, agent_id: str, asset: str) -> Money:
+    """Return what is reserved for running answers of an agent in a chat; of all without one."""
+    rows = Hold.objects.filter(chat_id=chat_id, state=HoldState.ACTIVE, account__asset=asset)
+    if agent_id:
+        rows = rows.filter(agent_id=agent_id)
+    total = rows.aggregate(total=Sum(F("amount") - F("captured"), default=0))["total"]
+    return Money(total, asset)

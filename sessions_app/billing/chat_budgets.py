@@ -1,0 +1,100 @@
+"""The budgets of chats and of agents in them, judged where money is reserved. Synchronous.
+
+A budget counts what answers were charged in its period and what is reserved for running ones. The
+lock of the chat lets one reservation be judged at a time, so that two answers that begin at once
+cannot both take the last of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from chat_app.log.entries import lock_chats
+from chat_app.members.budgets import ChatBudget, budgets_of
+from payments_app.money import Money
+from payments_app.spending import chat_totals
+from uamp.amounts import shown_amount
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+
+class BudgetReached(Exception):
+    """An answer would cost more than a budget of its chat has left; the text is for people."""
+
+    def __init__(self, budget: ChatBudget, left: Money) -> None:
+        whose = f"of {budget.agent} in this chat" if budget.agent_id else "of this chat"
+        when = "for today" if budget.period == "day" else "in total"
+        amount = shown_amount(str(Money.parse(budget.amount, left.asset)), left.asset)
+        has = shown_amount(str(left), left.asset)
+        super().__init__(
+            f"The budget {whose} does not suffice: {has} of {amount} {when} is left."
+            " An owner of the chat can raise it."
+        )
+        self.reason = "budget" if budget.agent_id else "chat_budget"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatBudgetState:
+    """A budget, and how much of it is used and reserved."""
+
+    budget: ChatBudget
+    amount: Money
+    spent: Money
+    held: Money
+
+    @property
+    def left(self) -> Money:
+        """What is left of it; never less than nothing."""
+        return max(self.amount - self.spent - self.held, Money.zero(self.amount.asset))
+
+
+def state_of(budget: ChatBudget, asset: str) -> ChatBudgetState:
+    """Return how much of a budget is used."""
+    since = chat_totals.day_begins() if budget.period == "day" else None
+    where = (budget.chat_id, budget.agent_id, asset)
+    return ChatBudgetState(
+        budget=budget,
+        amount=Money.parse(budget.amount, asset),
+        spent=chat_totals.charged(*where, since=since),
+        held=chat_totals.reserved(*where),
+    )
+
+
+def lock_if_limited(chat_ids: Collection[str]) -> None:
+    """Lock those of these chats that have a budget, before any other lock of a reservation."""
+    limited = {budget.chat_id for budget in budgets_of(chat_ids)}
+    if limited:
+        lock_chats(limited)
+
+
+class ChatBudgetGuard:
+    """The budgets of the chats of some reservations, judged one after the other."""
+
+    def __init__(self, chat_ids: Iterable[str]) -> None:
+        self._budgets = budgets_of({chat_id for chat_id in chat_ids if chat_id})
+        self._left: dict[tuple[ChatBudget, str], Money] = {}
+
+    def allow(self, chat_id: str, agent_id: str, amount: Money) -> None:
+        """Raise BudgetReached where a budget has less left than an amount."""
+        for budget in self._of(chat_id, agent_id):
+            key = (budget, amount.asset)
+            if key not in self._left:
+                self._left[key] = state_of(budget, amount.asset).left
+            if amount > self._left[key]:
+                raise BudgetReached(budget, self._left[key])
+
+    def took(self, chat_id: str, agent_id: str, amount: Money) -> None:
+        """Count what is to be reserved, for the next one."""
+        for budget in self._of(chat_id, agent_id):
+            self._left[budget, amount.asset] -= amount
+
+    def _of(self, chat_id: str, agent_id: str) -> list[ChatBudget]:
+        whose = {(chat_id, ""), (chat_id, agent_id)}
+        return [one for one in self._budgets if (one.chat_id, one.agent_id) in whose]
+
+
+def check(chat_id: str, agent_id: str, amount: Money) -> None:
+    """Raise BudgetReached where the budgets do not allow an amount as things are."""
+    ChatBudgetGuard([chat_id]).allow(chat_id, agent_id, amount)
