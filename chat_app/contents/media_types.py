@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from pathlib import PurePosixPath
 from typing import Final
 
 import puremagic
@@ -19,6 +20,14 @@ IMAGE_MAX_PIXELS: Final = 50_000_000
 MAGIC_BYTES: Final = 4
 DEFAULT_MIME: Final = "application/octet-stream"
 
+# What a text without a type is, by the end of its name: programs such as curl send none for most.
+_TEXT_TYPES: Final = {
+    ".csv": "text/csv",
+    ".json": "application/json",
+    ".md": "text/markdown",
+    ".tsv": "text/tab-separated-values",
+    ".txt": "text/plain",
+}
 # Types that a browser would run as a page: stored and served as plain downloads.
 _ACTIVE: Final = {"text/html", "image/svg+xml", "application/xhtml+xml", "text/xml"}
 _MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,62}/[a-z0-9][a-z0-9!#$&^_.+-]{0,62}")
@@ -31,24 +40,52 @@ class InvalidMedia(Exception):
 def sniff(data: bytes, *, declared: str, filename: str = "") -> str:
     """Return the type to store: the declared one if the bytes agree.
 
+    Data without a type, or with the one of any bytes, has the type that its bytes or its name show.
     Raises InvalidMedia when the bytes are an image, sound or document of another kind than they
     say, or a page that says it is something else.
     """
     declared = declared.split(";", maxsplit=1)[0].strip().lower() or DEFAULT_MIME
     if not _MIME.fullmatch(declared):
         raise InvalidMedia(f"{declared[:80]!r} is not a media type.")
+    if declared == DEFAULT_MIME:
+        return _undeclared(data, filename)
     if declared.startswith("image/") and declared not in _ACTIVE:
         found = IMAGE_FORMATS.get(format_of_image(data), "")
         if found != declared:
             raise InvalidMedia(f"The data is not {declared}; send it with its real type.")
         return declared
     found = _magic(data)
-    if found and declared != DEFAULT_MIME and _contradicts(found, declared):
+    if found and _contradicts(found, declared):
         raise InvalidMedia(
             f"{filename or 'The data'} is declared as {declared} but looks like {found}; "
             "send it with its real type."
         )
     return declared
+
+
+def _undeclared(data: bytes, filename: str) -> str:
+    """Return the type of data that came without one; DEFAULT_MIME where nothing shows it."""
+    found = _magic(data)
+    if found in IMAGE_FORMATS.values():
+        try:
+            return IMAGE_FORMATS.get(format_of_image(data), DEFAULT_MIME)
+        except InvalidMedia:
+            # It is not shown as a picture, but it can be kept and downloaded.
+            return DEFAULT_MIME
+    if found == "application/pdf" or found.partition("/")[0] in {"audio", "video"}:
+        return found if _MIME.fullmatch(found) else DEFAULT_MIME
+    named = _TEXT_TYPES.get(PurePosixPath(filename).suffix.lower(), "")
+    return named if named and _is_text(data) else DEFAULT_MIME
+
+
+def _is_text(data: bytes) -> bool:
+    if b"\0" in data:
+        return False
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def format_of_image(data: bytes) -> str:

@@ -9,6 +9,7 @@ import "./panels/chat-list.js";
 import "./chat-view.js";
 import "./panels/connection-banner.js";
 import "./panels/members-panel.js";
+import "./dialogs/media-viewer.js";
 import "./dialogs/message-console.js";
 import "./dialogs/new-chat-dialog.js";
 import "./dialogs/payer-dialog.js";

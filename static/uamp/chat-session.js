@@ -99,7 +99,8 @@ export class ChatSession extends EventTarget {
    *   `replyTo` is the id of the message that it answers
    */
   send({ text, attachments = [], replyTo }) {
-    const turn = this.client.outbox.add(this.chatId, text, attachments, replyTo);
+    // Databases take no NUL: the server stores this sign for it, and the turn is found again by its text.
+    const turn = this.client.outbox.add(this.chatId, text.replaceAll("\0", "\uFFFD"), attachments, replyTo);
     this._typingSentAt = 0;
     // Behind a turn that is sent again later, so that the chat gets both in the order in which they were written.
     if (!this._later.isPlanned) this._transmitTurn(turn);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { beginningOf, blocksOf } from "../../static/chat/markdown/parser.js";
+import { previewOf, tableOf } from "../../static/chat/parts/preview.js";
 import { grown } from "../../static/chat/markdown/tail.js";
 
 const ANSWER = `# Trees and sums
@@ -84,4 +85,20 @@ test("amounts are no formulas, and a formula without its end goes to the end of 
 test("a long text begins with whole blocks", () => {
   assert.equal(beginningOf("one\n\ntwo\nmore\n\nthree", 12), "one\n");
   assert.equal(beginningOf("x".repeat(50), 12), "x".repeat(12));
+});
+
+test("a file with columns has its cells, whatever stands between them", () => {
+  assert.deepEqual(tableOf('\uFEFFa,b\r\n1,"x ""y"", z\nw"\n\n,"'), { rows: [["a", "b"], ["1", 'x "y", z\nw'], ["", ""]], isCut: false });
+  assert.deepEqual(tableOf("a;b,c;d\n1;2;3").rows, [["a", "b,c", "d"], ["1", "2", "3"]]);
+  assert.deepEqual(tableOf("a\tb\n"), { rows: [["a", "b"]], isCut: false });
+  assert.deepEqual(tableOf(""), { rows: [], isCut: false });
+  const long = tableOf("a,b\n".repeat(600));
+  assert.deepEqual([long.rows.length, long.isCut], [500, true]);
+  assert.equal(tableOf(`${"a,".repeat(80)}\n1`).rows[0].length, 50);
+});
+
+test("what can be read is previewed, pages as their source, and nothing else", () => {
+  const kinds = [["a.csv", ""], ["a", "text/csv; charset=utf-8"], ["a.html", "text/html"], ["a.svg", "image/svg+xml"], ["a.json", "application/json"]];
+  assert.deepEqual(kinds.map(([name, mime]) => previewOf(name, mime)), ["table", "table", "text", "text", "text"]);
+  assert.deepEqual([previewOf("a.pdf", "application/pdf"), previewOf("a.exe", "application/octet-stream"), previewOf("", "")], ["", "", ""]);
 });

@@ -12,6 +12,7 @@ import pytest
 from playwright.async_api import expect
 
 from chat_app.markdown import render_here
+from tests.journeys.attachments import photo
 from tests.journeys.product import (
     Product,
     browser,
@@ -24,8 +25,9 @@ from tests.markdown_corpus import SAMPLES, XSS_CORPUS, mixed_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-    from playwright.async_api import Browser
+    from playwright.async_api import Browser, Page
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -127,3 +129,104 @@ async def test_all_members_see_what_an_agent_keeps_for_the_chat(
         await expect(alice.get_by_test_id("shared-state")).to_contain_text("items: 2")
         await expect(alice.locator(".tool-status").last).to_have_text(took)
         no_complaints(alice, bob)
+
+
+async def send_files(page: Page, *files: Path) -> None:
+    """Send files in one message, and wait until it is stored."""
+    messages = page.get_by_test_id("message")
+    count = await messages.count()
+    await page.get_by_test_id("file-input").set_input_files(files)
+    attached = page.get_by_test_id("attachment")
+    await expect(attached).to_have_count(len(files))
+    await expect(attached.get_by_role("progressbar")).to_have_count(0)
+    await write(page, "Look")
+    await expect(messages).to_have_count(count + 1)
+
+
+async def test_pictures_and_files_are_looked_at_in_the_page(
+    product: Product, chromium: Browser, tmp_path: Path
+) -> None:
+    table = tmp_path / "sums.csv"
+    table.write_text('name,sum\n"Ada, L.",12\n<b>x</b>,=1+1\n')
+    evil = tmp_path / "page.html"
+    evil.write_text("<script>document.title = 'run'</script><img src=x onerror=alert(1)>")
+    drawing = tmp_path / "drawing.svg"
+    drawing.write_text("<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>")
+    not_a_picture = tmp_path / "fake.png"
+    not_a_picture.write_text("no picture")
+    async with browser(chromium) as running:
+        page = await sign_in(await running.new_context(), product, "alice")
+        one, two = (photo(tmp_path / f"{name}.png", 60, 40) for name in ("one", "two"))
+        await send_files(page, one, two, table, evil, drawing)
+        pictures = page.locator("a.media-image")
+        await expect(pictures).to_have_count(2)
+        viewer = page.get_by_test_id("viewer")
+        await pictures.first.click()
+        await expect(viewer).to_contain_text("1 of 2")
+        await page.keyboard.press("ArrowRight")
+        await expect(viewer).to_contain_text("2 of 2")
+        await viewer.get_by_role("button", name="Larger").click()
+        await expect(viewer.locator("img.is-large")).to_have_count(1)
+        await page.keyboard.press("0")
+        await page.keyboard.press("ArrowLeft")
+        await expect(viewer).to_contain_text("1 of 2")
+        source = await pictures.first.get_attribute("href")
+        await expect(viewer.get_by_role("link", name="Download")).to_have_attribute("href", source)
+        await page.keyboard.press("Escape")
+        await expect(viewer).to_be_hidden()
+        await expect(pictures.first).to_be_focused()
+
+        await page.get_by_label("Preview sums.csv").click()
+        await expect(viewer.get_by_role("columnheader")).to_have_text(["name", "sum"])
+        cells = ["Ada, L.", "12", "<b>x</b>", "=1+1"]
+        await expect(viewer.get_by_role("cell")).to_have_text(cells)
+        await page.keyboard.press("Escape")
+        # Pages and drawings are shown as they are written, and run nothing.
+        for path in (evil, drawing):
+            await page.get_by_label(f"Preview {path.name}").click()
+            await expect(viewer.locator("pre")).to_have_text(path.read_text())
+            await page.keyboard.press("Escape")
+        assert await page.title() != "run"
+
+        await page.get_by_test_id("file-input").set_input_files(not_a_picture)
+        await expect(page.get_by_test_id("attachment")).to_contain_text("Not uploaded")
+        no_complaints(page)
+
+
+async def test_no_text_breaks_the_page(product: Product, chromium: Browser) -> None:
+    pasted = "\n\n".join(f"line {number} " + "x" * 80 for number in range(1_000))
+    async with browser(chromium) as running:
+        context = await running.new_context(viewport={"width": 360, "height": 740})
+        asked: list[str] = []
+        dialogs: list[str] = []
+        page = await sign_in(context, product, "alice")
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("dialog", lambda dialog: dialogs.append(dialog.message))
+        bodies = page.get_by_test_id("message-body")
+        # All of the corpus, in one message after the other, on the socket and from the history.
+        for at in range(0, len(XSS_CORPUS), 10):
+            await write(page, f"corpus {at}\n\n" + "\n\n".join(XSS_CORPUS[at : at + 10]))
+            await expect(bodies.last).to_contain_text(f"corpus {at}")
+        await write(page, "👋🏽" * 1_000)
+        await expect(bodies.last).to_have_text("👋🏽" * 1_000)
+        await write(page, "W" * 3_000 + " \u202eright to left\u202c")
+        await expect(bodies.last).to_contain_text("right to left")
+        await write(page, pasted)
+        await expect(bodies.last).to_contain_text("line 1 ")
+        whole = bodies.last.get_by_test_id("show-all")
+        await expect(whole).to_be_visible()
+        shown = await bodies.last.text_content()
+        assert shown is not None
+        assert "line 999" not in shown
+        await whole.click()
+        await expect(bodies.last.locator("p")).to_have_count(1_000)
+        await expect(bodies.last.get_by_test_id("show-all")).to_have_count(0)
+        await page.reload()
+        await expect(bodies.last).to_contain_text("line 1 ")
+        # Nothing is wider than the screen, nothing ran, and nothing was asked of another host.
+        log = page.locator(".log")
+        assert await log.evaluate("log => log.scrollWidth <= log.clientWidth")
+        assert dialogs == []
+        assert [url for url in asked if not url.startswith(product.url)] == []
+        assert [url for url in asked if url.endswith("/render")] == []
+        no_complaints(page)

@@ -108,6 +108,30 @@ def test_a_file_that_is_not_what_it_says_is_refused(
     assert list(media.rglob("*")) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "data", "stored"),
+    [
+        ("a.csv", b"a,b\n1,2\n", "text/csv"),
+        ("A.TSV", b"a\tb\n", "text/tab-separated-values"),
+        ("a.md", b"# a", "text/markdown"),
+        ("a.csv", b"a\x00b", "application/octet-stream"),
+        ("a.csv", b"\xff\xfe", "application/octet-stream"),
+        ("a.html", b"<script>alert(1)</script>", "application/octet-stream"),
+        ("a.svg", b"<svg xmlns='http://www.w3.org/2000/svg'/>", "application/octet-stream"),
+        ("a.pdf", b"%PDF-1.7\n1 0 obj\n", "application/pdf"),
+        ("a.csv", factories.png(), "image/png"),
+        ("a.png", factories.png()[:40], "application/octet-stream"),
+        ("a.png", b"no picture", "application/octet-stream"),
+    ],
+)
+def test_a_file_without_a_type_has_the_one_that_it_shows(
+    name: str, data: bytes, stored: str
+) -> None:
+    ada = factories.user("ada")
+    response = upload(signed_in(ada), data, name=name, mime_type="application/octet-stream")
+    assert (response.status_code, response.json()["mime_type"]) == (201, stored)
+
+
 def test_a_file_may_have_its_limit_and_not_one_byte_more(settings: Settings, media: Path) -> None:
     settings.UAMP_UPLOAD_BYTES = 100
     client = signed_in(factories.user())

@@ -1,0 +1,67 @@
+/** Which files can be read in the page, and the rows of those with columns. Knows no DOM. */
+
+/** So much of a file is fetched for its preview. */
+export const PREVIEW_BYTES = 200_000;
+const ROWS = 500;
+const COLUMNS = 50;
+const TABLES = /\.(csv|tsv)$/i;
+const TEXTS = /\.(txt|md|markdown|log|json|jsonl|ndjson|ya?ml|toml|ini|xml|svg|html?|css|[cm]?js|ts|py|rb|go|rs|java|kt|c|h|cpp|sh|sql|diff|patch|tex|srt|vtt)$/i;
+
+/**
+ * How a file is shown, or "" for one that is only downloaded. A page or a drawing is shown as its source.
+ * @param {string} name @param {string} mime
+ * @returns {"table"|"text"|""}
+ */
+export function previewOf(name, mime) {
+  if (/^text\/(csv|tab-separated-values)\b/.test(mime) || TABLES.test(name)) return "table";
+  return /^(text\/|application\/(json|xml|x-ndjson|yaml|toml|xhtml\+xml)\b|image\/svg)/.test(mime) || TEXTS.test(name) ? "text" : "";
+}
+
+/** The sign between the columns: the one that the first line has most of. @param {string} text */
+function separatorOf(text) {
+  const line = text.slice(0, 2_000).split(/\r?\n/, 1)[0];
+  const signs = [",", ";", "\t"].map((sign) => ({ sign, count: line.split(sign).length }));
+  return signs.reduce((best, one) => (one.count > best.count ? one : best)).sign;
+}
+
+/**
+ * The cells of a file with columns (RFC 4180): the first rows and columns of it.
+ * @param {string} text
+ * @returns {{rows: string[][], isCut: boolean}}
+ */
+export function tableOf(text) {
+  const separator = separatorOf(text);
+  /** @type {string[][]} */
+  const rows = [];
+  /** @type {string[]} */
+  let row = [];
+  let cell = "";
+  let isQuoted = false;
+  let isCut = false;
+  const endCell = () => {
+    if (row.length < COLUMNS) row.push(cell);
+    else isCut = true;
+    cell = "";
+  };
+  const endRow = () => {
+    endCell();
+    if (row.length > 1 || row[0]) rows.push(row);
+    row = [];
+  };
+  let at = text.startsWith("\uFEFF") ? 1 : 0;
+  for (; at < text.length && rows.length < ROWS; at += 1) {
+    const sign = text[at];
+    if (isQuoted) {
+      if (sign !== '"') cell += sign;
+      else if (text[at + 1] === '"') {
+        cell += '"';
+        at += 1;
+      } else isQuoted = false;
+    } else if (sign === '"' && cell === "") isQuoted = true;
+    else if (sign === separator) endCell();
+    else if (sign === "\n") endRow();
+    else if (sign !== "\r" || text[at + 1] !== "\n") cell += sign;
+  }
+  if (at >= text.length && (cell || row.length)) endRow();
+  return { rows, isCut: isCut || at < text.length };
+}
