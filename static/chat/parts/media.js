@@ -23,7 +23,9 @@ function view(event, medium) {
 export function media(item) {
   const url = urlOf(item);
   const name = item.filename || item.alt_text || item.description || `${item.type}`;
-  if (item.type === "image" && url) {
+  // A drawing can run scripts: it is served as a download, and shown as its source.
+  const isDrawing = /\bsvg/i.test(`${item.format || ""} ${item.mime_type || ""} ${name}`);
+  if (item.type === "image" && url && !isDrawing) {
     const alt = item.alt_text || item.description || "";
     return html`<a class="media-image" href=${url} target="_blank" aria-label="Open ${name}" data-name=${name}
       @click=${(event) => view(event, { kind: "image", url, name })}><img src=${url} alt=${alt} loading="lazy"></a>`;
@@ -40,7 +42,7 @@ function file(item, url, name) {
   const size = item.size_bytes ? ` · ${fileSize(item.size_bytes)}` : "";
   const inside = html`${glyph("file")}<span class="file-text"><bdi class="file-name">${name}</bdi><small>${mime || item.format || item.type}${size}</small></span>`;
   if (!url) return html`<span class="file-chip">${inside}</span>`;
-  const kind = previewOf(name, mime);
+  const kind = previewOf(name, mime) || (item.type === "image" ? "text" : "");
   if (!kind) return html`<a class="file-chip" href=${url} download=${name}>${inside}</a>`;
   return html`<a class="file-chip" href=${url} target="_blank" aria-label="Preview ${name}" data-testid="file-preview"
     @click=${(event) => view(event, { kind, url, name })}>${inside}</a>`;
