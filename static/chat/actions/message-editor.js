@@ -6,6 +6,9 @@ import { View } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
 import { attempt, edit } from "./acts.js";
 
+/** What is written so far: a message that is scrolled far away leaves the page. */
+let written = { id: "", text: "" };
+
 class MessageEditor extends View {
   static properties = {
     entry: { attribute: false },
@@ -14,7 +17,7 @@ class MessageEditor extends View {
 
   render() {
     return html`<form class="editor" @submit=${(event) => this._submit(event)} @keydown=${(event) => this._key(event)}>
-      <textarea class="field" dir="auto" rows="1" aria-label="Text of your message" maxlength="100000" data-testid="editor" @input=${() => this._grow()}></textarea>
+      <textarea class="field" dir="auto" rows="1" aria-label="Text of your message" maxlength="100000" data-testid="editor" @input=${() => this._written()}></textarea>
       <div class="editor-foot">
         <span class="editor-keys">Enter saves, Escape cancels</span>
         <button type="button" class="button button-quiet" @click=${() => this._close()}>Cancel</button>
@@ -25,11 +28,19 @@ class MessageEditor extends View {
 
   firstUpdated() {
     this._text = this.querySelector("textarea");
-    this._text.value = this.entry.content;
+    const isBack = written.id === this.entry.id;
+    if (!isBack) written = { id: this.entry.id, text: this.entry.content };
+    this._text.value = written.text;
     this._grow();
+    if (isBack) return;
     this._text.focus();
     this._text.setSelectionRange(this._text.value.length, this._text.value.length);
     this.scrollIntoView({ block: "nearest" });
+  }
+
+  _written() {
+    written.text = this._text.value;
+    this._grow();
   }
 
   _grow() {
@@ -67,6 +78,7 @@ class MessageEditor extends View {
 
   _close() {
     const row = this.closest("chat-message");
+    written = { id: "", text: "" };
     if (page.state.editing === this.entry.id) page.dispatch({ type: "editing", id: "" });
     row?.focus({ preventScroll: true });
   }

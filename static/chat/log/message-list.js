@@ -99,6 +99,7 @@ class MessageList extends View {
     if (this._showTarget()) return;
     const cut = this._place.cut();
     if (cut) page.dispatch({ type: "cut", ...cut });
+    this._place.sweep();
     this._wantMore();
   }
 

@@ -1,13 +1,13 @@
 /** Where one reads in the messages, kept while what is around it changes, and what may be cut off far from it. */
 
 /** What is nearer than this to what one sees stays on the page. */
-const FAR_PX = 1_500;
+const FAR_PX = 1_000;
 /** More messages, or more elements in them, are not kept on the page. */
-const ROWS_KEPT = 110;
-const ELEMENTS_KEPT = 2_600;
+const ROWS_KEPT = 70;
+const ELEMENTS_KEPT = 1_600;
 
-/** What a person writes in, or has the focus in, stays. @param {any} row */
-const isInUse = (row) => row.isEditing || row.contains(document.activeElement);
+/** @param {Node|null} node */
+const isElement = (node) => node?.nodeType === Node.ELEMENT_NODE;
 
 export class ScrollPlace {
   /** @param {HTMLElement} log what scrolls @param {HTMLElement} rows its messages */
@@ -32,6 +32,14 @@ export class ScrollPlace {
     if (Math.abs(moved) >= 1) this._log.scrollTop += moved;
   }
 
+  /** Drop what Lit 3.3 leaves of each row that `repeat` removes: an empty comment, which stands beside no row. */
+  sweep() {
+    for (const node of Array.from(this._rows.childNodes)) {
+      const isMark = node.nodeType === Node.COMMENT_NODE && node.data === "";
+      if (isMark && !isElement(node.previousSibling) && !isElement(node.nextSibling)) node.remove();
+    }
+  }
+
   /**
    * The messages that may stay, from the first to the last; null where all may.
    * @returns {{first: number, last: number}|null}
@@ -45,7 +53,7 @@ export class ScrollPlace {
     while (to - from >= ROWS_KEPT || elements > ELEMENTS_KEPT) {
       const above = view.top - rows[from].getBoundingClientRect().bottom;
       const below = rows[to].getBoundingClientRect().top - view.bottom;
-      if (Math.max(above, below) < FAR_PX || isInUse(rows[above > below ? from : to])) break;
+      if (Math.max(above, below) < FAR_PX) break;
       elements -= above > below ? sizes[from++] : sizes[to--];
     }
     if (from === 0 && to === rows.length - 1) return null;
