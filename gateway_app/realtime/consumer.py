@@ -143,14 +143,15 @@ class RealtimeDialect(ForeignDialect):
         """Take an event; one that is refused is answered with an error, and the socket stays."""
         event_id: str | None = None
         size = len(frame) / _EVENT_BYTES
-        self.weight = max(size, 1)
+        self._turns.turns = 0
         try:
             event = read.read_frame(frame)
             event_id = event.event_id
             await self._takes[type(event)](event)
-            if isinstance(event, read.AudioAppendFrame):
-                self.weight = max(size, _LEAST_WEIGHT)
+            is_sound = isinstance(event, read.AudioAppendFrame)
+            self.weight = max(size, self._turns.turns, _LEAST_WEIGHT if is_sound else 1)
         except RemoteProtocolError as error:
+            self.weight = max(size, self._turns.turns, 1)
             self.show(write.error_event(error, event_id or error.event_id))
 
     async def _update_session(self, frame: read.SessionUpdateFrame) -> None:

@@ -137,6 +137,8 @@ class RealtimeConversation:
 
     def __init__(self) -> None:
         self._items: list[RealtimeItem] = []
+        # The bytes of the items; None where they have to be counted anew.
+        self._bytes: int | None = 0
         # How long the agent spoke, and where its client cut that, by item.
         self.spoken_ms: dict[str, int] = {}
         self._cut_at: dict[str, int] = {}
@@ -162,11 +164,14 @@ class RealtimeConversation:
             return self.append(item)
         at = 0 if after == FIRST else self._index(after, "previous_item_id") + 1
         self._items.insert(at, item)
+        self._grow(item)
         return self.before(item)
 
     def check_room(self, place: str, *, more: int = 0) -> None:
         """Raise RemoteProtocolError too_many_items where no item of `more` bytes has room."""
-        if len(self._items) >= MAX_ITEMS or _exceeds(self._items, MAX_BYTES - more):
+        if self._bytes is None:
+            self._bytes = sum(item.size for item in self._items)
+        if len(self._items) >= MAX_ITEMS or self._bytes + more > MAX_BYTES:
             raise refused(
                 place,
                 f"A conversation has at most {MAX_ITEMS} items and {MAX_BYTES} bytes. Delete some.",
@@ -176,6 +181,7 @@ class RealtimeConversation:
     def append(self, item: RealtimeItem) -> str | None:
         """Add an item at the end, and return the id of the item before it."""
         self._items.append(item)
+        self._grow(item)
         return self.before(item)
 
     def before(self, item: RealtimeItem) -> str | None:
@@ -188,6 +194,7 @@ class RealtimeConversation:
         """Put an item in the place of the one with its id, unless that was deleted."""
         item = self._cut(item)
         self._items = [item if known.id == item.id else known for known in self._items]
+        self._bytes = None
 
     def item(self, item_id: str, place: str = "item_id") -> RealtimeItem:
         """Return an item; raises RemoteProtocolError where there is none of this id."""
@@ -239,6 +246,7 @@ class RealtimeConversation:
     def delete(self, item_id: str) -> None:
         """Remove an item; raises RemoteProtocolError where there is none of this id."""
         del self._items[self._index(item_id, "item_id")]
+        self._bytes = None
 
     def note_question(self, item_id: str | None, response_id: str) -> None:
         """Take note that an item is the question of a response."""
@@ -270,15 +278,19 @@ class RealtimeConversation:
             kept.append(_reworded(item, asked.question) if asked and asked.is_edited else item)
         left = {item.id for item in kept}
         went = [item.id or "" for item in self._items if item.id not in left]
-        self._items = kept
+        self._items, self._bytes = kept, None
         return went
 
     def discard(self, item_id: str | None) -> bool:
         """Remove an item if it is there; return whether it was."""
         kept = [item for item in self._items if item.id != item_id]
         was_there = len(kept) < len(self._items)
-        self._items = kept
+        self._items, self._bytes = kept, None
         return was_there
+
+    def _grow(self, item: RealtimeItem) -> None:
+        if self._bytes is not None:
+            self._bytes += item.size
 
     def _index(self, item_id: str, place: str) -> int:
         for index, item in enumerate(self._items):

@@ -49,6 +49,8 @@ class SpeechTurns:
         self.sound = InputSound(most)
         self._port = port
         self._item_id = ""
+        # The speeches that ended since its owner has set it.
+        self.turns = 0
 
     def change(self, settings: SpeechSettings) -> None:
         """Have other settings hold; raises RemoteProtocolError, and then changes nothing."""
@@ -75,9 +77,9 @@ class SpeechTurns:
         detection = self.settings.detection
         while detection is not None and self.sound.has_more:
             found = self.sound.find(detection)
+            # Other sockets have their turn before the rest of a large piece.
+            await asyncio.sleep(0)
             if found is None:
-                # Other sockets have their turn before the rest of a large piece.
-                await asyncio.sleep(0)
                 continue
             if isinstance(found, SpeechStarted):
                 self._item_id = _new_id()
@@ -86,6 +88,7 @@ class SpeechTurns:
                     await self._port.interrupt()
                 continue
             self._show("speech_stopped", audio_end_ms=found.at_ms)
+            self.turns += 1
             self._commit(self.sound.take_speech())
             if detection.create_response:
                 await self._port.respond()

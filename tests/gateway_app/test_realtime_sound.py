@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from chat_app.models import Content
-from gateway_app.realtime.audio_fields import TurnDetection
+from gateway_app.realtime.audio_fields import SpeechSettings, TurnDetection
 from gateway_app.realtime.input_sound import InputSound
+from gateway_app.realtime.read import AudioAppendFrame
+from gateway_app.realtime.speech_turns import SpeechTurns
 from tests.client import wait_until
 from tests.gateway_app.test_realtime import END, RealtimeClient, realtime, types_of
 from tests.realtime_vendor import RealtimeVendor, realtime_vendor, silence, tone
@@ -297,6 +300,57 @@ def test_a_large_piece_of_sound_is_examined_in_parts() -> None:
         (None, True),
         (None, False),
     ]
+
+
+class Items:
+    """A conversation that keeps the sounds that it is given."""
+
+    def __init__(self) -> None:
+        self.sounds: list[tuple[str, bytes, str]] = []
+        self.shown: list[Shown] = []
+
+    def show(self, *messages: Shown) -> None:
+        self.shown += messages
+
+    def add_sound(self, item_id: str, samples: bytes, name: str) -> str | None:
+        self.sounds.append((item_id, samples, name))
+        return None
+
+    async def respond(self) -> None:
+        raise AssertionError
+
+    async def interrupt(self) -> None:
+        raise AssertionError
+
+
+def test_many_speeches_in_one_piece_count_and_leave_others_their_turn() -> None:
+    items = Items()
+    turns = SpeechTurns(items, most=10**7)
+    turns.takes = ("pcm16",)
+    turns.change(
+        SpeechSettings(
+            detection=TurnDetection(
+                type="server_vad",
+                silence_duration_ms=0,
+                create_response=False,
+                interrupt_response=False,
+            )
+        )
+    )
+    piece = base64.b64encode((tone(20) + silence(20)) * 40).decode()
+    seen: list[int] = []
+
+    async def take() -> None:
+        taken = asyncio.create_task(
+            turns.append(AudioAppendFrame(type="input_audio_buffer.append", audio=piece))
+        )
+        while not taken.done():
+            await asyncio.sleep(0)
+            seen.append(len(items.sounds))
+
+    asyncio.run(take())
+    assert (turns.turns, len(items.sounds)) == (40, 40)
+    assert set(seen) >= set(range(1, 41))
 
 
 def test_a_sound_may_be_an_item_of_the_client(
