@@ -32,7 +32,7 @@ import { newId } from "./ids.js";
 function framesOf(text, attachments, replyTo) {
   /** @type {import("./types.js").Frame[]} */
   const frames = attachments.map(({ url, content_id, filename, mime_type }) =>
-    mime_type.startsWith("image/")
+    /^image\/(?!svg)/.test(mime_type)
       ? { type: "input.image", image: { url }, content_id }
       : { type: "input.file", file: { url }, filename, mime_type, content_id },
   );
