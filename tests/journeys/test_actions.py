@@ -1,0 +1,229 @@
+"""What people do with a message: answer, react, pin, edit, delete, link, and find it.
+
+Everything here runs against the product as `make run` starts it: daphne, SQLite, a Celery child.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.async_api import expect
+
+from tests.journeys.long_chat import COUNT, long_chat
+from tests.journeys.product import Product, browser, no_complaints, running_product, sign_in, write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.async_api import Browser, Locator, Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+NODES = 5_000
+PARTY = "\N{PARTY POPPER}"
+PHONE = {"width": 360, "height": 740}
+SHOWN = """() => Array.from(document.querySelectorAll("chat-message"), (view) => view.entry.seq)"""
+IN_VIEW = """(row) => {
+  const [place, log] = [row.getBoundingClientRect(), row.closest(".log").getBoundingClientRect()];
+  return place.bottom > log.top && place.top < log.bottom;
+}"""
+PRESS = """async (bubble) => {
+  const { x, y } = bubble.getBoundingClientRect();
+  const touch = { bubbles: true, pointerType: "touch", clientX: x + 5, clientY: y + 5 };
+  bubble.dispatchEvent(new PointerEvent("pointerdown", touch));
+}"""
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    with running_product(tmp_path_factory.mktemp("product")) as running:
+        yield running
+
+
+def message(page: Page, text: str) -> Locator:
+    # Not the message that quotes it.
+    body = page.get_by_test_id("message-body").get_by_text(text, exact=True)
+    return page.get_by_test_id("message").filter(has=body).last
+
+
+async def nodes(page: Page) -> int:
+    count: int = await page.evaluate("document.getElementsByTagName('*').length")
+    return count
+
+
+async def answer_with_a_quote(alice: Page, bob: Page) -> None:
+    """Bob answers by a long press; the quote leads alice to what he answers."""
+    await message(bob, "First question").locator(".bubble").evaluate(PRESS)
+    await expect(bob.get_by_test_id("message-menu")).to_be_visible()
+    await expect(bob.get_by_test_id("edit")).to_have_count(0)
+    await bob.get_by_test_id("reply").click()
+    await expect(bob.get_by_test_id("reply-preview")).to_contain_text("First question")
+    await write(bob, "My answer")
+    await expect(bob.get_by_test_id("reply-preview")).to_have_count(0)
+    for page in (bob, alice):
+        quote = message(page, "My answer").get_by_test_id("quote")
+        await expect(quote).to_contain_text("alice First question")
+    await quote.click()
+    await expect(alice.locator(".is-marked")).to_contain_text("First question")
+    await expect(message(alice, "First question")).to_be_focused()
+
+
+async def react(alice: Page, bob: Page) -> None:
+    """Both react, one takes it back, and what is no emoji is refused in words."""
+    await alice.keyboard.press("ArrowDown")
+    answer = message(alice, "My answer")
+    await expect(answer).to_be_focused()
+    await alice.keyboard.press("m")
+    await expect(alice.get_by_role("menuitem", name="React…")).to_be_focused()
+    await alice.keyboard.press("Enter")
+    await alice.get_by_role("button", name="party").click()
+    for page, pressed in ((alice, "true"), (bob, "false")):
+        chip = message(page, "My answer").get_by_test_id("reaction")
+        await expect(chip).to_have_attribute("aria-pressed", pressed)
+    await expect(chip).to_have_attribute("aria-label", f"{PARTY} 1: alice")
+    await chip.click()
+    await expect(answer.get_by_test_id("reaction")).to_have_attribute("title", "You and bob")
+    await answer.get_by_test_id("reaction").click()
+    await expect(chip).to_have_attribute("aria-label", f"{PARTY} 1: You")
+    await answer.focus()
+    await alice.keyboard.press("+")
+    await alice.get_by_role("textbox", name="Another emoji").fill("no")
+    await alice.keyboard.press("Enter")
+    await expect(alice.locator(".composer-note")).to_contain_text("Not an emoji")
+
+
+async def edit(alice: Page, bob: Page) -> None:
+    """Edit by the arrow up in an empty composer; Escape does not save, Enter does."""
+    await alice.get_by_test_id("composer").focus()
+    await alice.keyboard.press("ArrowUp")
+    await alice.get_by_test_id("editor").fill("dropped")
+    await alice.keyboard.press("Escape")
+    await expect(message(alice, "First question")).to_be_focused()
+    await alice.keyboard.press("e")
+    await alice.get_by_test_id("editor").fill("Second question")
+    await alice.keyboard.press("Enter")
+    for page in (alice, bob):
+        await expect(message(page, "Second question").get_by_test_id("edited")).to_be_visible()
+        quote = message(page, "My answer").get_by_test_id("quote")
+        await expect(quote).to_contain_text("Second question")
+    await bob.get_by_test_id("edited").click()
+    versions = bob.get_by_test_id("revisions-list").get_by_role("listitem")
+    await expect(versions).to_have_count(2)
+    await expect(versions.last).to_contain_text("First question")
+    await bob.keyboard.press("Escape")
+
+
+async def test_people_answer_react_pin_edit_and_delete(product: Product, chromium: Browser) -> None:
+    async with browser(chromium) as running:
+        clipboard = ["clipboard-read", "clipboard-write"]
+        alice = await sign_in(await running.new_context(permissions=clipboard), product, "alice")
+        phone = await running.new_context(viewport=PHONE, has_touch=True)
+        bob = await sign_in(phone, product, "bob")
+        await write(alice, "First question")
+        await answer_with_a_quote(alice, bob)
+        await react(alice, bob)
+        await edit(alice, bob)
+
+        # Pins stand in the head, for all.
+        asked = message(alice, "Second question")
+        await asked.focus()
+        await alice.keyboard.press("p")
+        await bob.get_by_test_id("pins").click()
+        pinned = bob.get_by_test_id("pinned-list")
+        await expect(pinned.get_by_role("listitem")).to_contain_text("Second question")
+        await pinned.get_by_text("Second question").click()
+        await expect(bob.locator(".is-marked")).to_contain_text("Second question")
+
+        # After a reload everything is as it was; a link opens its message.
+        await asked.focus()
+        await alice.keyboard.press("l")
+        await expect(alice.locator("#announcer")).to_have_text("Link copied.")
+        await bob.goto(await alice.evaluate("navigator.clipboard.readText()"))
+        await expect(bob.locator(".is-marked")).to_contain_text("Second question")
+        await expect(bob.get_by_test_id("pins")).to_have_attribute("title", "1 pinned message")
+        answer = message(bob, "My answer")
+        await expect(answer.get_by_test_id("quote")).to_be_visible()
+        await expect(answer.get_by_test_id("reaction")).to_have_attribute(
+            "aria-label", f"{PARTY} 1: You"
+        )
+
+        # A deletion takes the text from all: from the quote, the pins, and a reload.
+        await asked.focus()
+        await alice.keyboard.press("Delete")
+        await alice.get_by_test_id("delete-now").click()
+        for page in (alice, bob):
+            await expect(page.get_by_test_id("deleted")).to_have_count(1)
+            await expect(page.get_by_text("Second question")).to_have_count(0)
+            await expect(page.get_by_test_id("pins")).to_have_count(0)
+        await bob.reload()
+        await expect(bob.get_by_test_id("deleted")).to_have_count(1)
+        await expect(bob.get_by_text("Second question")).to_have_count(0)
+        no_complaints(alice, bob)
+
+
+async def scrolled(page: Page, key: str, until: int) -> None:
+    """Scroll by key until a place is shown; the page stays small on the way."""
+    log = page.locator(".log")
+    await log.focus()
+    while True:
+        shown = await page.evaluate(SHOWN)
+        assert shown == list(range(shown[0], shown[-1] + 1))
+        assert await nodes(page) < NODES
+        if shown[0] <= until <= shown[-1]:
+            return
+        # What is loaded arrives before the end of what is here, or one waits for it there.
+        await page.keyboard.press(key)
+        place = "document.querySelector('.log').scrollTop"
+        before = await page.evaluate(place)
+        await page.keyboard.press(key)
+        if await page.evaluate(place) == before:
+            await page.wait_for_timeout(20)
+
+
+async def test_a_long_chat_is_small_on_the_page_at_every_place(
+    product: Product, chromium: Browser
+) -> None:
+    chat_id = long_chat(product)
+    async with browser(chromium) as running:
+        alice = await sign_in(await running.new_context(), product, "alice", chat_id)
+        bob = await sign_in(await running.new_context(), product, "bob", chat_id)
+        assert (await alice.evaluate(SHOWN))[-1] == COUNT
+        await scrolled(alice, "PageUp", COUNT - 400)
+        shown = await alice.evaluate(SHOWN)
+        assert shown[-1] < COUNT
+        # What arrives meanwhile is counted; the reader stays.
+        await write(bob, "What is new?")
+        jump = alice.get_by_test_id("jump")
+        await expect(jump).to_have_text("1 new message")
+        assert await alice.evaluate(SHOWN) == shown
+        await jump.click()
+        await expect(message(alice, "What is new?")).to_be_visible()
+        await expect(jump).to_be_hidden()
+        await bob.close()
+
+        # A search with a filter leads to an old message, marked at its place.
+        await alice.get_by_test_id("composer").focus()
+        await alice.keyboard.press("Control+Shift+F")
+        await alice.keyboard.type("in:long 50001")
+        found = alice.get_by_test_id("search-result")
+        await expect(found).to_have_count(1)
+        await expect(alice.get_by_test_id("search-chip")).to_contain_text("in: long")
+        await expect(found.locator("mark")).to_have_text("50001")
+        await alice.keyboard.press("ArrowDown")
+        await alice.keyboard.press("Enter")
+        target = alice.locator("chat-message[data-id=msg_long_50001]")
+        await expect(target).to_be_focused()
+        assert await target.evaluate(IN_VIEW)
+        assert alice.url.endswith(f"/chats/{chat_id}?message=msg_long_50001")
+        await scrolled(alice, "PageDown", 50_200)
+        assert 50_001 not in await alice.evaluate(SHOWN)
+        await scrolled(alice, "PageUp", 49_900)
+        # The address leads there again, and a wrong one to the end of the chat.
+        await alice.goto(f"{product.url}/chats/{chat_id}?message=msg_long_7")
+        await expect(alice.locator("chat-message[data-id=msg_long_7]")).to_be_focused()
+        assert (await alice.evaluate(SHOWN))[0] == 1
+        await alice.goto(f"{product.url}/chats/{chat_id}?message=msg_wrong")
+        await expect(alice.locator(".composer-note")).to_contain_text("not in this chat")
+        await expect(message(alice, "What is new?")).to_be_visible()
+        no_complaints(alice)
