@@ -29,6 +29,7 @@ urlpatterns = [
     re_path(rf"{_CHAT}/events\Z", history.EventsView.as_view(), name="events"),
     re_path(rf"{_MESSAGE}\Z", conversation.MessageView.as_view(), name="message"),
     re_path(rf"{_MESSAGE}/revisions\Z", conversation.RevisionsView.as_view(), name="revisions"),
+    re_path(rf"{_MESSAGE}/versions\Z", conversation.VersionsView.as_view(), name="versions"),
     re_path(rf"{_MESSAGE}/reactions\Z", conversation.ReactionsView.as_view(), name="reactions"),
     re_path(rf"{_MESSAGE}/pin\Z", conversation.PinView.as_view(), name="pin"),
     re_path(rf"{_CHAT}/pins\Z", conversation.PinsView.as_view(), name="pins"),

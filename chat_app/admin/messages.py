@@ -79,8 +79,8 @@ class MessageAdmin(HistoryAdmin):
     ordering = ("-chat", "-seq")  # in the order of their index
     fields = (
         "id", "chat", "seq", "role", "sender_user", "sender_agent", "name", "body", "items",
-        "response_id", "status", "transport", "created_at", "reply_to", "revision",
-        "edited_at", "deleted_at",
+        "response_id", "status", "transport", "created_at", "reply_to", "version_of",
+        "replaced_by", "revision", "edited_at", "deleted_at",
     )  # fmt: skip
     readonly_fields = ("body", "items")
 

@@ -38,5 +38,9 @@ class TooManyPins(Exception):
     """The chat has as many pins as are allowed."""
 
 
+class ChatWentOn(Exception):
+    """A later question follows the answer that is to be made again."""
+
+
 class EmptyMessage(Exception):
     """The message would have neither text nor a medium."""

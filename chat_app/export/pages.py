@@ -27,7 +27,9 @@ def pages(chat: Chat, user_id: int) -> Iterator[list[dict[str, Any]]]:
     while after < chat.last_seq:
         if not is_member(chat.pk, user_id):
             raise ExportStopped
-        rows = Message.objects.filter(chat_id=chat.pk, seq__gt=after, seq__lte=chat.last_seq)
+        rows = Message.objects.filter(
+            chat_id=chat.pk, seq__gt=after, seq__lte=chat.last_seq, replaced_by__isnull=True
+        )
         found = list(rows.order_by("seq")[:PAGE])
         if not found:
             return

@@ -48,6 +48,8 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
     # The message of the chat that it answers, and that one as agents are shown it.
     reply_to: str | None = None
     quote: str = ""
+    # The first version of the answer whose place it takes.
+    version_of: str | None = None
 
     @property
     def sender_kind(self) -> str:
@@ -77,6 +79,7 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
                 client_event_id=self.client_event_id,
                 transport=self.transport or None,
                 reply_to=self.reply_to,
+                version_of=self.version_of,
             ),
         )
 
@@ -177,6 +180,7 @@ def _message_row(chat: Chat, seq: int, new: NewMessage) -> Message:
         status=new.status,
         transport=new.transport,
         reply_to=new.reply_to,
+        version_of=new.version_of,
         created_at=new.at,
     )
 

@@ -22,6 +22,8 @@ from uamp import ChatMessage
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from django.db.models import QuerySet
+
 
 @dataclass(frozen=True, slots=True)
 class LoggedEvent:
@@ -158,7 +160,7 @@ def _as_now(row: Message, entry: LoggedEvent) -> LoggedEvent:
 
 def history(chat_id: str, *, limit: int, before: int | None = None) -> list[HistoryMessage]:
     """Return the last messages of a chat as they are now, oldest first; not the deleted ones."""
-    rows = Message.objects.filter(chat_id=chat_id, deleted_at__isnull=True)
+    rows = _current(chat_id)
     if before is not None:
         rows = rows.filter(seq__lt=before)
     newest = rows.order_by("-seq").values_list(
@@ -177,6 +179,13 @@ def history(chat_id: str, *, limit: int, before: int | None = None) -> list[Hist
         )
         for role, content, items, name, agent_id, reply_to in reversed(found)
     ]
+
+
+def _current(chat_id: str) -> QuerySet[Message]:
+    """Return the messages of a chat that were neither deleted nor replaced by another version."""
+    return Message.objects.filter(
+        chat_id=chat_id, deleted_at__isnull=True, replaced_by__isnull=True
+    )
 
 
 def quotes_of(chat_id: str, message_ids: Iterable[str | None]) -> dict[str, str]:
@@ -202,7 +211,7 @@ def _quote(name: str, text: str) -> str:
 
 def last_messages(chat_id: str, *, limit: int) -> list[ChatMessage]:
     """Return the last messages of a chat as they are now, oldest first; not the deleted ones."""
-    there = Message.objects.filter(chat_id=chat_id, deleted_at__isnull=True)
+    there = _current(chat_id)
     rows = there.order_by("-seq")[:limit]
     return [
         ChatMessage(
@@ -215,6 +224,7 @@ def last_messages(chat_id: str, *, limit: int) -> list[ChatMessage]:
             created_at=int(row.created_at.timestamp() * 1000),
             response_id=row.response_id or None,
             reply_to=row.reply_to,
+            version_of=row.version_of,
         )
         for row in reversed(rows)
     ]

@@ -159,6 +159,10 @@ class Message(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
     # The message of the chat that it answers; None where it answers none.
     reply_to = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 the column was added to a large table
+    # The first version of an answer that was made again, in each later one; and the version that
+    # took the place of this one, in each but the current one.
+    version_of = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 as above
+    replaced_by = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 as above
     # How often it was edited, and when last; None where it never was.
     revision = models.IntegerField(null=True, blank=True)
     edited_at = models.DateTimeField(null=True, blank=True)
@@ -170,6 +174,13 @@ class Message(models.Model):
 
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["chat", "seq"], name="message_has_its_own_seq")
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["version_of"],
+                condition=Q(version_of__isnull=False),
+                name="message_versions",
+            )
         ]
 
     def __str__(self) -> str:

@@ -19,6 +19,7 @@ from chat_app.conversation.deletion import delete_message
 from chat_app.conversation.pins import pin_message, unpin_message
 from chat_app.conversation.reactions import add_reaction, remove_reaction
 from chat_app.conversation.revisions import edit_message, first_revision, texts_of
+from chat_app.conversation.versions import versions_of
 from chat_app.members.chat_lists import chats_of
 from chat_app.models import Message, MessageRevision, Pin, Reaction
 from chat_app.rest.edge import RestView, check_member
@@ -115,6 +116,24 @@ class RevisionsView(RestView):
         texts = texts_of(rows, message.chat_id)
         data = [revision_data(row, text) for row, text in zip(rows, texts, strict=True)]
         return list_response(request, data, next_cursor=page.next_cursor, key="revision")
+
+
+class VersionsView(RestView):
+    """The versions of an answer."""
+
+    @extend_schema(
+        operation_id="list_versions",
+        parameters=[SeqQuery],
+        responses={200: list_of(MessageSerializer), **responses(400, 404)},
+    )
+    def get(self, request: Request, message_id: str) -> Response:
+        """Return a page of the versions of an answer, which any of them names."""
+        query = read_query(request, SeqQuery)
+        message = message_for(request, message_id)
+        rows = versions_of(message.chat_id, message.version_of or message.pk)
+        page = seq_page(rows, request, query)
+        data = messages_data(page.rows, html=False, reader=caller(request).pk)
+        return list_response(request, data, next_cursor=page.next_cursor)
 
 
 class ReactionsView(RestView):

@@ -38,10 +38,10 @@ class MessagesView(RestView):
         responses={200: list_of(MessageSerializer), **responses(400, 404)},
     )
     def get(self, request: Request, chat_id: str) -> Response:
-        """Return a page of messages, the newest first unless `order=asc`."""
+        """Return a page of current messages, the newest first unless `order=asc`."""
         query = read_query(request, MessagesQuery)
         check_member(request, chat_id)
-        messages = Message.objects.filter(chat_id=chat_id)
+        messages = Message.objects.filter(chat_id=chat_id, replaced_by__isnull=True)
         if (around := query.get("around")) is not None:
             query["around"] = _place_of(around, messages)
         page = seq_page(messages, request, query)

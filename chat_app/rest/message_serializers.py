@@ -83,6 +83,12 @@ class MessageSerializer(serializers.Serializer[Any]):
         help_text="How it came: websocket, sse, batch, completions, a2a, ...; empty if not known."
     )
     reply_to = QuotedSerializer(allow_null=True)
+    version_of = serializers.CharField(
+        allow_null=True, help_text="The first version of an answer that was made again."
+    )
+    replaced_by = serializers.CharField(
+        allow_null=True, help_text="The version that took its place."
+    )
     revision = serializers.IntegerField(help_text="How often it was edited.")
     edited_at = serializers.DateTimeField(allow_null=True)
     deleted_at = serializers.DateTimeField(
@@ -185,6 +191,8 @@ def _message_data(
         "response_id": message.response_id or None,
         "status": message.status,
         "transport": message.transport,
+        "version_of": message.version_of,
+        "replaced_by": message.replaced_by,
         "revision": message.revision or 0,
         "edited_at": message.edited_at,
         "deleted_at": message.deleted_at,

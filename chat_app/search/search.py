@@ -53,7 +53,7 @@ def search_messages(
     found: list[Message] = []
     if not wanted:
         return found
-    rows = Message.objects.filter(filters or Q(), chat_id=chat_id)
+    rows = Message.objects.filter(filters or Q(), chat_id=chat_id, replaced_by__isnull=True)
     for message in _candidates(rows, chat_id, wanted, limit=limit + 1):
         text = message.content[: index.CHARS].lower()
         if message.pk != without and all(word in text for word in wanted):
@@ -65,7 +65,9 @@ def search_messages(
 
 def filtered_messages(chat_id: str, filters: Q, *, limit: int) -> list[Message]:
     """Return the messages among the newest WINDOW of a chat that meet a condition, newest first."""
-    there = Message.objects.filter(chat_id=chat_id, deleted_at__isnull=True).order_by("-seq")
+    there = Message.objects.filter(
+        chat_id=chat_id, deleted_at__isnull=True, replaced_by__isnull=True
+    ).order_by("-seq")
     first = there.values_list("seq", flat=True)[WINDOW : WINDOW + 1].first()
     return list(there.filter(filters, seq__gt=first or 0)[:limit])
 

@@ -103,7 +103,7 @@ async def create_response(connection: ClientConnection, event: ev.ResponseCreate
     if attached.auto_respond is not None:
         attached.auto_respond.cancel()
         attached.auto_respond = None
-    if not attached.inputs and attached.auto_started:
+    if not attached.inputs and attached.auto_started and event.replaces is None:
         # The turn that this asks for began by itself a moment ago.
         reply_created(connection, event, attached.auto_started)
         attached.auto_started = ()

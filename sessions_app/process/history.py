@@ -78,7 +78,9 @@ class History:
     def append(self, chat_id: str, first_seq: int, count: int, message: NewMessage | None) -> None:
         """Follow a write of this process: `count` events from `first_seq`, with one message."""
         entry = self._entries.get(chat_id)
-        if entry is None or entry.last_seq != first_seq - 1:
+        is_version = message is not None and message.version_of is not None
+        if entry is None or entry.last_seq != first_seq - 1 or is_version:
+            # A new version of an answer takes another one away.
             self._forget(chat_id)
             return
         entry.last_seq = first_seq + count - 1

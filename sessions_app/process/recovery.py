@@ -163,6 +163,7 @@ def _context(row: Response, request: RunRequest) -> RunContext:
         protocol="" if session is None else session.transport,
         payment=_payment(session, spec),
         usage_before=_readable_usage(row),
+        replaces=row.request.get("replaces"),
         response_id=row.pk,
         chat_id=row.chat_id,
         session_id=row.session_id,

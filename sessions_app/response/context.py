@@ -55,6 +55,8 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     payment: AnswerPayment | None = None
     # Why the token that its session presented does not pay.
     payment_refused: ev.PaymentError | None = None
+    # The first version of the answer whose place this one takes.
+    replaces: str | None = None
     # What was used before this process took the response over.
     usage_before: uamp.UsageStats | None = None
 

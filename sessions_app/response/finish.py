@@ -190,6 +190,7 @@ def _finish_of(port: RunPort, ending: Ending, *, has_calls: bool, held: Money | 
             response_id=context.response_id,
             status=status,
             transport=context.protocol,
+            version_of=context.replaces,
         )
     return Finish(
         chat_id=context.chat_id,

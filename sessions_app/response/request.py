@@ -36,6 +36,8 @@ class ResponseRequest(uamp.GenerationOptions, frozen=True, kw_only=True, omit_de
     before: tuple[uamp.Message, ...] = ()
     # Whether a call of the client's ends the response instead of waiting for `tool.result`.
     ends_at_tools: bool = False
+    # The first version of the answer whose place the answer takes.
+    replaces: str | None = None
     # How often in a row agents asked each other until this response.
     hops: int = 0
 

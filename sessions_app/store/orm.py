@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from chat_app.contents import reading_rights
 from chat_app.contents.references import content_ids
+from chat_app.conversation.versions import replace_versions
 from chat_app.log import entries
 from chat_app.log.entries import Append
 from chat_app.members import membership
@@ -143,7 +144,7 @@ def _write_starts(starts: Sequence[Start]) -> list[int]:
                 chat_id=s.chat_id,
                 session_id=s.session_id,
                 agent_id=new.agent_id,
-                message_id=s.message.id if s.message else None,
+                message_id=s.answered_id,
                 status=BEGUN,
                 request=new.request,
                 process=s.process,
@@ -263,9 +264,18 @@ def _write_finishes(finishes: Sequence[Finish]) -> list[int]:
         return []
     for finish in finishes:
         use_outputs(finish)
-    return entries.append_many(
+    firsts = entries.append_many(
         [Append(chat_id=f.chat_id, events=finish_events(f), at=f.at) for f in finishes]
     )
+    for finish in finishes:
+        use_version(finish)
+    return firsts
+
+
+def use_version(finish: Finish) -> None:
+    """Let an answer that was made again take its place, once its message is written."""
+    if finish.message and finish.message.version_of:
+        replace_versions(finish.chat_id, finish.message.version_of, finish.message.id)
 
 
 def use_outputs(finish: Finish) -> None:

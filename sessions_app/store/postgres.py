@@ -48,14 +48,15 @@ placed AS MATERIALIZED (
     WHERE chat.id = latest.chat_id AND chat.id = ANY(ARRAY(SELECT id FROM locked))
 ), new_message AS (
     INSERT INTO chat_app_message (id, chat_id, seq, role, sender_user_id, sender_agent_id, name,
-        content, content_items, response_id, status, transport, reply_to, created_at)
+        content, content_items, response_id, status, transport, reply_to, version_of,
+        created_at)
     SELECT m.id, placed.chat_id, placed.first_seq + m.n, m.role, m.sender_user_id,
         m.sender_agent_id, m.name, m.content, m.content_items, m.response_id, m.status,
-        m.transport, m.reply_to, m.created_at
+        m.transport, m.reply_to, m.version_of, m.created_at
     FROM json_to_recordset(%(messages)s::json) AS m (i int, n int, id text, role text,
         sender_user_id bigint, sender_agent_id text, name text, content text,
         content_items jsonb, response_id text, status text, transport text,
-        reply_to text, created_at timestamptz)
+        reply_to text, version_of text, created_at timestamptz)
     JOIN placed USING (i)
 ), new_event AS (
     INSERT INTO chat_app_chatevent (chat_id, seq, type, response_id, payload, created_at)
@@ -110,10 +111,10 @@ _WRITTEN_STARTS: Final[LiteralString] = f"""
 ), new_response AS (
     INSERT INTO sessions_app_response (id, chat_id, session_id, agent_id, message_id, status,
         request, text, output, process, fence, lease_until, created_at)
-    SELECT r.id, placed.chat_id, placed.session_id, r.agent_id, placed.message_id, {BEGINS},
+    SELECT r.id, placed.chat_id, placed.session_id, r.agent_id, r.message_id, {BEGINS},
         r.request, '', '[]', placed.process, 1, placed.lease_until, placed.at
     FROM json_to_recordset(%(responses)s::json) AS r (i int, id text, agent_id text,
-        request jsonb)
+        message_id text, request jsonb)
     JOIN placed USING (i)
 )
 SELECT judged.is_open, judged.is_member, judged.known_sha256,
@@ -173,7 +174,13 @@ def write_starts(starts: Sequence[Start]) -> list[Verdict]:
         for i, start in enumerate(starts)
     ]
     responses = [
-        {"i": i, "id": new.id, "agent_id": new.agent_id, "request": new.request}
+        {
+            "i": i,
+            "id": new.id,
+            "agent_id": new.agent_id,
+            "message_id": start.answered_id,
+            "request": new.request,
+        }
         for i, start in enumerate(starts)
         for new in start.responses
     ]

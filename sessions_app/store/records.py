@@ -46,6 +46,13 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     process: str
     lease_until: datetime
     at: datetime
+    # The question of an answer that is made again; such a turn has no message of its own.
+    question_id: str | None = None
+
+    @property
+    def answered_id(self) -> str | None:
+        """The message that its responses answer."""
+        return self.message.id if self.message else self.question_id
 
 
 class StartCommitted(msgspec.Struct, frozen=True):
@@ -90,6 +97,11 @@ class Finish(msgspec.Struct, frozen=True, kw_only=True):
     answer: CallAnswer | None = None
     charge: AnswerCharge | None = None
     at: datetime
+
+    @property
+    def is_version(self) -> bool:
+        """Whether its message takes the place of another one."""
+        return self.message is not None and self.message.version_of is not None
 
 
 class Finished(msgspec.Struct, frozen=True):

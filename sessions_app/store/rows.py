@@ -61,5 +61,6 @@ def message_row(message: NewMessage) -> dict[str, Any]:
         "status": message.status,
         "transport": message.transport,
         "reply_to": message.reply_to,
+        "version_of": message.version_of,
         "created_at": message.at,
     }

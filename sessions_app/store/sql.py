@@ -20,6 +20,7 @@ from sessions_app.store.orm import (
     known_outcome,
     use_inputs,
     use_outputs,
+    use_version,
     with_charges,
     with_holds,
 )
@@ -44,7 +45,9 @@ def start_turns(starts: Sequence[Start]) -> list[StartOutcome]:
 
 def finish_turns(finishes: Sequence[Finish]) -> list[FinishOutcome]:
     """Write the end of responses; see `orm.finish_turns`."""
-    rare = any(f.content_ids or f.has_tool_calls or f.parent or f.charge for f in finishes)
+    rare = any(
+        f.content_ids or f.has_tool_calls or f.parent or f.charge or f.is_version for f in finishes
+    )
     with _transaction(rare=rare):
         firsts = _write_finishes(finishes)
         written = {f.response_id for f, seq in zip(finishes, firsts, strict=True) if seq}
@@ -52,6 +55,7 @@ def finish_turns(finishes: Sequence[Finish]) -> list[FinishOutcome]:
         for finish, first_seq in zip(finishes, firsts, strict=True):
             if first_seq is not None:
                 use_outputs(finish)
+                use_version(finish)
                 outcomes.append(Finished(first_seq))
             elif finish.response_id in written:
                 outcomes.append(Fenced())

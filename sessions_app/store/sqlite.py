@@ -44,9 +44,11 @@ INSERT INTO chat_app_chatevent (chat_id, seq, type, response_id, payload, create
 VALUES (?, ?, ?, ?, ?, ?)"""
 _NEW_MESSAGE: Final = """
 INSERT INTO chat_app_message (id, chat_id, seq, role, sender_user_id, sender_agent_id, name,
-    content, content_items, response_id, status, transport, reply_to, created_at)
+    content, content_items, response_id, status, transport, reply_to, version_of,
+    created_at)
 VALUES (:id, :chat_id, :seq, :role, :sender_user_id, :sender_agent_id, :name, :content,
-    :content_items, :response_id, :status, :transport, :reply_to, :created_at)"""
+    :content_items, :response_id, :status, :transport, :reply_to,
+    :version_of, :created_at)"""
 _NEW_INBOUND: Final = """
 INSERT INTO sessions_app_inboundevent (session_id, event_id, sha256, outcome, created_at)
 VALUES (?, ?, ?, ?, ?)"""
@@ -166,14 +168,13 @@ def _outcome(start: Start, first_seq: int) -> dict[str, Any]:
 
 
 def _responses(start: Start) -> list[tuple[Any, ...]]:
-    message_id = start.message.id if start.message else None
     return [
         (
             new.id,
             start.chat_id,
             start.session_id,
             new.agent_id,
-            message_id,
+            start.answered_id,
             _json(new.request),
             start.process,
             _time(start.lease_until),

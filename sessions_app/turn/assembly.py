@@ -26,6 +26,7 @@ from sessions_app.turn.options import check_options
 from sessions_app.turn.recall import has_calls, recalled
 from sessions_app.turn.request import TurnRequest, check_size
 from sessions_app.turn.targets import agent_spec
+from sessions_app.turn.versions import ReplacedAnswer, replaced_answer
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
@@ -43,11 +44,13 @@ class AssembledTurn(msgspec.Struct, frozen=True, kw_only=True):
     overrides: ResponseRequest
     size: int
     content_ids: Sequence[str] = ()
+    replaced: ReplacedAnswer | None = None
 
 
 async def assemble(request: TurnRequest) -> AssembledTurn:
     """Return the message and the options of a turn; raises RemoteProtocolError."""
     session, create = request.session, request.create
+    replaced = await replaced_answer(request)
     new_ids: set[str] = set()
     assembled = uamp.assemble(request.inputs, new_id=partial(_new_content_id, new_ids))
     message, context = assembled.message, list(assembled.context)
@@ -76,6 +79,8 @@ async def assemble(request: TurnRequest) -> AssembledTurn:
     if stateless and any(message.content_items for message in context):
         context, of_history = await database.run(services.take_history, context, session.principal)
     overrides = _overrides(request, config, context, stateless=stateless)
+    if replaced is not None:
+        overrides = msgspec.structs.replace(overrides, replaces=replaced.first_id)
     try:
         new = await _new_message(request, message, new_ids, reuse=stateless) if message else None
     except RemoteProtocolError:
@@ -87,6 +92,7 @@ async def assemble(request: TurnRequest) -> AssembledTurn:
         message=new,
         overrides=overrides,
         size=size + len(msgspec.json.encode(overrides)),
+        replaced=replaced,
         content_ids=(*(references.content_ids(new.content_items) if new else ()), *of_history),
     )
 

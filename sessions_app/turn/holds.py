@@ -14,6 +14,7 @@ from sessions_app.billing.usage import reservation
 from sessions_app.billing.weights import step_usage
 from sessions_app.response.request import run_request
 from sessions_app.turn.targets import agent_spec
+from sessions_app.turn.versions import conversation
 from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
@@ -49,7 +50,11 @@ async def reservations_of(
         else:
             messages = [history.of(start.message)] if start.message else []
             if given is None:
-                known = await history.about(session.chat_id)
+                known = (
+                    await history.about(session.chat_id)
+                    if turn.replaced is None
+                    else await conversation(session, turn.replaced)
+                )
                 messages = shown_to(target, [*known, *messages])
             new_ones = (m.seen_by(spec.id, shared=session.is_shared) for m in messages)
             given = (*(given or ()), *turn.overrides.before, *new_ones)

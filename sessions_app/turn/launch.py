@@ -14,6 +14,7 @@ from sessions_app.response.request import run_request
 from sessions_app.store.orm import start_events
 from sessions_app.turn.request import StartedTurn
 from sessions_app.turn.targets import agent_spec
+from sessions_app.turn.versions import conversation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +41,9 @@ async def launch(
     """Send the events of a committed turn, and run its agents."""
     session, first_seq = request.session, outcome.first_seq
     before: list[HistoryMessage] = []
-    if turn.overrides.context is None:
+    if turn.replaced is not None:
+        before = await conversation(session, turn.replaced)
+    elif turn.overrides.context is None:
         before = await database.insist(partial(process.history.before, session.chat_id, first_seq))
     append = Append(chat_id=session.chat_id, events=start_events(start), at=start.at)
     process.history.append(session.chat_id, first_seq, len(append.events), start.message)
@@ -105,6 +108,7 @@ async def _context_of(
         fan_out=fan_out,
         origin=request.origin,
         parent=session.parent,
+        replaces=turn.overrides.replaces,
         user_id=session.principal.user_id,
         counted_as=request.person,
         protocol=session.transport,

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from datetime import datetime
 
-    from chat_app.log.entries import NewMessage
     from chat_app.members.membership import AgentMember
     from sessions_app.billing.reservations import Reservation
     from sessions_app.process.registry import Process
@@ -80,7 +79,7 @@ async def start_response(request: TurnRequest, listener: Listener | None) -> Sta
     turn = await assemble(request)
     with ExitStack() as room:
         try:
-            targets, stops = await targets_of(request, turn.message)
+            targets, stops = await targets_of(request, turn.message, turn.replaced)
             await check_taken(request.session.config, turn.overrides, targets)
             room.enter_context(
                 process.capacity.reserved(request.session.id, request.person, len(targets))
@@ -175,7 +174,8 @@ def _start_of(
         sha256=request.sha256,
         message=message,
         message_event=message_event(session.chat_id, message) if message else None,
-        responses=[_new_response(session, target, message, plain) for target in targets],
+        responses=[_new_response(session, target, turn, plain) for target in targets],
+        question_id=turn.replaced.question_id if turn.replaced else None,
         content_ids=turn.content_ids,
         pending_input_ids=request.pending_input_ids,
         process=process.id,
@@ -187,16 +187,18 @@ def _start_of(
 def _new_response(
     session: OpenSession,
     target: AgentMember,
-    message: NewMessage | None,
+    turn: AssembledTurn,
     overrides: dict[str, object],
 ) -> NewResponse:
     response_id = new_response_id()
+    question_id = turn.replaced.question_id if turn.replaced else None
     event = ev.ResponseCreated(
         event_id=new_event_id(),
         timestamp=now_ms(),
         response_id=response_id,
         agent=target.name,
-        message_id=message.id if message else None,
+        message_id=turn.message.id if turn.message else question_id,
+        replaces=turn.overrides.replaces,
         chat_id=session.chat_id,
         transport=session.transport,
     )

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from chat_app.members.membership import AgentMember
     from sessions_app.records import OpenSession
     from sessions_app.turn.request import TurnRequest
+    from sessions_app.turn.versions import ReplacedAnswer
 
 
 async def targets_of(
-    request: TurnRequest, message: NewMessage | None
+    request: TurnRequest, message: NewMessage | None, replaced: ReplacedAnswer | None = None
 ) -> tuple[list[AgentMember], list[MentionStop]]:
     """Return the agents that answer, and those that would and are quiet.
 
@@ -33,8 +34,14 @@ async def targets_of(
         return list(request.asked), []
     if session.agent_id is not None and session.agent_name is not None:
         own = await _own_agent(session, session.agent_id, session.agent_name)
+        if replaced is not None and own.agent_id != replaced.agent_id:
+            raise RemoteProtocolError(
+                ErrorCode.AGENT_NOT_FOUND, "Another agent than that of this session answered."
+            )
         return _unless_quiet([own], is_message=message is not None)
     members = await database.run(membership.agent_members, session.chat_id)
+    if replaced is not None:
+        members = [member for member in members if member.agent_id == replaced.agent_id]
     if message is None:
         answering = [m for m in members if m.trigger != "never"]
         targets = [m for m in answering if m.trigger == "always"] or answering[:1]

@@ -97,6 +97,7 @@ CLIENT_EXAMPLES: tuple[Event, ...] = (
             json_schema=JsonSchemaFormat(name="weather", schema={"type": "object"}, strict=True),
         ),
     ),
+    e.ResponseCreate(event_id="evt_202", session_id=SESSION, replaces="msg_1"),
     e.ResponseCancel(event_id="evt_201", session_id=SESSION, response_id=RESPONSE),
     e.ToolResult(
         event_id="evt_300",

@@ -167,10 +167,16 @@ class ResponseConfig(GenerationOptions, frozen=True, kw_only=True, omit_defaults
 
 
 class ResponseCreate(Event, frozen=True, kw_only=True, tag="response.create"):
-    """Ask for a response (UAMP §5.12)."""
+    """Ask for a response (UAMP §5.12).
+
+    ``replaces``, an addition, is the id of an answer that is made again: the new one takes its
+    place, and no input belongs to it. The person who asked the question may, and an owner of the
+    chat, until another question follows.
+    """
 
     response: ResponseConfig | None = None
     response_format: ResponseFormat | None = None
+    replaces: Identifier | None = None
 
 
 class ResponseCancel(Event, frozen=True, kw_only=True, tag="response.cancel"):

@@ -48,6 +48,8 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     ``client_event_id`` is the ``event_id`` of the response.create that sent it. ``transport`` names
     the transport or protocol by which it, or the question that it answers, reached the server.
     ``reply_to`` is the id of the message of the chat that it answers.
+    ``version_of`` is the id of the first version of an answer that was made again: the message
+    takes the place of every version before it.
     A message that was edited since has the number of its ``revision`` and ``edited_at``; one that
     was deleted has ``deleted_at``, and neither text nor content items.
     """
@@ -65,6 +67,7 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     client_event_id: str | None = None
     transport: str | None = None
     reply_to: str | None = None
+    version_of: str | None = None
     revision: Count | None = None
     edited_at: Time | None = None
     deleted_at: Time | None = None

@@ -67,7 +67,8 @@ class ResponseCreated(Event, frozen=True, kw_only=True, tag="response.created"):
     """A response began (UAMP §6.5).
 
     Additions: ``agent`` answers the message ``message_id`` in the chat ``chat_id``; ``transport``
-    names the transport or protocol by which the turn came, as ``ChatMessage.transport`` does.
+    names the transport or protocol by which the turn came, as ``ChatMessage.transport`` does;
+    ``replaces`` is the first version of the answer that is made again.
     """
 
     response_id: str
@@ -75,6 +76,7 @@ class ResponseCreated(Event, frozen=True, kw_only=True, tag="response.created"):
     message_id: str | None = None
     chat_id: str | None = None
     transport: str | None = None
+    replaces: str | None = None
 
 
 class ToolProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

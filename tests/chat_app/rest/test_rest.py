@@ -752,6 +752,7 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
         "pin_message": "/api/v1/messages/{message_id}/pin",
         "unpin_message": "/api/v1/messages/{message_id}/pin",
         "list_pins": "/api/v1/chats/{chat_id}/pins",
+        "list_versions": "/api/v1/messages/{message_id}/versions",
         "list_revisions": "/api/v1/messages/{message_id}/revisions",
         "export_chat": "/api/v1/chats/{chat_id}/export",
         "list_events": "/api/v1/chats/{chat_id}/events",

@@ -131,6 +131,7 @@ def new_message(message_id: str, **fields: Any) -> NewMessage:
     """Return a message of a user."""
     given = {"role": "user", "at": AT, "content": "Hello", "transport": "batch"}
     given["reply_to"] = "msg_before" if message_id.startswith("msg_") else None
+    given["version_of"] = None if message_id.startswith("msg_") else "msg_first"
     return NewMessage(**{"id": message_id, **given, **fields})
 
 

@@ -1,0 +1,68 @@
+"""Versions of an answer: a new one takes the place of the one before it. Synchronous.
+
+All versions are messages of the log. `version_of` of each later one is the first one, and
+`replaced_by` of each but the current one is the version that took its place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.db.models import Q
+
+from chat_app.conversation.errors import ChatWentOn, MessageNotFound, NotTheAuthor
+from chat_app.members.membership import is_owner
+from chat_app.models import Message
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentAnswer:
+    """An answer that may be made again: its first version, its agent and its response."""
+
+    first_id: str
+    agent_id: str
+    response_id: str
+
+
+def current_answer(chat_id: str, message_id: str) -> CurrentAnswer:
+    """Return an answer of a chat; raises MessageNotFound for a former version and a question."""
+    row = Message.objects.filter(
+        pk=message_id, chat_id=chat_id, deleted_at__isnull=True, replaced_by__isnull=True
+    ).first()
+    if row is None or row.sender_agent_id is None or not row.response_id:
+        raise MessageNotFound
+    return CurrentAnswer(row.version_of or row.pk, row.sender_agent_id, row.response_id)
+
+
+def check_question(chat_id: str, question_id: str | None, user_id: int | None) -> str:
+    """Return the id of a question that a person may have answered again.
+
+    Its author may, and an owner of the chat, until another question follows. Raises
+    MessageNotFound, NotTheAuthor and ChatWentOn.
+    """
+    rows = Message.objects.filter(chat_id=chat_id, deleted_at__isnull=True)
+    question = rows.filter(pk=question_id).first()
+    if question is None:
+        raise MessageNotFound
+    if question.sender_user_id != user_id and not is_owner(chat_id, user_id):
+        raise NotTheAuthor
+    if rows.filter(seq__gt=question.seq, role="user").exists():
+        raise ChatWentOn
+    return question.pk
+
+
+def replace_versions(chat_id: str, first_id: str, new_id: str) -> None:
+    """Let a new version take the place of those before it; the caller holds the chat's lock."""
+    place = Message.objects.filter(pk=new_id).values("seq")
+    # Another version that ends at the same time may be written already, with a later place.
+    former = versions_of(chat_id, first_id).filter(replaced_by__isnull=True, seq__lt=place)
+    former.update(replaced_by=new_id)
+
+
+def versions_of(chat_id: str, first_id: str) -> QuerySet[Message]:
+    """Return all versions of an answer."""
+    return Message.objects.filter(Q(pk=first_id) | Q(version_of=first_id), chat_id=chat_id)

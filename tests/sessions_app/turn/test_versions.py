@@ -1,0 +1,150 @@
+"""Answers that are made again: who may, what it costs, and what agents, members and REST read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from chat_app.conversation.deletion import delete_message
+from chat_app.export.pages import pages
+from chat_app.log import history
+from chat_app.models import Chat, Message
+from payments_app.models import Hold
+from sessions_app.models import Response
+from tests.chat_app.conversation.joining import joined, refusal
+from tests.client import text_of
+from tests.live_server import Dial, Person, quick_agent, shared_chat
+from tests.sessions_app.billing.paid_agents import clean, earned, pay, priced, rich, wallet
+
+if TYPE_CHECKING:
+    import httpx
+
+    from tests.client import UampClient
+
+
+def answered(client: UampClient) -> str:
+    """Return the id of the next message of an agent."""
+    while True:
+        message = client.until("message.created")[-1]["message"]
+        if message["sender_kind"] == "agent":
+            return str(message["id"])
+
+
+def test_an_answer_is_made_again_in_its_place(
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person
+) -> None:
+    quick_agent("parrot", "echo")
+    chat = shared_chat(alice, bob, agents=("parrot",))
+    asker = joined(dial, bob, chat)
+    asker.ask("@parrot one")
+    given = asker.until("response.done")
+    first = answered(asker)
+    asker.send("response.create", replaces=first)
+    frames = asker.until("response.done")
+    # The agent answers the question, as if the answer had not been given.
+    assert text_of(frames) == text_of(given) == "one"
+    created = next(frame for frame in frames if frame["type"] == "response.created")
+    assert created["replaces"] == first
+    second = asker.until("message.created")[-1]["message"]
+    assert second["version_of"] == first
+    question = Message.objects.get(chat=chat, role="user")
+    assert set(Response.objects.values_list("message_id", flat=True)) == {question.pk}
+    # An owner makes the current version again; a former one is none.
+    owner = joined(dial, alice, chat)
+    owner.send("response.create", replaces=first)
+    assert refusal(owner) == "message_not_found"
+    owner.send("response.create", replaces=second["id"])
+    third = answered(owner)
+    asker.until("response.done")
+    assert answered(asker) == third
+
+    seen = history.history(chat.pk, limit=10)
+    assert [message.content for message in seen] == ["@parrot one", "one"]
+    assert [message.id for message in history.last_messages(chat.pk, limit=10)] == [
+        question.pk,
+        third,
+    ]
+    chat = Chat.objects.get(pk=chat.pk)
+    exported = [row["id"] for page in pages(chat, alice.user.pk) for row in page]
+    assert exported == [question.pk, third]
+    path = f"/api/v1/chats/{chat.pk}/messages?order=asc"
+    listed = web.get(path, headers=bob.headers).json()["data"]
+    assert [row["id"] for row in listed] == [question.pk, third]
+    for one in (first, second["id"], third):
+        versions = web.get(f"/api/v1/messages/{one}/versions?order=asc", headers=bob.headers)
+        rows = versions.json()["data"]
+        assert [row["id"] for row in rows] == [first, second["id"], third]
+        assert [row["replaced_by"] for row in rows] == [second["id"], third, None]
+    # The next turn of this process is given the current version alone.
+    asker.ask("@parrot two")
+    asker.until("response.done")
+    answered(asker)
+    assert [message.content for message in history.history(chat.pk, limit=10)] == [
+        "@parrot one", "one", "@parrot two", "two",
+    ]  # fmt: skip
+    asker.send("response.create", replaces=third)
+    assert refusal(asker) == "message_conflict"
+
+
+def test_who_may_not_have_an_answer_made_again(dial: Dial, alice: Person, bob: Person) -> None:
+    quick_agent("parrot", "echo")
+    chat = shared_chat(alice, bob, agents=("parrot",))
+    owner, member = joined(dial, alice, chat), joined(dial, bob, chat)
+    owner.ask("@parrot mine")
+    owner.until("response.done")
+    answer = answered(owner)
+    question = Message.objects.get(chat=chat, role="user")
+    member.settle()
+    member.send("response.create", replaces=answer)
+    assert refusal(member) == "forbidden"
+    elsewhere = joined(dial, bob, shared_chat(bob, agents=("parrot",)))
+    elsewhere.send("response.create", replaces=answer)
+    assert refusal(elsewhere) == "message_not_found"
+    for wrong in (question.pk, "msg_none"):
+        owner.send("response.create", replaces=wrong)
+        assert refusal(owner) == "message_not_found"
+    owner.send("input.text", text="@parrot more")
+    owner.send("response.create", replaces=answer)
+    assert refusal(owner) == "invalid_event"
+    delete_message(chat_id=chat.pk, message_id=question.pk, user_id=alice.user.pk)
+    owner.send("response.create", replaces=answer)
+    assert refusal(owner) == "message_not_found"
+    assert Response.objects.count() == 1
+
+
+def test_an_answer_that_is_made_again_is_agreed_to_and_paid_once_more(
+    dial: Dial, alice: Person
+) -> None:
+    agent = priced("paid", per_answer="0.25")
+    rich(alice)
+    client = dial(alice)
+    client.create_session(agent="paid")
+    client.ask("Hello")
+    pay(client, client.until("payment.required")[-1])
+    client.until("payment.balance")
+    answer = Message.objects.get(role="assistant").pk
+    client.send("response.create", replaces=answer)
+    asked = client.until("payment.required")[-1]
+    assert asked["requirements"]["amount"] == "0.25"
+    assert Message.objects.filter(role="assistant").count() == 1
+    pay(client, asked)
+    client.until("payment.balance")
+    assert (str(wallet(alice).available), earned(agent)) == ("9.5", "0.5")
+    assert Hold.objects.values("response_id").distinct().count() == 2
+    assert clean()
+
+
+def test_two_people_make_an_answer_again_at_once(dial: Dial, alice: Person, bob: Person) -> None:
+    quick_agent("parrot", "echo", chunk_delay_ms=5)
+    chat = shared_chat(alice, bob, agents=("parrot",))
+    clients = [joined(dial, who, chat) for who in (alice, bob)]
+    clients[1].ask("@parrot " + "many words " * 20)
+    clients[1].until("response.done")
+    first = answered(clients[1])
+    for client in clients:
+        client.send("response.create", replaces=first)
+    made = [answered(clients[1]) for _ in clients]
+    versions = list(Message.objects.filter(chat=chat, role="assistant").order_by("seq"))
+    assert [row.pk for row in versions] == [first, *made]
+    # One is current, whichever ended last; each former one names what took its place.
+    assert [row.replaced_by for row in versions] == [made[0], made[1], None]
+    assert [row.version_of for row in versions] == [None, first, first]
