@@ -13,6 +13,8 @@ import "./dialogs/media-viewer.js";
 import "./dialogs/message-console.js";
 import "./dialogs/new-chat-dialog.js";
 import "./dialogs/payer-dialog.js";
+import "./keyboard/palette.js";
+import "./keyboard/shortcuts-dialog.js";
 import "./search/search-dialog.js";
 
 const isNarrow = matchMedia("(max-width: 759px)");

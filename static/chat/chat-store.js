@@ -17,6 +17,7 @@ const OVERLAP = 20;
  * @property {string} name
  * @property {string} role
  * @property {string} [trigger]
+ * @property {import("./price.js").Pricing|null} [pricing] of an agent
  * @property {boolean} [online]
  *
  * @typedef {object} Chat

@@ -2,46 +2,100 @@
 
 import { api, checkSignedIn, me, page, store } from "./context.js";
 import { ChatMoney } from "./chat-money.js";
-import { announce, avatar, h, icon, iconButton } from "./dom.js";
-import { outcomeText } from "./cards/approval-card.js";
+import { announce } from "./dom.js";
+import { Announcements } from "./log/announcements.js";
 import { isUnclear } from "./store/acts.js";
 import { entryOf, isFrom } from "./store/entry.js";
 import { History, catchUp, followSession } from "./store/history.js";
 import { newestOfOthers } from "./store/open-chat.js";
-import "./panels/balance-chip.js";
-import "./panels/shared-state.js";
+import { View, glyph } from "./view.js";
+import { html, nothing, repeat } from "../vendor/lit/lit.js";
 import "./composer/composer.js";
 import "./log/message-list.js";
-import "./actions/pinned-list.js";
+import "./panels/chat-head.js";
+import "./panels/shared-state.js";
 import "./panels/typing-line.js";
 
-/** Fires (bubbling) `open-sidebar`, `toggle-members`. */
-class ChatView extends HTMLElement {
-  connectedCallback() {
+/** A line with a sign where messages would be. */
+const notice = (name, title, text, action = nothing) => html`<div class="empty" role="note">${glyph(name)}<h1>${title}</h1><p>${text}</p>${action}</div>`;
+
+class ChatView extends View {
+  static properties = {
+    chatId: { attribute: false },
+    membersShown: { attribute: false },
+    _error: { state: true },
+  };
+
+  constructor() {
+    super();
+    this.chatId = "";
+    this.membersShown = false;
+    /** Counts the chats that were opened: each has a list and a composer of its own. */
+    this._opened = 0;
+    this._error = null;
     this._listeners = new AbortController();
     this.session = null;
     this.chat = null;
     this._history = new History(page, api);
-    this._balance = document.createElement("balance-chip");
-    this._pins = document.createElement("pinned-list");
-    this._search = iconButton("search", "Search (Ctrl+Shift+F)", {
-      class: "search-button", "data-testid": "search", onclick: () => this.dispatchEvent(new Event("open-search", { bubbles: true })),
-    });
+    this._announcements = new Announcements();
+  }
+
+  connectedCallback() {
+    super.connectedCallback();
     this.addEventListener("show-message", (e) => this.showMessage(e.detail));
-    this.addEventListener("say", (e) => this._composer.say(e.detail));
-    this.showNothing();
-    store.addEventListener("change", () => this._showHead());
+    this.addEventListener("say", (e) => this._composer?.say(e.detail));
+    store.addEventListener("change", () => {
+      this.chat = (this.chatId && store.get(this.chatId)) || this.chat;
+    });
     document.addEventListener("visibilitychange", () => this._markRead());
     addEventListener("focus", () => this._markRead());
+  }
+
+  render() {
+    return html`<chat-head .chatId=${this.chatId} .membersShown=${this.membersShown}></chat-head>${this._body()}`;
+  }
+
+  _body() {
+    const begin = () => this.dispatchEvent(new Event("new-chat", { bubbles: true }));
+    if (!this.chatId) {
+      return notice("message", "Choose a chat", "Pick one from the list, or start a new one with people and agents.",
+        html`<button type="button" class="button button-primary" @click=${begin}>${glyph("add")}New chat</button>`);
+    }
+    if (this._error) return this._failure(this._error);
+    return repeat([this._opened], (opened) => opened, () => html`
+      <shared-state></shared-state><message-list .mayDecide=${(approval) => this._mayDecide(approval)} @bottom=${() => this._markRead()}
+        @older=${() => this._history.loadOlder()} @newer=${() => this._history.loadNewer()}
+        @newest=${() => this._goTo(() => this._history.loadNewest())} @place=${(e) => this._goTo(() => this._history.loadAround(e.detail))}
+        @retry-turn=${(e) => this.session.retry(e.detail)} @discard-turn=${(e) => this.session.discard(e.detail)}
+        @ask-again=${(e) => this._composer.write(e.detail)} @reply=${(e) => this._reply(e.detail)}
+        @decide=${(e) => this._decide(e.detail)} @stop-answer=${(e) => this._stopAnswer(e.detail)}></message-list>
+      <typing-line></typing-line>
+      <chat-composer @keydown=${(e) => this._editLast(e)}></chat-composer>`);
+  }
+
+  _failure({ status, code, message }) {
+    if (status === 404 || ["chat_not_found", "forbidden"].includes(code)) {
+      return notice("alert", "This chat is not here", "It does not exist, or you are not a member of it. Ask a member to add you.");
+    }
+    return notice("alert", "The chat could not be loaded", `${message} What you wrote is kept.`,
+      html`<button type="button" class="button button-primary" @click=${() => this.open(this.chatId)}>Try again</button>`);
+  }
+
+  get _list() {
+    return this.querySelector("message-list");
+  }
+
+  get _typing() {
+    return this.querySelector("typing-line");
+  }
+
+  get _composer() {
+    return this.querySelector("chat-composer");
   }
 
   /** No chat is open. */
   showNothing() {
     this._leave();
-    this.replaceChildren(
-      h("header", { class: "chat-head is-bare" }, this._menuButton(), h("div", { class: "chat-title" }), this._balance),
-      this._notice("message", "Choose a chat", "Pick one from the list, or start a new one."),
-    );
   }
 
   /** @param {string} chatId @param {string} [messageId] where the chat is opened, instead of at its end */
@@ -53,86 +107,21 @@ class ChatView extends HTMLElement {
     this._leave();
     this.chatId = chatId;
     this._wanted = messageId;
+    this._opened += 1;
     page.dispatch({ type: "opened", chatId });
-    this._build();
+    await this.updateComplete;
     try {
-      this.chat = store.get(chatId) || (await store.reload(chatId));
+      const chat = store.get(chatId) || (await store.reload(chatId));
       if (this.chatId !== chatId) return;
-      this._showHead();
-      this._listen(store.session(this.chat));
-      this._composer.open(this.chat, this.session);
+      this.chat = chat;
+      this._money = new ChatMoney(this._list, (text) => this._composer.say(text));
+      this._listen(store.session(chat));
+      await this._composer.open(chat, this.session);
       await this._loadHistory();
     } catch (error) {
       if (error.name !== "ApiError") throw error;
-      if (this.chatId === chatId) this._showError(error);
+      if (this.chatId === chatId) this._error = error;
     }
-  }
-
-  _build() {
-    this._head = h("header", { class: "chat-head" }, this._menuButton());
-    this._name = h("h1", { dir: "auto" });
-    this._facts = h("p");
-    this._members = h(
-      "button",
-      {
-        type: "button", class: "members-button", "data-testid": "members", "aria-controls": "members", "aria-expanded": String(Boolean(this._membersShown)),
-        onclick: () => this.dispatchEvent(new Event("toggle-members", { bubbles: true })),
-      },
-      h("span", { class: "avatar-stack" }), icon("members"),
-    );
-    this._list = document.createElement("message-list");
-    this._typing = document.createElement("typing-line");
-    this._composer = document.createElement("chat-composer");
-    this._list.mayDecide = (approval) => this._mayDecide(approval);
-    this._list.addEventListener("bottom", () => this._markRead());
-    this._list.addEventListener("older", () => this._history.loadOlder());
-    this._list.addEventListener("newer", () => this._history.loadNewer());
-    this._list.addEventListener("newest", () => this._goTo(() => this._history.loadNewest()));
-    this._list.addEventListener("place", (e) => this._goTo(() => this._history.loadAround(e.detail)));
-    this._list.addEventListener("retry-turn", (e) => this.session.retry(e.detail));
-    this._list.addEventListener("discard-turn", (e) => this.session.discard(e.detail));
-    this._list.addEventListener("ask-again", (e) => this._composer.write(e.detail));
-    this._list.addEventListener("reply", (e) => this._reply(e.detail));
-    this._list.addEventListener("decide", (e) => this._decide(e.detail));
-    this._list.addEventListener("stop-answer", (e) => this._stopAnswer(e.detail));
-    this._composer.addEventListener("keydown", (e) => this._editLast(e));
-    this.replaceChildren(this._head, document.createElement("shared-state"), this._list, this._typing, this._composer);
-    this._money = new ChatMoney(this._list, (text) => this._composer.say(text));
-  }
-
-  /** Whether the panel of the members is shown. */
-  set membersShown(isShown) {
-    this._membersShown = isShown;
-    this._members?.setAttribute("aria-expanded", String(isShown));
-  }
-
-  _menuButton() {
-    return iconButton("back", "Show chats", {
-      class: "menu-button",
-      onclick: () => this.dispatchEvent(new Event("open-sidebar", { bubbles: true })),
-    });
-  }
-
-  _showHead() {
-    if (!this.chatId || !store.get(this.chatId)) return;
-    this.chat = store.get(this.chatId);
-    const name = store.nameOf(this.chat);
-    const members = this.chat.participants;
-    const online = members.filter((p) => p.kind === "user" && (p.online || p.id === me.id)).length;
-    const agents = members.filter((p) => p.kind === "agent").length;
-    const facts = [
-      `${members.length - agents} ${members.length - agents === 1 ? "person" : "people"}`,
-      agents && `${agents} ${agents === 1 ? "agent" : "agents"}`,
-      online && `${online} online`,
-    ].filter(Boolean).join(" · ");
-    this._name.textContent = name;
-    this._facts.textContent = facts;
-    this._members.setAttribute("aria-label", `Members: ${facts}`);
-    const others = store.others(this.chat).slice(0, 4);
-    this._members.firstChild.replaceChildren(...others.map((p) => avatar(p.name, p.kind, p.online)));
-    // What is in the head stays there: an element that is put in anew loses the focus.
-    if (this._head.contains(this._members)) return;
-    this._head.append(h("div", { class: "chat-title" }, this._name, this._facts), this._search, this._pins, this._balance, this._members);
   }
 
   _leave() {
@@ -142,6 +131,7 @@ class ChatView extends HTMLElement {
     this.session = null;
     this.chat = null;
     this.chatId = "";
+    this._error = null;
     this._hasReaders = false;
   }
 
@@ -156,7 +146,7 @@ class ChatView extends HTMLElement {
     on("response-end", (response) => this._onResponseEnd(response));
     on("typing", (event) => this._typing.typed(event));
     on("read", (event) => this._onRead(event));
-    on("approvals", (asked) => this._onApprovals(asked));
+    on("approvals", (asked) => this._announcements.approvals(session.approvals.list, asked));
     this._money.listen(session, () => this.chat, this._listeners.signal);
     on("ready", () => this._markRead());
     on("reset", (event) => this._onReset(event));
@@ -271,34 +261,13 @@ class ChatView extends HTMLElement {
 
   _onResponse(response) {
     if (!page.state.live.has(response.id)) return;
-    this._announced ||= new Set();
-    if (response.agent && !this._announced.has(response.id)) {
-      this._announced.add(response.id);
-      announce(`${response.agent} is answering`);
-    }
+    this._announcements.answering(response);
     this._showRunning();
   }
 
   _onResponseEnd(response) {
-    if (this._announced?.has(response.id)) {
-      const ends = { completed: "answer complete", cancelled: "answer stopped", failed: "answer failed" };
-      const joint = response.status === "cancelled" ? " by " : ". ";
-      announce(`${response.agent || "Agent"}: ${ends[response.status]}${response.reason ? joint + response.reason : ""}`);
-    }
+    this._announcements.ended(response);
     this._showRunning();
-  }
-
-  /** @param {import("../uamp/approvals.js").Approval|null} asked one that is asked for now */
-  _onApprovals(asked) {
-    const { list } = this.session.approvals;
-    this._announced ||= new Set();
-    for (const approval of list) {
-      if (approval.state === "closed" && !this._announced.has(approval.key)) {
-        this._announced.add(approval.key);
-        announce(outcomeText(approval));
-      }
-    }
-    if (asked) announce(`${asked.agent} asks to use ${asked.name}. Allow or refuse it at the end of the chat.`);
   }
 
   _mayDecide({ userId }) {
@@ -352,7 +321,7 @@ class ChatView extends HTMLElement {
 
   /** What is on the screen at the bottom of a visible page is read. */
   _markRead() {
-    if (!this.session || !this._hasReaders || document.hidden || !this._list.atBottom) return;
+    if (!this.session || !this._hasReaders || document.hidden || !this._list?.atBottom) return;
     const newest = newestOfOthers(page.state);
     const known = page.state.readers.get(me.id)?.seq ?? 0;
     if (!newest || newest.seq <= known) return;
@@ -368,21 +337,8 @@ class ChatView extends HTMLElement {
   async _onError(error) {
     const { chatId } = this;
     if (error.fatal) {
-      if ((await checkSignedIn()) && this.chatId === chatId) this._showError(error);
-    } else this._composer.say(error.message || error.code);
-  }
-
-  _showError(error) {
-    const gone = error.status === 404 || ["chat_not_found", "forbidden"].includes(error.code);
-    const again = h("button", { type: "button", class: "button button-primary", onclick: () => this.open(this.chatId) }, "Try again");
-    const notice = gone
-      ? this._notice("alert", "This chat is not here", "It does not exist, or you are not a member of it. Ask a member to add you.")
-      : this._notice("alert", "The chat could not be loaded", `${error.message} What you wrote is kept.`, again);
-    this.replaceChildren(this._head, notice);
-  }
-
-  _notice(name, title, text, ...actions) {
-    return h("div", { class: "empty", role: "note" }, icon(name), h("h1", {}, title), h("p", {}, text), actions);
+      if ((await checkSignedIn()) && this.chatId === chatId) this._error = error;
+    } else this._composer?.say(error.message || error.code);
   }
 }
 customElements.define("chat-view", ChatView);

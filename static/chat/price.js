@@ -2,7 +2,6 @@
 
 import { units, shown } from "./amounts.js";
 import { me } from "./context.js";
-import { h } from "./dom.js";
 
 /**
  * @typedef {object} Pricing decimal strings
@@ -74,21 +73,8 @@ function pricedFor(chat, text) {
   );
 }
 
-/** The line below the composer that says what a message will cost. */
-export class PriceLine {
-  constructor() {
-    this.element = h("p", { class: "price-line", id: "price-line", "data-testid": "price-line", hidden: true });
-    this._shown = "";
-  }
-
-  /** @param {import("./chat-store.js").Chat|undefined} chat @param {string} text that is written */
-  update(chat, text) {
-    const priced = chat && text.trim() ? pricedFor(chat, text) : [];
-    const costs = priced.map((agent) => `${agent.name}: ${priceText(agent.pricing)}`);
-    const line = costs.length ? `${costs.join("; ")} — ${payerText(chat)}.` : "";
-    if (line === this._shown) return;
-    this._shown = line;
-    this.element.textContent = line;
-    this.element.hidden = !line;
-  }
+/** What a text will cost, and who pays it: the line below the composer, "" where it costs nothing. @param {any} chat @param {string} text that is written */
+export function costLine(chat, text) {
+  const costs = pricedFor(chat, text).map((agent) => `${agent.name}: ${priceText(agent.pricing)}`);
+  return costs.length ? `${costs.join("; ")} — ${payerText(chat)}.` : "";
 }

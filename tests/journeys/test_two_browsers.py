@@ -40,7 +40,9 @@ STREAM_MS = 20_000
 NOTES = """() => {
   window.said = [];
   const note = document.querySelector(".composer-note");
-  new MutationObserver(() => window.said.push(note.textContent)).observe(note, { childList: true });
+  new MutationObserver(() => window.said.push(note.textContent)).observe(
+    note, { childList: true, characterData: true, subtree: true },
+  );
 }"""
 
 

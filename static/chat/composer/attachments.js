@@ -1,48 +1,70 @@
 /** Files that go with the next message: uploaded at once, shown with progress, removable. */
 
 import { api, start } from "../context.js";
-import { announce, h, icon, iconButton } from "../dom.js";
+import { announce } from "../dom.js";
 import { fileSize } from "../file-size.js";
+import { glyph } from "../view.js";
+import { html, nothing, repeat } from "../../vendor/lit/lit.js";
 
-/** What the server says about a file that it refused, for people. */
+/**
+ * @typedef {object} Item
+ * @property {number} key
+ * @property {File} file
+ * @property {string} preview address of the picture in this page, "" for other files
+ * @property {number} percent of the file that was sent
+ * @property {import("../../uamp/outbox.js").Attachment|null} stored
+ * @property {string} error why it was not uploaded
+ * @property {() => void} abort
+ */
+
+/**
+ * What the server says about a file that it refused, for people.
+ * @param {{status: number, message: string}} error
+ */
 function reason(error) {
   if (error.status === 413) return `It is larger than ${fileSize(start.upload_bytes)}.`;
   return error.status === 0 ? "The server was not reached." : error.message;
 }
 
-export class AttachmentTray {
-  /** @param {() => void} changed @param {(text: string) => void} say */
-  constructor(changed, say) {
-    this.element = h("ul", { class: "tray", "aria-label": "Attachments", hidden: true });
-    this._changed = changed;
+/** The files of a composer: a reactive controller of Lit. */
+export class Attachments {
+  /**
+   * @param {import("../view.js").View} host
+   * @param {(text: string) => void} say
+   */
+  constructor(host, say) {
+    this._host = host;
     this._say = say;
-    /** @type {{file: File, chip: HTMLElement, stored: object|null, failed: boolean, preview: string,
-     *   abort: () => void}[]} */
+    this._made = 0;
+    /** @type {Item[]} */
     this._items = [];
+    host.addController(this);
+  }
+
+  hostDisconnected() {
+    this.clear();
   }
 
   get isEmpty() {
-    return this._items.every((item) => item.failed);
+    return this._items.every((item) => item.error);
   }
 
   get isBusy() {
-    return this._items.some((item) => !item.stored && !item.failed);
+    return this._items.some((item) => !item.stored && !item.error);
   }
 
   /** @param {Iterable<File>} files */
   add(files) {
     for (const file of files) {
-      if (file.size > start.upload_bytes) {
-        this._say(`${file.name} is larger than ${fileSize(start.upload_bytes)}.`);
-      } else if (file.size === 0) this._say(`${file.name} is empty.`);
+      if (file.size > start.upload_bytes) this._say(`${file.name} is larger than ${fileSize(start.upload_bytes)}. Choose a smaller file.`);
+      else if (file.size === 0) this._say(`${file.name} is empty. Choose another file.`);
       else this._upload(file);
     }
-    this._show();
   }
 
-  /** @returns {import("../../uamp/outbox.js").Attachment[]} what is stored; the tray is empty then */
+  /** @returns {import("../../uamp/outbox.js").Attachment[]} what is stored; none is left */
   take() {
-    const stored = this._items.filter((item) => item.stored).map((item) => item.stored);
+    const stored = this._items.flatMap((item) => item.stored ?? []);
     this.clear();
     return stored;
   }
@@ -50,69 +72,66 @@ export class AttachmentTray {
   clear() {
     for (const item of this._items) this._release(item);
     this._items = [];
-    this._show();
+    this._host.requestUpdate();
   }
 
+  template() {
+    return html`<ul class="tray" aria-label="Attachments" ?hidden=${this._items.length === 0}>${repeat(this._items, ({ key }) => key, (item) => this._chip(item))}</ul>`;
+  }
+
+  /** @param {Item} item */
+  _chip(item) {
+    const { file, preview, percent, stored, error } = item;
+    return html`<li class="tray-item ${error ? "is-failed" : ""}" data-testid="attachment">
+      ${preview ? html`<img src=${preview} alt="">` : glyph("file")}
+      <span class="file-text"><span class="file-name">${file.name}</span><small>${error ? `Not uploaded. ${error}` : fileSize(file.size)}</small>
+        ${stored || error ? nothing : html`<progress class="upload" max="100" value=${percent} aria-label="Uploading ${file.name}"></progress>`}</span>
+      <button type="button" class="icon-button" aria-label="Remove ${file.name}" title="Remove ${file.name}" @click=${() => this._remove(item)}>${glyph("close")}</button>
+    </li>`;
+  }
+
+  /** @param {File} file */
   _upload(file) {
-    const isImage = file.type.startsWith("image/");
-    const preview = isImage ? URL.createObjectURL(file) : "";
-    const item = { file, stored: null, failed: false, preview };
-    const fill = h("div", { class: "progress-fill" });
-    const bar = h("div", {
-      class: "progress", role: "progressbar", "aria-label": `Uploading ${file.name}`,
-      "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": 0,
-    }, fill);
-    const note = h("small", {}, fileSize(file.size));
-    item.chip = h(
-      "li", { class: "tray-item", "data-testid": "attachment" },
-      isImage ? h("img", { src: preview, alt: "" }) : icon("file"),
-      h("span", { class: "file-text" }, h("span", { class: "file-name" }, file.name), note, bar),
-      iconButton("close", `Remove ${file.name}`, { onclick: () => this._remove(item) }),
-    );
+    /** @type {Item} */
+    const item = {
+      key: (this._made += 1), file, preview: file.type.startsWith("image/") ? URL.createObjectURL(file) : "", percent: 0, stored: null, error: "", abort: () => {},
+    };
     const { done, abort } = api.upload(file, (fraction) => {
-      fill.style.width = `${100 * fraction}%`;
-      bar.setAttribute("aria-valuenow", String(Math.round(100 * fraction)));
+      item.percent = Math.round(100 * fraction);
+      this._host.requestUpdate();
     });
     item.abort = abort;
-    this._items.push(item);
-    this.element.append(item.chip);
-    this._finish(item, done, bar, note);
+    this._items = [...this._items, item];
+    this._host.requestUpdate();
+    this._finish(item, done);
   }
 
-  async _finish(item, done, bar, note) {
+  /** @param {Item} item @param {Promise<any>} done */
+  async _finish(item, done) {
+    const { file } = item;
     try {
-      const stored = await done;
-      item.stored = {
-        content_id: stored.content_id, url: stored.url, filename: stored.filename || item.file.name,
-        mime_type: stored.mime_type,
-      };
-      announce(`${item.file.name} is attached.`);
-    } catch (error) {
+      const { content_id, url, filename, mime_type } = await done;
+      item.stored = { content_id, url, filename: filename || file.name, mime_type };
+      announce(`${file.name} is attached.`);
+    } catch (/** @type {any} */ error) {
       if (error.name === "AbortError") return;
       if (error.name !== "ApiError") throw error;
-      item.failed = true;
-      item.chip.classList.add("is-failed");
-      note.textContent = `Not uploaded. ${reason(error)}`;
-      announce(`${item.file.name} was not uploaded. ${reason(error)}`);
+      item.error = reason(error);
+      announce(`${file.name} was not uploaded. ${item.error}`);
     }
-    bar.remove();
-    this._changed();
+    this._host.requestUpdate();
   }
 
+  /** @param {Item} item */
   _remove(item) {
     this._release(item);
     this._items = this._items.filter((kept) => kept !== item);
-    this._show();
+    this._host.requestUpdate();
   }
 
+  /** @param {Item} item */
   _release(item) {
-    if (!item.stored && !item.failed) item.abort();
+    if (!item.stored && !item.error) item.abort();
     if (item.preview) URL.revokeObjectURL(item.preview);
-    item.chip.remove();
-  }
-
-  _show() {
-    this.element.hidden = this._items.length === 0;
-    this._changed();
   }
 }

@@ -1,74 +1,126 @@
-/** Where one writes: text, attachments, mentions; send and stop. */
+/** Where one writes: text, attachments, mentions, commands; send and stop. */
 
-import { announce, h, iconButton } from "../dom.js";
 import { drafts, page, store } from "../context.js";
-import { AttachmentTray } from "./attachments.js";
-import { MentionMenu } from "./mentions.js";
-import { PriceLine } from "../price.js";
+import { announce } from "../dom.js";
+import { costLine, priceText } from "../price.js";
+import { View, face, glyph } from "../view.js";
+import { html } from "../../vendor/lit/lit.js";
 import "../actions/quote.js";
+import { Attachments } from "./attachments.js";
+import { COMMANDS, commandOf } from "./commands.js";
 import "./mention-hint.js";
+import { Suggestions } from "./suggestions.js";
 
 const NOTE_MS = 6_000;
 const NAME_CHARS = 40;
 const SAVE_AFTER_MS = 400;
 
+/** @typedef {import("../chat-store.js").Chat} Chat */
+
+/** @param {string} name */
 function brief(name) {
   const characters = Array.from(name);
   return characters.length > NAME_CHARS ? `${characters.slice(0, NAME_CHARS).join("")}…` : name;
 }
 
-class ChatComposer extends HTMLElement {
-  connectedCallback() {
+class ChatComposer extends View {
+  static properties = {
+    _chat: { state: true },
+    _own: { state: true },
+    _value: { state: true },
+    _note: { state: true },
+  };
+
+  constructor() {
+    super();
+    /** @type {Chat|undefined} */
+    this._chat = undefined;
+    /** @type {any} */
+    this._session = null;
+    /** @type {import("../../uamp/live-response.js").LiveResponse[]} */
     this._own = [];
-    this._text = h("textarea", {
-      id: "composer-text", rows: 1, dir: "auto", "data-testid": "composer", "aria-label": "Message",
-      placeholder: "Message", enterkeyhint: "send", autocomplete: "off", maxlength: 100_000,
-    });
-    this._send = iconButton("send", "Send", { type: "submit", class: "send", "data-testid": "send" });
-    this._stop = iconButton("stop", "Stop the answer", {
-      class: "stop", "data-testid": "stop", hidden: true, onclick: () => this.stopOwn(),
-    });
-    this._files = h("input", { type: "file", multiple: true, hidden: true, tabindex: "-1", "data-testid": "file-input" });
-    this._attach = iconButton("attach", "Attach files", {
-      "data-testid": "attach", onclick: () => this._files.click(),
-    });
-    this._tray = new AttachmentTray(() => this._showSendable(), (text) => this.say(text));
-    this._mentions = new MentionMenu(this._text);
-    this._price = new PriceLine();
-    this._hint = document.createElement("mention-hint");
-    this._note = h("p", { class: "composer-note", role: "status", hidden: true });
-    this._form = h(
-      "form", { class: "composer", onsubmit: (e) => this._submit(e) },
-      this._mentions.element, document.createElement("reply-preview"), this._tray.element,
-      h("div", { class: "composer-row" }, this._attach, this._files, this._text, this._stop, this._send),
-    );
-    this._text.setAttribute("aria-describedby", "price-line");
-    this.append(this._note, this._form, this._hint, this._price.element, h("div", { class: "drop-hint", "aria-hidden": "true" }, "Drop files to attach them"));
-    this._listen();
-    this._showSendable();
+    this._value = "";
+    this._note = "";
+    this._noteTimer = 0;
+    this._saveTimer = 0;
+    this._files = new Attachments(this, (text) => this.say(text));
+    this._suggestions = new Suggestions(this, () => this._text, [
+      { label: "Mention", pattern: /(?:^|[\s(])@([\w.-]*)$/, all: () => this._mentionable() },
+      { label: "Commands", pattern: /^\/([a-z]*)$/, all: () => COMMANDS.map(({ name, note }) => ({ name, note })) },
+    ]);
     this._onChats = () => this._chatsChanged();
+  }
+
+  connectedCallback() {
+    super.connectedCallback();
     store.addEventListener("change", this._onChats);
+    const view = /** @type {HTMLElement} */ (this.closest("chat-view"));
+    view.ondragover = (event) => {
+      if (!event.dataTransfer?.types.includes("Files")) return;
+      event.preventDefault();
+      this.classList.add("is-dropping");
+    };
+    view.ondragleave = (event) => {
+      if (!view.contains(/** @type {Node} */ (event.relatedTarget))) this.classList.remove("is-dropping");
+    };
+    view.ondrop = (event) => {
+      this.classList.remove("is-dropping");
+      this._take(event, event.dataTransfer?.files);
+    };
   }
 
   disconnectedCallback() {
+    super.disconnectedCallback();
     clearTimeout(this._noteTimer);
     store.removeEventListener("change", this._onChats);
-    this._tray.clear();
   }
 
-  /** @param {import("../chat-store.js").Chat} chat @param {import("../../uamp/chat-session.js").ChatSession} session */
-  open(chat, session) {
+  /** @returns {HTMLTextAreaElement} */
+  get _text() {
+    return /** @type {HTMLTextAreaElement} */ (this.querySelector("textarea"));
+  }
+
+  render() {
+    const price = this._value.trim() && this._chat ? costLine(this._chat, this._value) : "";
+    const canSend = this._value.trim() !== "" || !this._files.isEmpty;
+    const names = this._own.map((response) => response.agent || "agent").join(", ");
+    const stop = names ? `Stop ${names}` : "Stop the answer";
+    // A placeholder that does not fit would be cut in the middle of a letter.
+    const isShort = !this._chat || matchMedia("(max-width: 519px)").matches;
+    return html`
+      <p class="composer-note" role="status" ?hidden=${!this._note}>${this._note}</p>
+      <form class="composer" @submit=${(/** @type {Event} */ event) => this._submit(event)}>
+        ${this._suggestions.template()}<reply-preview></reply-preview>${this._files.template()}
+        <div class="composer-row">
+          <button type="button" class="icon-button" aria-label="Attach files" title="Attach files" data-testid="attach" @click=${() => this._picker.click()}>${glyph("attach")}</button>
+          <input type="file" multiple hidden tabindex="-1" data-testid="file-input" @change=${() => this._picked()}>
+          <textarea id="composer-text" rows="1" dir="auto" data-testid="composer" aria-label="Message" placeholder=${isShort ? "Message" : `Message ${brief(store.nameOf(this._chat))}`}
+            enterkeyhint="send" autocomplete="off" maxlength="100000" aria-describedby="price-line" aria-autocomplete="list" aria-controls="suggestions"
+            aria-activedescendant=${this._suggestions.activeId} @input=${() => this._written()} @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}
+            @paste=${(/** @type {ClipboardEvent} */ event) => this._take(event, event.clipboardData?.files)} @blur=${() => this._left()}></textarea>
+          <button type="button" class="icon-button stop" aria-label=${stop} title=${stop} data-testid="stop" ?hidden=${!names} @click=${() => this.stopOwn()}>${glyph("stop")}</button>
+          <button type="submit" class="icon-button send" aria-label="Send" title="Send" data-testid="send" ?disabled=${!canSend}>${glyph("send")}</button>
+        </div>
+      </form>
+      <mention-hint .chat=${this._chat} .text=${this._value}></mention-hint>
+      <p class="price-line" id="price-line" data-testid="price-line" ?hidden=${!price}>${price}</p>
+      <div class="drop-hint" aria-hidden="true">Drop files to attach them</div>`;
+  }
+
+  updated() {
+    const text = this._text;
+    text.style.height = "auto";
+    text.style.height = `${text.scrollHeight}px`;
+  }
+
+  /** @param {Chat} chat @param {import("../../uamp/chat-session.js").ChatSession} session */
+  async open(chat, session) {
     this._chat = chat;
     this._session = session;
-    this._text.value = drafts.get(chat.id);
-    // A placeholder that does not fit would be cut in the middle of a letter.
-    this._text.placeholder = matchMedia("(max-width: 519px)").matches ? "Message" : `Message ${brief(store.nameOf(chat))}`;
-    this._mentions.members = store.others(chat);
-    this._hint.chat = chat;
-    this._hint.text = this._text.value;
-    this._grow();
-    this._showSendable();
-    this._showPrice();
+    await this.updateComplete;
+    // What was written before the chat was loaded stays.
+    this._text.value ||= drafts.get(chat.id);
+    this._value = this._text.value;
     // After a click on a chat, the person writes in it; any other focused element keeps the focus.
     // On a phone the keyboard would cover the chat.
     const isFree = document.activeElement === document.body || document.activeElement?.matches(".chat-item");
@@ -80,7 +132,7 @@ class ChatComposer extends HTMLElement {
     this._text.focus();
   }
 
-  /** Propose a text; what is written already stays. */
+  /** Propose a text; what is written already stays. @param {string} text */
   write(text) {
     if (!this._text.value.trim()) {
       this._text.value = text;
@@ -93,101 +145,21 @@ class ChatComposer extends HTMLElement {
    * Show whether there is something to stop.
    * @param {import("../../uamp/live-response.js").LiveResponse[]} responses running answers that this person asked for
    */
-  showRunning(responses) {
+  async showRunning(responses) {
+    const stop = this.querySelector(".stop");
+    const hadFocus = stop !== null && document.activeElement === stop;
     this._own = responses;
-    const had = this._stop.hidden;
-    this._stop.hidden = responses.length === 0;
-    const names = responses.map((response) => response.agent || "agent").join(", ");
-    this._stop.setAttribute("aria-label", `Stop ${names}`);
-    if (!had && this._stop.hidden && document.activeElement === this._stop) this._text.focus();
+    await this.updateComplete;
+    if (hadFocus && responses.length === 0) this._text.focus();
   }
 
-  /** Show the writer a text for a moment. */
+  /** Show the writer a text for a moment. @param {string} text */
   say(text) {
     clearTimeout(this._noteTimer);
-    this._note.hidden = false;
-    this._note.textContent = text;
-    this._noteTimer = setTimeout(() => {
-      this._note.hidden = true;
+    this._note = text;
+    this._noteTimer = window.setTimeout(() => {
+      this._note = "";
     }, NOTE_MS);
-  }
-
-  _listen() {
-    this._text.addEventListener("input", () => this._written());
-    this._text.addEventListener("keydown", (e) => this._key(e));
-    this._text.addEventListener("paste", (e) => this._take(e, e.clipboardData.files));
-    this._text.addEventListener("blur", () => this._session?.typing(false));
-    this._files.addEventListener("change", () => {
-      this._tray.add(this._files.files);
-      this._files.value = "";
-      this._text.focus();
-    });
-    const main = this.closest("chat-view");
-    main.ondragover = (e) => {
-      if (!e.dataTransfer.types.includes("Files")) return;
-      e.preventDefault();
-      this.classList.add("is-dropping");
-    };
-    main.ondragleave = (e) => {
-      if (!main.contains(e.relatedTarget)) this.classList.remove("is-dropping");
-    };
-    main.ondrop = (e) => {
-      this.classList.remove("is-dropping");
-      this._take(e, e.dataTransfer.files);
-    };
-  }
-
-  _take(event, files) {
-    if (files.length === 0) return;
-    event.preventDefault();
-    this._tray.add(files);
-  }
-
-  _written() {
-    this._grow();
-    this._showSendable();
-    this._mentions.update();
-    this._hint.text = this._text.value;
-    this._showPrice();
-    if (!this._chat) return;
-    drafts.set(this._chat.id, this._text.value);
-    clearTimeout(this._saveTimer);
-    this._saveTimer = setTimeout(() => drafts.save(), SAVE_AFTER_MS);
-    this._session.typing(this._text.value.trim() !== "");
-  }
-
-  _key(event) {
-    // While an input method composes, Enter belongs to it; some browsers say so only by 229.
-    if (event.isComposing || event.keyCode === 229) return;
-    if (this._mentions.key(event)) {
-      event.preventDefault();
-      return;
-    }
-    if (event.key === "Enter" && !event.shiftKey) {
-      event.preventDefault();
-      this._form.requestSubmit();
-    }
-  }
-
-  _submit(event) {
-    event.preventDefault();
-    const text = this._text.value.trim();
-    if (!this._session || (!text && this._tray.isEmpty)) return;
-    if (this._tray.isBusy) {
-      this.say("The upload is not finished yet.");
-      return;
-    }
-    this._session.send({ text, attachments: this._tray.take(), replyTo: page.state.replyTo?.id });
-    if (page.state.replyTo) page.dispatch({ type: "reply-to", entry: null });
-    this._text.value = "";
-    drafts.set(this._chat.id, "");
-    drafts.save();
-    this._grow();
-    this._showSendable();
-    this._showPrice();
-    this._mentions.close();
-    this._hint.text = "";
-    this.closest("chat-view").querySelector("message-list").toBottom();
   }
 
   /**
@@ -203,29 +175,112 @@ class ChatComposer extends HTMLElement {
 
   /** Whether nothing is written or attached. */
   get isEmpty() {
-    return this._text.value === "" && this._tray.isEmpty;
+    return this._text.value === "" && this._files.isEmpty;
   }
 
-  _grow() {
-    this._text.style.height = "auto";
-    this._text.style.height = `${this._text.scrollHeight}px`;
+  get _picker() {
+    return /** @type {HTMLInputElement} */ (this.querySelector("input[type=file]"));
+  }
+
+  _picked() {
+    this._files.add(this._picker.files ?? []);
+    this._picker.value = "";
+    this._text.focus();
+  }
+
+  /** Agents first, then people of the chat. */
+  _mentionable() {
+    const others = this._chat ? store.others(this._chat) : [];
+    return others
+      .toSorted((a, b) => a.kind.localeCompare(b.kind) || a.name.localeCompare(b.name))
+      .map((member) => ({ name: member.name, note: member.kind === "agent" ? priceText(member.pricing) || "agent" : "person", picture: face(member.name, member.kind) }));
+  }
+
+  /** @param {Event} event @param {FileList} [files] */
+  _take(event, files) {
+    if (!files?.length) return;
+    event.preventDefault();
+    this._files.add(files);
+  }
+
+  _left() {
+    this._session?.typing(false);
+    this._suggestions.close();
+  }
+
+  _written() {
+    this._value = this._text.value;
+    this._suggestions.update();
+    if (!this._chat) return;
+    drafts.set(this._chat.id, this._value);
+    clearTimeout(this._saveTimer);
+    this._saveTimer = window.setTimeout(() => drafts.save(), SAVE_AFTER_MS);
+    this._session.typing(this._value.trim() !== "");
+  }
+
+  /** @param {KeyboardEvent} event */
+  _key(event) {
+    // While an input method composes, Enter belongs to it; some browsers say so only by 229.
+    if (event.isComposing || event.keyCode === 229) return;
+    if (this._suggestions.key(event)) {
+      event.preventDefault();
+      return;
+    }
+    if (event.key === "Enter" && !event.shiftKey) {
+      event.preventDefault();
+      this.querySelector("form")?.requestSubmit();
+    }
+  }
+
+  /** @param {Event} event */
+  _submit(event) {
+    event.preventDefault();
+    const text = this._text.value.trim();
+    if (!this._session || (!text && this._files.isEmpty)) return;
+    if (this._files.isBusy) {
+      this.say("The upload is not finished yet. Send the message when it is.");
+      return;
+    }
+    const called = this._files.isEmpty ? commandOf(this._text.value) : null;
+    if (called) {
+      this._run(called);
+      return;
+    }
+    this._session.send({ text, attachments: this._files.take(), replyTo: page.state.replyTo?.id });
+    if (page.state.replyTo) page.dispatch({ type: "reply-to", entry: null });
+    this._clear();
+    /** @type {any} */ (this.closest("chat-view")?.querySelector("message-list")).toBottom();
+  }
+
+  /** @param {NonNullable<ReturnType<typeof commandOf>>} called */
+  async _run({ name, argument, command }) {
+    if (!command) {
+      this.say(`There is no command /${name}. Write /help to see all, or begin with a space to send it as text.`);
+      return;
+    }
+    this._clear();
+    try {
+      const answer = await command.run(this, argument);
+      if (answer) this.say(answer);
+    } catch (/** @type {any} */ error) {
+      if (error.name !== "ApiError") throw error;
+      this.say(error.message);
+    }
+  }
+
+  _clear() {
+    this._text.value = "";
+    this._value = "";
+    this._suggestions.close();
+    if (this._chat) drafts.set(this._chat.id, "");
+    drafts.save();
+    this._session.typing(false);
   }
 
   /** Members came or went, or another payer was chosen. */
   _chatsChanged() {
-    const chat = this._chat && store.get(this._chat.id);
-    if (chat) this._mentions.members = store.others(chat);
-    this._hint.chat = chat;
-    this._showPrice();
-  }
-
-  /** What the text would cost as it stands, and the payer, which an owner may have changed. */
-  _showPrice() {
-    this._price.update(this._chat && (store.get(this._chat.id) || this._chat), this._text.value);
-  }
-
-  _showSendable() {
-    this._send.disabled = !this._text.value.trim() && this._tray.isEmpty;
+    if (this._chat) this._chat = store.get(this._chat.id) || this._chat;
+    this.requestUpdate();
   }
 }
 customElements.define("chat-composer", ChatComposer);

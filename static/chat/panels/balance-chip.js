@@ -1,35 +1,41 @@
 /** The balance in the head of a page: a link to where it is explained and topped up. */
 
 import { brief, shown } from "../amounts.js";
-import { announce, h, icon } from "../dom.js";
+import { announce } from "../dom.js";
+import { View, glyph } from "../view.js";
 import { wallet } from "../wallet.js";
+import { html, nothing } from "../../vendor/lit/lit.js";
 
 let isWarned = false;
 
-class BalanceChip extends HTMLElement {
+class BalanceChip extends View {
+  constructor() {
+    super();
+    this._onChange = () => this.requestUpdate();
+  }
+
   connectedCallback() {
-    this._listener ||= () => this._show();
-    wallet.addEventListener("change", this._listener);
-    this._link ||= h("a", { href: "/money", class: "balance", "data-testid": "balance" });
-    this.replaceChildren(this._link);
-    this._show();
+    super.connectedCallback();
+    wallet.addEventListener("change", this._onChange);
   }
 
   disconnectedCallback() {
-    wallet.removeEventListener("change", this._listener);
+    super.disconnectedCallback();
+    wallet.removeEventListener("change", this._onChange);
   }
 
-  _show() {
+  render() {
     const { balance, isLow } = wallet;
-    this.hidden = !balance;
-    if (!balance) return;
+    if (!balance) return nothing;
     const amount = shown(balance.available, balance.currency);
-    this._link.classList.toggle("is-low", isLow);
-    this._link.setAttribute("aria-label", isLow ? `Balance ${amount}, low. Top up` : `Balance ${amount}`);
-    this._link.title = isLow ? "Your balance is low: top it up" : "Your balance and what you spent";
-    this._link.replaceChildren(icon(isLow ? "alert" : "wallet"), h("span", {}, brief(balance.available, balance.currency)));
-    if (isLow && !isWarned) announce(`Your balance is low: ${amount} are left.`);
-    isWarned = isLow;
+    return html`<a href="/money" class="balance ${isLow ? "is-low" : ""}" data-testid="balance" aria-label=${isLow ? `Balance ${amount}, low. Top up` : `Balance ${amount}`}
+      title=${isLow ? "Your balance is low: top it up" : "Your balance and what you spent"}>${glyph(isLow ? "alert" : "wallet")}<span>${brief(balance.available, balance.currency)}</span></a>`;
+  }
+
+  updated() {
+    const { balance, isLow } = wallet;
+    if (balance && isLow && !isWarned) announce(`Your balance is low: ${shown(balance.available, balance.currency)} are left.`);
+    isWarned = Boolean(balance && isLow);
   }
 }
 customElements.define("balance-chip", BalanceChip);

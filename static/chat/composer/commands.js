@@ -1,0 +1,62 @@
+/** What a line that begins with "/" does, instead of being sent. */
+
+/**
+ * @typedef {object} Command
+ * @property {string} name
+ * @property {string} note
+ * @property {string} [argument] what follows the name
+ * @property {(place: HTMLElement, argument: string) => Promise<string>|string} run the answer is shown to the writer; "" for none.
+ *   An event from `place` bubbles through the page
+ */
+
+import { pin, mayPin } from "../actions/acts.js";
+import { api, page, store } from "../context.js";
+
+/** @param {string} type @returns {(place: HTMLElement) => string} */
+const fires = (type) => (place) => {
+  place.dispatchEvent(new CustomEvent(type, { bubbles: true }));
+  return "";
+};
+
+/** Add a member by name: an agent that one may use, else a person. @param {string} name */
+async function invite(name) {
+  const { chatId } = page.state;
+  const wanted = name.replace(/^@/, "");
+  if (!wanted) return "Name a person or an agent: /invite bob.";
+  const agents = await api.get("/agents");
+  const isAgent = (agents.data || agents).some((/** @type {{name: string}} */ agent) => agent.name === wanted);
+  await api.post(`/chats/${encodeURIComponent(chatId)}/participants`, { [isAgent ? "agent" : "user"]: wanted });
+  await store.reload(chatId);
+  return `${wanted} is in the chat now.`;
+}
+
+/** Pin the message that is being answered, else the newest one. */
+async function pinMessage() {
+  const { entries, replyTo } = page.state;
+  const entry = replyTo || entries.findLast(({ deletedAt }) => !deletedAt);
+  if (!entry) return "There is no message yet that could be pinned.";
+  if (!mayPin()) return "Only owners pin messages in this chat.";
+  await pin(entry, true);
+  return `The message of ${entry.name} is pinned.`;
+}
+
+/** @type {Command[]} */
+export const COMMANDS = [
+  { name: "help", note: "Shortcuts and commands", run: fires("show-shortcuts") },
+  { name: "invite", note: "Add a person or an agent", argument: "name", run: (_place, name) => invite(name) },
+  { name: "members", note: "Show or hide the members", run: fires("toggle-members") },
+  { name: "new", note: "Start a chat", run: fires("new-chat") },
+  { name: "pin", note: "Pin the answered or newest message", run: pinMessage },
+  { name: "search", note: "Search your chats", run: fires("open-search") },
+];
+
+/**
+ * The command that a text is. A path ("/etc/hosts") and a text that begins with a space are none.
+ * @param {string} text @returns {{name: string, argument: string, command: Command|undefined}|null}
+ */
+export function commandOf(text) {
+  const match = /^\/([a-z]+)(?:\s+([^\n]*))?$/.exec(text.trimEnd());
+  if (!match) return null;
+  const [, name, argument = ""] = match;
+  return { name, argument: argument.trim(), command: COMMANDS.find((command) => command.name === name) };
+}

@@ -1,0 +1,98 @@
+/** The menu above the text: members behind "@", commands behind "/" at its beginning. */
+
+import { announce } from "../dom.js";
+import { html, nothing } from "../../vendor/lit/lit.js";
+
+const SHOWN = 8;
+
+/**
+ * @typedef {object} Suggestion
+ * @property {string} name what is typed
+ * @property {string} note
+ * @property {unknown} [picture]
+ *
+ * @typedef {object} Source
+ * @property {string} label of the menu
+ * @property {RegExp} pattern with what was typed as its first group, up to the cursor
+ * @property {() => Suggestion[]} all
+ */
+
+/** A reactive controller of Lit. */
+export class Suggestions {
+  /**
+   * @param {import("../view.js").View} host
+   * @param {() => HTMLTextAreaElement} text
+   * @param {Source[]} sources
+   */
+  constructor(host, text, sources) {
+    this._host = host;
+    this._textOf = text;
+    this._sources = sources;
+    this._label = "";
+    this._from = 0;
+    /** @type {Suggestion[]} */
+    this._found = [];
+    this._active = 0;
+  }
+
+  /** What the text field says of the menu. */
+  get activeId() {
+    return this._found.length ? `suggestion-${this._active}` : nothing;
+  }
+
+  /** Look for what stands before the cursor. */
+  update() {
+    const text = this._textOf();
+    const before = text.value.slice(0, text.selectionStart);
+    const wasOpen = this._found.length > 0;
+    this.close();
+    for (const { label, pattern, all } of this._sources) {
+      const match = pattern.exec(before);
+      if (!match) continue;
+      const typed = match[1].toLowerCase();
+      this._label = label;
+      this._from = before.length - match[1].length;
+      this._found = all().filter(({ name }) => name.toLowerCase().startsWith(typed)).slice(0, SHOWN);
+      break;
+    }
+    if (!wasOpen && this._found.length) announce(`${this._found.length} ${this._found.length === 1 ? "entry matches" : "entries match"}. Use the arrow keys.`);
+  }
+
+  /** Handle a key while the menu is open. @param {KeyboardEvent} event @returns {boolean} whether it did */
+  key(event) {
+    if (this._found.length === 0) return false;
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) this._active = (this._active + step + this._found.length) % this._found.length;
+    else if (event.key === "Enter" || event.key === "Tab") this._choose(this._found[this._active]);
+    else if (event.key === "Escape") this.close();
+    else return false;
+    this._host.requestUpdate();
+    return true;
+  }
+
+  close() {
+    this._found = [];
+    this._active = 0;
+    this._host.requestUpdate();
+  }
+
+  template() {
+    return html`<ul class="mention-menu" id="suggestions" role="listbox" aria-label=${this._label || "Suggestions"} ?hidden=${this._found.length === 0}>${
+      this._found.map((found, at) => html`<li role="option" id="suggestion-${at}" aria-selected=${String(at === this._active)}
+        @mousedown=${(/** @type {Event} */ event) => this._pressed(event, found)}>${found.picture ?? nothing}<span>${found.name}</span><small>${found.note}</small></li>`)}</ul>`;
+  }
+
+  /** Before the blur that would close the menu. @param {Event} event @param {Suggestion} found */
+  _pressed(event, found) {
+    event.preventDefault();
+    this._choose(found);
+  }
+
+  /** @param {Suggestion} found */
+  _choose({ name }) {
+    const text = this._textOf();
+    this.close();
+    text.setRangeText(`${name} `, this._from, text.selectionStart, "end");
+    text.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+}

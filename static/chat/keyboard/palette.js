@@ -1,0 +1,144 @@
+/** The command palette (Ctrl+K): go to a chat, or do what the page can do, by a few letters. */
+
+import { store } from "../context.js";
+import { View, face, glyph } from "../view.js";
+import { html, nothing } from "../../vendor/lit/lit.js";
+import { sorted } from "./fuzzy.js";
+import { THEMES, setTheme, theme } from "../theme.js";
+
+const SHOWN = 50;
+
+/**
+ * @typedef {object} Choice
+ * @property {string} name
+ * @property {string} note
+ * @property {unknown} picture
+ * @property {() => void} run
+ */
+
+/** Fires (bubbling) what the chosen command means: `open-chat`, `new-chat`, `open-search`, `toggle-members`, `show-shortcuts`. */
+class CommandPalette extends View {
+  static properties = { _typed: { state: true }, _active: { state: true }, _isOpen: { state: true } };
+
+  constructor() {
+    super();
+    this._typed = "";
+    this._active = 0;
+    this._isOpen = false;
+    /** @type {Choice[]} */
+    this._found = [];
+  }
+
+  connectedCallback() {
+    super.connectedCallback();
+    addEventListener("keydown", (event) => {
+      const isWanted = (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "k";
+      if (!isWanted) return;
+      event.preventDefault();
+      if (this._isOpen) this._dialog.close();
+      else if (!document.querySelector("dialog[open]")) this.open();
+    });
+  }
+
+  async open() {
+    this._typed = "";
+    this._active = 0;
+    this._isOpen = true;
+    await this.updateComplete;
+    this._dialog.showModal();
+    this._input.value = "";
+    this._input.focus();
+  }
+
+  get _dialog() {
+    return /** @type {HTMLDialogElement} */ (this.querySelector("dialog"));
+  }
+
+  get _input() {
+    return /** @type {HTMLInputElement} */ (this.querySelector("input"));
+  }
+
+  render() {
+    this._found = this._isOpen ? sorted(this._typed, this._choices(), ({ name }) => name).slice(0, SHOWN) : [];
+    return html`<dialog class="dialog palette" aria-label="Commands and chats" data-testid="palette" @close=${() => this._closed()} @click=${(/** @type {Event} */ event) => this._outside(event)}>
+      <div class="palette-box">
+        <label class="palette-field">${glyph("search")}<input type="text" role="combobox" aria-label="Go to a chat, or do something" placeholder="Go to a chat, or do something" autocomplete="off" spellcheck="false"
+          maxlength="100" aria-expanded="true" aria-controls="palette-list" aria-activedescendant=${this._found.length ? `palette-${this._active}` : nothing}
+          data-testid="palette-text" @input=${() => this._written()} @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}></label>
+        <ul class="palette-list" id="palette-list" role="listbox" aria-label="Commands and chats">${this._found.map((choice, at) => this._option(choice, at))}</ul>
+        ${this._found.length ? nothing : html`<p class="palette-none" role="status">Nothing has that name. Try fewer letters.</p>`}
+      </div>
+    </dialog>`;
+  }
+
+  updated() {
+    this.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
+  }
+
+  /** @param {Choice} choice @param {number} at */
+  _option(choice, at) {
+    return html`<li role="option" id="palette-${at}" aria-selected=${String(at === this._active)} @click=${() => this._choose(choice)}>${choice.picture}<span dir="auto">${choice.name}</span><small>${choice.note}</small></li>`;
+  }
+
+  /** @returns {Choice[]} */
+  _choices() {
+    const fire = (/** @type {string} */ type) => () => this.dispatchEvent(new CustomEvent(type, { bubbles: true }));
+    const go = (/** @type {string} */ path) => () => location.assign(path);
+    const logout = /** @type {HTMLFormElement|null} */ (document.querySelector("form[action$='logout/'], form[action$=logout]"));
+    const isInChat = Boolean(document.querySelector("chat-view .members-button"));
+    /** @type {(Choice|false)[]} */
+    const commands = [
+      { name: "New chat", note: "", picture: glyph("add"), run: fire("new-chat") },
+      { name: "Search messages", note: "Ctrl+Shift+F", picture: glyph("search"), run: fire("open-search") },
+      isInChat && { name: "Show or hide the members", note: "", picture: glyph("members"), run: fire("toggle-members") },
+      { name: "Keyboard shortcuts", note: "?", picture: glyph("code"), run: fire("show-shortcuts") },
+      ...THEMES.filter(({ value }) => value !== theme()).map(({ value, label }) => ({ name: `Theme: ${label}`, note: "On this device", picture: glyph("spark"), run: () => setTheme(value) })),
+      { name: "Account settings", note: "", picture: glyph("file"), run: go("/account") },
+      { name: "Money", note: "", picture: glyph("wallet"), run: go("/money") },
+      { name: "Agents", note: "", picture: glyph("spark"), run: go("/agents") },
+      logout !== null && { name: "Sign out", note: "", picture: glyph("back"), run: () => logout.requestSubmit() },
+    ];
+    const chats = store.list.map((chat) => {
+      const others = store.others(chat);
+      const shown = others.length === 1 ? others[0] : { name: store.nameOf(chat), kind: /** @type {const} */ ("user") };
+      const run = () => this.dispatchEvent(new CustomEvent("open-chat", { bubbles: true, detail: chat.id }));
+      return { name: store.nameOf(chat), note: chat.unread ? `${chat.unread} unread` : "Chat", picture: face(shown.name, shown.kind), run };
+    });
+    return [...commands.filter((command) => command !== false), ...chats];
+  }
+
+  _written() {
+    this._typed = this._input.value;
+    this._active = 0;
+  }
+
+  /** @param {KeyboardEvent} event */
+  _key(event) {
+    // While an input method composes, the keys belong to it.
+    if (event.isComposing || event.keyCode === 229) return;
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step && this._found.length) {
+      event.preventDefault();
+      this._active = (this._active + step + this._found.length) % this._found.length;
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      if (this._found[this._active]) this._choose(this._found[this._active]);
+    } else if (event.key === "Escape") event.stopPropagation();
+  }
+
+  /** @param {Choice} choice */
+  _choose({ run }) {
+    this._dialog.close();
+    run();
+  }
+
+  _closed() {
+    this._isOpen = false;
+  }
+
+  /** @param {Event} event a click beside the box closes it */
+  _outside(event) {
+    if (event.target === this._dialog) this._dialog.close();
+  }
+}
+customElements.define("command-palette", CommandPalette);

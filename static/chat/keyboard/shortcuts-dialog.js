@@ -1,0 +1,72 @@
+/** The list of the keys and commands of the page; "?" opens it. */
+
+import { COMMANDS } from "../composer/commands.js";
+import { View, glyph } from "../view.js";
+import { html } from "../../vendor/lit/lit.js";
+
+const MODIFIER = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘" : "Ctrl";
+
+/** @type {{heading: string, keys: [string, string][]}[]} what is in the list works in the page */
+const KEYS = [
+  {
+    heading: "Anywhere",
+    keys: [
+      ["?", "Show this list"],
+      [`${MODIFIER} K`, "Go to a chat, or do something"],
+      [`${MODIFIER} Shift F`, "Search messages"],
+      ["Esc", "Close what is open; else stop the answers that you asked for"],
+    ],
+  },
+  {
+    heading: "While you write",
+    keys: [
+      ["Enter", "Send"],
+      ["Shift Enter", "Begin a line"],
+      ["@", "Mention a member"],
+      ["↑", "Edit your last message, where nothing is written"],
+    ],
+  },
+  {
+    heading: "In the messages",
+    keys: [
+      ["↑ ↓", "Go from message to message"],
+      ["M", "Open what can be done with a message"],
+    ],
+  },
+];
+
+/** @param {EventTarget|null} target */
+const isWriting = (target) => target instanceof HTMLElement && (target.isContentEditable || target.matches("input, textarea, select"));
+
+class ShortcutsDialog extends View {
+  connectedCallback() {
+    super.connectedCallback();
+    addEventListener("show-shortcuts", () => this.open());
+    addEventListener("keydown", (event) => {
+      if (event.key !== "?" || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || isWriting(event.target)) return;
+      if (document.querySelector("dialog[open]")) return;
+      event.preventDefault();
+      this.open();
+    });
+  }
+
+  open() {
+    this._dialog.showModal();
+  }
+
+  get _dialog() {
+    return /** @type {HTMLDialogElement} */ (this.querySelector("dialog"));
+  }
+
+  render() {
+    return html`<dialog class="dialog" aria-labelledby="shortcuts-title" data-testid="shortcuts"><div class="dialog-form">
+      <header><h2 id="shortcuts-title">Shortcuts and commands</h2>
+        <button type="button" class="icon-button" aria-label="Close" title="Close" @click=${() => this._dialog.close()}>${glyph("close")}</button></header>
+      <div class="dialog-body shortcuts" tabindex="0" role="region" aria-labelledby="shortcuts-title">
+        ${KEYS.map(({ heading, keys }) => html`<h3>${heading}</h3><dl>${keys.map(([key, note]) => html`<div><dt>${key.split(" ").map((one) => html`<kbd>${one}</kbd>`)}</dt><dd>${note}</dd></div>`)}</dl>`)}
+        <h3>Commands in the message field</h3>
+        <dl>${COMMANDS.map(({ name, argument, note }) => html`<div><dt><kbd>/${name}${argument ? ` ${argument}` : ""}</kbd></dt><dd>${note}</dd></div>`)}</dl>
+      </div></div></dialog>`;
+  }
+}
+customElements.define("shortcuts-dialog", ShortcutsDialog);

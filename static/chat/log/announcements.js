@@ -1,0 +1,41 @@
+/** What people who use a screen reader are told of the open chat: answers that begin and end, and what agents ask for. */
+
+import { outcomeText } from "../cards/approval-card.js";
+import { announce } from "../dom.js";
+
+/** @type {Record<string, string>} */
+const ENDS = { completed: "answer complete", cancelled: "answer stopped", failed: "answer failed" };
+
+/** Says each thing once. */
+export class Announcements {
+  constructor() {
+    this._said = new Set();
+  }
+
+  /** @param {{id: string, agent?: string}} response an answer that grows */
+  answering({ id, agent }) {
+    if (!agent || this._said.has(id)) return;
+    this._said.add(id);
+    announce(`${agent} is answering`);
+  }
+
+  /** @param {{id: string, agent?: string, status: string, reason?: string}} response that ended; the reason says who stopped it, or why it failed */
+  ended({ id, agent, status, reason }) {
+    if (!this._said.has(id)) return;
+    const joint = status === "cancelled" ? " by " : ". ";
+    announce(`${agent || "Agent"}: ${ENDS[status]}${reason ? joint + reason : ""}`);
+  }
+
+  /**
+   * @param {import("../../uamp/approvals.js").Approval[]} list
+   * @param {import("../../uamp/approvals.js").Approval|null} asked one that is asked for now
+   */
+  approvals(list, asked) {
+    for (const approval of list) {
+      if (approval.state !== "closed" || this._said.has(approval.key)) continue;
+      this._said.add(approval.key);
+      announce(outcomeText(approval));
+    }
+    if (asked) announce(`${asked.agent} asks to use ${asked.name}. Allow or refuse it at the end of the chat.`);
+  }
+}

@@ -1,0 +1,70 @@
+/** The head of the open chat: its name, who is in it, and the ways to search, pins, money and members. */
+
+import { me, store } from "../context.js";
+import { View, face, glyph } from "../view.js";
+import { html, nothing } from "../../vendor/lit/lit.js";
+import "../actions/pinned-list.js";
+import "./balance-chip.js";
+
+const FACES = 4;
+
+/** @param {number} count @param {string} one @param {string} many */
+const counted = (count, one, many) => `${count} ${count === 1 ? one : many}`;
+
+/** Fires (bubbling) `open-sidebar`, `open-search` and `toggle-members`. */
+class ChatHead extends View {
+  static properties = {
+    chatId: { attribute: false },
+    membersShown: { attribute: false },
+  };
+
+  constructor() {
+    super();
+    this.chatId = "";
+    this.membersShown = false;
+    this._onChats = () => this.requestUpdate();
+  }
+
+  connectedCallback() {
+    super.connectedCallback();
+    store.addEventListener("change", this._onChats);
+  }
+
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    store.removeEventListener("change", this._onChats);
+  }
+
+  render() {
+    const chat = this.chatId ? store.get(this.chatId) : undefined;
+    return html`<header class="chat-head ${this.chatId ? "" : "is-bare"}">
+      <button type="button" class="icon-button menu-button" aria-label="Show chats" title="Show chats" @click=${() => this._fire("open-sidebar")}>${glyph("back")}</button>
+      <div class="chat-title">${chat ? html`<h1 dir="auto">${store.nameOf(chat)}</h1><p>${this._facts(chat)}</p>` : nothing}</div>
+      ${chat ? html`<button type="button" class="icon-button search-button" aria-label="Search" title="Search (Ctrl+Shift+F)" aria-keyshortcuts="Control+Shift+F" data-testid="search"
+        @click=${() => this._fire("open-search")}>${glyph("search")}</button><pinned-list></pinned-list>` : nothing}
+      <balance-chip></balance-chip>
+      ${chat ? this._members(chat) : nothing}
+    </header>`;
+  }
+
+  /** @param {import("../chat-store.js").Chat} chat */
+  _facts({ participants }) {
+    const agents = participants.filter((member) => member.kind === "agent").length;
+    const people = participants.filter((member) => member.kind === "user");
+    const online = people.filter((member) => member.online || String(member.id) === me.id).length;
+    return [counted(people.length, "person", "people"), agents && counted(agents, "agent", "agents"), online && `${online} online`].filter(Boolean).join(" · ");
+  }
+
+  /** @param {import("../chat-store.js").Chat} chat */
+  _members(chat) {
+    return html`<button type="button" class="members-button" data-testid="members" aria-controls="members" aria-expanded=${String(this.membersShown)}
+      aria-label="Members: ${this._facts(chat)}" @click=${() => this._fire("toggle-members")}><span class="avatar-stack">${
+        store.others(chat).slice(0, FACES).map((member) => face(member.name, member.kind, member.online))}</span>${glyph("members")}</button>`;
+  }
+
+  /** @param {string} type */
+  _fire(type) {
+    this.dispatchEvent(new Event(type, { bubbles: true }));
+  }
+}
+customElements.define("chat-head", ChatHead);
