@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from sessions_app.models import PaymentRequest
 
+WAITING_FOR_PAYMENT: Final = "waiting_for_payment"
+"""The stage of an answer whose payer was asked to pay."""
 LOW_BALANCE: Final = 5
 """A balance for fewer answers than this is worth a warning."""
 
@@ -38,6 +40,28 @@ def required(row: PaymentRequest, agent: str) -> ev.PaymentRequired:
             extra={**(extra or {}), "agent": agent},
         ),
         extra=extra,
+    )
+
+
+def waiting_for(row: PaymentRequest) -> ev.Progress:
+    """Return what the other members of the chat are sent of an answer that its payer has to pay.
+
+    It reads the payer's row.
+    """
+    payer = "" if row.payer is None else row.payer.get_username()
+    return ev.Progress(
+        target="response",
+        target_id=row.response_id,
+        stage=WAITING_FOR_PAYMENT,
+        message=f"Waits for {payer}'s payment",
+        response_id=row.response_id,
+    )
+
+
+def goes_on(response_id: str) -> ev.Progress:
+    """Return what the other members are sent when the answer is paid."""
+    return ev.Progress(
+        target="response", target_id=response_id, stage="in_progress", response_id=response_id
     )
 
 

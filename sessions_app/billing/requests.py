@@ -222,6 +222,19 @@ def waiting_payments(session: OpenSession) -> list[PaymentRequest]:
     return [row for row in rows.order_by("id") if _is_of(row, session)]
 
 
+def waits_for_others(session: OpenSession) -> list[PaymentRequest]:
+    """Return the open payment requests of other people for answers of a session's chat."""
+    rows = PaymentRequest.objects.filter(
+        asked_in=session.chat_id,
+        status=PaymentState.WAITING,
+        decided_at__isnull=True,
+        payer__isnull=False,
+        response__chat_id=session.chat_id,
+        response__finished_at__isnull=True,
+    ).exclude(payer_id=session.principal.user_id)
+    return list(rows.select_related("payer").order_by("id"))
+
+
 def paid_requests(session: OpenSession, response_ids: Collection[str]) -> list[PaymentRequest]:
     """Return the requests of these responses that a session's person or visitor has paid."""
     rows = PaymentRequest.objects.filter(

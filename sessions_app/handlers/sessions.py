@@ -20,6 +20,7 @@ from sessions_app import database, selectors, services, session_states
 from sessions_app.access import auth
 from sessions_app.billing import requests
 from sessions_app.billing.events import required as payment_required
+from sessions_app.billing.events import waiting_for
 from sessions_app.connection.rate_limit import check_rate, check_text
 from sessions_app.frames import frame
 from sessions_app.handlers.announcements import session_created
@@ -232,6 +233,9 @@ async def _catch_up(connection: ClientConnection, attached: AttachedSession) -> 
         subscription.send_signal(frame(shown))
     for asked in await waiting_frames(session):
         subscription.send_signal(asked)
+    if session.is_shared:
+        for row in await database.run(requests.waits_for_others, session):
+            subscription.send_signal(frame(waiting_for(row)))
 
 
 async def waiting_frames(session: OpenSession) -> list[str]:

@@ -21,7 +21,15 @@ from agents_app.runtime.agent_run import AgentError
 from payments_app.money import InvalidAmount, Money
 from sessions_app import database
 from sessions_app.billing import chat_budgets, payers, requests, reservations
-from sessions_app.billing.events import accepted, balance_event, required, revoked, withdrawn
+from sessions_app.billing.events import (
+    accepted,
+    balance_event,
+    goes_on,
+    required,
+    revoked,
+    waiting_for,
+    withdrawn,
+)
 from sessions_app.billing.payers import AnswerPayment
 from sessions_app.billing.weights import sound_tokens, step_usage, weight
 from sessions_app.response.row_state import taken_over
@@ -266,6 +274,7 @@ class PaymentGuard:
         try:
             await self._send_refusal()
             await self._send_to_payer(required(row, self._context.spec.name))
+            await self._port.send_to_others(await database.run(waiting_for, row), row.payer_id)
             self.settle(await database.run(requests.decided, [row.pk]))
             with self._port.clock.stopped():
                 row = await future
@@ -321,6 +330,7 @@ class PaymentGuard:
             source = await database.run(payers.by_token, row.token_id, context.spec.name)
             self._payment = replace(self._payment, source=source)
         await self._port.row.resume()
+        await self._port.send_to_others(goes_on(context.response_id), row.payer_id)
         balance = await database.run(reservations.payer_balance, context.response_id)
         await self._accept(row.hold_id, balance)
 

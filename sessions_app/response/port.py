@@ -116,6 +116,18 @@ class RunPort:
         )
         await fanout.send(fanout.chat_group(context.asked_in), signal)
 
+    async def send_to_others(self, event: ev.Event, user_id: int | None) -> None:
+        """Send an event to all members of a chat but one.
+
+        Nothing is sent where that is a visitor, or of delegated work.
+        """
+        context = self.context
+        if user_id is not None and context.parent is None:
+            signal = fanout.signal_message(
+                chat_id=context.chat_id, frame=frame(event), user_id=user_id
+            )
+            await fanout.send(fanout.chat_group(context.chat_id), signal)
+
     def end(self) -> None:
         """Send the text that is left: after it only the end of the response is published."""
         self.has_ended = True

@@ -83,6 +83,17 @@ function onTool(chat, event, apply) {
 }
 
 /** @param {ChatSession} chat @param {Frame} event */
+function onProgress(chat, event) {
+  if (event.target !== "response") {
+    onTool(chat, event, (response) => response.applyProgress(event));
+    return;
+  }
+  const response = chat.responses.get(event.target_id);
+  response?.applyStage(event);
+  changed(chat, response);
+}
+
+/** @param {ChatSession} chat @param {Frame} event */
 function onApproval(chat, event) {
   const isAsked = event.type === "tool.approval_required";
   const asked = isAsked ? chat.approvals.asked(event) : chat.approvals.done(event);
@@ -158,7 +169,7 @@ export const HANDLERS = {
   "response.created": onCreated,
   "response.delta": onDelta,
   thinking: onThinking,
-  progress: (chat, event) => onTool(chat, event, (response) => response.applyProgress(event)),
+  progress: onProgress,
   "tool.call_done": (chat, event) => onTool(chat, event, (response) => response.applyCallDone(event)),
   "tool.approval_required": onApproval,
   "tool.approval_done": onApproval,

@@ -68,6 +68,8 @@ export class LiveResponse {
     this.error = null;
     /** Why it was not completed, for people, once it ended. */
     this.reason = "";
+    /** What it waits for in words, as the payment of another member. */
+    this.waitsFor = "";
     /** Place in the log of its end, once it ended. */
     this.seq = 0;
     /** What it used and cost (UAMP §8.7), once it ended. */
@@ -93,6 +95,7 @@ export class LiveResponse {
    * @param {import("./types.js").Frame} event
    */
   applyDelta({ delta, offset }) {
+    this.waitsFor = "";
     if (delta.type === "text") this._applyText(delta.text || "", offset ?? this.length);
     else if (delta.type === "tool_call") this._applyCall(delta.tool_call);
     else if (delta.type === "tool_result") this._applyResult(delta.tool_result);
@@ -114,6 +117,11 @@ export class LiveResponse {
       this.parts.splice(Math.max(first, 0), 0, { kind: "thinking", text: content });
     } else if (last?.kind === "thinking") last.text += content;
     else this.parts.push({ kind: "thinking", text: content });
+  }
+
+  /** Apply `progress` of the answer itself. @param {import("./types.js").Frame} event */
+  applyStage({ stage, message }) {
+    this.waitsFor = stage === "waiting_for_payment" ? message || "" : "";
   }
 
   /** Apply `progress` of a tool. @param {import("./types.js").Frame} event */

@@ -66,6 +66,22 @@ test("text is put together by offsets, also when pieces come twice", () => {
   assert.equal(response.text, "All new");
 });
 
+test("a running answer says for whose payment it waits, until it goes on", () => {
+  const { chat, socket } = openChat();
+  const stage = (name, message) => socket.receive({ type: "progress", session_id: "s1", target: "response", target_id: "r", response_id: "r", stage: name, message });
+  stage("waiting_for_payment", "too early");
+  assert.equal(chat.responses.size, 0);
+  socket.receive({ type: "response.created", session_id: "s1", response_id: "r", agent: "paid", seq: 7 });
+  const response = chat.responses.get("r");
+  stage("waiting_for_payment", "Waits for bob's payment");
+  assert.equal(response.waitsFor, "Waits for bob's payment");
+  stage("in_progress");
+  assert.equal(response.waitsFor, "");
+  stage("waiting_for_payment", "Waits for bob's payment");
+  socket.receive({ type: "response.delta", session_id: "s1", response_id: "r", offset: 0, delta: { type: "text", text: "Hi" } });
+  assert.equal(response.waitsFor, "");
+});
+
 test("a turn survives a reload and is found again by its request", () => {
   const storage = new Memory();
   const turn = new Outbox(storage, "1").add("chat_1", "hello", []);

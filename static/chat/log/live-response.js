@@ -2,7 +2,7 @@
 
 import { page } from "../context.js";
 import { Selected } from "../store/store.js";
-import { View, dots, face } from "../view.js";
+import { View, dots, face, glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
 import { endingLine, messageHead } from "./message.js";
 import { partsTemplate } from "../parts/parts.js";
@@ -51,7 +51,8 @@ class LiveResponseView extends View {
         </div>
         <div class="bubble">
           <div class="parts">${partsTemplate(response.parts, { isLive: true, isRunning, agent: name })}</div>
-          <div class="dots" ?hidden=${!isRunning || response.parts.length > 0}>${dots}</div>
+          <div class="dots" ?hidden=${!isRunning || Boolean(response.waitsFor) || response.parts.length > 0}>${dots}</div>
+          <p class="message-ending" data-testid="waits-for" ?hidden=${!isRunning || !response.waitsFor}>${glyph("wallet")}<span>${response.waitsFor}</span></p>
           ${isRunning ? "" : endingLine(response.status, response.reason, this.again)}
         </div>
       </div>`;

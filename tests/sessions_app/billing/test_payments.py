@@ -425,6 +425,37 @@ def test_others_in_the_chat_neither_pay_nor_see_the_payers_balance(
     assert str(wallet(bob).available) == "10"
 
 
+def test_the_others_see_for_whose_payment_an_answer_waits(
+    dial: Dial, alice: Person, bob: Person
+) -> None:
+    priced("paid", per_answer="1")
+    chat = shared_chat(rich(alice), bob, agents=("paid",))
+    asker, other = dial(alice), dial(bob)
+    asker.create_session(chat=chat.pk)
+    other.create_session(chat=chat.pk)
+    asker.ask("@paid Hello")
+    received = asker.until("payment.required")
+    asked = received[-1]
+    later = dial(bob)
+    later.create_session(chat=chat.pk)
+    for client in (other, later):
+        waits = client.until("progress")[-1]
+        assert (waits["target"], waits["target_id"]) == ("response", asked["response_id"])
+        assert waits["stage"] == "waiting_for_payment"
+        assert waits["message"] == f"Waits for {alice.user.username}'s payment"
+    pay(asker, asked)
+    received += asker.until("payment.balance")
+    assert "progress" not in types(received)
+    for client in (other, later):
+        ended = client.until("response.done")
+        stages = [f["stage"] for f in ended if f["type"] == "progress"]
+        assert stages == ["in_progress"]
+    latest = dial(bob)
+    latest.create_session(chat=chat.pk)
+    latest.ask("Thanks")
+    assert "progress" not in types(latest.until("message.created"))
+
+
 def test_who_comes_back_is_asked_again(dial: Dial, alice: Person) -> None:
     priced("paid", per_answer="1")
     chat = shared_chat(rich(alice), agents=("paid",))
