@@ -20,7 +20,6 @@ class Right(StrEnum):
     ADD_MEMBERS = "add_members"
     QUIET_AGENTS = "quiet_agents"
     DESCRIBE = "describe"
-    INVITE = "invite"
     REMOVE_MEMBERS = "remove_members"
     MANAGE_AGENTS = "manage_agents"
     CHANGE_ROLES = "change_roles"
@@ -31,7 +30,6 @@ class Right(StrEnum):
 _OF_MEMBERS: Final = frozenset({Right.ADD_MEMBERS, Right.QUIET_AGENTS})
 _OF_ADMINS: Final = _OF_MEMBERS | {
     Right.DESCRIBE,
-    Right.INVITE,
     Right.REMOVE_MEMBERS,
     Right.MANAGE_AGENTS,
 }
@@ -55,7 +53,6 @@ _REASONS: Final[Mapping[Right, str]] = {
     Right.ADD_MEMBERS: "Members add people and agents.",
     Right.QUIET_AGENTS: "Members let the agents be quiet.",
     Right.DESCRIBE: "Only owners and admins change the name, description and picture of a chat.",
-    Right.INVITE: "Only owners and admins make and revoke invite links.",
     Right.REMOVE_MEMBERS: "Only owners and admins remove members, and only owners remove those.",
     Right.MANAGE_AGENTS: "Only owners and admins set how an agent answers. Where the owner or the"
     " pool pays, only owners add and set agents.",

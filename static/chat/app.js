@@ -9,7 +9,9 @@ import "./panels/chat-list.js";
 import "./chat-view.js";
 import "./panels/connection-banner.js";
 import "./panels/members-panel.js";
+import "./dialogs/chat-settings-dialog.js";
 import "./dialogs/media-viewer.js";
+import "./dialogs/member-dialog.js";
 import "./dialogs/message-console.js";
 import "./dialogs/new-chat-dialog.js";
 import "./dialogs/payer-dialog.js";
@@ -43,6 +45,8 @@ class ChatApp extends HTMLElement {
     addEventListener("open-message", ({ detail: { chatId, messageId } }) => this._go(chatId, "push", messageId));
     addEventListener("new-chat", () => this._dialog.startChat());
     addEventListener("add-members", (e) => this._dialog.addTo(e.detail));
+    addEventListener("open-member", (e) => document.querySelector("member-dialog").open(e.detail.chat, e.detail.member));
+    addEventListener("chat-settings", (e) => document.querySelector("chat-settings-dialog").open(e.detail));
     addEventListener("set-payer", (e) => document.querySelector("payer-dialog").open(e.detail));
     addEventListener("message-menu", (e) => document.querySelector("message-menu").open(e.target, e.detail));
     addEventListener("react", (e) => document.querySelector("emoji-picker").open(e.target, e.detail));

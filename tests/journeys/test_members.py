@@ -71,3 +71,47 @@ async def test_an_agent_that_is_not_in_the_chat_is_added_where_it_is_mentioned(
         await expect(alice.locator(".message-ending")).to_contain_text("The model failed")
         await expect(alice.get_by_test_id("change")).to_have_text(["alice added fail"])
         no_complaints(alice, bob)
+
+
+async def test_an_owner_sets_members_and_the_chat_and_quiets_the_agents(
+    product: Product, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        alice = await sign_in(await running.new_context(), product, "alice")
+        bob = await sign_in(await running.new_context(), product, "bob")
+        for page in (alice, bob):
+            await page.get_by_test_id("members").click()
+        panel, theirs = alice.locator("members-panel"), bob.locator("members-panel")
+        await panel.get_by_role("button", name="Settings of bob").click()
+        dialog = alice.get_by_test_id("member-dialog")
+        await dialog.get_by_role("radio", name="Admin").check()
+        await dialog.get_by_role("button", name="Save").click()
+        await expect(dialog).to_be_hidden()
+        await expect(theirs).to_contain_text("admin")
+        await expect(bob.get_by_test_id("change").last).to_have_text("alice made bob an admin")
+        # The admin names the chat; the agents are quiet, which the chat says.
+        await bob.get_by_test_id("chat-settings-button").click()
+        settings = bob.get_by_test_id("chat-settings")
+        await settings.get_by_label("Name", exact=True).fill("Trip to Lyon")
+        await settings.get_by_label("Description").fill("Where we plan")
+        await settings.get_by_role("button", name="Save").click()
+        await expect(settings).to_be_hidden()
+        await expect(alice.get_by_role("heading", name="Trip to Lyon")).to_be_visible()
+        await expect(panel).to_contain_text("Where we plan")
+        await alice.get_by_test_id("quiet-agents").click()
+        await expect(theirs.get_by_test_id("agents-quiet")).to_be_visible()
+        await write(bob, "@echo hello")
+        for page in (alice, bob):
+            await expect(page.get_by_test_id("change").last).to_contain_text("agents are quiet")
+        await theirs.get_by_role("button", name="Let them answer").click()
+        await expect(panel.get_by_test_id("agents-quiet")).to_have_count(0)
+        await panel.get_by_role("button", name="Settings of echo").click()
+        await dialog.get_by_label("Answers").select_option("keyword")
+        await dialog.get_by_label("Keywords").fill("repeat, say again")
+        await dialog.get_by_role("button", name="Save").click()
+        await expect(dialog).to_be_hidden()
+        await expect(panel).to_contain_text("Answers mentions and keywords")
+        await write(bob, "please repeat")
+        last = alice.get_by_test_id("message").last
+        await expect(last).to_contain_text("please repeat", timeout=ANSWER_MS)
+        no_complaints(alice, bob)
