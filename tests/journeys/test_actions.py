@@ -118,7 +118,7 @@ async def test_people_answer_react_pin_edit_and_delete(product: Product, chromiu
     async with browser(chromium) as running:
         clipboard = ["clipboard-read", "clipboard-write"]
         alice = await sign_in(await running.new_context(permissions=clipboard), product, "alice")
-        phone = await running.new_context(viewport=PHONE, has_touch=True)
+        phone = await running.new_context(viewport=PHONE, has_touch=True)  # type: ignore[arg-type]
         bob = await sign_in(phone, product, "bob")
         await write(alice, "First question")
         await answer_with_a_quote(alice, bob)
