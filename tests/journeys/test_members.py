@@ -79,8 +79,7 @@ async def test_an_owner_sets_members_and_the_chat_and_quiets_the_agents(
     async with browser(chromium) as running:
         alice = await sign_in(await running.new_context(), product, "alice")
         bob = await sign_in(await running.new_context(), product, "bob")
-        for page in (alice, bob):
-            await page.get_by_test_id("members").click()
+        # A page as wide as this one shows the members from the start.
         panel, theirs = alice.locator("members-panel"), bob.locator("members-panel")
         await panel.get_by_role("button", name="Settings of bob").click()
         dialog = alice.get_by_test_id("member-dialog")
@@ -102,7 +101,9 @@ async def test_an_owner_sets_members_and_the_chat_and_quiets_the_agents(
         await expect(theirs.get_by_test_id("agents-quiet")).to_be_visible()
         await write(bob, "@echo hello")
         for page in (alice, bob):
-            await expect(page.get_by_test_id("change").last).to_contain_text("agents are quiet")
+            await expect(page.get_by_test_id("change").last).to_contain_text(
+                "the agents of this chat are quiet"
+            )
         await theirs.get_by_role("button", name="Let them answer").click()
         await expect(panel.get_by_test_id("agents-quiet")).to_have_count(0)
         await panel.get_by_role("button", name="Settings of echo").click()
@@ -112,6 +113,6 @@ async def test_an_owner_sets_members_and_the_chat_and_quiets_the_agents(
         await expect(dialog).to_be_hidden()
         await expect(panel).to_contain_text("Answers mentions and keywords")
         await write(bob, "please repeat")
-        last = alice.get_by_test_id("message").last
-        await expect(last).to_contain_text("please repeat", timeout=ANSWER_MS)
+        answer = alice.locator(".message.from-agent").last
+        await expect(answer).to_contain_text("please repeat", timeout=ANSWER_MS)
         no_complaints(alice, bob)
