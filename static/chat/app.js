@@ -52,6 +52,7 @@ class ChatApp extends HTMLElement {
     addEventListener("react", (e) => document.querySelector("emoji-picker").open(e.target, e.detail));
     addEventListener("delete-message", (e) => document.querySelector("delete-dialog").open(e.target, e.detail));
     addEventListener("show-revisions", (e) => document.querySelector("revisions-dialog").open(e.target, e.detail));
+    addEventListener("show-versions", (e) => document.querySelector("versions-dialog").open(e.target, e.detail));
     addEventListener("show-frames", (e) => document.querySelector("message-console").open(e.detail));
     addEventListener("open-sidebar", () => {
       this._showSidebar(true);

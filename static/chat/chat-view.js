@@ -67,7 +67,7 @@ class ChatView extends View {
         @older=${() => this._history.loadOlder()} @newer=${() => this._history.loadNewer()}
         @newest=${() => this._goTo(() => this._history.loadNewest())} @place=${(e) => this._goTo(() => this._history.loadAround(e.detail))}
         @retry-turn=${(e) => this.session.retry(e.detail)} @discard-turn=${(e) => this.session.discard(e.detail)}
-        @ask-again=${(e) => this._composer.write(e.detail)} @reply=${(e) => this._reply(e.detail)}
+        @ask-again=${(e) => this._composer.write(e.detail)} @reply=${(e) => this._reply(e.detail)} @answer-again=${(e) => this._answerAgain(e.detail)}
         @decide=${(e) => this._decide(e.detail)} @stop-answer=${(e) => this._stopAnswer(e.detail)}></message-list>
       <typing-line></typing-line>
       <chat-composer @keydown=${(e) => this._editLast(e)}></chat-composer>`);
@@ -290,6 +290,11 @@ class ChatView extends View {
   }
 
   /** Stop one answer, that of another member too. */
+  /** Its price is that of an answer to a new question. */
+  _answerAgain({ id }) {
+    if (!this.session.answerAgain(id)) this._composer.say("There is no connection. Try again when it is back.");
+  }
+
   _stopAnswer(response) {
     this.session.cancel(response.id);
     announce(`Stopping ${response.agent || "the answer"}`);

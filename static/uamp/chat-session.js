@@ -127,6 +127,15 @@ export class ChatSession extends EventTarget {
   }
 
   /**
+   * Have an answer made again; the new one takes its place.
+   * @param {string} messageId
+   * @returns {boolean} whether it could be sent
+   */
+  answerAgain(messageId) {
+    return this._transmit({ type: "response.create", replaces: messageId });
+  }
+
+  /**
    * Allow or refuse a tool call; the reason is for the agent.
    * @param {import("./approvals.js").Approval} approval
    * @param {boolean} approved

@@ -119,3 +119,15 @@ test("answers that run, and those that ended elsewhere, stand at the end only", 
   store.dispatch({ type: "page", entries: range(7, 10), hasNewer: false });
   assert.equal(rowsOf(store.state).at(-1).kind, "answer");
 });
+
+test("an answer that was made again takes the place of its former versions", () => {
+  const answer = (seq, more) => message(seq, { role: "assistant", sender_kind: "agent", ...more });
+  const store = opened(message(1), answer(2), answer(3));
+  store.dispatch({ type: "message", entry: answer(4, { version_of: "m2" }) });
+  assert.deepEqual(seqs(store), [1, 3, 4]);
+  store.dispatch({ type: "message", entry: answer(5, { version_of: "m2" }) });
+  assert.deepEqual(seqs(store), [1, 3, 5]);
+  // One that comes late is not shown beside the last one.
+  store.dispatch({ type: "message", entry: answer(4, { version_of: "m2" }) });
+  assert.deepEqual(seqs(store), [1, 3, 5]);
+});

@@ -159,7 +159,38 @@ async def test_people_answer_react_pin_edit_and_delete(product: Product, chromiu
         await bob.reload()
         await expect(bob.get_by_test_id("deleted")).to_have_count(1)
         await expect(bob.get_by_text("Second question")).to_have_count(0)
+        await answer_again(alice, bob)
         no_complaints(alice, bob)
+
+
+async def answer_again(alice: Page, bob: Page) -> None:
+    """Who asked has the answer made again, in its place; the former ones can be read."""
+    await write(alice, "@echo one two")
+    for page in (alice, bob):
+        await expect(page.locator(".message.from-agent")).to_have_count(1)
+    answer = alice.locator(".message.from-agent")
+    await answer.focus()
+    await alice.keyboard.press("g")
+    for page in (alice, bob):
+        await expect(page.get_by_test_id("answered-again")).to_be_visible()
+        await expect(page.locator(".message.from-agent")).to_have_count(1)
+        await page.reload()
+        await expect(page.locator(".message.from-agent")).to_have_count(1)
+    await bob.get_by_test_id("answered-again").click()
+    versions = bob.get_by_test_id("versions-list").get_by_role("listitem")
+    await expect(versions).to_have_count(2)
+    await expect(versions.last).to_contain_text("Answer 1")
+    await bob.keyboard.press("Escape")
+    # Another member did not ask, and a later question ends it for who did.
+    await bob.locator(".message.from-agent").focus()
+    await bob.keyboard.press("m")
+    await expect(bob.get_by_role("menuitem", name="Earlier answers")).to_be_visible()
+    await expect(bob.get_by_role("menuitem", name="Answer again")).to_have_count(0)
+    await write(alice, "thank you")
+    await answer.focus()
+    await alice.keyboard.press("m")
+    await expect(alice.get_by_role("menuitem", name="Earlier answers")).to_be_visible()
+    await expect(alice.get_by_role("menuitem", name="Answer again")).to_have_count(0)
 
 
 async def scrolled(page: Page, key: str, until: int) -> None:

@@ -3,7 +3,7 @@
 import { page } from "../context.js";
 import { announce } from "../dom.js";
 import { copyText } from "../clipboard.js";
-import { attempt, isOwn, isOwner, isThere, mayPin, pin } from "./acts.js";
+import { attempt, isOwn, isOwner, isThere, mayAskAgain, mayPin, pin } from "./acts.js";
 
 /**
  * @typedef {import("../store/entry.js").Entry} Entry
@@ -48,6 +48,8 @@ const hasText = (/** @type {Entry} */ { content }) => Boolean(content);
 const ACTIONS = [
   { name: "react", label: () => "React…", icon: "smile", key: "+", isQuick: true, isOffered: isThere, run: fires("react") },
   { name: "reply", label: () => "Reply", icon: "reply", key: "r", isQuick: true, isOffered: isThere, run: fires("reply") },
+  { name: "answer-again", label: () => "Answer again", icon: "again", key: "g", isOffered: (entry) => isThere(entry) && mayAskAgain(entry), run: fires("answer-again") },
+  { name: "versions", label: () => "Earlier answers", icon: "clock", isOffered: ({ versionOf }) => Boolean(versionOf), run: fires("show-versions") },
   { name: "copy-text", label: () => "Copy text", icon: "copy", key: "c", isOffered: hasText, run: ({ content }) => copy(content, "Copied.") },
   { name: "copy-link", label: () => "Copy link", icon: "link", key: "l", run: (entry) => copy(linkTo(entry), "Link copied.") },
   { name: "pin", label: ({ pinned }) => (pinned ? "Unpin" : "Pin"), icon: "pin", key: "p", isOffered: (entry) => isThere(entry) && mayPin(), run: togglePin },

@@ -21,6 +21,19 @@ const chat = () => store.get(page.state.chatId);
 export const isOwner = () => chat()?.participants.some(({ kind, id, role }) => kind === "user" && String(id) === me.id && role === "owner") ?? false;
 export const mayPin = () => !chat()?.only_owners_pin || isOwner();
 
+/**
+ * Whether the person at this page may have an answer made again: they asked for it, or own the
+ * chat, and no later question follows.
+ * @param {Entry} entry
+ */
+export function mayAskAgain({ id, sender_kind: kind, response_id: responseId }) {
+  const { entries, hasNewer } = page.state;
+  const at = entries.findIndex((one) => one.id === id);
+  if (kind !== "agent" || !responseId || hasNewer || entries.slice(at + 1).some((one) => one.sender_kind === "user")) return false;
+  const question = entries.slice(0, at).findLast((one) => one.sender_kind === "user");
+  return question !== undefined && (isOwn(question) || isOwner());
+}
+
 /** The name of a member by id. @param {{id: string, name?: string}} user */
 export function nameOf({ id, name }) {
   if (id === me.id) return "You";
@@ -58,3 +71,6 @@ export const remove = (entry) => api.send("DELETE", pathOf(entry));
 
 /** The texts that a message had, the first one first. @param {Entry} entry */
 export const revisionsOf = async (entry) => (await api.get(`${pathOf(entry)}/revisions?limit=200`)).data;
+
+/** The answers that stood in this place, the first one first. @param {Entry} entry */
+export const versionsOf = async (entry) => (await api.get(`${pathOf(entry)}/versions?limit=200`)).data;

@@ -1,16 +1,16 @@
-/** Dialogs about one message: whether to delete it, and the texts that it had. */
+/** Dialogs about one message: whether to delete it, the texts that it had, and the answers before it. */
 
 import { announce } from "../dom.js";
 import { fullTime } from "../time.js";
 import { View, glyph, spinner } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
-import { attempt, isOwn, remove, revisionsOf } from "./acts.js";
+import { attempt, isOwn, remove, revisionsOf, versionsOf } from "./acts.js";
 
 /** A dialog that is drawn for the message that it is opened with. */
 class MessageDialog extends View {
   static properties = {
     _entry: { state: true },
-    _revisions: { state: true },
+    _texts: { state: true },
     _problem: { state: true },
   };
 
@@ -66,12 +66,14 @@ class DeleteDialog extends MessageDialog {
 }
 customElements.define("delete-dialog", DeleteDialog);
 
-class RevisionsDialog extends MessageDialog {
+/** A dialog with texts that are read when it opens, the last one first. */
+class TextsDialog extends MessageDialog {
+  /** @param {HTMLElement} origin @param {import("../store/entry.js").Entry} entry */
   async open(origin, entry) {
-    this._revisions = null;
+    this._texts = null;
     await this._show(origin, entry);
     try {
-      this._revisions = (await revisionsOf(entry)).reverse();
+      this._texts = (await this._read(entry)).reverse();
     } catch (error) {
       if (error.name !== "ApiError") throw error;
       this._problem = error.message;
@@ -79,10 +81,31 @@ class RevisionsDialog extends MessageDialog {
   }
 
   render() {
-    const texts = (this._revisions || []).map(({ revision, content, created_at: at }, place) => html`<li>
-      <p class="quiet">${place === 0 ? "Now" : revision === 0 ? "As it was sent" : `Version ${revision + 1}`} · <time datetime=${at}>${fullTime(Date.parse(at))}</time></p>
-      <div class="revision-text" dir="auto">${content}</div></li>`);
-    return this._frame("Versions of the message", this._revisions || this._problem ? html`<ol class="revisions" data-testid="revisions-list">${texts}</ol>` : spinner("Loading"), "");
+    const texts = (this._texts || []).map((text, place) => html`<li>
+      <p class="quiet">${place === 0 ? "Now" : this._nameOf(text, this._texts.length - place)} · <time datetime=${text.created_at}>${fullTime(Date.parse(text.created_at))}</time></p>
+      <div class="revision-text" dir="auto">${text.content}</div></li>`);
+    return this._frame(this._title, this._texts || this._problem ? html`<ol class="revisions" data-testid=${this._listName}>${texts}</ol>` : spinner("Loading"), "");
+  }
+}
+
+class RevisionsDialog extends TextsDialog {
+  _title = "Versions of the message";
+  _listName = "revisions-list";
+  _read = revisionsOf;
+
+  _nameOf({ revision }) {
+    return revision === 0 ? "As it was sent" : `Version ${revision + 1}`;
   }
 }
 customElements.define("revisions-dialog", RevisionsDialog);
+
+class VersionsDialog extends TextsDialog {
+  _title = "Answers to the question";
+  _listName = "versions-list";
+  _read = versionsOf;
+
+  _nameOf({ deleted_at: deletedAt }, number) {
+    return deletedAt ? `Answer ${number}, deleted` : `Answer ${number}`;
+  }
+}
+customElements.define("versions-dialog", VersionsDialog);

@@ -122,10 +122,11 @@ class ChatMessage extends View {
   /** That it is pinned, and that it was edited, which opens the earlier texts. */
   _marks() {
     const { entry } = this;
-    if (entry.deletedAt || (!entry.pinned && !entry.revision)) return nothing;
-    const show = (event) => event.currentTarget.dispatchEvent(new CustomEvent("show-revisions", { bubbles: true, detail: entry }));
+    if (entry.deletedAt || (!entry.pinned && !entry.revision && !entry.versionOf)) return nothing;
+    const fires = (type) => (event) => event.currentTarget.dispatchEvent(new CustomEvent(type, { bubbles: true, detail: entry }));
     return html`${entry.pinned ? html`<span class="mark" data-testid="pinned">${glyph("pin")}Pinned</span>` : nothing}${
-      entry.revision ? html`<button type="button" class="link mark" data-testid="edited" title=${fullTime(entry.editedAt)} @click=${show}>Edited</button>` : nothing}`;
+      entry.revision ? html`<button type="button" class="link mark" data-testid="edited" title=${fullTime(entry.editedAt)} @click=${fires("show-revisions")}>Edited</button>` : nothing}${
+      entry.versionOf ? html`<button type="button" class="link mark" data-testid="answered-again" @click=${fires("show-versions")}>Answered again</button>` : nothing}`;
   }
 
   _readersTemplate() {

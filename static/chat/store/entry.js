@@ -20,6 +20,7 @@
  * @property {number|null} deletedAt Unix ms; a deleted message has neither text nor content items
  * @property {Reaction[]} reactions the first given first
  * @property {boolean} pinned
+ * @property {string|null} versionOf the first version of an answer that was made again
  *
  * @typedef {object} Quote the beginning of a message that another one answers
  * @property {string} id
@@ -54,6 +55,7 @@ export function entryOf(message, seq = message.seq) {
     deletedAt: milliseconds(message.deleted_at),
     reactions: message.reactions || [],
     pinned: Boolean(message.pinned),
+    versionOf: message.version_of || null,
     status: message.status || "completed",
     transport: message.transport || "",
     sender_kind: message.sender_kind || (message.role === "assistant" ? "agent" : "user"),

@@ -36,6 +36,17 @@ export const withActs = ({ acts, userId }, entries) =>
 const lastOf = (entries) => entries.at(-1)?.seq ?? 0;
 
 /**
+ * With the last one alone of the answers that are in one place.
+ * @param {Entry[]} entries in the order of the log @param {Entry} entry one of them
+ */
+function withoutReplaced(entries, { versionOf }) {
+  if (!versionOf) return entries;
+  const isInPlace = (/** @type {Entry} */ one) => one.id === versionOf || one.versionOf === versionOf;
+  const last = entries.findLast(isInPlace);
+  return entries.filter((one) => one === last || !isInPlace(one));
+}
+
+/**
  * With a message that arrived. It is on the page where it stands beside what is there.
  * @param {OpenChat} state @param {Entry} entry
  * @returns {OpenChat}
@@ -50,7 +61,7 @@ export function inWindow(state, entry) {
   const isBefore = state.hasOlder && entries.length > 0 && seq < entries[0].seq;
   if (isBehind || isBefore) return next;
   const all = merged(entries, withActs(state, [entry]));
-  return all === entries ? next : { ...next, entries: all };
+  return all === entries ? next : { ...next, entries: withoutReplaced(all, entry) };
 }
 
 /** @type {import("./store.js").Reducers<OpenChat>} */
