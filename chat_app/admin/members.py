@@ -12,7 +12,6 @@ from agents_app.admin.records import CappedPaginator
 from chat_app.admin.history_pages import HistoryAdmin
 from chat_app.models import (
     AgentMention,
-    InviteLink,
     Participant,
     Presence,
     ReadReceipt,
@@ -34,20 +33,6 @@ class ParticipantAdmin(HistoryAdmin):
     list_select_related = ("chat", "user", "agent")
     search_fields = ("chat__id__exact", "user__username__exact")
     search_help_text = "The id of a chat, or a person's name."
-
-
-@admin.register(InviteLink)
-class InviteLinkAdmin(HistoryAdmin):
-    """Links that invite people into chats; their tokens are in no row."""
-
-    list_display = (
-        "id", "chat", "created_by", "created_at", "expires_at", "uses", "uses_max", "revoked_at",
-    )  # fmt: skip
-    list_select_related = ("chat", "created_by")
-    search_fields = ("chat__id__exact", "created_by__username__exact")
-    search_help_text = "The id of a chat, or the name of who made the link."
-    ordering = ("-id",)
-    exclude = ("sha256",)
 
 
 @admin.register(AgentMention)

@@ -15,7 +15,6 @@ from chat_app.models import (
     ChatKind,
     Content,
     ContentUse,
-    InviteLink,
     Message,
     Participant,
     PayerRule,
@@ -76,7 +75,6 @@ def empty_chats(chat_ids: Collection[str]) -> None:
         ReadReceipt.objects.filter(chat_id__in=chat_ids).delete()
         ContentUse.objects.filter(chat_id__in=chat_ids).delete()
         Participant.objects.filter(chat_id__in=chat_ids).delete()
-        InviteLink.objects.filter(chat_id__in=chat_ids).delete()
         AgentMention.objects.filter(chat_id__in=chat_ids).delete()
         delete_unused(shown)
 

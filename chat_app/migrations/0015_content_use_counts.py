@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("chat_app", "0014_members_rights_and_invites"),
+        ("chat_app", "0014_member_rights"),
     ]
 
     operations = [

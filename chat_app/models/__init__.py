@@ -31,7 +31,6 @@ from chat_app.models.conversation import (
 from chat_app.models.members import (
     AgentMention,
     ContextScope,
-    InviteLink,
     Participant,
     ParticipantReplyTrigger,
     ParticipantRole,
@@ -47,7 +46,6 @@ __all__ = [
     "Content",
     "ContentUse",
     "ContextScope",
-    "InviteLink",
     "Message",
     "MessageDeletion",
     "MessageRevision",

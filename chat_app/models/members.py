@@ -1,4 +1,4 @@
-"""The members of chats: people and agents, how agents answer, and links that invite people."""
+"""The members of chats: people and agents, and how agents answer."""
 
 from __future__ import annotations
 
@@ -84,35 +84,6 @@ class Participant(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user or self.agent} in {self.chat_id}"
-
-
-class InviteLink(models.Model):
-    """A link with which people join a chat. Its token is shown once; the row has the hash."""
-
-    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
-    chat = models.ForeignKey(Chat, models.CASCADE, related_name="invite_links")
-    sha256 = models.CharField(max_length=64, unique=True)
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
-    )
-    created_at = models.DateTimeField(default=timezone.now)
-    expires_at = models.DateTimeField()
-    uses_max = models.PositiveIntegerField()
-    uses = models.PositiveIntegerField(default=0)
-    revoked_at = models.DateTimeField(null=True, blank=True)
-
-    class Meta:
-        """A link is used at most as often as it says."""
-
-        constraints: ClassVar = [
-            models.CheckConstraint(
-                condition=Q(uses__lte=models.F("uses_max")),
-                name="invite_link_is_not_used_too_often",
-            )
-        ]
-
-    def __str__(self) -> str:
-        return f"invite link {self.pk} of {self.chat_id}"
 
 
 class AgentMention(models.Model):

@@ -17,7 +17,6 @@ from chat_app.models import (
     ChatEvent,
     Content,
     ContentUse,
-    InviteLink,
     Message,
     MessageDeletion,
     MessageRevision,
@@ -176,7 +175,6 @@ def _fill_chats(filled: FilledTables) -> None:
     Chat.objects.filter(pk=chat.pk).update(last_seq=ROWS)
     fill(MessageRevision, message_id="'msg_' || i", number="1", seq="i")
     fill(Reaction, message_id="'msg_' || i", user_id="1000 + i", emoji="'x'")
-    fill(InviteLink, chat_id="'chat_' || i", sha256="'sha' || i", uses_max="1", uses="0")
     fill(AgentMention, chat_id="'chat_' || i", pair="'a b'")
     fill(Pin, message_id="'msg_' || i", chat_id="'chat_' || i", seq="i")
     fill(MessageDeletion, message_id="'msg_' || i", chat_id="'chat_' || i")

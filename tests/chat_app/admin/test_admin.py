@@ -14,7 +14,6 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
-from django.utils import timezone
 from playwright.sync_api import sync_playwright
 
 from agents_app.admin.records import CappedPaginator
@@ -23,7 +22,7 @@ from chat_app.contents import reading_rights
 from chat_app.conversation import deletion, pins, reactions, revisions
 from chat_app.log import entries
 from chat_app.members import receipts
-from chat_app.models import AgentMention, Chat, ChatEvent, InviteLink, Message, SharedState
+from chat_app.models import AgentMention, Chat, ChatEvent, Message, SharedState
 from tests import factories
 
 if TYPE_CHECKING:
@@ -80,9 +79,6 @@ def one_of_each(number: int) -> Chat:
     reading_rights.use(chat.pk, [str(content.pk)])
     factories.presence(person)
     SharedState.objects.create(chat=chat, version=1)
-    InviteLink.objects.create(
-        chat=chat, sha256=str(number), expires_at=timezone.now(), uses_max=1, created_by=person
-    )
     AgentMention.objects.create(chat=chat, pair=f"{agent.pk} other")
     return chat
 

@@ -142,42 +142,4 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        migrations.CreateModel(
-            name="InviteLink",
-            fields=[
-                ("id", models.BigAutoField(primary_key=True, serialize=False)),
-                ("sha256", models.CharField(max_length=64, unique=True)),
-                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("expires_at", models.DateTimeField()),
-                ("uses_max", models.PositiveIntegerField()),
-                ("uses", models.PositiveIntegerField(default=0)),
-                ("revoked_at", models.DateTimeField(blank=True, null=True)),
-                (
-                    "chat",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="invite_links",
-                        to="chat_app.chat",
-                    ),
-                ),
-                (
-                    "created_by",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-            ],
-            options={
-                "constraints": [
-                    models.CheckConstraint(
-                        condition=models.Q(("uses__lte", models.F("uses_max"))),
-                        name="invite_link_is_not_used_too_often",
-                    )
-                ],
-            },
-        ),
     ]
