@@ -60,7 +60,7 @@ def search_messages(
             found.append(message)
             if len(found) == limit:
                 break
-    return found
+    return _whole(found)
 
 
 def filtered_messages(chat_id: str, filters: Q, *, limit: int) -> list[Message]:
@@ -93,8 +93,18 @@ def _newest(
     if connection.vendor == "postgresql":
         ids = _matching(newest, words, limit=limit)
         newest = Message.objects.filter(pk__in=ids).order_by("-seq")
-    # SQLite knows the case of ASCII only: there every text is read.
-    yield from newest.iterator(chunk_size=BATCH)
+        yield from newest
+        return
+    # SQLite knows the case of ASCII only: there every text is read, and the rest of the hits alone.
+    yield from newest.only("content").iterator(chunk_size=BATCH)
+
+
+def _whole(found: list[Message]) -> list[Message]:
+    """Return found messages with all of their columns; one that was deleted since is left out."""
+    if not any(message.get_deferred_fields() for message in found):
+        return found
+    rows = Message.objects.in_bulk([message.pk for message in found])
+    return [rows[message.pk] for message in found if message.pk in rows]
 
 
 def _matching(messages: QuerySet[Message], words: Sequence[str], *, limit: int) -> list[str]:
