@@ -149,6 +149,13 @@ def _readable_usage(row: Response) -> uamp.UsageStats | None:
         return None
 
 
+def _readable_request(row: Response) -> ResponseRequest:
+    try:
+        return msgspec.convert(row.request, ResponseRequest)
+    except msgspec.ValidationError:
+        return ResponseRequest()
+
+
 def _context(row: Response, request: RunRequest) -> RunContext:
     session = (
         Session.objects.select_related("parent_call", "chat", "agent", "user")
@@ -163,7 +170,7 @@ def _context(row: Response, request: RunRequest) -> RunContext:
         protocol="" if session is None else session.transport,
         payment=_payment(session, spec),
         usage_before=_readable_usage(row),
-        replaces=row.request.get("replaces"),
+        replaces=_readable_request(row).replaces,
         response_id=row.pk,
         chat_id=row.chat_id,
         session_id=row.session_id,

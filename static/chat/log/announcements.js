@@ -1,4 +1,4 @@
-/** What people who use a screen reader are told of the open chat: answers that begin and end, and what agents ask for. */
+/** What is announced to screen readers of the open chat: answers that begin and end, and what agents ask for. */
 
 import { outcomeText } from "../cards/approval-card.js";
 import { announce } from "../dom.js";

@@ -33,7 +33,7 @@ class LiveResponseView extends View {
     this._name = this._response.agent || "Agent";
     this.className = "message from-agent is-live";
     this.setAttribute("role", "article");
-    this.setAttribute("aria-label", `${this._name} is answering`);
+    this.setAttribute("aria-label", this._response.status === "running" ? `${this._name} is answering` : `The answer of ${this._name}`);
     Object.assign(this.dataset, { testid: "live-response", status: this._response.status });
     this._hadFocus = this.contains(document.activeElement);
   }
@@ -52,7 +52,7 @@ class LiveResponseView extends View {
         <div class="bubble">
           <div class="parts">${partsTemplate(response.parts, { isLive: true, isRunning, agent: name })}</div>
           <div class="dots" ?hidden=${!isRunning || Boolean(response.waitsFor) || response.parts.length > 0}>${dots}</div>
-          <p class="message-ending" data-testid="waits-for" ?hidden=${!isRunning || !response.waitsFor}>${glyph("wallet")}<span>${response.waitsFor}</span></p>
+          ${isRunning && response.waitsFor ? html`<p class="message-waiting" data-testid="waits-for">${glyph("wallet")}<span>${response.waitsFor}</span></p>` : ""}
           ${isRunning ? "" : endingLine(response.status, response.reason, this.again)}
         </div>
       </div>`;
