@@ -180,6 +180,7 @@ def finish(claimed: DeliveryClaim, outcome: AttemptOutcome) -> int | None:
     return None
 
 
+@transaction.atomic
 def disable(webhook: int, reason: str) -> None:
     """Send nothing more to a receiver."""
     now = timezone.now()
