@@ -110,13 +110,26 @@ def take(offer: Offered, requirement: Mapping[str, Any], sender: Sender) -> Paid
     receipt = _receipt(payment)
     if receipt is None:
         # An invalid payment leaves no row: any client may send one.
-        _verify(payment)
-        _note(payment)
-        # Another request may have noted it at the same time, for another person.
-        receipt = _receipt(payment)
+        receipt = _noted(payment)
     if receipt is not None and receipt.state == ReceiptState.CONFIRMED:
         return _again(payment, receipt)
     return _credit(payment, _settle(payment))
+
+
+def _noted(payment: _Payment) -> Receipt | None:
+    """Verify a payment that is not known, and return the receipt that is kept of it.
+
+    Another request may note it at the same time, for another person, and have it carried out: then
+    it is not good any more, and that is the reason.
+    """
+    try:
+        _verify(payment)
+    except PaymentNotTaken:
+        if (receipt := _receipt(payment)) is None:
+            raise
+        return receipt
+    _note(payment)
+    return _receipt(payment)
 
 
 def _receipt(payment: _Payment) -> Receipt | None:
