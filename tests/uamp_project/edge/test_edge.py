@@ -407,7 +407,7 @@ def test_head_has_no_body_and_the_connection_goes_on(product: Product) -> None:
         stored = web.post("/api/v1/contents", files=files).json()
         assert "signed_url" in stored, stored
     connection = http.client.HTTPConnection("127.0.0.1", product.port, timeout=20)
-    for path in (stored["signed_url"], "/static/chat/app.css", "/api/schema", "/login"):
+    for path in (stored["signed_url"], "/static/chat/styles/base.css", "/api/schema", "/login"):
         connection.request("GET", path)
         whole = connection.getresponse()
         size = len(whole.read())
