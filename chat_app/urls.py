@@ -2,7 +2,17 @@
 
 from django.urls import path, re_path
 
-from chat_app.rest import chats, contents, conversation, export, history, members, reference, search
+from chat_app.rest import (
+    chats,
+    contents,
+    conversation,
+    export,
+    history,
+    members,
+    people,
+    reference,
+    search,
+)
 
 app_name = "chat_app"
 
@@ -10,9 +20,16 @@ _CHAT = r"^api/v1/chats/(?P<chat_id>[A-Za-z0-9_-]{1,40})"
 _MESSAGE = r"^api/v1/messages/(?P<message_id>[A-Za-z0-9_-]{1,40})"
 
 urlpatterns = [
-    path("api/v1/me", chats.MeView.as_view(), name="me"),
+    path("api/v1/me", people.MeView.as_view(), name="me"),
+    path("api/v1/me/settings", people.SettingsView.as_view(), name="settings"),
+    path("api/v1/me/picture", people.OwnPictureView.as_view(), name="own_picture"),
+    re_path(
+        r"^api/v1/people/(?P<user_id>[0-9]{1,18})/picture/(?P<version>[0-9a-f]{16})\Z",
+        people.PictureView.as_view(),
+        name="picture",
+    ),
     path("api/v1/agents", chats.AgentsView.as_view(), name="agents"),
-    path("api/v1/users", chats.UsersView.as_view(), name="users"),
+    path("api/v1/users", people.UsersView.as_view(), name="users"),
     path("api/v1/render", chats.RenderView.as_view(), name="render"),
     path("api/v1/chats", chats.ChatsView.as_view(), name="chats"),
     re_path(rf"{_CHAT}\Z", chats.ChatView.as_view(), name="chat"),

@@ -1,4 +1,4 @@
-"""Participants, read receipts, presence and people in the admin."""
+"""Participants, read receipts, presence, people and their profiles in the admin."""
 
 from __future__ import annotations
 
@@ -13,11 +13,18 @@ from chat_app.admin.history_pages import HistoryAdmin
 from chat_app.models import (
     AgentMention,
     Participant,
+    PersonSettings,
     Presence,
+    Profile,
+    ProfilePicture,
     ReadReceipt,
 )
+from chat_app.people import profiles
 
 if TYPE_CHECKING:
+    from django.db.models import QuerySet
+    from django.http import HttpRequest
+
     # Django's classes take type arguments in its stubs only.
     _UserAdmin = UserAdmin[User]
 else:
@@ -48,13 +55,60 @@ class AgentMentionAdmin(HistoryAdmin):
 
 @admin.register(ReadReceipt)
 class ReadReceiptAdmin(HistoryAdmin):
-    """How far members have read."""
+    """How far members have read: operators see it of people who read in private, too."""
 
     list_display = ("chat", "user", "seq", "read_at")
     list_select_related = ("chat", "user")
     search_fields = ("chat__id__exact", "user__username__exact")
     search_help_text = "The id of a chat, or a person's name."
     fields = ("chat", "user", "seq", "message", "read_at")
+
+
+@admin.register(Profile)
+class ProfileAdmin(HistoryAdmin):
+    """What people show of themselves; an operator takes away what misleads or offends."""
+
+    list_display = ("user", "display_name", "status_text", "avatar_emoji", "updated_at")
+    list_select_related = ("user",)
+    search_fields = ("user__username__exact", "display_name__exact")
+    search_help_text = "A username or a display name."
+    ordering = ("-user_id",)
+    actions = ("clear",)
+
+    @admin.action(description="Take away name, status and picture", permissions=["clear"])
+    def clear(self, request: HttpRequest, queryset: QuerySet[Profile]) -> None:
+        """Take away what the chosen people show of themselves."""
+        chosen = list(queryset.values_list("pk", flat=True))
+        for user_id in chosen:
+            profiles.clear_profile(user_id=user_id)
+        self.message_user(request, f"{len(chosen)} profiles were taken away.")
+
+    def has_clear_permission(self, request: HttpRequest) -> bool:
+        """Let operators who may change people take profiles away."""
+        return request.user.has_perm("auth.change_user")
+
+
+@admin.register(ProfilePicture)
+class ProfilePictureAdmin(HistoryAdmin):
+    """The pictures of people; they are taken away with the profile."""
+
+    list_display = ("profile", "created_at")
+    list_select_related = ("profile__user",)
+    search_fields = ("profile__user__username__exact",)
+    search_help_text = "A person's name."
+    fields = ("profile", "created_at")
+    ordering = ("-profile_id",)
+
+
+@admin.register(PersonSettings)
+class PersonSettingsAdmin(HistoryAdmin):
+    """How the pages work for people."""
+
+    list_display = ("user", "theme", "notifications", "read_receipts", "updated_at")
+    list_select_related = ("user",)
+    search_fields = ("user__username__exact",)
+    search_help_text = "A person's name."
+    ordering = ("-user_id",)
 
 
 admin.site.unregister(User)

@@ -22,6 +22,7 @@ from chat_app.conversation.messages import append_act, locked_message
 from chat_app.ids import new_event_id
 from chat_app.log.entries import milliseconds
 from chat_app.log.retention import delete_unused
+from chat_app.members import avatars
 from chat_app.members.membership import is_owner
 from chat_app.models import ContentUse, Message, MessageDeletion, Pin, Reaction
 from uamp import events as ev
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 def delete_message(*, chat_id: str, message_id: str, user_id: int | None) -> ev.MessageDeleted:
     """Delete a message; its author may, and an owner of the chat.
 
-    Contents that no other message of the chat shows are no longer for its members. Returns the
+    Contents that no other message of the chat shows are no longer for its members, except the
+    picture of the chat. Returns the
     event; one without `seq` says that the message was deleted before. Raises MessageNotFound and
     NotTheAuthor.
     """
@@ -87,6 +89,8 @@ def _withdraw(chat_id: str, content_ids: Iterable[str]) -> None:
         _count(chat_id, unknown)
     uses.exclude(content_id__in=unknown).update(shown_by=F("shown_by") - 1)
     unused = uses.filter(shown_by__lte=0)
+    if (picture := avatars.picture_of(chat_id)) is not None:
+        unused = unused.exclude(content_id=picture)
     withdrawn = list(unused.values_list("content_id", flat=True))
     unused.delete()
     delete_unused(withdrawn)

@@ -8,6 +8,7 @@ from typing import Final
 from chat_app.contents import addresses, reading_rights
 from chat_app.contents.quota import ContentOwner
 from chat_app.emoji import is_emoji
+from chat_app.models import Chat
 
 _COLOUR: Final = re.compile(r"#[0-9a-f]{6}")
 _PICTURE: Final = re.compile(r"content:([0-9a-f-]{36})")
@@ -45,3 +46,10 @@ def avatar_url(avatar: str | None) -> str | None:
     """Return the address of the picture of an avatar; None for one that is no picture."""
     picture = _PICTURE.fullmatch(avatar or "")
     return None if picture is None else addresses.content_url(picture[1])
+
+
+def picture_of(chat_id: str) -> str | None:
+    """Return the id of the content that is the picture of a chat; None where there is none."""
+    avatar = Chat.objects.filter(pk=chat_id).values_list("avatar", flat=True).first()
+    picture = _PICTURE.fullmatch(avatar or "")
+    return None if picture is None else picture[1]

@@ -86,7 +86,8 @@ def join(
     participant.role = ParticipantRole.MEMBER
     participant.trigger = trigger
     participant.keywords = participant.context = participant.context_messages = None
-    participant.budget = participant.budget_period = participant.muted_at = None
+    participant.budget = participant.budget_period = None
+    participant.muted_at = participant.notifications = None
     participant.save()
     append_membership(ev.ParticipantJoined, participant, by=by)
     return participant

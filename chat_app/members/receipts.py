@@ -1,12 +1,19 @@
-"""Read receipts: how far each member has read a chat (UAMP §7)."""
+"""Read receipts: how far each member has read a chat (UAMP §7).
+
+A person whose settings say so reads in private: the marker moves, and only they see it.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 import uamp
 from chat_app.ids import new_event_id
+from chat_app.log import fanout
 from chat_app.log.entries import NewEvent, append, milliseconds
 from chat_app.members.membership import NotAMember, is_member
 from chat_app.models import (
@@ -14,12 +21,17 @@ from chat_app.models import (
     Message,
     ReadReceipt,
 )
+from chat_app.people.settings import shows_receipts
 from uamp import events as ev
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
 
 
 def mark_read(*, chat_id: str, user_id: int | None, message_id: str) -> ReadReceipt | None:
     """Move a member's marker forward to a message and publish `message.read`.
 
+    The event of a person who reads in private goes to their own sockets and is no entry of the log.
     Returns None when the marker already stood there or further. Raises NotAMember for strangers
     and for messages of other chats.
     """
@@ -44,5 +56,18 @@ def mark_read(*, chat_id: str, user_id: int | None, message_id: str) -> ReadRece
             user_id=str(user_id),
             read_at=milliseconds(now),
         )
-        append(chat_id, [NewEvent(type="message.read", payload=uamp.to_dict(event))], at=now)
+        if shows_receipts(user_id):
+            append(chat_id, [NewEvent(type="message.read", payload=uamp.to_dict(event))], at=now)
+        else:
+            own = fanout.signal_message(
+                chat_id=chat_id, frame=uamp.encode(event), to_user_id=user_id
+            )
+            fanout.publish_on_commit(chat_id, [own])
     return receipt
+
+
+def receipts_for(chat_id: str, user_id: int) -> QuerySet[ReadReceipt]:
+    """Return the markers of a chat that a member sees: their own, and public ones."""
+    return ReadReceipt.objects.filter(chat_id=chat_id).exclude(
+        ~Q(user_id=user_id), user__person_settings__read_receipts=False
+    )

@@ -1,7 +1,8 @@
 """The chat domain as rows: one ordered log per chat, and what can be read from it.
 
 `chats` has chats, logs and contents, `members` who is in them, `conversation` what members did with
-messages. Other apps call the functions of `log`, `members` and `contents`, not these classes.
+messages, `people` profiles and settings. Other apps call the functions of `log`, `members` and
+`contents`, not these classes.
 """
 
 from chat_app.models.chats import (
@@ -35,6 +36,15 @@ from chat_app.models.members import (
     ParticipantReplyTrigger,
     ParticipantRole,
 )
+from chat_app.models.people import (
+    Density,
+    NotificationLevel,
+    PersonSettings,
+    Profile,
+    ProfilePicture,
+    SendKey,
+    Theme,
+)
 
 __all__ = [
     "EMOJI_CHARS",
@@ -46,19 +56,26 @@ __all__ = [
     "Content",
     "ContentUse",
     "ContextScope",
+    "Density",
     "Message",
     "MessageDeletion",
     "MessageRevision",
     "MessageStatus",
+    "NotificationLevel",
     "Participant",
     "ParticipantReplyTrigger",
     "ParticipantRole",
     "PayerRule",
+    "PersonSettings",
     "Pin",
     "Presence",
+    "Profile",
+    "ProfilePicture",
     "Reaction",
     "ReadReceipt",
+    "SendKey",
     "SharedState",
+    "Theme",
     "new_chat_id",
     "new_epoch",
     "new_message_id",

@@ -10,6 +10,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from chat_app.models.chats import Chat, ChatBudgetPeriod
+from chat_app.models.people import NotificationLevel
 
 
 class ParticipantRole(models.TextChoices):
@@ -66,6 +67,10 @@ class Participant(models.Model):
     budget_period = models.CharField(max_length=10, choices=ChatBudgetPeriod, null=True, blank=True)  # noqa: DJ001 as above
     # Of a person: since when they do not want to be notified of the chat.
     muted_at = models.DateTimeField(null=True, blank=True)
+    # Of a person: which messages of the chat they are notified of; None is as their settings say.
+    notifications = models.CharField(  # noqa: DJ001 as above
+        max_length=10, choices=NotificationLevel, null=True, blank=True
+    )
     joined_at = models.DateTimeField(default=timezone.now)
     left_at = models.DateTimeField(null=True, blank=True)
 

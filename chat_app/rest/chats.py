@@ -1,10 +1,9 @@
-"""REST: the caller, agents and people, the caller's chats and their members (docs/rest.md)."""
+"""REST: agents, the caller's chats, and how far their members have read (docs/rest.md)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.contrib.auth.models import User
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
@@ -15,7 +14,8 @@ from agents_app.workers import connections
 from chat_app import markdown
 from chat_app.members.chat_lists import chats_of
 from chat_app.members.chats import ChatChange, create_chat, update_chat
-from chat_app.models import ParticipantReplyTrigger, ReadReceipt
+from chat_app.members.receipts import receipts_for
+from chat_app.models import ParticipantReplyTrigger
 from chat_app.rest import overview
 from chat_app.rest.edge import RestView, check_member
 from chat_app.rest.member_bodies import agents_named, chat_data, refused, user_ids
@@ -27,29 +27,13 @@ from chat_app.rest.serializers import (
     ChatSerializer,
     ChatsQuery,
     HtmlSerializer,
-    MeSerializer,
     NewChatSerializer,
     NoQuery,
-    PeopleQuery,
-    PersonSerializer,
     RenderSerializer,
 )
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
-
-PEOPLE_MAX = 50
-
-
-class MeView(RestView):
-    """The caller."""
-
-    @extend_schema(operation_id="get_me", responses={200: MeSerializer, **responses(400)})
-    def get(self, request: Request) -> Response:
-        """Return the caller."""
-        read_query(request, NoQuery)
-        user = caller(request)
-        return Response({"id": str(user.pk), "username": user.get_username()})
 
 
 class AgentsView(RestView):
@@ -71,26 +55,6 @@ class AgentsView(RestView):
             for spec in agents.list_agents(caller(request))
         ]
         return list_response(request, data, next_cursor=None, key="name")
-
-
-class UsersView(RestView):
-    """The people that the caller can add to a chat."""
-
-    @extend_schema(
-        operation_id="list_users",
-        parameters=[PeopleQuery],
-        responses={200: list_of(PersonSerializer), **responses(400)},
-    )
-    def get(self, request: Request) -> Response:
-        """Return the first people, by name, whose name starts with `q`."""
-        query = read_query(request, PeopleQuery)
-        people = (
-            User.objects.filter(is_active=True, username__istartswith=query["q"])
-            .exclude(pk=caller(request).pk)
-            .order_by("username")[:PEOPLE_MAX]
-        )
-        data = [{"id": str(user.pk), "username": user.get_username()} for user in people]
-        return list_response(request, data, next_cursor=None)
 
 
 class ChatsView(RestView):
@@ -174,10 +138,10 @@ class ReceiptsView(RestView):
         responses={200: list_of(ReceiptSerializer), **responses(400, 404)},
     )
     def get(self, request: Request, chat_id: str) -> Response:
-        """Return the markers of a chat; a member without one has read nothing."""
+        """Return the markers of a chat; a member without one has read nothing, or in private."""
         read_query(request, NoQuery)
         check_member(request, chat_id)
-        rows = ReadReceipt.objects.filter(chat_id=chat_id).select_related("user").order_by("pk")
+        rows = receipts_for(chat_id, caller(request).pk).select_related("user").order_by("pk")
         data = [receipt_data(row) for row in rows]
         return list_response(request, data, next_cursor=None, key="user_id")
 

@@ -123,14 +123,12 @@ class MuteView(RestView):
         responses={200: ChatSerializer, **responses(400, 403, 404, 413, 415)},
     )
     def put(self, request: Request, chat_id: str) -> Response:
-        """Mute the chat for the caller, or end that; the other members do not see it."""
+        """Mute the chat for the caller, or set what notifies them; the others do not see it."""
         check_member(request, chat_id)
         body = MuteSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         with refused():
-            set_muted(
-                chat_id=chat_id, user_id=caller(request).pk, muted=body.validated_data["muted"]
-            )
+            set_muted(chat_id=chat_id, user_id=caller(request).pk, **body.validated_data)
         return Response(chat_data(request, chat_id))
 
 

@@ -20,6 +20,7 @@ from chat_app.members.avatars import avatar_url
 from chat_app.members.presence import online_user_ids
 from chat_app.members.rights import RIGHTS
 from chat_app.models import ContextScope, Message, Participant
+from chat_app.people.profiles import profile_data
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -128,6 +129,7 @@ def _own(members: Sequence[Participant], user_id: int) -> dict[str, Any]:
         "role": own.role if own else "",
         "rights": sorted(RIGHTS[own.role]) if own else [],
         "muted": own is not None and own.muted_at is not None,
+        "notifications": (own.notifications if own else None) or "",
     }
 
 
@@ -141,7 +143,7 @@ def _previews(message_ids: list[str]) -> dict[str, dict[str, str]]:
 def _members(chat_ids: list[str]) -> dict[str, list[Participant]]:
     rows = (
         Participant.objects.filter(chat_id__in=chat_ids, left_at__isnull=True)
-        .select_related("user", "agent")
+        .select_related("user__profile", "agent")
         .order_by("pk")
     )
     members: dict[str, list[Participant]] = {}
@@ -160,6 +162,7 @@ def participant_data(row: Participant, *, online: set[int]) -> dict[str, Any]:
             "name": row.user.get_username(),
             "role": row.role,
             "online": row.user_id in online,
+            **profile_data(row.user),
         }
     return {
         "participant_id": row.pk,

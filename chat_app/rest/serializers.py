@@ -1,4 +1,4 @@
-"""The shapes of people, chats and contents in REST: what goes out, what may come in (docs/rest.md).
+"""The shapes of agents, chats and contents in REST: what goes out, what may come in (docs/rest.md).
 
 Times are ISO 8601 in UTC here; the UAMP wire has milliseconds (UAMP §4).
 """
@@ -15,6 +15,7 @@ from chat_app.contents import addresses, references
 from chat_app.models import (
     ChatBudgetPeriod,
     ContextScope,
+    NotificationLevel,
     ParticipantReplyTrigger,
     ParticipantRole,
     PayerRule,
@@ -47,17 +48,6 @@ class BudgetField(serializers.RegexField):
 
 
 # --- Out ---
-
-
-class MeSerializer(serializers.Serializer[Any]):
-    """The caller."""
-
-    id = serializers.CharField()
-    username = serializers.CharField()
-
-
-class PersonSerializer(MeSerializer):
-    """A person who can be added to a chat."""
 
 
 class PricingSerializer(serializers.Serializer[Any]):
@@ -108,6 +98,13 @@ class ParticipantSerializer(serializers.Serializer[Any]):
     )
     budget_period = serializers.CharField(required=False, allow_null=True, help_text="day or total")
     online = serializers.BooleanField(required=False)
+    display_name = serializers.CharField(
+        required=False, help_text="Of a person; empty where the username is shown."
+    )
+    status_text = serializers.CharField(required=False)
+    avatar_emoji = serializers.CharField(required=False)
+    avatar_colour = serializers.CharField(required=False)
+    avatar_url = serializers.CharField(required=False, allow_null=True)
     pricing = PricingSerializer(required=False, allow_null=True)
 
 
@@ -142,6 +139,9 @@ class ChatSerializer(serializers.Serializer[Any]):
         child=serializers.CharField(), help_text="What the caller may do (docs/members.md)."
     )
     muted = serializers.BooleanField(help_text="Whether the caller muted the chat.")
+    notifications = serializers.CharField(
+        help_text="The caller's for this chat: all, mentions or none; empty for their settings'."
+    )
     created_at = serializers.DateTimeField()
     latest_at = serializers.DateTimeField()
     last_seq = serializers.IntegerField()
@@ -236,9 +236,19 @@ class ParticipantChangeSerializer(StrictSerializer):
 
 
 class MuteSerializer(StrictSerializer):
-    """The body of PUT /api/v1/chats/{id}/mute."""
+    """The body of PUT /api/v1/chats/{id}/mute: one of them, or both."""
 
-    muted = serializers.BooleanField()
+    muted = serializers.BooleanField(required=False)
+    notifications = serializers.ChoiceField(
+        choices=NotificationLevel.choices, required=False, allow_blank=True
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Refuse a body that changes nothing."""
+        attrs = super().validate(attrs)
+        if not attrs:
+            raise serializers.ValidationError("Send muted, notifications or both.")
+        return attrs
 
 
 class NewParticipantSerializer(StrictSerializer):

@@ -21,8 +21,11 @@ from chat_app.models import (
     MessageDeletion,
     MessageRevision,
     Participant,
+    PersonSettings,
     Pin,
     Presence,
+    Profile,
+    ProfilePicture,
     Reaction,
     ReadReceipt,
 )
@@ -183,6 +186,16 @@ def _fill_chats(filled: FilledTables) -> None:
     fill(Content, id=hexadecimal("i"), sha256="'sha' || i", mime_type="'image/png'")
     fill(ContentUse, content_id=hexadecimal("i"), chat_id="'chat_' || i")
     fill(Presence, id="'presence_' || i", user_id="1000 + i", seen_at=ago("0"))
+    fill(PersonSettings, user_id="1000 + i", theme="'dark'")
+    fill(
+        Profile,
+        user_id="1000 + i",
+        display_name="'Person ' || i",
+        name_key="'person' || i",
+        picture_version="'abc'",
+    )
+    empty = "''" if connection.vendor == "postgresql" else "x''"
+    fill(ProfilePicture, profile_id="1000 + i", data=empty)
     fill(BrowserSession, session_key="'key' || i", expire_date=ago("-i"))
     fill(
         LogEntry,

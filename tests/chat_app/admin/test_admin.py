@@ -22,7 +22,19 @@ from chat_app.contents import reading_rights
 from chat_app.conversation import deletion, pins, reactions, revisions
 from chat_app.log import entries
 from chat_app.members import receipts
-from chat_app.models import AgentMention, Chat, ChatEvent, Message, SharedState
+from chat_app.models import (
+    AgentMention,
+    Chat,
+    ChatEvent,
+    Message,
+    Profile,
+    ProfilePicture,
+    SharedState,
+)
+from chat_app.people import profiles
+from chat_app.people import settings as person_settings
+from chat_app.people.profiles import ProfileChange
+from chat_app.people.settings import SettingsChange
 from tests import factories
 
 if TYPE_CHECKING:
@@ -80,6 +92,8 @@ def one_of_each(number: int) -> Chat:
     factories.presence(person)
     SharedState.objects.create(chat=chat, version=1)
     AgentMention.objects.create(chat=chat, pair=f"{agent.pk} other")
+    profiles.set_picture(user_id=person.pk, data=factories.png())
+    person_settings.update_settings(user_id=person.pk, change=SettingsChange(theme="dark"))
     return chat
 
 
@@ -295,3 +309,17 @@ def test_the_admin_and_the_api_reader_run_under_the_strict_policy(
         page.get_by_text("/api/v1/chats/{chat_id}/messages").wait_for()
         browser.close()
     assert complaints == []
+
+
+def test_an_operator_takes_a_profile_away() -> None:
+    ada = factories.user("ada")
+    profiles.update_profile(user=ada, change=ProfileChange(display_name="Ada L."))
+    profiles.set_picture(user_id=ada.pk, data=factories.png())
+    chosen = {"action": "clear", "_selected_action": [ada.pk]}
+    reader = signed_in(staff("view_profile"))
+    reader.post(address("chat_app.profile"), chosen)
+    assert Profile.objects.filter(pk=ada.pk).exists()
+    operator = signed_in(factories.superuser())
+    assert operator.post(address("chat_app.profile"), chosen).status_code == 302
+    assert not Profile.objects.exists()
+    assert not ProfilePicture.objects.exists()

@@ -19,7 +19,7 @@ import uamp
 from agents_app.rest.problems import PROBLEMS
 from chat_app.members import participants, receipts
 from chat_app.models import Chat, ChatEvent, Participant
-from chat_app.rest import chats
+from chat_app.rest import people
 from chat_app.rest.overview import UNREAD_MAX
 from sessions_app.access.auth import create_api_key
 from tests import factories
@@ -33,6 +33,13 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db
 
 PROBLEM = "application/problem+json"
+NO_PROFILE = {
+    "display_name": "",
+    "status_text": "",
+    "avatar_emoji": "",
+    "avatar_colour": "",
+    "avatar_url": None,
+}
 
 
 def signed_in(user: User, **options: Any) -> Client:
@@ -71,7 +78,7 @@ def rows_written() -> tuple[int, int, int]:
 
 def test_me_is_the_owner_of_the_session_or_of_the_key() -> None:
     ada = factories.user("ada")
-    expected = {"id": str(ada.pk), "username": "ada"}
+    expected = {"id": str(ada.pk), "username": "ada", **NO_PROFILE}
     assert signed_in(ada).get("/api/v1/me").json() == expected
     assert bearer(ada).get("/api/v1/me").json() == expected
 
@@ -206,7 +213,7 @@ def test_a_client_that_asks_too_often_receives_the_time_to_wait(
         def wait(self) -> float:
             return 1.2
 
-    monkeypatch.setattr(chats.MeView, "throttle_classes", [Closed])
+    monkeypatch.setattr(people.MeView, "throttle_classes", [Closed])
     response = signed_in(factories.user()).get("/api/v1/me")
     assert check_problem(response, 429, "rate_limit_exceeded")["retry_after"] == 2
     assert response["Retry-After"] == "2"
@@ -630,7 +637,7 @@ def test_people_are_found_by_the_beginning_of_their_name() -> None:
     factories.user("bob")
     factories.user("adam", is_active=False)
     body = signed_in(ada).get("/api/v1/users?q=ad").json()
-    assert body["data"] == [{"id": str(adele.pk), "username": "Adele"}]
+    assert body["data"] == [{"id": str(adele.pk), "username": "Adele", **NO_PROFILE}]
 
 
 def test_agents_are_those_that_the_caller_may_use() -> None:
@@ -727,6 +734,12 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
     }
     assert operations == {
         "get_me": "/api/v1/me",
+        "update_me": "/api/v1/me",
+        "get_settings": "/api/v1/me/settings",
+        "update_settings": "/api/v1/me/settings",
+        "set_picture": "/api/v1/me/picture",
+        "remove_picture": "/api/v1/me/picture",
+        "get_picture": "/api/v1/people/{user_id}/picture/{version}",
         "list_agents": "/api/v1/agents",
         "list_users": "/api/v1/users",
         "list_chats": "/api/v1/chats",

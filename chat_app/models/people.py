@@ -1,0 +1,115 @@
+"""What people say of themselves, and how they want the pages to work."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+
+class Theme(models.TextChoices):
+    """The colours of the pages."""
+
+    SYSTEM = "system", "as the system"
+    LIGHT = "light"
+    DARK = "dark"
+
+
+class Density(models.TextChoices):
+    """How much space the pages leave between rows."""
+
+    COMFORTABLE = "comfortable"
+    COMPACT = "compact"
+
+
+class SendKey(models.TextChoices):
+    """The key that sends a message."""
+
+    ENTER = "enter", "Enter"
+    CTRL_ENTER = "ctrl_enter", "Ctrl+Enter"
+
+
+class NotificationLevel(models.TextChoices):
+    """Which messages a person is notified of."""
+
+    ALL = "all", "all messages"
+    MENTIONS = "mentions", "mentions and direct messages"
+    NONE = "none"
+
+
+class PersonSettings(models.Model):
+    """How the pages work for one person. Without a row the defaults hold."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="person_settings"
+    )
+    theme = models.CharField(max_length=10, choices=Theme, default=Theme.SYSTEM)
+    density = models.CharField(max_length=12, choices=Density, default=Density.COMFORTABLE)
+    # Whether others see how far the person has read.
+    read_receipts = models.BooleanField(default=True)
+    typing_notices = models.BooleanField(default=True)
+    notifications = models.CharField(
+        max_length=10, choices=NotificationLevel, default=NotificationLevel.MENTIONS
+    )
+    # Whether a notification has the words of the message, and a sound.
+    notification_text = models.BooleanField(default=True)
+    notification_sound = models.BooleanField(default=True)
+    # Hours without notifications, as HH:MM in `time_zone` (a name such as Europe/Berlin, which the
+    # browser resolves); empty for none. They may go over midnight.
+    quiet_from = models.CharField(max_length=5, blank=True, default="")
+    quiet_until = models.CharField(max_length=5, blank=True, default="")
+    time_zone = models.CharField(max_length=64, blank=True, default="")
+    send_key = models.CharField(max_length=12, choices=SendKey, default=SendKey.ENTER)
+    updated_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        """Quiet hours have a beginning and an end."""
+
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(quiet_from="", quiet_until="")
+                | (~Q(quiet_from="") & ~Q(quiet_until="") & ~Q(time_zone="")),
+                name="quiet_hours_have_both_ends",
+            )
+        ]
+        verbose_name_plural = "settings of people"
+
+    def __str__(self) -> str:
+        return f"settings of {self.user}"
+
+
+class Profile(models.Model):
+    """What a person shows of themselves beside their username. Without a row that is nothing."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="profile"
+    )
+    display_name = models.CharField(max_length=160, blank=True, default="")
+    # What the display name is compared by (`chat_app.people.names`); None without a name.
+    name_key = models.CharField(max_length=320, null=True, blank=True, unique=True)
+    status_text = models.CharField(max_length=400, blank=True, default="")
+    avatar_emoji = models.CharField(max_length=32, blank=True, default="")
+    # As #rrggbb; empty for the colour that is made of the name.
+    avatar_colour = models.CharField(max_length=7, blank=True, default="")
+    # The beginning of the SHA-256 of the picture; empty without one. It is in its address.
+    picture_version = models.CharField(max_length=16, blank=True, default="")
+    updated_at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return self.display_name or f"profile of {self.user}"
+
+
+class ProfilePicture(models.Model):
+    """The picture of a person: a square of a few kilobytes that the server encoded itself."""
+
+    profile = models.OneToOneField(
+        Profile, models.CASCADE, primary_key=True, related_name="picture"
+    )
+    data = models.BinaryField()
+    created_at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return f"picture of {self.profile_id}"

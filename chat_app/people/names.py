@@ -1,0 +1,101 @@
+"""Display names and status texts: which characters they have, and by what names are compared.
+
+A name that looks like another one's misleads. What cannot be seen is taken out, names that mix
+scripts are refused, and two names are the same where they have the same letters and digits in any
+case, width and spacing. Letters of other scripts that look alike are not compared: pages show the
+username beside a display name, and it is unique.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Final
+
+import regex
+
+NAME_CHARS: Final = 40
+"""Graphemes of a display name: what people see as characters."""
+STATUS_CHARS: Final = 80
+# One grapheme may have any number of code points: the columns bound those.
+_NAME_POINTS: Final = 160
+_STATUS_POINTS: Final = 400
+_ZERO_WIDTH_JOINER: Final = "\u200d"
+_VARIATION: Final = "\ufe0f"
+# Marks on one letter; some languages write two or three.
+_MARKS_MAX: Final = 4
+_MARKS = regex.compile(rf"\p{{M}}{{{_MARKS_MAX + 1},}}")
+# Scripts that one name may have together: Japanese and Korean are written with several.
+_TOGETHER: Final = (
+    frozenset({"Latin"}),
+    frozenset({"Han", "Hiragana", "Katakana", "Latin"}),
+    frozenset({"Han", "Hangul", "Latin"}),
+    frozenset({"Han", "Bopomofo", "Latin"}),
+)
+_SCRIPTS: Final = (
+    "Latin", "Cyrillic", "Greek", "Han", "Hiragana", "Katakana", "Hangul", "Bopomofo", "Armenian",
+    "Hebrew", "Arabic", "Georgian", "Cherokee", "Coptic", "Devanagari", "Thai",
+)  # fmt: skip
+_SCRIPT_OF = {name: regex.compile(rf"\p{{Script={name}}}") for name in _SCRIPTS}
+_GRAPHEME = regex.compile(r"\X")
+
+
+class InvalidName(ValueError):
+    """A display name or status text cannot be used; the message is for the person."""
+
+
+def clean_name(text: str) -> str:
+    """Return a display name without invisible characters; '' for none. Raises InvalidName."""
+    name = _visible(text)
+    _check_length(name, "A name", NAME_CHARS, _NAME_POINTS)
+    if not name:
+        return ""
+    if not any(unicodedata.category(character)[0] in "LN" for character in name):
+        raise InvalidName("A name has a letter or a digit.")
+    scripts = {script for script, pattern in _SCRIPT_OF.items() if pattern.search(name)}
+    if len(scripts) > 1 and not any(scripts <= together for together in _TOGETHER):
+        raise InvalidName("Write the name with the letters of one script.")
+    return name
+
+
+def clean_status(text: str) -> str:
+    """Return a status text without invisible characters. Raises InvalidName."""
+    status = _visible(text)
+    _check_length(status, "A status", STATUS_CHARS, _STATUS_POINTS)
+    return status
+
+
+def key_of(name: str) -> str:
+    """Return what names are compared by: their letters and digits, in one case and width."""
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    kept = "".join(
+        c for c in unicodedata.normalize("NFKC", folded) if unicodedata.category(c)[0] in "LNM"
+    )
+    return kept or folded
+
+
+def graphemes(text: str) -> int:
+    """Return how many characters people see in a text."""
+    return len(_GRAPHEME.findall(text))
+
+
+def _visible(text: str) -> str:
+    """Return a text on one line without controls, direction marks and what is not assigned."""
+    kept = []
+    for at, character in enumerate(text):
+        category = unicodedata.category(character)
+        if character in {_ZERO_WIDTH_JOINER, _VARIATION}:
+            # They belong between and behind parts of an emoji, and to letters of some scripts.
+            if at and unicodedata.category(text[at - 1]) in {"So", "Sk", "Mn", "Lo"}:
+                kept.append(character)
+        elif category in {"Cc", "Zl", "Zp"}:
+            kept.append(" ")
+        elif category[0] != "C":
+            kept.append(character)
+    return " ".join(unicodedata.normalize("NFC", "".join(kept)).split())
+
+
+def _check_length(text: str, what: str, most: int, points: int) -> None:
+    if graphemes(text) > most or len(text) > points:
+        raise InvalidName(f"{what} has at most {most} characters.")
+    if _MARKS.search(unicodedata.normalize("NFD", text)):
+        raise InvalidName(f"{what} has at most {_MARKS_MAX} marks on one letter.")

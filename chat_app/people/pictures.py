@@ -1,0 +1,61 @@
+"""Pictures of people: what is uploaded becomes a small square that the server encoded itself.
+
+Nothing of the file itself is kept or served: no metadata, no second frame, no trailing bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from typing import Final, NamedTuple
+
+from django.conf import settings
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+PICTURE_MIME: Final = "image/webp"
+PICTURE_PIXELS: Final = 256
+"""Width and height of what is stored."""
+SOURCE_PIXELS_MAX: Final = 30_000_000
+_FORMATS: Final = ("PNG", "JPEG", "WEBP", "GIF")
+_QUALITY: Final = 82
+
+
+class InvalidPicture(ValueError):
+    """The file cannot be the picture of a person; the message is for them."""
+
+
+class Square(NamedTuple):
+    """A picture as it is stored, and the version that is in its address."""
+
+    data: bytes
+    version: str
+
+
+def square_of(data: bytes) -> Square:
+    """Return the middle of a picture as a square of PICTURE_PIXELS. Raises InvalidPicture.
+
+    The type is what the bytes are; a name or a declared type makes no difference.
+    """
+    if len(data) > settings.UAMP_PICTURE_BYTES:
+        raise InvalidPicture(f"The picture is larger than {settings.UAMP_PICTURE_BYTES} bytes.")
+    try:
+        with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
+            if image.width * image.height > SOURCE_PIXELS_MAX:
+                raise InvalidPicture("The picture has more than 30 megapixels.")
+            # A photograph is decoded at a fraction of its size.
+            image.draft("RGB", (2 * PICTURE_PIXELS, 2 * PICTURE_PIXELS))
+            upright = ImageOps.exif_transpose(image)
+            mode = "RGBA" if upright.has_transparency_data else "RGB"
+            small = ImageOps.fit(
+                upright.convert(mode), (PICTURE_PIXELS, PICTURE_PIXELS), Image.Resampling.LANCZOS
+            )
+    except (UnidentifiedImageError, Image.DecompressionBombError) as error:
+        raise InvalidPicture("A picture is a PNG, JPEG, WebP or GIF file.") from error
+    except (OSError, SyntaxError, ValueError) as error:
+        if isinstance(error, InvalidPicture):
+            raise
+        raise InvalidPicture("The picture cannot be read: its file is not whole.") from error
+    encoded = io.BytesIO()
+    small.save(encoded, "WEBP", quality=_QUALITY)
+    stored = encoded.getvalue()
+    return Square(stored, hashlib.sha256(stored).hexdigest()[:16])

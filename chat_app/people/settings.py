@@ -1,0 +1,100 @@
+"""Settings of people for the pages: one row for a person, the same on all of their devices."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import msgspec
+from django.db import transaction
+from django.utils import timezone
+
+from chat_app.models import PersonSettings
+
+FIELDS: Final = (
+    "theme",
+    "density",
+    "read_receipts",
+    "typing_notices",
+    "notifications",
+    "notification_text",
+    "notification_sound",
+    "quiet_from",
+    "quiet_until",
+    "time_zone",
+    "send_key",
+)
+_TIME: Final = re.compile(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]")
+_ZONE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+\-]{0,30}(?:/[A-Za-z0-9_+\-]{1,30}){0,2}")
+
+
+class InvalidSettings(ValueError):
+    """A setting cannot be so; `field` is which one, the message is for the person."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class SettingsChange(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be another; None stays."""
+
+    theme: str | None = None
+    density: str | None = None
+    read_receipts: bool | None = None
+    typing_notices: bool | None = None
+    notifications: str | None = None
+    notification_text: bool | None = None
+    notification_sound: bool | None = None
+    quiet_from: str | None = None
+    quiet_until: str | None = None
+    time_zone: str | None = None
+    send_key: str | None = None
+
+
+def settings_of(user_id: int) -> PersonSettings:
+    """Return a person's settings; the defaults where they changed none."""
+    found = PersonSettings.objects.filter(pk=user_id).first()
+    return found or PersonSettings(user_id=user_id)
+
+
+def update_settings(*, user_id: int, change: SettingsChange) -> PersonSettings:
+    """Change the settings that are named; the last change of each one holds.
+
+    Raises InvalidSettings; then nothing was changed.
+    """
+    PersonSettings.objects.get_or_create(user_id=user_id)
+    with transaction.atomic():
+        row = PersonSettings.objects.select_for_update().get(pk=user_id)
+        for name in FIELDS:
+            if (value := getattr(change, name)) is not None:
+                setattr(row, name, value)
+        _check_quiet_hours(row)
+        row.updated_at = timezone.now()
+        row.save()
+    return row
+
+
+def settings_data(row: PersonSettings) -> dict[str, Any]:
+    """Return settings as REST has them."""
+    return {name: getattr(row, name) for name in FIELDS}
+
+
+def shows_receipts(user_id: int) -> bool:
+    """Return whether others see how far a person has read."""
+    return not PersonSettings.objects.filter(pk=user_id, read_receipts=False).exists()
+
+
+def _check_quiet_hours(row: PersonSettings) -> None:
+    for name in ("quiet_from", "quiet_until"):
+        value = getattr(row, name)
+        if value and not _TIME.fullmatch(value):
+            raise InvalidSettings(name, "A time is written as 22:30.")
+    if row.time_zone and not _ZONE.fullmatch(row.time_zone):
+        raise InvalidSettings("time_zone", "A time zone is written as Europe/Berlin.")
+    if bool(row.quiet_from) != bool(row.quiet_until):
+        raise InvalidSettings("quiet_until", "Quiet hours have a beginning and an end.")
+    if row.quiet_from and row.quiet_from == row.quiet_until:
+        raise InvalidSettings("quiet_until", "Quiet hours end at another time than they begin.")
+    if row.quiet_from and not row.time_zone:
+        raise InvalidSettings("time_zone", "Quiet hours need a time zone.")
