@@ -242,8 +242,22 @@ def test_a_chat_is_created_with_people_and_agents() -> None:
     assert [
         {k: v for k, v in p.items() if k != "participant_id"} for p in data["participants"]
     ] == [
-        {"kind": "user", "id": str(ada.pk), "name": "ada", "role": "owner", "online": False},
-        {"kind": "user", "id": str(bob.pk), "name": "bob", "role": "member", "online": False},
+        {
+            "kind": "user",
+            "id": str(ada.pk),
+            "name": "ada",
+            "role": "owner",
+            "online": False,
+            **NO_PROFILE,
+        },
+        {
+            "kind": "user",
+            "id": str(bob.pk),
+            "name": "bob",
+            "role": "member",
+            "online": False,
+            **NO_PROFILE,
+        },
         {
             "kind": "agent",
             "id": echo.pk,
@@ -561,6 +575,7 @@ def test_a_member_adds_people_and_agents() -> None:
         "name": "bob",
         "role": "member",
         "online": False,
+        **NO_PROFILE,
     }
     agent = post(client, path, {"agent": "ECHO", "trigger": "always"}).json()
     assert (agent["id"], agent["name"], agent["trigger"]) == (echo.pk, "echo", "always")
