@@ -146,7 +146,7 @@ def test_who_reads_in_private_moves_their_marker_and_no_other_member_sees_it(
             "message.read" not in web.get(f"{path}/{one}".rstrip("/"), headers=alice.headers).text
         )
     assert web.get(path, headers=bob.headers).json()["unread"] == 0
-    # A client that comes back is not told either.
+    # A client that comes back does not receive it either.
     again = joined(dial, alice, chat, resume={"epoch": chat.epoch, "after": 0})
     assert [frame for frame in again.settle() if frame["type"] == "message.read"] == []
     # In public again, the next marker is one.
