@@ -24,6 +24,7 @@ from django.urls import re_path  # noqa: E402
 from gateway_app.routing import websocket_urlpatterns as foreign_urlpatterns  # noqa: E402
 from sessions_app import lifespan  # noqa: E402
 from sessions_app.routing import websocket_urlpatterns  # noqa: E402
+from uamp_project import languages  # noqa: E402
 from uamp_project.edge.application import Edge  # noqa: E402
 from uamp_project.edge.cross_origin import CrossOrigin  # noqa: E402
 from uamp_project.servers.uvicorn_shutdown import GracefulShutdown  # noqa: E402
@@ -59,6 +60,8 @@ async def _refuse(
 
 not_found: Any = _refuse  # an ASGI application where Django's types expect a view
 
+
+languages.load()
 
 _edge = CrossOrigin(
     Edge(

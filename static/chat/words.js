@@ -1,0 +1,37 @@
+/**
+ * The words of the page, in the person's language: Django's catalogue (`/jsi18n/<language>`), which a
+ * script of the page's head has loaded. Without one, as under node, texts are shown as they are written.
+ *
+ * A text with values has names in it: `interpolate(gettext("%(name)s left"), { name })`. Names, not
+ * pieces: other languages have another order of words.
+ */
+
+const catalogue = globalThis.django;
+
+/** @param {string} text @returns {string} */
+export const gettext = (text) => catalogue?.gettext(text) ?? text;
+
+/**
+ * A text that depends on a number, in the plural forms of the language.
+ * @param {string} singular @param {string} plural @param {number} count @returns {string}
+ */
+export const ngettext = (singular, plural, count) =>
+  catalogue?.ngettext(singular, plural, count) ?? (count === 1 ? singular : plural);
+
+/**
+ * A text that means different things in different places. @param {string} context where it is shown
+ * @param {string} text @returns {string}
+ */
+export const pgettext = (context, text) => catalogue?.pgettext(context, text) ?? text;
+
+/**
+ * Put values into `%(name)s` of a text; `%%` is a percent sign.
+ * @param {string} text @param {Record<string, string|number>} values @returns {string}
+ */
+export const interpolate = (text, values) =>
+  text.replace(/%(?:%|\((\w+)\)[sd])/g, (all, name) => (name === undefined ? "%" : name in values ? String(values[name]) : all));
+
+const page = globalThis.document?.documentElement.lang || "en";
+
+/** The language of the page for dates and numbers, with the browser's region where it has that language: "en-GB". */
+export const locale = globalThis.navigator?.languages?.find((one) => one.split("-")[0] === page.split("-")[0]) ?? page;
