@@ -72,7 +72,8 @@ def agent_capabilities(spec: AgentSpec) -> Capabilities:
 def server_capabilities(agents: Iterable[AgentSpec] = ()) -> Capabilities:
     """Return what this server can do with at least one of the caller's `agents`.
 
-    Without them it is what every agent with a model takes.
+    Without them it is what every agent with a model takes. The extension `threads` says that inputs
+    may name one.
     """
     announced = [agent_capabilities(spec) for spec in agents]
     found = {kind for one in announced for kind in one.modalities} or {"text", "image", "file"}
@@ -90,6 +91,7 @@ def server_capabilities(agents: Iterable[AgentSpec] = ()) -> Capabilities:
         audio=_audio(tuple(sorted(received)), tuple(sorted(spoken))),
         file=_DOCUMENTS,
         tools=_tools(tuple(server_tools())),
+        extensions={"threads": True},
     )
 
 

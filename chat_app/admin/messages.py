@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.contrib import admin
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import mark_safe
 
@@ -17,8 +18,10 @@ from chat_app.models import (
     MessageDeletion,
     MessageRevision,
     MessageStatus,
+    MessageThread,
     Pin,
     Reaction,
+    ThreadFollower,
 )
 
 if TYPE_CHECKING:
@@ -79,10 +82,18 @@ class MessageAdmin(HistoryAdmin):
     ordering = ("-chat", "-seq")  # in the order of their index
     fields = (
         "id", "chat", "seq", "role", "sender_user", "sender_agent", "name", "body", "items",
-        "response_id", "status", "transport", "created_at", "reply_to", "version_of",
-        "replaced_by", "revision", "edited_at", "deleted_at",
+        "response_id", "status", "transport", "created_at", "reply_to", "thread_link",
+        "thread_only", "version_of", "replaced_by", "revision", "edited_at", "deleted_at",
     )  # fmt: skip
-    readonly_fields = ("body", "items")
+    readonly_fields = ("body", "items", "thread_link")
+
+    @admin.display(description="thread")
+    def thread_link(self, message: Message) -> SafeString | str:
+        """Return the way to the message to whose thread it belongs."""
+        if message.thread is None:
+            return "-"
+        url = reverse("admin:chat_app_message_change", args=[message.thread])
+        return format_html('<a href="{}">{}</a>', url, message.thread)
 
     @admin.display(description="text")
     def beginning(self, message: Message) -> str:
@@ -157,6 +168,30 @@ class ReactionAdmin(HistoryAdmin):
     search_help_text = "The id of a message, or a person's name."
     ordering = ("-id",)
     fields = ("message", "emoji", "user", "created_at")
+
+
+@admin.register(MessageThread)
+class MessageThreadAdmin(HistoryAdmin):
+    """Threads: how many replies a message has, and when the last one came."""
+
+    list_display = ("root_id", "chat", "replies", "last_seq", "last_at")
+    list_select_related = ("chat",)
+    search_fields = ("root__id__exact", "chat__id__exact")
+    search_help_text = "The id of a message or a chat."
+    ordering = ("-chat", "-last_seq")
+    fields = ("root", "chat", "replies", "last_seq", "last_at", "faces")
+
+
+@admin.register(ThreadFollower)
+class ThreadFollowerAdmin(HistoryAdmin):
+    """People who follow threads, and how far they have read them."""
+
+    list_display = ("thread_id", "user", "read_seq")
+    list_select_related = ("user",)
+    search_fields = ("thread__root__id__exact", "user__username__exact")
+    search_help_text = "The id of a message, or a person's name."
+    ordering = ("-id",)
+    fields = ("thread", "user", "read_seq")
 
 
 @admin.register(Pin)

@@ -19,6 +19,7 @@ import uamp
 from chat_app.contents import references
 from chat_app.conversation.errors import NotTheAuthor
 from chat_app.conversation.messages import append_act, locked_message
+from chat_app.conversation.threads import uncount_reply
 from chat_app.ids import new_event_id
 from chat_app.log.entries import milliseconds
 from chat_app.log.retention import delete_unused
@@ -47,7 +48,7 @@ def delete_message(*, chat_id: str, message_id: str, user_id: int | None) -> ev.
             raise NotTheAuthor
         known = MessageDeletion.objects.filter(pk=message_id).first()
         if known is not None:
-            return _event(known)
+            return _event(known, message)
         now = timezone.now()
         deletion = MessageDeletion.objects.create(
             message=message,
@@ -62,12 +63,13 @@ def delete_message(*, chat_id: str, message_id: str, user_id: int | None) -> ev.
         Reaction.objects.filter(message=message).delete()
         Pin.objects.filter(message=message).delete()
         _withdraw(chat_id, references.content_ids(items))
-        event = _event(deletion)
+        uncount_reply(message)
+        event = _event(deletion, message)
         seq = append_act(event)
     return msgspec.structs.replace(event, seq=seq)
 
 
-def _event(deletion: MessageDeletion) -> ev.MessageDeleted:
+def _event(deletion: MessageDeletion, message: Message) -> ev.MessageDeleted:
     at = milliseconds(deletion.deleted_at)
     return ev.MessageDeleted(
         event_id=new_event_id(),
@@ -76,6 +78,7 @@ def _event(deletion: MessageDeletion) -> ev.MessageDeleted:
         message_id=deletion.pk,
         deleted_at=at,
         user_id=str(deletion.deleted_by_id),
+        thread=message.thread,
     )
 
 

@@ -7,6 +7,10 @@ class MessageNotFound(LookupError):
     """No such message is in a chat of the person, or it was deleted: the answer is the same."""
 
 
+class ThreadNested(Exception):
+    """The message that a thread would begin with is in a thread itself."""
+
+
 class NotTheAuthor(Exception):
     """The message is another member's."""
 

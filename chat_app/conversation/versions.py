@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CurrentAnswer:
-    """An answer that may be made again: its first version, its agent and its response."""
+    """An answer that may be made again: its first version, its agent, response and thread."""
 
     first_id: str
     agent_id: str
     response_id: str
+    thread: str | None
 
 
 def current_answer(chat_id: str, message_id: str) -> CurrentAnswer:
@@ -35,7 +36,7 @@ def current_answer(chat_id: str, message_id: str) -> CurrentAnswer:
     ).first()
     if row is None or row.sender_agent_id is None or not row.response_id:
         raise MessageNotFound
-    return CurrentAnswer(row.version_of or row.pk, row.sender_agent_id, row.response_id)
+    return CurrentAnswer(row.version_of or row.pk, row.sender_agent_id, row.response_id, row.thread)
 
 
 def check_question(chat_id: str, question_id: str | None, user_id: int | None) -> str:
@@ -50,7 +51,9 @@ def check_question(chat_id: str, question_id: str | None, user_id: int | None) -
         raise MessageNotFound
     if question.sender_user_id != user_id and not is_owner(chat_id, user_id):
         raise NotTheAuthor
-    if rows.filter(seq__gt=question.seq, role="user").exists():
+    # A thread goes on by itself, and so does the chat around it.
+    shown = {"thread": question.thread} if question.thread_only else {"thread_only": None}
+    if rows.filter(seq__gt=question.seq, role="user", **shown).exists():
         raise ChatWentOn
     return question.pk
 

@@ -77,7 +77,8 @@ def _line(value: dict[str, Any]) -> bytes:
 def _section(message: dict[str, Any]) -> str:
     at = message["created_at"].strftime("%Y-%m-%d %H:%M:%S UTC")
     edited = ", edited" if message["revision"] else ""
-    head = f"## {_escaped(message['name'] or message['role'])} ({at}{edited})\n\n"
+    place = ", in a thread" if message["thread"] else ""
+    head = f"## {_escaped(message['name'] or message['role'])} ({at}{place}{edited})\n\n"
     if message["deleted_at"] is not None:
         return f"{head}*Deleted.*\n\n"
     # A quote ends where the message ends, whatever block its text has opened.

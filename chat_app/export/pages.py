@@ -51,6 +51,8 @@ def _plain(message: Message) -> dict[str, Any]:
         "response_id": message.response_id or None,
         "status": message.status,
         "reply_to": message.reply_to,
+        "thread": message.thread,
+        "also_in_chat": message.thread is not None and not message.thread_only,
         "revision": message.revision or 0,
         "edited_at": message.edited_at,
         "deleted_at": message.deleted_at,

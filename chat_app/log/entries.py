@@ -50,6 +50,14 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
     quote: str = ""
     # The first version of the answer whose place it takes.
     version_of: str | None = None
+    # The message to whose thread it belongs, and whether the chat shows it too.
+    thread: str | None = None
+    also_in_chat: bool = False
+
+    @property
+    def is_in_thread_only(self) -> bool:
+        """Whether the chat shows it in its thread alone."""
+        return self.thread is not None and not self.also_in_chat
 
     @property
     def sender_kind(self) -> str:
@@ -80,6 +88,8 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
                 transport=self.transport or None,
                 reply_to=self.reply_to,
                 version_of=self.version_of,
+                thread=self.thread,
+                also_in_chat=self.also_in_chat,
             ),
         )
 
@@ -181,6 +191,8 @@ def _message_row(chat: Chat, seq: int, new: NewMessage) -> Message:
         transport=new.transport,
         reply_to=new.reply_to,
         version_of=new.version_of,
+        thread=new.thread,
+        thread_only=new.is_in_thread_only or None,
         created_at=new.at,
     )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
-from django.db.models import BooleanField
+from django.db.models import BooleanField, Q
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Substr
 
@@ -60,6 +60,8 @@ class HistoryMessage(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     agent_id: str | None
     quote: str = ""
+    # Of a message of the chat; what a client sent along has none.
+    message_id: str = ""
     views: dict[tuple[str, bool], RememberedMessage] = msgspec.field(default_factory=dict)
 
     def seen_by(self, agent_id: str, *, shared: bool) -> uamp.Message:
@@ -159,12 +161,31 @@ def _as_now(row: Message, entry: LoggedEvent) -> LoggedEvent:
 
 
 def history(chat_id: str, *, limit: int, before: int | None = None) -> list[HistoryMessage]:
-    """Return the last messages of a chat as they are now, oldest first; not the deleted ones."""
-    rows = _current(chat_id)
+    """Return the last messages of a chat as they are now, oldest first.
+
+    Deleted ones are not among them, nor those that only a thread shows.
+    """
+    rows = _current(chat_id).filter(thread_only__isnull=True)
+    return _shown_history(chat_id, rows, limit=limit, before=before)
+
+
+def thread_history(
+    chat_id: str, root_id: str, *, limit: int, before: int | None = None
+) -> list[HistoryMessage]:
+    """Return the root of a thread as it is now and its last replies, oldest first."""
+    versions = Q(pk=root_id) | Q(version_of=root_id)
+    root = _shown_history(chat_id, _current(chat_id).filter(versions), limit=1)
+    replies = _current(chat_id).filter(thread=root_id)
+    return [*root, *_shown_history(chat_id, replies, limit=limit, before=before)]
+
+
+def _shown_history(
+    chat_id: str, rows: QuerySet[Message], *, limit: int, before: int | None = None
+) -> list[HistoryMessage]:
     if before is not None:
         rows = rows.filter(seq__lt=before)
     newest = rows.order_by("-seq").values_list(
-        "role", "content", "content_items", "name", "sender_agent_id", "reply_to"
+        "pk", "role", "content", "content_items", "name", "sender_agent_id", "reply_to"
     )[:limit]
     found = list(newest)
     quotes = quotes_of(chat_id, [row[-1] for row in found])
@@ -176,8 +197,9 @@ def history(chat_id: str, *, limit: int, before: int | None = None) -> list[Hist
             name=name,
             agent_id=agent_id,
             quote=quotes.get(reply_to or "", ""),
+            message_id=message_id,
         )
-        for role, content, items, name, agent_id, reply_to in reversed(found)
+        for message_id, role, content, items, name, agent_id, reply_to in reversed(found)
     ]
 
 
@@ -225,14 +247,24 @@ def last_messages(chat_id: str, *, limit: int) -> list[ChatMessage]:
             response_id=row.response_id or None,
             reply_to=row.reply_to,
             version_of=row.version_of,
+            thread=row.thread,
+            also_in_chat=row.thread is not None and not row.thread_only,
         )
         for row in reversed(rows)
     ]
 
 
-def history_until(chat_id: str, *, message_id: str | None, limit: int) -> list[HistoryMessage]:
-    """Return the messages up to one of them, or all that there are."""
+def history_until(
+    chat_id: str, *, message_id: str | None, limit: int, thread: str | None = None
+) -> list[HistoryMessage]:
+    """Return the messages up to one of them, or all that there are.
+
+    They are those of the chat, or with `thread` those of the thread that begins with its message.
+    """
     seq = None
     if message_id is not None:
         seq = Message.objects.filter(pk=message_id).values_list("seq", flat=True).first()
-    return history(chat_id, limit=limit, before=None if seq is None else seq + 1)
+    before = None if seq is None else seq + 1
+    if thread is not None:
+        return thread_history(chat_id, thread, limit=limit, before=before)
+    return history(chat_id, limit=limit, before=before)

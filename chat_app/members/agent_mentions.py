@@ -55,6 +55,7 @@ def append_stops(
     *,
     message_id: str | None = None,
     response_id: str | None = None,
+    thread: str | None = None,
 ) -> None:
     """Append why agents do not answer to the log of their chat."""
     if not stops:
@@ -73,6 +74,7 @@ def append_stops(
             mentioned_by=stop.mentioned_by,
             message_id=message_id,
             response_id=response_id,
+            thread=thread,
         )
         entries.append(NewEvent(type=uamp.type_of(event), payload=uamp.to_dict(event)))
     append(chat_id, entries, at=now)
@@ -86,11 +88,13 @@ def agents_asked(
     hops: int,
     but: Collection[str],
     message_id: str,
+    thread: str | None = None,
 ) -> list[AgentMember]:
     """Return the agents of a chat that an answer of another one asks, and keep that it did.
 
     `hops` is how often agents asked each other before this answer, `but` are the ids of agents
-    that the answered message asked too. Those that a guard stops are in the log.
+    that the answered message asked too, `thread` is the one in which the answer stands. Those that
+    a guard stops are in the log.
     """
     names = mentioned_names(_QUOTED.sub("", text))
     with transaction.atomic():
@@ -113,7 +117,7 @@ def agents_asked(
             AgentMention(chat=chat, pair=_pair(member, by)) for member in asked
         )
         stopped = [stop for stop in stops if stop is not None]
-        append_stops(chat_id, stopped, message_id=message_id)
+        append_stops(chat_id, stopped, message_id=message_id, thread=thread)
     return asked
 
 

@@ -20,20 +20,24 @@ from chat_app.models import (
     Chat,
     Message,
     ReadReceipt,
+    ThreadFollower,
 )
 from chat_app.people.settings import shows_receipts
 from uamp import events as ev
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from django.db.models import QuerySet
 
 
 def mark_read(*, chat_id: str, user_id: int | None, message_id: str) -> ReadReceipt | None:
     """Move a member's marker forward to a message and publish `message.read`.
 
+    A message that only a thread shows moves the marker of that thread, for those who follow it.
     The event of a person who reads in private goes to their own sockets and is no entry of the log.
-    Returns None when the marker already stood there or further. Raises NotAMember for strangers
-    and for messages of other chats.
+    Returns None when the marker already stood there or further, and for threads. Raises NotAMember
+    for strangers and for messages of other chats.
     """
     now = timezone.now()
     with transaction.atomic():
@@ -42,28 +46,43 @@ def mark_read(*, chat_id: str, user_id: int | None, message_id: str) -> ReadRece
         message = Message.objects.filter(pk=message_id, chat_id=chat_id).first()
         if message is None or user_id is None or not is_member(chat_id, user_id):
             raise NotAMember
+        if message.thread_only:
+            _mark_thread_read(message, user_id, now)
+            return None
         receipt = ReadReceipt.objects.filter(chat_id=chat_id, user_id=user_id).first()
         if receipt is not None and receipt.seq >= message.seq:
             return None
         receipt = receipt or ReadReceipt(chat_id=chat_id, user_id=user_id)
         receipt.message, receipt.seq, receipt.read_at = message, message.seq, now
         receipt.save()
-        event = ev.MessageRead(
-            event_id=new_event_id(),
-            timestamp=milliseconds(now),
-            chat_id=chat_id,
-            message_id=message_id,
-            user_id=str(user_id),
-            read_at=milliseconds(now),
-        )
-        if shows_receipts(user_id):
-            append(chat_id, [NewEvent(type="message.read", payload=uamp.to_dict(event))], at=now)
-        else:
-            own = fanout.signal_message(
-                chat_id=chat_id, frame=uamp.encode(event), to_user_id=user_id
-            )
-            fanout.publish_on_commit(chat_id, [own])
+        _publish(message, user_id, now)
     return receipt
+
+
+def _mark_thread_read(message: Message, user_id: int, now: datetime) -> None:
+    behind = ThreadFollower.objects.filter(
+        thread=message.thread, user_id=user_id, read_seq__lt=message.seq
+    )
+    if behind.update(read_seq=message.seq):
+        _publish(message, user_id, now)
+
+
+def _publish(message: Message, user_id: int, now: datetime) -> None:
+    chat_id = message.chat_id
+    event = ev.MessageRead(
+        event_id=new_event_id(),
+        timestamp=milliseconds(now),
+        chat_id=chat_id,
+        message_id=message.pk,
+        thread=message.thread if message.thread_only else None,
+        user_id=str(user_id),
+        read_at=milliseconds(now),
+    )
+    if shows_receipts(user_id):
+        append(chat_id, [NewEvent(type="message.read", payload=uamp.to_dict(event))], at=now)
+    else:
+        own = fanout.signal_message(chat_id=chat_id, frame=uamp.encode(event), to_user_id=user_id)
+        fanout.publish_on_commit(chat_id, [own])
 
 
 def receipts_for(chat_id: str, user_id: int) -> QuerySet[ReadReceipt]:

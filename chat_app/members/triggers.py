@@ -46,12 +46,18 @@ def _has_keyword(text: str, keywords: Sequence[str]) -> bool:
 
 
 def shown_to(
-    member: AgentMember | None, messages: Sequence[HistoryMessage]
+    member: AgentMember | None,
+    messages: Sequence[HistoryMessage],
+    thread: Sequence[HistoryMessage] = (),
 ) -> list[HistoryMessage]:
     """Return what of a conversation an agent is shown, by its scope in the chat.
 
-    The last message is always there: it is the one that is answered.
+    The last message is always there: it is the one that is answered. One that is answered in a
+    `thread` is the last of that. Then the thread follows the messages of the chat, and its root is
+    always there too.
     """
+    if thread:
+        return _shown_in_thread(member, messages, thread)
     if member is None or not messages:
         return list(messages)
     match member.context:
@@ -61,6 +67,21 @@ def shown_to(
             earlier = [m for m in messages[:-1] if _is_addressed(m, member)]
             return [*earlier, messages[-1]]
     return list(messages)
+
+
+def _shown_in_thread(
+    member: AgentMember | None,
+    messages: Sequence[HistoryMessage],
+    thread: Sequence[HistoryMessage],
+) -> list[HistoryMessage]:
+    known = {message.message_id for message in thread}
+    around = [message for message in messages if message.message_id not in known]
+    if member is not None and member.context == "last":
+        last = [*around, *thread][-(member.context_messages or 1) :]
+        return last if thread[0] in last else [thread[0], *last]
+    if member is not None and member.context == "addressed":
+        around = [message for message in around if _is_addressed(message, member)]
+    return [*around, *thread]
 
 
 def _is_addressed(message: HistoryMessage, member: AgentMember) -> bool:

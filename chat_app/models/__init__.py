@@ -1,8 +1,8 @@
 """The chat domain as rows: one ordered log per chat, and what can be read from it.
 
 `chats` has chats, logs and contents, `members` who is in them, `conversation` what members did with
-messages, `people` profiles and settings. Other apps call the functions of `log`, `members` and
-`contents`, not these classes.
+messages, `people` profiles and settings, `threads` the replies to messages. Other apps call the
+functions of `log`, `members` and `contents`, not these classes.
 """
 
 from chat_app.models.chats import (
@@ -45,6 +45,7 @@ from chat_app.models.people import (
     SendKey,
     Theme,
 )
+from chat_app.models.threads import MessageThread, ThreadFollower
 
 __all__ = [
     "EMOJI_CHARS",
@@ -61,6 +62,7 @@ __all__ = [
     "MessageDeletion",
     "MessageRevision",
     "MessageStatus",
+    "MessageThread",
     "NotificationLevel",
     "Participant",
     "ParticipantReplyTrigger",
@@ -76,6 +78,7 @@ __all__ = [
     "SendKey",
     "SharedState",
     "Theme",
+    "ThreadFollower",
     "new_chat_id",
     "new_epoch",
     "new_message_id",

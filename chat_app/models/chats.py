@@ -163,6 +163,9 @@ class Message(models.Model):
     # took the place of this one, in each but the current one.
     version_of = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 as above
     replaced_by = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 as above
+    # The message to whose thread it belongs; and whether that thread alone shows it, None is no.
+    thread = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 as above
+    thread_only = models.BooleanField(null=True, blank=True)
     # How often it was edited, and when last; None where it never was.
     revision = models.IntegerField(null=True, blank=True)
     edited_at = models.DateTimeField(null=True, blank=True)
@@ -180,7 +183,18 @@ class Message(models.Model):
                 fields=["version_of"],
                 condition=Q(version_of__isnull=False),
                 name="message_versions",
-            )
+            ),
+            models.Index(
+                fields=["thread", "seq"],
+                condition=Q(thread__isnull=False),
+                name="message_threads",
+            ),
+            # The messages of a chat without those that only a thread shows.
+            models.Index(
+                fields=["chat", "seq"],
+                condition=Q(thread_only__isnull=True),
+                name="message_main_log",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -41,7 +41,7 @@ class MessagesView(RestView):
         """Return a page of current messages, the newest first unless `order=asc`."""
         query = read_query(request, MessagesQuery)
         check_member(request, chat_id)
-        messages = Message.objects.filter(chat_id=chat_id, replaced_by__isnull=True)
+        messages = _shown(chat_id, query.get("thread"))
         if (around := query.get("around")) is not None:
             query["around"] = _place_of(around, messages)
         page = seq_page(messages, request, query)
@@ -69,6 +69,22 @@ class EventsView(RestView):
         page = seq_page(log, request, query)
         data = events_data(page.rows)
         return list_response(request, data, next_cursor=page.next_cursor, key="seq")
+
+
+def _shown(chat_id: str, thread: str | None) -> QuerySet[Message]:
+    """Return the current messages of a chat, or those of one thread, or those outside of threads.
+
+    Raises Http404 for a thread of a message that the chat does not have.
+    """
+    messages = Message.objects.filter(chat_id=chat_id, replaced_by__isnull=True)
+    if thread is None:
+        return messages
+    if thread == "none":
+        return messages.filter(thread_only__isnull=True)
+    root = Message.objects.filter(pk=thread, chat_id=chat_id).first()
+    if root is None:
+        raise Http404
+    return messages.filter(thread=root.version_of or root.pk)
 
 
 def _place_of(around: str, messages: QuerySet[Message]) -> int:

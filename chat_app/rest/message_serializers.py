@@ -16,6 +16,7 @@ from agents_app.workers import connections
 from chat_app import markdown
 from chat_app.conversation.pins import pinned_among
 from chat_app.conversation.reactions import reactions_of
+from chat_app.conversation.threads import threads_of
 from chat_app.log.deletions import without_deleted
 from chat_app.log.history import QUOTE_CHARS
 from chat_app.models import EMOJI_CHARS, Message
@@ -64,6 +65,27 @@ class QuotedSerializer(serializers.Serializer[Any]):
     content = serializers.CharField()
 
 
+class FaceSerializer(serializers.Serializer[Any]):
+    """One who replied, by the name that they had."""
+
+    kind = serializers.CharField(help_text="user or agent")
+    id = serializers.CharField()
+    name = serializers.CharField()
+
+
+class ThreadSerializer(serializers.Serializer[Any]):
+    """The replies to a message, for the caller."""
+
+    replies = serializers.IntegerField()
+    last_at = serializers.DateTimeField()
+    last_seq = serializers.IntegerField()
+    participants = FaceSerializer(many=True, help_text="The last five who replied.")
+    following = serializers.BooleanField(
+        help_text="Whether the caller wrote the message or a reply, or was mentioned in one."
+    )
+    read_seq = serializers.IntegerField(help_text="How far a follower has read it.")
+
+
 class MessageSerializer(serializers.Serializer[Any]):
     """A message (UAMP §8.5); `html` is there with `render=html`."""
 
@@ -89,6 +111,11 @@ class MessageSerializer(serializers.Serializer[Any]):
     replaced_by = serializers.CharField(
         allow_null=True, help_text="The version that took its place."
     )
+    thread = serializers.CharField(
+        allow_null=True, help_text="The message to whose thread it belongs."
+    )
+    also_in_chat = serializers.BooleanField(help_text="Whether a reply is shown in the chat too.")
+    replies = ThreadSerializer(allow_null=True)
     revision = serializers.IntegerField(help_text="How often it was edited.")
     edited_at = serializers.DateTimeField(allow_null=True)
     deleted_at = serializers.DateTimeField(
@@ -139,6 +166,7 @@ def messages_data(
     """
     ids = [message.pk for message in messages]
     given, pinned = reactions_of(ids, reader), pinned_among(ids)
+    threads = threads_of([_root_id(message) for message in messages], reader)
     answered = _answered({message.reply_to for message in messages} - {None})
     return [
         {
@@ -146,9 +174,15 @@ def messages_data(
             "reactions": given.get(message.pk, []),
             "pinned": message.pk in pinned,
             "reply_to": answered.get(message.reply_to or ""),
+            "replies": threads.get(_root_id(message)),
         }
         for message in messages
     ]
+
+
+def _root_id(message: Message) -> str:
+    """Return the id under which replies name a message: that of its first version."""
+    return message.version_of or message.pk
 
 
 def _answered(message_ids: Collection[str | None]) -> dict[str, dict[str, str]]:
@@ -193,6 +227,8 @@ def _message_data(
         "transport": message.transport,
         "version_of": message.version_of,
         "replaced_by": message.replaced_by,
+        "thread": message.thread,
+        "also_in_chat": message.thread is not None and not message.thread_only,
         "revision": message.revision or 0,
         "edited_at": message.edited_at,
         "deleted_at": message.deleted_at,
@@ -303,6 +339,11 @@ class MessagesQuery(SeqQuery):
         r"^([0-9]{1,16}|msg_[A-Za-z0-9_-]{1,36})\Z",
         required=False,
         help_text="Rows on both sides of a `seq`, or of the message of an id.",
+    )
+    thread = serializers.RegexField(
+        r"^(none|msg_[A-Za-z0-9_-]{1,36})\Z",
+        required=False,
+        help_text="The replies to a message, or with `none` what the chat itself shows.",
     )
     order = serializers.ChoiceField(choices=["asc", "desc"], default="desc")
     render = serializers.ChoiceField(choices=["html"], required=False)

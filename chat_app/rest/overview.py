@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 UNREAD_MAX: Final = 100
 UNREAD_WINDOW: Final = 1000
+THREADS_WINDOW: Final = 200
 PREVIEW_CHARS: Final = 200
 
 
@@ -45,6 +46,7 @@ class _News(NamedTuple):
 
     unread: int = 0
     newest_id: str | None = None
+    unread_replies: int = 0
 
 
 # The marker is read once for each chat and bounds the range of the index; what one chat costs is
@@ -54,7 +56,8 @@ SELECT chat.id, (
     SELECT COUNT(*) FROM (
         SELECT 1 FROM (
             SELECT message.sender_user_id FROM chat_app_message message
-            WHERE message.chat_id = chat.id AND message.seq > COALESCE((
+            WHERE message.chat_id = chat.id AND message.thread_only IS NULL
+                AND message.seq > COALESCE((
                 SELECT receipt.seq FROM chat_app_readreceipt receipt
                 WHERE receipt.chat_id = chat.id AND receipt.user_id = %s
             ), 0)
@@ -65,7 +68,22 @@ SELECT chat.id, (
     ) counted
 ), (
     SELECT message.id FROM chat_app_message message
-    WHERE message.chat_id = chat.id ORDER BY message.seq DESC LIMIT 1
+    WHERE message.chat_id = chat.id AND message.thread_only IS NULL
+    ORDER BY message.seq DESC LIMIT 1
+), (
+    SELECT COUNT(*) FROM (
+        SELECT 1 FROM (
+            SELECT root_id FROM chat_app_messagethread thread
+            WHERE thread.chat_id = chat.id ORDER BY thread.last_seq DESC LIMIT %s
+        ) latest
+        JOIN chat_app_threadfollower follower
+            ON follower.thread_id = latest.root_id AND follower.user_id = %s
+        JOIN chat_app_message reply
+            ON reply.thread = latest.root_id AND reply.seq > follower.read_seq
+        WHERE reply.thread_only IS NOT NULL AND reply.deleted_at IS NULL
+            AND (reply.sender_user_id IS NULL OR reply.sender_user_id <> %s)
+        LIMIT %s
+    ) counted
 )
 FROM chat_app_chat chat WHERE chat.id IN ({marks})"""
 
@@ -76,15 +94,18 @@ def _news(chat_ids: list[str], user_id: int) -> dict[str, _News]:
         return {}
     statement = _NEWS.format(marks=", ".join(["%s"] * len(chat_ids)))
     with connection.cursor() as cursor:
-        cursor.execute(statement, [user_id, UNREAD_WINDOW, user_id, UNREAD_MAX, *chat_ids])
-        return {chat_id: _News(unread, newest_id) for chat_id, unread, newest_id in cursor}
+        of_chat = [user_id, UNREAD_WINDOW, user_id, UNREAD_MAX]
+        of_threads = [THREADS_WINDOW, user_id, user_id, UNREAD_MAX]
+        cursor.execute(statement, [*of_chat, *of_threads, *chat_ids])
+        return {chat_id: _News(*counted) for chat_id, *counted in cursor}
 
 
 def chats_data(chats: Sequence[Chat], user_id: int) -> list[dict[str, Any]]:
     """Return chats as ChatSerializer describes them to a person.
 
     `unread` counts the messages of others among the UNREAD_WINDOW newest behind the marker, up to
-    UNREAD_MAX.
+    UNREAD_MAX; `unread_replies` those of the threads that the person follows, among the
+    THREADS_WINDOW that were written to last.
     """
     chat_ids = [chat.pk for chat in chats]
     news = _news(chat_ids, user_id)
@@ -113,6 +134,7 @@ def chats_data(chats: Sequence[Chat], user_id: int) -> list[dict[str, Any]]:
             "last_seq": chat.last_seq,
             "epoch": chat.epoch,
             "unread": news[chat.pk].unread,
+            "unread_replies": news[chat.pk].unread_replies,
             "preview": previews.get(news[chat.pk].newest_id or ""),
             "participants": [
                 participant_data(row, online=online) for row in members.get(chat.pk, [])

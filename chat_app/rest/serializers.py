@@ -147,6 +147,9 @@ class ChatSerializer(serializers.Serializer[Any]):
     last_seq = serializers.IntegerField()
     epoch = serializers.CharField()
     unread = serializers.IntegerField()
+    unread_replies = serializers.IntegerField(
+        help_text="In threads that the caller follows; it stops counting at 100."
+    )
     preview = PreviewSerializer(allow_null=True)
     participants = ParticipantSerializer(many=True)
 

@@ -84,7 +84,7 @@ class History:
             self._forget(chat_id)
             return
         entry.last_seq = first_seq + count - 1
-        if message is not None:
+        if message is not None and not message.is_in_thread_only:
             messages, new = entry.messages, self.of(message)
             chars = _chars(new)
             if len(messages) == messages.maxlen:
@@ -116,6 +116,7 @@ class History:
             name=message.name,
             agent_id=message.sender_agent_id,
             quote=message.quote,
+            message_id=message.id,
         )
 
 

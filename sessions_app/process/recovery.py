@@ -171,6 +171,7 @@ def _context(row: Response, request: RunRequest) -> RunContext:
         payment=_payment(session, spec),
         usage_before=_readable_usage(row),
         replaces=_readable_request(row).replaces,
+        thread=_readable_request(row).thread,
         response_id=row.pk,
         chat_id=row.chat_id,
         session_id=row.session_id,
@@ -211,10 +212,21 @@ def _continued(row: Response, kept: ResponseCheckpoint | None) -> RunContext:
     messages = chat_history.history_until(
         row.chat_id, message_id=row.message_id, limit=settings.UAMP_HISTORY_MESSAGES
     )
+    in_thread = (
+        ()
+        if overrides.thread is None
+        else chat_history.history_until(
+            row.chat_id,
+            message_id=row.message_id,
+            limit=settings.UAMP_HISTORY_MESSAGES,
+            thread=overrides.thread,
+        )
+    )
     shared = session.chat.kind == "group"
     member = next((m for m in agent_members(row.chat_id) if m.agent_id == row.agent_id), None)
     history = overrides.context or tuple(
-        message.seen_by(row.agent_id, shared=shared) for message in shown_to(member, messages)
+        message.seen_by(row.agent_id, shared=shared)
+        for message in shown_to(member, messages, in_thread)
     )
     usage = _readable_usage(row)
     request = run_request(

@@ -57,6 +57,8 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     payment_refused: ev.PaymentError | None = None
     # The first version of the answer whose place this one takes.
     replaces: str | None = None
+    # The message to whose thread it belongs.
+    thread: str | None = None
     # What was used before this process took the response over.
     usage_before: uamp.UsageStats | None = None
 

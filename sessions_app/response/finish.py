@@ -191,6 +191,7 @@ def _finish_of(port: RunPort, ending: Ending, *, has_calls: bool, held: Money | 
             status=status,
             transport=context.protocol,
             version_of=context.replaces,
+            thread=context.thread,
         )
     return Finish(
         chat_id=context.chat_id,

@@ -38,6 +38,8 @@ class ResponseRequest(uamp.GenerationOptions, frozen=True, kw_only=True, omit_de
     ends_at_tools: bool = False
     # The first version of the answer whose place the answer takes.
     replaces: str | None = None
+    # The message to whose thread the answer belongs.
+    thread: str | None = None
     # How often in a row agents asked each other until this response.
     hops: int = 0
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from chat_app.contents import reading_rights
 from chat_app.contents.references import content_ids
+from chat_app.conversation.threads import count_reply
 from chat_app.conversation.versions import replace_versions
 from chat_app.log import entries
 from chat_app.log.entries import Append
@@ -22,7 +23,14 @@ from sessions_app.billing.reservations import reserve_all, settle_all
 from sessions_app.models import InboundEvent, PendingInput, Response, Session, ToolCall
 from sessions_app.states import ToolCallTrigger
 from sessions_app.store.lock_wait import apply_limit
-from sessions_app.store.records import Fenced, Finished, StartCommitted, StartRefused, StartRepeated
+from sessions_app.store.records import (
+    Fenced,
+    Finish,
+    Finished,
+    StartCommitted,
+    StartRefused,
+    StartRepeated,
+)
 from sessions_app.tools.delegated_calls import answer_call
 from sessions_app.transitions import BEGUN, end_response, move
 from uamp import ErrorCode, LocalProtocolError
@@ -30,7 +38,7 @@ from uamp import ErrorCode, LocalProtocolError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sessions_app.store.records import Finish, FinishOutcome, Start, StartOutcome
+    from sessions_app.store.records import FinishOutcome, Start, StartOutcome
 
 
 @transaction.atomic
@@ -155,8 +163,9 @@ def _write_starts(starts: Sequence[Start]) -> list[int]:
             for new in s.responses
         ]
     )
-    for start in starts:
+    for start, first in zip(starts, firsts, strict=True):
         use_inputs(start)
+        use_thread(start, first)
     return firsts
 
 
@@ -267,9 +276,18 @@ def _write_finishes(finishes: Sequence[Finish]) -> list[int]:
     firsts = entries.append_many(
         [Append(chat_id=f.chat_id, events=finish_events(f), at=f.at) for f in finishes]
     )
-    for finish in finishes:
+    for finish, first in zip(finishes, firsts, strict=True):
         use_version(finish)
+        use_thread(finish, first)
     return firsts
+
+
+def use_thread(turn: Start | Finish, first_seq: int) -> None:
+    """Count the message of a turn in its thread, once it is written."""
+    if turn.message is not None and turn.message.thread is not None:
+        # The end of a response comes before its message.
+        seq = first_seq + isinstance(turn, Finish)
+        count_reply(turn.chat_id, turn.message, seq)
 
 
 def use_version(finish: Finish) -> None:

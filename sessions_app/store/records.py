@@ -50,6 +50,11 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     question_id: str | None = None
 
     @property
+    def is_in_thread(self) -> bool:
+        """Whether its message belongs to a thread."""
+        return self.message is not None and self.message.thread is not None
+
+    @property
     def answered_id(self) -> str | None:
         """The message that its responses answer."""
         return self.message.id if self.message else self.question_id
@@ -97,6 +102,11 @@ class Finish(msgspec.Struct, frozen=True, kw_only=True):
     answer: CallAnswer | None = None
     charge: AnswerCharge | None = None
     at: datetime
+
+    @property
+    def is_in_thread(self) -> bool:
+        """Whether its message belongs to a thread."""
+        return self.message is not None and self.message.thread is not None
 
     @property
     def is_version(self) -> bool:

@@ -62,5 +62,7 @@ def message_row(message: NewMessage) -> dict[str, Any]:
         "transport": message.transport,
         "reply_to": message.reply_to,
         "version_of": message.version_of,
+        "thread": message.thread,
+        "thread_only": message.is_in_thread_only or None,
         "created_at": message.at,
     }

@@ -26,6 +26,7 @@ from sessions_app.turn.options import check_options
 from sessions_app.turn.recall import has_calls, recalled
 from sessions_app.turn.request import TurnRequest, check_size
 from sessions_app.turn.targets import agent_spec
+from sessions_app.turn.threads import thread_of
 from sessions_app.turn.versions import ReplacedAnswer, replaced_answer
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
@@ -71,6 +72,7 @@ async def assemble(request: TurnRequest) -> AssembledTurn:
     stateless = config.messages is not None or any(
         isinstance(event, ev.InputText) and event.messages is not None for event in request.inputs
     )
+    thread = await thread_of(request, replaced)
     reply_to, quote = await _answered(request)
     began = timezone.now()
     of_history: list[str] = []
@@ -78,16 +80,24 @@ async def assemble(request: TurnRequest) -> AssembledTurn:
         context = await database.run(recalled, context, session.principal.key)
     if stateless and any(message.content_items for message in context):
         context, of_history = await database.run(services.take_history, context, session.principal)
-    overrides = _overrides(request, config, context, stateless=stateless)
-    if replaced is not None:
-        overrides = msgspec.structs.replace(overrides, replaces=replaced.first_id)
+    overrides = msgspec.structs.replace(
+        _overrides(request, config, context, stateless=stateless),
+        replaces=None if replaced is None else replaced.first_id,
+        thread=None if thread is None else thread.root_id,
+    )
     try:
         new = await _new_message(request, message, new_ids, reuse=stateless) if message else None
     except RemoteProtocolError:
         await database.run(storage.discard, of_history, since=began)
         raise
     if new is not None:
-        new = msgspec.structs.replace(new, reply_to=reply_to, quote=quote)
+        new = msgspec.structs.replace(
+            new,
+            reply_to=reply_to,
+            quote=quote,
+            thread=overrides.thread,
+            also_in_chat=thread is not None and thread.also_in_chat,
+        )
     return AssembledTurn(
         message=new,
         overrides=overrides,

@@ -14,6 +14,7 @@ from sessions_app.billing.usage import reservation
 from sessions_app.billing.weights import step_usage
 from sessions_app.response.request import run_request
 from sessions_app.turn.targets import agent_spec
+from sessions_app.turn.threads import thread_before
 from sessions_app.turn.versions import conversation
 from uamp import ErrorCode, RemoteProtocolError
 
@@ -55,7 +56,11 @@ async def reservations_of(
                     if turn.replaced is None
                     else await conversation(session, turn.replaced)
                 )
-                messages = shown_to(target, [*known, *messages])
+                in_thread = await thread_before(session.chat_id, turn.overrides.thread, None)
+                if in_thread:
+                    messages = shown_to(target, known, [*in_thread, *messages])
+                else:
+                    messages = shown_to(target, [*known, *messages])
             new_ones = (m.seen_by(spec.id, shared=session.is_shared) for m in messages)
             given = (*(given or ()), *turn.overrides.before, *new_ones)
         asked = run_request(new.id, session.config, turn.overrides, given)

@@ -14,6 +14,7 @@ from sessions_app.response.request import run_request
 from sessions_app.store.orm import start_events
 from sessions_app.turn.request import StartedTurn
 from sessions_app.turn.targets import agent_spec
+from sessions_app.turn.threads import thread_before
 from sessions_app.turn.versions import conversation
 
 if TYPE_CHECKING:
@@ -51,14 +52,17 @@ async def launch(
     messages = layer_messages(append, first_seq, origin=request.origin)
     if fan_out:
         await fanout.publish(session.chat_id, messages)
-    spoken = [*before, *([process.history.of(start.message)] if start.message else [])]
-    if start.message is None and not request.asked:
+    in_thread = await _thread_of(request, turn, first_seq)
+    spoken = in_thread or before
+    if start.message is not None:
+        spoken.append(process.history.of(start.message))
+    elif not request.asked:
         # An answer is made again to the messages before the last one.
         while spoken and spoken[-1].role == "assistant":
             spoken.pop()
     contexts = []
     for new, target in zip(start.responses, targets, strict=True):
-        history = _history_of(target, request, turn, spoken)
+        history = _history_of(target, request, turn, before, in_thread)
         contexts.append(await _context_of(new, request, turn, outcome, history, fan_out=fan_out))
     runs = [process.runs.launch(context, listener) for context in contexts]
     if listener is not None:
@@ -69,17 +73,30 @@ async def launch(
     return StartedTurn(response_ids=[new.id for new in start.responses], runs=runs)
 
 
+async def _thread_of(
+    request: TurnRequest, turn: AssembledTurn, first_seq: int
+) -> list[HistoryMessage]:
+    """Return the messages of the thread of a turn before its own; none outside a thread."""
+    root_id, session = turn.overrides.thread, request.session
+    if root_id is None or turn.overrides.context is not None:
+        return []
+    if turn.replaced is not None:
+        return await conversation(session, turn.replaced, root_id)
+    return await thread_before(session.chat_id, root_id, first_seq)
+
+
 def _history_of(
     target: AgentMember,
     request: TurnRequest,
     turn: AssembledTurn,
     spoken: Sequence[HistoryMessage],
+    in_thread: Sequence[HistoryMessage],
 ) -> list[uamp.Message]:
     """Return the conversation that an agent answers; the turn's message is its last."""
     given = turn.overrides.context
     if given is None:
         shared = request.session.is_shared
-        shown = shown_to(target, spoken)
+        shown = shown_to(target, spoken, in_thread)
         history = [message.seen_by(target.agent_id, shared=shared) for message in shown]
     else:
         history = [*given, *(m.seen_by(target.agent_id, shared=False) for m in spoken)]
@@ -109,6 +126,7 @@ async def _context_of(
         origin=request.origin,
         parent=session.parent,
         replaces=turn.overrides.replaces,
+        thread=turn.overrides.thread,
         user_id=session.principal.user_id,
         counted_as=request.person,
         protocol=session.transport,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 import uamp
@@ -48,7 +49,8 @@ async def ask_mentioned(context: RunContext, message: NewMessage) -> None:
             )
             for member in request.asked
         ]
-        await database.run(append_stops, context.chat_id, stops, message_id=message.id)
+        write = partial(append_stops, message_id=message.id, thread=context.thread)
+        await database.run(write, context.chat_id, stops)
 
 
 def _request(context: RunContext, message: NewMessage) -> TurnRequest | None:
@@ -66,6 +68,7 @@ def _request(context: RunContext, message: NewMessage) -> TurnRequest | None:
         hops=hops,
         but={one.agent_id for one in together},
         message_id=message.id,
+        thread=context.thread,
     )
     if not asked:
         return None
@@ -85,6 +88,7 @@ def _request(context: RunContext, message: NewMessage) -> TurnRequest | None:
         counted_as=context.counted_as,
         asked=asked,
         hops=hops + 1,
+        thread=context.thread,
     )
 
 

@@ -46,6 +46,8 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
     # The agents that another one asked in its answer, and how often in a row agents did so.
     asked: Sequence[AgentMember] = ()
     hops: int = 0
+    # The root of the thread in which they are asked.
+    thread: str | None = None
 
     @property
     def person(self) -> str:

@@ -92,8 +92,13 @@ async def start_response(request: TurnRequest, listener: Listener | None) -> Sta
             raise
         started = await _write(process, request, turn, targets, listener, stops, began=began)
     if stops and not started.repeated:
-        message_id = turn.message.id if turn.message else None
-        write = partial(append_stops, request.session.chat_id, stops, message_id=message_id)
+        write = partial(
+            append_stops,
+            request.session.chat_id,
+            stops,
+            message_id=turn.message.id if turn.message else None,
+            thread=turn.overrides.thread,
+        )
         await database.run(write)
     return started
 
@@ -199,6 +204,7 @@ def _new_response(
         agent=target.name,
         message_id=turn.message.id if turn.message else question_id,
         replaces=turn.overrides.replaces,
+        thread=turn.overrides.thread,
         chat_id=session.chat_id,
         transport=session.transport,
     )

@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 
 
 class ReplacedAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer whose place another one takes: its first version, its agent and its question."""
+    """The answer whose place another one takes: first version, agent, question and thread."""
 
     first_id: str
     agent_id: str
     question_id: str
+    thread: str | None
 
 
 async def replaced_answer(request: TurnRequest) -> ReplacedAnswer | None:
@@ -67,15 +68,24 @@ def _replaced(session: OpenSession, message_id: str) -> ReplacedAnswer:
         session.principal.user_id,
     )
     return ReplacedAnswer(
-        first_id=answer.first_id, agent_id=answer.agent_id, question_id=question_id
+        first_id=answer.first_id,
+        agent_id=answer.agent_id,
+        question_id=question_id,
+        thread=answer.thread,
     )
 
 
-async def conversation(session: OpenSession, replaced: ReplacedAnswer) -> list[HistoryMessage]:
-    """Return the messages up to the question of an answer that is made again, oldest first."""
+async def conversation(
+    session: OpenSession, replaced: ReplacedAnswer, thread: str | None = None
+) -> list[HistoryMessage]:
+    """Return the messages up to the question of an answer that is made again, oldest first.
+
+    They are those of the chat, or of a thread.
+    """
     return await database.run(
         history.history_until,
         session.chat_id,
         message_id=replaced.question_id,
         limit=settings.UAMP_HISTORY_MESSAGES,
+        thread=thread,
     )

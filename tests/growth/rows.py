@@ -20,6 +20,7 @@ from chat_app.models import (
     Message,
     MessageDeletion,
     MessageRevision,
+    MessageThread,
     Participant,
     PersonSettings,
     Pin,
@@ -28,6 +29,7 @@ from chat_app.models import (
     ProfilePicture,
     Reaction,
     ReadReceipt,
+    ThreadFollower,
 )
 from payments_app import models as ledger
 from sessions_app import models as sessions
@@ -180,6 +182,16 @@ def _fill_chats(filled: FilledTables) -> None:
     fill(Reaction, message_id="'msg_' || i", user_id="1000 + i", emoji="'x'")
     fill(AgentMention, chat_id="'chat_' || i", pair="'a b'")
     fill(Pin, message_id="'msg_' || i", chat_id="'chat_' || i", seq="i")
+    # Every message has a thread; the author follows all of them, and has read none.
+    fill(
+        MessageThread,
+        root_id="'msg_' || i",
+        chat_id=f"'{chat.pk}'",
+        replies="1",
+        last_seq="i",
+        faces="'[]'",
+    )
+    fill(ThreadFollower, thread_id="'msg_' || i", user_id=str(author.pk))
     fill(MessageDeletion, message_id="'msg_' || i", chat_id="'chat_' || i")
     fill(ReadReceipt, chat_id="'chat_' || i", user_id="1000 + i", message_id="'msg_' || i", seq="i")
     ReadReceipt.objects.create(chat=chat, user=filled.reader, message_id=f"msg_{ROWS}", seq=ROWS)

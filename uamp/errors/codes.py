@@ -39,6 +39,7 @@ class ErrorCode(StrEnum):
     CHAT_NOT_FOUND = "chat_not_found"
     MESSAGE_NOT_FOUND = "message_not_found"
     MESSAGE_CONFLICT = "message_conflict"
+    THREAD_NESTED = "thread_nested"
     AGENT_OFFLINE = "agent_offline"
     RATE_LIMITED = "rate_limited"
     TIMEOUT = "timeout"

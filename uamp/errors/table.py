@@ -215,6 +215,12 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
             "Take the changes in between, and send the edit again on the last revision.",
         ),
         ErrorRow(
+            _C.THREAD_NESTED,
+            _SESSION,
+            "The message that `thread` of an input names is in a thread itself.",
+            "Name the thread of that message, which its `thread` is.",
+        ),
+        ErrorRow(
             _C.AGENT_OFFLINE,
             _EITHER,
             "The agent is not connected.",

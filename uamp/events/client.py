@@ -78,8 +78,10 @@ class InputText(Event, frozen=True, kw_only=True, tag="input.text"):
     """Text for the next turn (UAMP §5.6).
 
     ``reply_to``, an addition that every input may have, is the id of the message of the chat that
-    the turn answers: members are shown it, and the agent is given it as a quote. Of several inputs
-    of a turn the first one with it counts.
+    the turn answers: members are shown it, and the agent is given it as a quote. ``thread``, an
+    addition too, is the id of the message to whose thread the turn belongs: its message and the
+    answers are shown there, with ``also_in_chat`` the message in the chat too. It may not be in a
+    thread itself (thread_nested). Of several inputs of a turn the first one with either counts.
     ``messages`` is a whole history for stateless turns; ``context`` is routing metadata, a claim
     of the client. Any other ``role`` than the three is refused (invalid_event).
     """
@@ -92,6 +94,8 @@ class InputText(Event, frozen=True, kw_only=True, tag="input.text"):
     agent: str | None = None
     caller: dict[str, Any] | None = None
     reply_to: Identifier | None = None
+    thread: Identifier | None = None
+    also_in_chat: bool = False
 
 
 class InputAudio(Event, frozen=True, kw_only=True, tag="input.audio"):
@@ -102,6 +106,8 @@ class InputAudio(Event, frozen=True, kw_only=True, tag="input.audio"):
     is_final: bool = False
     content_id: str | None = None
     reply_to: Identifier | None = None
+    thread: Identifier | None = None
+    also_in_chat: bool = False
 
 
 class InputImage(Event, frozen=True, kw_only=True, tag="input.image"):
@@ -113,6 +119,8 @@ class InputImage(Event, frozen=True, kw_only=True, tag="input.image"):
     alt_text: str | None = None
     content_id: str | None = None
     reply_to: Identifier | None = None
+    thread: Identifier | None = None
+    also_in_chat: bool = False
 
 
 class InputVideo(Event, frozen=True, kw_only=True, tag="input.video"):
@@ -122,6 +130,8 @@ class InputVideo(Event, frozen=True, kw_only=True, tag="input.video"):
     format: str | None = None
     content_id: str | None = None
     reply_to: Identifier | None = None
+    thread: Identifier | None = None
+    also_in_chat: bool = False
 
 
 class InputFile(Event, frozen=True, kw_only=True, tag="input.file"):
@@ -132,6 +142,8 @@ class InputFile(Event, frozen=True, kw_only=True, tag="input.file"):
     mime_type: str
     content_id: str | None = None
     reply_to: Identifier | None = None
+    thread: Identifier | None = None
+    also_in_chat: bool = False
 
 
 class InputTyping(Event, frozen=True, kw_only=True, tag="input.typing"):
@@ -265,11 +277,14 @@ class VoiceEnd(_Voice, frozen=True, kw_only=True, tag="voice.end"):
 class MessageRead(Event, frozen=True, kw_only=True, tag="message.read"):
     """A read receipt, both ways; ``read_at`` is Unix milliseconds (UAMP §7.1).
 
-    The server fills ``user_id`` and ``read_at``; from a client they are ignored.
+    The server fills ``user_id`` and ``read_at``; from a client they are ignored. So it is with
+    ``thread``, an addition: a message that only a thread shows marks what was read of that thread,
+    and nothing of the chat.
     """
 
     chat_id: str | None = None
     message_id: str
+    thread: str | None = None
     user_id: str | None = None
     read_at: Time | None = None
 

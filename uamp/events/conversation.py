@@ -47,7 +47,8 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     ``status`` is cancelled or failed for an answer that did not come to its end.
     ``client_event_id`` is the ``event_id`` of the response.create that sent it. ``transport`` names
     the transport or protocol by which it, or the question that it answers, reached the server.
-    ``reply_to`` is the id of the message of the chat that it answers.
+    ``reply_to`` is the id of the message of the chat that it answers. ``thread`` is the id of the
+    message to whose thread it belongs: it is shown there, with ``also_in_chat`` in the chat too.
     ``version_of`` is the id of the first version of an answer that was made again: the message
     takes the place of every version before it.
     A message that was edited since has the number of its ``revision`` and ``edited_at``; one that
@@ -68,6 +69,8 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     transport: str | None = None
     reply_to: str | None = None
     version_of: str | None = None
+    thread: str | None = None
+    also_in_chat: bool = False
     revision: Count | None = None
     edited_at: Time | None = None
     deleted_at: Time | None = None
@@ -101,12 +104,14 @@ class MessageDeleted(Event, frozen=True, kw_only=True, tag="message.deleted"):
     """A message was deleted by its author or an owner of the chat (``user_id``), an addition.
 
     Its place in the log stays. The entries of it that are read from the log later have no body.
+    ``thread`` is the one to which it belonged.
     """
 
     chat_id: str
     message_id: str
     deleted_at: Time
     user_id: str
+    thread: str | None = None
 
 
 class MessagePinned(Event, frozen=True, kw_only=True, tag="message.pinned"):

@@ -141,7 +141,8 @@ class AgentStopped(Event, frozen=True, kw_only=True, tag="agent.stopped"):
     """An ``agent`` does not answer a message that is for it, and why.
 
     ``reason`` is quiet, hops, pair, budget or chat_budget; ``message`` says it in words.
-    ``mentioned_by`` is the agent that asked it, where another agent did.
+    ``mentioned_by`` is the agent that asked it, where another agent did; ``thread`` is the message
+    in whose thread that was.
     """
 
     chat_id: str
@@ -152,3 +153,4 @@ class AgentStopped(Event, frozen=True, kw_only=True, tag="agent.stopped"):
     mentioned_by: str | None = None
     message_id: str | None = None
     response_id: str | None = None
+    thread: str | None = None

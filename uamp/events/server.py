@@ -68,7 +68,8 @@ class ResponseCreated(Event, frozen=True, kw_only=True, tag="response.created"):
 
     Additions: ``agent`` answers the message ``message_id`` in the chat ``chat_id``; ``transport``
     names the transport or protocol by which the turn came, as ``ChatMessage.transport`` does;
-    ``replaces`` is the first version of the answer that is made again.
+    ``replaces`` is the first version of the answer that is made again; ``thread`` is the message to
+    whose thread the answer will belong.
     """
 
     response_id: str
@@ -77,6 +78,7 @@ class ResponseCreated(Event, frozen=True, kw_only=True, tag="response.created"):
     chat_id: str | None = None
     transport: str | None = None
     replaces: str | None = None
+    thread: str | None = None
 
 
 class ToolProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -8,7 +8,9 @@ import pytest
 
 from chat_app.conversation import pins, reactions
 from chat_app.conversation.errors import TooManyPins
+from chat_app.conversation.threads import count_reply
 from chat_app.emoji import is_emoji
+from chat_app.log.entries import NewMessage
 from chat_app.models import ChatEvent, Participant, Pin, Reaction
 from chat_app.rest.message_serializers import messages_data
 from tests import factories
@@ -17,7 +19,10 @@ from tests.live_server import Dial, Person, shared_chat
 
 if TYPE_CHECKING:
     import httpx
+    from django.contrib.auth.models import User
     from pytest_django import Settings
+
+    from chat_app.models import Message
 
 PARTY, SPARKLES = "\N{PARTY POPPER}", "\N{SPARKLES}"
 
@@ -180,7 +185,7 @@ def test_pins_are_bounded(settings: Settings) -> None:
 
 
 @pytest.mark.django_db
-def test_a_page_of_messages_takes_two_queries_for_reactions_and_pins(
+def test_a_page_of_messages_takes_a_query_for_each_kind_of_act(
     django_assert_num_queries: Any,
 ) -> None:
     person = factories.user()
@@ -190,6 +195,19 @@ def test_a_page_of_messages_takes_two_queries_for_reactions_and_pins(
     for message in messages:
         reactions.add_reaction(**act, message_id=message.pk, emoji=PARTY)
         pins.pin_message(**act, message_id=message.pk)
-    with django_assert_num_queries(2):
+        count_reply(chat.pk, _reply_to(message, person), seq=100 + message.seq)
+    # Reactions, pins, threads, and who follows them.
+    with django_assert_num_queries(4):
         shown = messages_data(messages, html=False, reader=person.pk)
     assert all(row["pinned"] and row["reactions"][0]["own"] for row in shown)
+    assert all(row["replies"]["replies"] == 1 for row in shown)
+
+
+def _reply_to(message: Message, person: User) -> NewMessage:
+    return NewMessage(
+        id="msg_reply",
+        role="user",
+        at=message.created_at,
+        sender_user_id=person.pk,
+        thread=message.pk,
+    )

@@ -73,9 +73,11 @@ def outcomes_by(bodies: Bodies, batches: Sequence[Sequence[Any]]) -> list[list[A
 @pytest.mark.parametrize("seed", range(6))
 def test_sql_writes_the_rows_that_the_orm_writes(seed: int) -> None:
     batches = worlds.RandomTurns(seed).batches(16)
+    worlds.add_roots()
     by_orm, rows_of_orm = outcomes_by(ORM, batches), worlds.rows()
     worlds.clear_world()
     worlds.build_world()
+    worlds.add_roots()
     by_sql, rows_of_sql = outcomes_by(SQL, batches), worlds.rows()
     assert by_sql == by_orm
     assert rows_of_sql == rows_of_orm

@@ -13,7 +13,16 @@ from django.contrib.auth.models import User
 import uamp
 from agents_app.models import Agent
 from chat_app.log.entries import NewEvent, NewMessage, message_event
-from chat_app.models import Chat, ChatEvent, Content, ContentUse, Message, Participant
+from chat_app.models import (
+    Chat,
+    ChatEvent,
+    Content,
+    ContentUse,
+    Message,
+    MessageThread,
+    Participant,
+    ThreadFollower,
+)
 from sessions_app.models import InboundEvent, PendingInput, Response, Session, ToolCall
 from sessions_app.store.records import Finish, NewResponse, Start
 from uamp import SessionState
@@ -54,6 +63,14 @@ def build_world() -> None:
         )
 
 
+def add_roots() -> None:
+    """Write a message in each chat before its log, to which random turns reply."""
+    for chat_id in CHATS:
+        Message.objects.create(
+            pk=f"root_{chat_id}", chat_id=chat_id, seq=0, role="user", created_at=AT
+        )
+
+
 def clear_world() -> None:
     """Remove everything that `build_world` and turns wrote."""
     for model in (Chat, User, Agent):
@@ -65,6 +82,8 @@ def rows() -> dict[str, list[dict[str, Any]]]:
     tables: dict[type[Model], tuple[str, ...]] = {
         Chat: ("pk",),
         Message: ("pk",),
+        MessageThread: ("pk",),
+        ThreadFollower: ("thread_id", "user_id"),
         ChatEvent: ("chat_id", "seq"),
         ContentUse: ("chat_id", "content_id"),
         InboundEvent: ("session_id", "event_id"),
@@ -72,7 +91,7 @@ def rows() -> dict[str, list[dict[str, Any]]]:
         PendingInput: ("pk",),
         ToolCall: ("call_id",),
     }
-    counted = {ChatEvent, ContentUse, InboundEvent, ToolCall}
+    counted = {ChatEvent, ContentUse, InboundEvent, ThreadFollower, ToolCall}
     return {
         model.__name__: [
             {name: value for name, value in row.items() if name != "id" or model not in counted}
@@ -198,6 +217,7 @@ class RandomTurns:
             name="Ada",
             content=self._often("Hello", "", "ß€🜁 \"'\\\n%s ?1 :id"),
             content_items=self._often((), (uamp.TextContent(text="ü"),)),
+            **self._in_thread(chat_id),
         )
         says = not self._rarely()
         new = start(
@@ -222,6 +242,12 @@ class RandomTurns:
         self.starts.append(new)
         return new
 
+    def _in_thread(self, chat_id: str) -> dict[str, Any]:
+        return {
+            "thread": self._often(None, f"root_{chat_id}"),
+            "also_in_chat": self._often(False, True),  # noqa: FBT003 values to choose from
+        }
+
     def _finishes(self) -> list[Finish]:
         ended = [s for s in self.starts if s.responses]
         return [self._finish(self._random.choice(ended)) for _ in range(self._size()) if ended]
@@ -229,6 +255,16 @@ class RandomTurns:
     def _finish(self, of: Start) -> Finish:
         says = not self._rarely()
         fields: dict[str, Any] = {} if says else {"message": None, "message_event": None}
+        if says and of.message is not None and of.message.thread is not None:
+            message = new_message(
+                f"end_{of.responses[0].id}",
+                role="assistant",
+                sender_agent_id="agent_first",
+                response_id=of.responses[0].id,
+                version_of=None,
+                **self._in_thread(of.chat_id),
+            )
+            fields = {"message": message, "message_event": message_event(of.chat_id, message)}
         return finish(
             of,
             fence=self._often(1, 2),

@@ -312,6 +312,16 @@ def _message_conflict(scene: Scene) -> Frame:
     return new_event("message.edit", message_id=message.pk, content="x", revision=1)
 
 
+@row(ErrorCode.THREAD_NESTED)
+def _thread_nested(scene: Scene) -> Frame:
+    scene.client.answer("first")
+    question = Message.objects.get(role="user")
+    Message.objects.filter(role="assistant").update(thread=question.pk)
+    answer = Message.objects.get(role="assistant")
+    scene.client.send("input.text", text="second", thread=answer.pk)
+    return new_event("response.create")
+
+
 # --- Media ---
 
 

@@ -1,0 +1,138 @@
+"""Threads: which message one may answer in a thread, and what each reply changes. Synchronous.
+
+A reply is a message of the log that names the root of its thread. Replies are counted, and people
+follow a thread, in the transaction that writes the reply: no count is made where one is shown.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from chat_app.conversation.errors import MessageNotFound, ThreadNested
+from chat_app.members.triggers import mentioned_names
+from chat_app.models import Message, MessageThread, Participant, ThreadFollower
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from chat_app.log.entries import NewMessage
+
+FACES: Final = 5
+"""So many of those who replied last are kept with a thread."""
+_READ: Final = 50
+"""So many replies are read for the faces of a thread that lost one."""
+
+
+def thread_root(chat_id: str, message_id: str) -> str:
+    """Return the root of the thread of a message: itself, or the first version of an answer.
+
+    Raises MessageNotFound for a message that is not in the chat or was deleted, and ThreadNested
+    for one that is in a thread.
+    """
+    rows = Message.objects.filter(pk=message_id, chat_id=chat_id, deleted_at__isnull=True)
+    found = rows.values_list("thread", "version_of").first()
+    if found is None:
+        raise MessageNotFound
+    thread, first_version = found
+    if thread is not None:
+        raise ThreadNested
+    return str(first_version or message_id)
+
+
+def count_reply(chat_id: str, reply: NewMessage, seq: int) -> None:
+    """Count a reply that was just written at a place of the log; the caller holds the chat's lock.
+
+    Its author and those whom it mentions follow the thread from then on.
+    """
+    if reply.thread is None:
+        return
+    face = _face(
+        reply.sender_agent_id is not None, reply.sender_agent_id or reply.sender_user_id, reply.name
+    )
+    thread = MessageThread.objects.filter(pk=reply.thread).first()
+    followers = _mentioned(chat_id, reply)
+    if thread is None:
+        root = Message.objects.filter(pk=reply.thread, sender_user__isnull=False)
+        followers.update(root.values_list("sender_user__pk", flat=True))
+        thread = MessageThread(root_id=reply.thread, chat_id=chat_id)
+    if reply.version_of is None:
+        # Another version of an answer takes the place of one that was counted.
+        thread.replies += 1
+    thread.last_seq, thread.last_at = seq, reply.at
+    thread.faces = _with_face(thread.faces, face)
+    thread.save()
+    author = reply.sender_user_id
+    if author is not None:
+        followers.add(author)
+    ThreadFollower.objects.bulk_create(
+        [ThreadFollower(thread=thread, user_id=user_id) for user_id in sorted(followers)],
+        ignore_conflicts=True,
+    )
+    if author is not None:
+        # Who replies has read what is above.
+        ThreadFollower.objects.filter(thread=thread, user_id=author).update(read_seq=seq)
+
+
+def uncount_reply(reply: Message) -> None:
+    """Take a reply that was just deleted from the counts; the caller holds the chat's lock."""
+    thread = MessageThread.objects.filter(pk=reply.thread).first() if reply.thread else None
+    if thread is None or reply.replaced_by is not None:
+        return
+    thread.replies = max(0, thread.replies - 1)
+    left = Message.objects.filter(
+        thread=reply.thread, deleted_at__isnull=True, replaced_by__isnull=True
+    )
+    columns = ("sender_agent_id", "sender_user_id", "name", "created_at")
+    rows = list(left.order_by("-seq").values_list(*columns)[:_READ])
+    faces: list[dict[str, Any]] = []
+    for agent_id, user_id, name, _ in reversed(rows):
+        faces = _with_face(faces, _face(agent_id is not None, agent_id or user_id, name))
+    thread.faces = faces
+    if rows:
+        thread.last_at = rows[0][3]
+    thread.save(update_fields=["replies", "faces", "last_at"])
+
+
+def threads_of(root_ids: Collection[str], reader: int) -> dict[str, dict[str, Any]]:
+    """Return the threads of those of these messages that have replies, in two queries.
+
+    One is {replies, last_at, last_seq, participants, following, read_seq}: who replied last, at
+    most FACES, whether the reader follows it, and up to which place they have read it.
+    """
+    threads = MessageThread.objects.filter(pk__in=root_ids, replies__gt=0)
+    found = {
+        thread.pk: {
+            "replies": thread.replies,
+            "last_at": thread.last_at,
+            "last_seq": thread.last_seq,
+            "participants": thread.faces,
+            "following": False,
+            "read_seq": 0,
+        }
+        for thread in threads
+    }
+    if found:
+        followed = ThreadFollower.objects.filter(thread__in=found, user_id=reader)
+        for root_id, read_seq in followed.values_list("thread_id", "read_seq"):
+            found[root_id] |= {"following": True, "read_seq": read_seq}
+    return found
+
+
+def _mentioned(chat_id: str, reply: NewMessage) -> set[int]:
+    """Return the members whom a reply mentions."""
+    names = mentioned_names(reply.content) if "@" in reply.content else set()
+    if not names:
+        return set()
+    members = Participant.objects.filter(
+        chat_id=chat_id, user__isnull=False, left_at__isnull=True
+    ).values_list("user__pk", "user__username")
+    return {user_id for user_id, name in members if name.casefold() in names}
+
+
+def _face(is_agent: bool, sender: object, name: str) -> dict[str, Any]:  # noqa: FBT001 a column
+    return {"kind": "agent" if is_agent else "user", "id": str(sender or "anonymous"), "name": name}
+
+
+def _with_face(faces: list[dict[str, Any]], face: dict[str, Any]) -> list[dict[str, Any]]:
+    others = [one for one in faces if (one["kind"], one["id"]) != (face["kind"], face["id"])]
+    return [face, *others][:FACES]

@@ -1,0 +1,64 @@
+"""Threads: what is counted of the replies to a message, and who follows them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from chat_app.models.chats import Chat, Message
+
+
+class MessageThread(models.Model):
+    """The replies to a message, counted by the transaction that writes each.
+
+    The messages of a thread name its root (`Message.thread`).
+    """
+
+    root = models.OneToOneField(
+        Message, models.CASCADE, primary_key=True, related_name="thread_counts"
+    )
+    chat = models.ForeignKey(Chat, models.CASCADE, related_name="threads", db_index=False)
+    # Replies that were neither deleted nor replaced by another version.
+    replies = models.PositiveIntegerField(default=0)
+    last_seq = models.BigIntegerField()
+    last_at = models.DateTimeField()
+    # Who replied last, the latest first, as {kind, id, name}: THREAD_FACES at most.
+    faces = models.JSONField(default=list)
+
+    class Meta:
+        """The threads of a chat are read from the one that was written to last."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["chat", "last_seq"], name="thread_has_its_last_seq"),
+            models.CheckConstraint(condition=Q(replies__gte=0), name="replies_are_not_negative"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.replies} replies to {self.root_id}"
+
+
+class ThreadFollower(models.Model):
+    """A person whom the new replies of a thread concern, and how far they have read it.
+
+    They wrote its root or a reply, or were mentioned in one.
+    """
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    thread = models.ForeignKey(
+        MessageThread, models.CASCADE, related_name="followers", db_index=False
+    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    read_seq = models.BigIntegerField(default=0)
+
+    class Meta:
+        """A person follows a thread once."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["thread", "user"], name="a_thread_is_followed_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} follows {self.thread_id}"

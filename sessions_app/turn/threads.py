@@ -1,0 +1,68 @@
+"""The thread to which a turn belongs, and its messages as agents are shown them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from django.conf import settings
+
+from chat_app.conversation import errors
+from chat_app.conversation.threads import thread_root
+from chat_app.log import history
+from sessions_app import database, services
+from uamp import ErrorCode, RemoteProtocolError
+
+if TYPE_CHECKING:
+    from chat_app.log.history import HistoryMessage
+    from sessions_app.turn.request import TurnRequest
+    from sessions_app.turn.versions import ReplacedAnswer
+
+
+class TurnThread(msgspec.Struct, frozen=True, kw_only=True):
+    """The root of the thread of a turn, and whether the chat shows its message too."""
+
+    root_id: str
+    also_in_chat: bool = False
+
+
+async def thread_of(request: TurnRequest, replaced: ReplacedAnswer | None) -> TurnThread | None:
+    """Return the thread of a turn: that of its inputs, or of the answer that leads to it.
+
+    Raises RemoteProtocolError message_not_found for a root that is not in the chat of the session
+    or was deleted, and thread_nested for one that is in a thread itself.
+    """
+    root_id = request.thread if replaced is None else replaced.thread
+    if root_id is not None:
+        return TurnThread(root_id=root_id)
+    given = next((one for one in request.inputs if one.thread is not None), None)
+    if given is None or given.thread is None:
+        return None
+    session = request.session
+    if session.is_shared and not await database.run(services.is_member, session):
+        raise RemoteProtocolError(
+            ErrorCode.CHAT_NOT_FOUND, "There is no such chat, or you are not in it."
+        )
+    try:
+        root_id = await database.run(thread_root, session.chat_id, given.thread)
+    except errors.MessageNotFound:
+        code, words = (
+            ErrorCode.MESSAGE_NOT_FOUND,
+            "There is no message of that thread in this chat.",
+        )
+    except errors.ThreadNested:
+        code, words = ErrorCode.THREAD_NESTED, "The message of that thread is in a thread itself."
+    else:
+        return TurnThread(root_id=root_id, also_in_chat=given.also_in_chat)
+    raise RemoteProtocolError(code, words)
+
+
+async def thread_before(chat_id: str, root_id: str | None, seq: int | None) -> list[HistoryMessage]:
+    """Return the root of a thread and the last replies before a place of the log, oldest first.
+
+    Outside a thread there is nothing; without a place all replies count.
+    """
+    if root_id is None:
+        return []
+    most = settings.UAMP_HISTORY_MESSAGES
+    return await database.run(history.thread_history, chat_id, root_id, limit=most, before=seq)

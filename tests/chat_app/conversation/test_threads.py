@@ -1,0 +1,274 @@
+"""Threads: who answers where, what agents are shown, what is counted, and what is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from chat_app.conversation.deletion import delete_message
+from chat_app.export.formats import FORMATS
+from chat_app.export.pages import pages
+from chat_app.log import history
+from chat_app.models import Chat, ChatEvent, Message, MessageThread, ThreadFollower
+from sessions_app.models import Response
+from sessions_app.response import request as response_request
+from sessions_app.turn import launch
+from tests import factories
+from tests.chat_app.conversation.joining import joined, refusal, said
+from tests.client import text_of
+from tests.live_server import Dial, Person, quick_agent, shared_chat
+
+if TYPE_CHECKING:
+    import httpx
+
+    from tests.client import Frame, UampClient
+
+
+def answered(client: UampClient) -> Frame:
+    """Return the next message of an agent."""
+    while True:
+        message: Frame = client.until("message.created")[-1]["message"]
+        if message["sender_kind"] == "agent":
+            return message
+
+
+def listed(web: httpx.Client, who: Person, chat: Chat, thread: str = "") -> list[Any]:
+    path = f"/api/v1/chats/{chat.pk}/messages?order=asc"
+    answer = web.get(path + (f"&thread={thread}" if thread else ""), headers=who.headers)
+    assert answer.status_code == 200, answer.text
+    rows: list[Any] = answer.json()["data"]
+    return rows
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Return the texts of the conversations that agents are given, turn by turn."""
+    given: list[list[str]] = []
+
+    def spied(*arguments: Any, **options: Any) -> Any:
+        given.append([str(message.content) for message in arguments[3]])
+        return response_request.run_request(*arguments, **options)
+
+    monkeypatch.setattr(launch, "run_request", spied)
+    return given
+
+
+def test_an_agent_that_is_asked_in_a_thread_answers_there(
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person, shown: list[list[str]]
+) -> None:
+    quick_agent("parrot", "echo")
+    chat = shared_chat(alice, bob, agents=("parrot",))
+    asker, reader = joined(dial, alice, chat), joined(dial, bob, chat)
+    root, later = said(asker, "the root"), said(asker, "later in the chat")
+    reader.ask("a reply", thread=root)
+    reader.ask("@parrot and now?", thread=root)
+    frames = reader.until("response.done")
+    created = next(frame for frame in frames if frame["type"] == "response.created")
+    assert created["thread"] == root
+    assert text_of(frames) == "and now?"
+    answer = answered(asker)
+    assert answer["thread"] == root
+    # The chat without the root, then the thread.
+    assert shown.pop() == ["later in the chat", "the root", "a reply", "@parrot and now?"]
+
+    assert [row["id"] for row in listed(web, bob, chat, "none")] == [root, later]
+    rows = listed(web, bob, chat, root)
+    assert [row["content"] for row in rows] == ["a reply", "@parrot and now?", "and now?"]
+    assert {(row["thread"], row["also_in_chat"], row["replies"]) for row in rows} == {
+        (root, False, None)
+    }
+    assert len(listed(web, bob, chat)) == 5
+    replies = listed(web, bob, chat, "none")[0]["replies"]
+    assert (replies["replies"], replies["last_seq"]) == (3, rows[-1]["seq"])
+    assert [face["name"] for face in replies["participants"]] == ["parrot", "bob"]
+
+    # What is asked in the chat is answered there, without the thread.
+    asker.ask("@parrot here?")
+    assert "thread" not in answered(asker)
+    assert shown.pop() == ["the root", "later in the chat", "@parrot here?"]
+    seen = [message.content for message in history.history(chat.pk, limit=20)]
+    assert seen == ["the root", "later in the chat", "@parrot here?", "here?"]
+
+
+def test_a_reply_may_be_shown_in_the_chat_too(
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person, shown: list[list[str]]
+) -> None:
+    quick_agent("parrot", "echo")
+    chat = shared_chat(alice, bob, agents=("parrot",))
+    asker = joined(dial, alice, chat)
+    root = said(asker, "the root")
+    asker.ask("for all", thread=root, also_in_chat=True)
+    created = asker.until("message.created")[-1]["message"]
+    assert (created["thread"], created["also_in_chat"]) == (root, True)
+    assert [row["content"] for row in listed(web, bob, chat, "none")] == ["the root", "for all"]
+    assert listed(web, bob, chat, root)[0]["also_in_chat"] is True
+    # An agent is shown it once.
+    asker.ask("@parrot well?", thread=root)
+    answered(asker)
+    assert shown.pop() == ["the root", "for all", "@parrot well?"]
+
+
+def test_a_thread_begins_with_a_message_of_its_own_chat_that_is_in_no_thread(
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person
+) -> None:
+    mine, other = shared_chat(alice, bob), shared_chat(bob)
+    foreign = factories.message(other, bob.user, "secret")
+    gone = factories.message(mine, alice.user, "gone")
+    delete_message(chat_id=mine.pk, message_id=gone.pk, user_id=alice.user.pk)
+    client = joined(dial, alice, mine)
+    root = said(client, "the root")
+    client.ask("a reply", thread=root)
+    reply = client.until("message.created")[-1]["message"]["id"]
+    before = (Message.objects.count(), ChatEvent.objects.count(), MessageThread.objects.get())
+    for message_id in (foreign.pk, gone.pk, "msg_none"):
+        client.ask("what?", thread=message_id)
+        assert refusal(client) == "message_not_found"
+    client.ask("what?", thread=reply)
+    assert refusal(client) == "thread_nested"
+    after = (Message.objects.count(), ChatEvent.objects.count(), MessageThread.objects.get())
+    assert before == after
+    for thread in (foreign.pk, "msg_none"):
+        path = f"/api/v1/chats/{mine.pk}/messages?thread={thread}"
+        assert web.get(path, headers=alice.headers).status_code == 404
+    path = f"/api/v1/chats/{other.pk}/messages?thread={foreign.pk}"
+    assert web.get(path, headers=alice.headers).status_code == 404
+
+
+def test_new_replies_concern_those_who_take_part(
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person, mallory: Person
+) -> None:
+    chat = shared_chat(alice, bob, mallory)
+    clients = {who.user.username: joined(dial, who, chat) for who in (alice, bob, mallory)}
+    root = said(clients["alice"], "the root")
+
+    def unread(who: Person) -> tuple[int, int]:
+        row = web.get(f"/api/v1/chats/{chat.pk}", headers=who.headers).json()
+        return row["unread"], row["unread_replies"]
+
+    def reply(who: str, text: str) -> str:
+        clients[who].ask(text, thread=root)
+        while True:
+            message = clients[who].until("message.created")[-1]["message"]
+            if message["content"] == text:
+                return str(message["id"])
+
+    first = reply("bob", "a reply")
+    # The author of the root follows, who replied has read it, the third person has no part in it.
+    assert [unread(who) for who in (alice, bob, mallory)] == [(0, 1), (1, 0), (1, 0)]
+    last = reply("bob", "@mallory look")
+    assert [unread(who) for who in (alice, bob, mallory)] == [(0, 2), (1, 0), (1, 2)]
+    replies = listed(web, mallory, chat, "none")[0]["replies"]
+    assert (replies["following"], replies["read_seq"]) == (True, 0)
+    # To read a reply marks the thread, and not the chat around it.
+    clients["alice"].send("message.read", message_id=last)
+    read = clients["bob"].until("message.read")[-1]
+    assert (read["message_id"], read["thread"]) == (last, root)
+    assert [unread(who) for who in (alice, mallory)] == [(0, 0), (1, 2)]
+    clients["alice"].send("message.read", message_id=first)
+    clients["alice"].settle()
+    assert ChatEvent.objects.filter(type="message.read").count() == 1
+    assert ThreadFollower.objects.get(user=alice.user).read_seq == replies["last_seq"]
+    # A deleted reply is not counted any more.
+    delete_message(chat_id=chat.pk, message_id=last, user_id=bob.user.pk)
+    assert unread(mallory) == (1, 1)
+    assert listed(web, mallory, chat, "none")[0]["replies"]["replies"] == 1
+    gone = clients["mallory"].until("message.deleted")[-1]
+    assert gone["thread"] == root
+    delete_message(chat_id=chat.pk, message_id=first, user_id=bob.user.pk)
+    assert listed(web, mallory, chat, "none")[0]["replies"] is None
+
+
+def test_an_answer_that_is_made_again_counts_once_and_keeps_its_thread(
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person, shown: list[list[str]]
+) -> None:
+    quick_agent("parrot", "echo")
+    chat = shared_chat(alice, bob, agents=("parrot",))
+    client = joined(dial, alice, chat)
+    client.ask("@parrot the root")
+    root = answered(client)["id"]
+    client.ask("@parrot in it", thread=root)
+    first = answered(client)["id"]
+    said(client, "the chat goes on")
+    client.send("response.create", replaces=first)
+    again = answered(client)
+    assert (again["version_of"], again["thread"]) == (first, root)
+    assert shown.pop() == ["@parrot the root", "the root", "@parrot in it"]
+    assert [row["id"] for row in listed(web, bob, chat, root)][-1] == again["id"]
+    assert MessageThread.objects.get().replies == 2
+    # Another version of the root has its thread.
+    Message.objects.filter(content="the chat goes on").delete()
+    client.send("response.create", replaces=root)
+    newest = answered(client)["id"]
+    client.ask("to the newest", thread=newest)
+    assert client.until("message.created")[-1]["message"]["thread"] == root
+    row = next(row for row in listed(web, bob, chat, "none") if row["id"] == newest)
+    assert row["replies"]["replies"] == 3
+    assert len(listed(web, bob, chat, newest)) == 3
+
+
+def test_agents_ask_each_other_in_a_thread_within_its_guards(dial: Dial, alice: Person) -> None:
+    quick_agent("ping", "asker", asks=["pong"], says="Your turn.")
+    quick_agent("pong", "asker", asks=["ping"], says="No, yours.")
+    chat = shared_chat(alice, agents=("ping", "pong"))
+    Chat.objects.filter(pk=chat.pk).update(agent_hops=2)
+    client = joined(dial, alice, chat)
+    root = said(client, "the root")
+    client.ask("@ping begin", thread=root)
+    stopped = client.until("agent.stopped")[-1]
+    assert (stopped["reason"], stopped["thread"]) == ("hops", root)
+    answers = Message.objects.filter(chat=chat, sender_agent__isnull=False)
+    assert set(answers.values_list("thread", "thread_only")) == {(root, True)}
+    assert answers.count() == Response.objects.count() == 3
+    assert MessageThread.objects.get().replies == 4
+
+
+def test_a_scope_gives_an_agent_the_root_in_any_case(
+    dial: Dial, alice: Person, shown: list[list[str]]
+) -> None:
+    quick_agent("parrot", "echo")
+    chat = shared_chat(alice, agents=("parrot",))
+    client = joined(dial, alice, chat)
+    root = said(client, "the root")
+    client.ask("@parrot to it")
+    answered(client)
+    said(client, "not to it")
+    client.ask("a reply", thread=root)
+    client.until("message.created")
+    agent = chat.participants.get(agent__isnull=False)
+    for context, most, expected in (
+        ("last", 1, ["the root", "@parrot?"]),
+        ("addressed", None, ["@parrot to it", "to it", "the root", "a reply", "@parrot?"]),
+    ):
+        chat.participants.filter(pk=agent.pk).update(context=context, context_messages=most)
+        client.ask("@parrot?", thread=root)
+        gone = answered(client)["id"]
+        assert shown.pop() == expected
+        Message.objects.filter(pk=gone).delete()
+        Message.objects.filter(content="@parrot?").delete()
+
+
+def test_an_export_keeps_threads(dial: Dial, alice: Person) -> None:
+    chat = shared_chat(alice)
+    client = joined(dial, alice, chat)
+    root = said(client, "the root")
+    client.ask("a reply", thread=root)
+    client.until("message.created")
+    chat = Chat.objects.get(pk=chat.pk)
+    rows = [row for page in pages(chat, alice.user.pk) for row in page]
+    assert [(row["thread"], row["also_in_chat"]) for row in rows] == [(None, False), (root, False)]
+    write = FORMATS["markdown"][0]
+    text = b"".join(write(chat, pages(chat, alice.user.pk))).decode()
+    assert text.count(", in a thread)") == 1
+
+
+def test_a_search_says_in_which_thread_a_message_stands(
+    dial: Dial, web: httpx.Client, alice: Person
+) -> None:
+    chat = shared_chat(alice)
+    client = joined(dial, alice, chat)
+    root = said(client, "the root")
+    client.ask("a needle", thread=root)
+    client.until("message.created")
+    found = web.get("/api/v1/search?q=needle", headers=alice.headers).json()["data"]
+    assert [row["thread"] for row in found] == [root]
