@@ -40,6 +40,7 @@ urlpatterns = [
     path("api/v1/sessions", history.SessionsView.as_view(), name="sessions"),
     path("account", account.account, name="account"),
     path("account/password", account.PasswordView.as_view(), name="password"),
+    path("account/sign-out-others", account.sign_out_others, name="sign_out_others"),
     path("account/keys", account.make_key, name="make_key"),
     path("account/keys/<int:key_id>/revoke", account.revoke_key, name="revoke_key"),
     path("api/v1/tickets", tickets.TicketsView.as_view(), name="tickets"),

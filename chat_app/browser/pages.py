@@ -6,7 +6,7 @@ else comes over REST and the socket, where the rules of membership are kept.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib.auth import views as auth
@@ -15,6 +15,10 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
+
+from agents_app.rest.views import caller
+from chat_app.people.profiles import profile_data
+from chat_app.people.settings import settings_data, settings_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -31,7 +35,8 @@ def chat(request: HttpRequest, chat_id: str = "") -> HttpResponse:
     REST. Without a session the answer is a redirect to the login page.
     """
     start = {
-        "me": {"id": str(request.user.pk), "username": request.user.get_username()},
+        "me": _me(request),
+        "settings": settings_data(settings_of(caller(request).pk)),
         "chat_id": chat_id,
         "upload_bytes": settings.UAMP_UPLOAD_BYTES,
         "csrf_cookie": settings.CSRF_COOKIE_NAME,
@@ -46,10 +51,15 @@ def chat(request: HttpRequest, chat_id: str = "") -> HttpResponse:
 def money(request: HttpRequest) -> HttpResponse:
     """Return the shell of the page on one's money; every figure comes over REST."""
     start = {
-        "me": {"id": str(request.user.pk), "username": request.user.get_username()},
+        "me": _me(request),
         "csrf_cookie": settings.CSRF_COOKIE_NAME,
     }
     return render(request, "chat_app/money.html", {"start": start})
+
+
+def _me(request: HttpRequest) -> dict[str, Any]:
+    user = caller(request)
+    return {"id": str(user.pk), "username": user.get_username(), **profile_data(user)}
 
 
 class LoginView(auth.LoginView):

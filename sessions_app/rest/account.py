@@ -1,4 +1,4 @@
-"""The pages of a person's own account: the password, and API keys for programs.
+"""The pages of a person's own account: the password, other browsers, and API keys for programs.
 
 They are forms that work without scripts. Only a browser session opens them: an API key can neither
 make keys nor change the password. Each form counts as a write of the person (`rates`).
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth import authenticate, views
+from django.contrib.auth import authenticate, update_session_auth_hash, views
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.forms import PasswordChangeForm
+from django.contrib.auth.hashers import make_password
 from django.http import Http404
 from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
@@ -61,6 +62,17 @@ class OwnPasswordForm(PasswordChangeForm):
                 self.error_messages["password_incorrect"], code="password_incorrect"
             )
         return old
+
+
+class SignOutForm(OwnPasswordForm):
+    """The password of a person who signs out their other browsers."""
+
+    new_password1 = None  # type: ignore[assignment]  # Django takes a field out so
+    new_password2 = None  # type: ignore[assignment]  # as above
+
+    def clean(self) -> dict[str, Any]:
+        """Compare no new passwords: there are none."""
+        return self.cleaned_data
 
 
 def _counted(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
@@ -126,6 +138,27 @@ def revoke_key(request: HttpRequest, key_id: int) -> HttpResponse:
     return redirect(PAGE)
 
 
+@require_POST
+@never_cache
+@login_required
+@_counted
+def sign_out_others(request: HttpRequest) -> HttpResponse:
+    """Sign the person out in all browsers but this one; their password stays, and so do their keys.
+
+    Django's sessions hold a hash of the stored password. The same password with another salt is
+    another one, so that all sessions end but the one that is given the new hash.
+    """
+    user = caller(request)
+    form = SignOutForm(user, request.POST, request=request)
+    if not form.is_valid():
+        return _page(request, KeyForm(), status=400, sign_out=form)
+    user.password = make_password(form.cleaned_data["old_password"])
+    user.save(update_fields=["password"])
+    update_session_auth_hash(request, user)
+    messages.success(request, "Your other browsers were signed out.")
+    return redirect(PAGE)
+
+
 @method_decorator([never_cache, login_required, _counted], name="dispatch")
 class PasswordView(views.PasswordChangeView):
     """A new password. Other browsers and all API keys of the person end (`passwords`)."""
@@ -149,6 +182,6 @@ class PasswordView(views.PasswordChangeView):
         return changed
 
 
-def _page(request: HttpRequest, form: KeyForm, *, status: int = 200, **new: str) -> HttpResponse:
+def _page(request: HttpRequest, form: KeyForm, *, status: int = 200, **new: object) -> HttpResponse:
     shown = {"keys": keys.keys_of(caller(request).pk), "form": form, **new}
     return render(request, "sessions_app/account.html", shown, status=status)

@@ -46,6 +46,11 @@ export class Api {
     return this._send(method, path, json, json === undefined ? undefined : "application/json", headers);
   }
 
+  /** Send a form with files. @param {string} method @param {string} path @param {FormData} form */
+  sendForm(method, path, form) {
+    return this._send(method, path, form);
+  }
+
   /**
    * Store a file.
    * @param {File} file

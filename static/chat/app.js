@@ -1,7 +1,10 @@
 /** The page: which chat is open, what the address says, which side panels are shown. */
 
-import { checkSignedIn, client, drafts, start, store } from "./context.js";
+import { checkSignedIn, client, drafts, me, settings, start, store } from "./context.js";
 import { avatar } from "./dom.js";
+import { Notifier } from "./notifications/notifier.js";
+import { unreadOf } from "./notifications/rules.js";
+import { people } from "./person/looks.js";
 import "./actions/emoji-picker.js";
 import "./actions/message-dialogs.js";
 import "./actions/message-menu.js";
@@ -17,6 +20,8 @@ import "./dialogs/new-chat-dialog.js";
 import "./dialogs/payer-dialog.js";
 import "./keyboard/palette.js";
 import "./keyboard/shortcuts-dialog.js";
+import "./notifications/notification-banner.js";
+import "./person/settings-dialog.js";
 import "./search/search-dialog.js";
 
 const isNarrow = matchMedia("(max-width: 759px)");
@@ -30,9 +35,8 @@ class ChatApp extends HTMLElement {
     this._view = this.querySelector("chat-view");
     this._members = this.querySelector("members-panel");
     this._dialog = document.querySelector("new-chat-dialog");
-    for (const face of this.querySelectorAll(".avatar[data-name]")) {
-      face.replaceWith(avatar(face.dataset.name, "user"));
-    }
+    this._notifier = new Notifier(store, settings, me, people);
+    this._showMe();
     this._listen();
     this._membersWanted = isWide.matches;
     client.connect();
@@ -66,6 +70,8 @@ class ChatApp extends HTMLElement {
       // What closed the panel went away with it.
       if (this._members.hidden && hadFocus) this._view.querySelector(".members-button")?.focus();
     });
+    people.addEventListener("change", () => this._showMe());
+    this.querySelector(".settings-button").addEventListener("click", () => dispatchEvent(new CustomEvent("open-settings")));
     addEventListener("pagehide", () => drafts.save());
     this.querySelector("form[action$=logout]")?.addEventListener("submit", () => drafts.forget());
     addEventListener("popstate", () => this._go(idFromAddress(), "none", messageFromAddress()));
@@ -92,6 +98,7 @@ class ChatApp extends HTMLElement {
     if (chatId) this._view.open(chatId, messageId);
     else this._view.showNothing();
     this._list.select(chatId);
+    this._notifier.show(chatId);
     this._members.open(chatId);
     this._showSidebar(!chatId);
     this._showTitle();
@@ -101,8 +108,15 @@ class ChatApp extends HTMLElement {
 
   _showTitle() {
     const chat = store.get(this._chatId);
-    const unread = store.list.reduce((sum, { unread: count }) => sum + count, 0);
+    const unread = store.list.map((one) => unreadOf(one)).reduce((sum, { shown, counts }) => sum + (counts ? shown : 0), 0);
     document.title = `${unread ? `(${unread}) ` : ""}${chat ? store.nameOf(chat) : "Chats"} · UAMP`;
+  }
+
+  /** The person at the foot of the list. */
+  _showMe() {
+    const foot = this.querySelector(".sidebar-account");
+    foot.querySelector(".avatar").replaceWith(avatar(me.username, "user"));
+    foot.querySelector("b").textContent = people.nameOf(me.username);
   }
 
   _showSidebar(isOpen) {

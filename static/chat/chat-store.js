@@ -5,6 +5,9 @@
  * read again now and then for chats that another person began.
  */
 
+import { isMention } from "./notifications/rules.js";
+import { people } from "./person/looks.js";
+
 const WATCHED = 12;
 const LISTED = 200;
 const REFRESH_MS = 30_000;
@@ -27,11 +30,17 @@ const OVERLAP = 20;
  * @property {number} last_seq
  * @property {string} latest_at ISO 8601
  * @property {number} unread
+ * @property {number} [mentioned] how many of the unread messages mention the person, as far as this page received them
+ * @property {boolean} [muted]
+ * @property {""|"all"|"mentions"|"none"} [notifications]
  * @property {{name: string, content: string}|null} preview
  * @property {Participant[]} participants
  */
 
-/** Events: `change` (anything about the chats), `load-error` (detail: ApiError). */
+/**
+ * Events: `change` (anything about the chats), `arrived` (detail: the chat and a new message of another member),
+ * `load-error` (detail: ApiError).
+ */
 export class ChatStore extends EventTarget {
   constructor(api, client, me) {
     super();
@@ -60,7 +69,7 @@ export class ChatStore extends EventTarget {
   async refresh() {
     try {
       const page = await this._api.get(`/chats?limit=${LISTED}`);
-      this._chats = new Map(page.data.map((chat) => [chat.id, chat]));
+      this._chats = new Map(page.data.map((chat) => [chat.id, this._known(chat)]));
       this.loaded = true;
       this._watch();
       this._changed();
@@ -72,8 +81,16 @@ export class ChatStore extends EventTarget {
   /** Read one chat again, for example because its members changed. @returns {Promise<Chat>} */
   async reload(id) {
     const chat = await this._api.get(`/chats/${encodeURIComponent(id)}`);
-    this._chats.set(id, chat);
+    this._chats.set(id, this._known(chat));
     this._changed();
+    return chat;
+  }
+
+  /** Learn who is in a chat, and keep what only this page knows of it. */
+  _known(chat) {
+    people.learn(chat.participants);
+    const known = this._chats.get(chat.id);
+    if (known?.mentioned && chat.unread > 0) chat.mentioned = known.mentioned;
     return chat;
   }
 
@@ -105,7 +122,7 @@ export class ChatStore extends EventTarget {
   /** What a chat is called: its title, else the names of the others. */
   nameOf(chat) {
     if (chat.title) return chat.title;
-    const others = chat.participants.filter((p) => !this._isMe(p)).map((p) => p.name);
+    const others = chat.participants.filter((p) => !this._isMe(p)).map((p) => (p.kind === "user" ? people.nameOf(p.name) : p.name));
     return others.join(", ") || "Notes to self";
   }
 
@@ -128,7 +145,12 @@ export class ChatStore extends EventTarget {
     chat.last_seq = seq;
     chat.latest_at = new Date(message.created_at).toISOString();
     chat.preview = { name: message.name, content: message.content };
-    if (String(message.sender_id) !== this._me.id) chat.unread += 1;
+    const isOwn = message.sender_kind === "user" && String(message.sender_id) === this._me.id;
+    if (!isOwn) {
+      chat.unread += 1;
+      if (isMention(message.content, this._me.username)) chat.mentioned = (chat.mentioned || 0) + 1;
+      this.dispatchEvent(new CustomEvent("arrived", { detail: { chat, message } }));
+    }
     this._changed();
   }
 
@@ -136,6 +158,7 @@ export class ChatStore extends EventTarget {
     const chat = this._chats.get(id);
     if (!chat || String(userId) !== this._me.id || !messageId) return;
     chat.unread = 0;
+    chat.mentioned = 0;
     this._changed();
   }
 

@@ -4,6 +4,7 @@ import { api, checkSignedIn, me, page, store } from "./context.js";
 import { ChatMoney } from "./chat-money.js";
 import { announce } from "./dom.js";
 import { Announcements } from "./log/announcements.js";
+import { people } from "./person/looks.js";
 import { isUnclear } from "./store/acts.js";
 import { entryOf, isFrom } from "./store/entry.js";
 import { History, catchUp, followSession } from "./store/history.js";
@@ -233,7 +234,7 @@ class ChatView extends View {
     if (isFrom(entry, me.id)) this._list.toBottom();
     else if (entry.sender_kind === "user") {
       this._typing.stopped(entry.sender_id);
-      if (!this._isReplayed(seq)) announce(`New message from ${entry.name}`);
+      if (!this._isReplayed(seq)) announce(`New message from ${people.nameOf(entry.name)}`);
     }
     this._markRead();
   }

@@ -3,15 +3,19 @@
 import { UampClient } from "../uamp/client.js";
 import { Api } from "./api.js";
 import { ChatStore } from "./chat-store.js";
+import { people } from "./person/looks.js";
+import { Settings } from "./person/settings.js";
 import { Drafts } from "./store/drafts.js";
 import { REDUCERS, emptyChat } from "./store/open-chat.js";
 import { Store } from "./store/store.js";
 
-/** @type {{me: {id: string, username: string}, chat_id: string, upload_bytes: number,
+/** @type {{me: {id: string, username: string} & import("./person/looks.js").Profile, settings: import("./person/settings.js").Values, chat_id: string, upload_bytes: number,
  *   csrf_cookie: string}} */
 export const start = JSON.parse(document.getElementById("start").textContent);
 export const me = start.me;
+people.learn([me]);
 export const api = new Api(start.csrf_cookie);
+export const settings = new Settings(api, start.settings);
 export const client = new UampClient({ userId: me.id });
 export const drafts = new Drafts(localStorage, me.id);
 /** What the views of the open chat draw. */

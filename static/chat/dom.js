@@ -1,5 +1,7 @@
 /** Elements and icons, made without markup in strings. */
 
+import { lookOf, people } from "./person/looks.js";
+
 /**
  * Make an element. `on…` members become listeners, `class` and `data-…` and `aria-…` attributes;
  * what is null, undefined or false is left out.
@@ -64,6 +66,8 @@ export const PATHS = {
   alert: "M12 8v5M12 16.5v.01M10.3 4 2.6 17.5A2 2 0 0 0 4.3 20.5h15.4a2 2 0 0 0 1.7-3L13.7 4a2 2 0 0 0-3.4 0Z",
   attach: "m20 11-8.5 8.5a5 5 0 0 1-7-7L13 4a3.3 3.3 0 0 1 4.7 4.7l-8.5 8.5a1.7 1.7 0 0 1-2.4-2.4l7.8-7.8",
   back: "M15 5l-7 7 7 7",
+  muted: "M6 9.5a6 6 0 0 1 9.6-4.8M18 11v2.5l2 3.5H9M4 17l2-3.5V12M10 20a2.2 2.2 0 0 0 4 0M4 4l16 16",
+  settings: "M12 9a3 3 0 1 0 0 6 3 3 0 0 0 0-6M19 12a7 7 0 0 0-.1-1.2l2-1.6-2-3.4-2.4 1a7 7 0 0 0-2-1.2L14 3h-4l-.5 2.6a7 7 0 0 0-2 1.2l-2.4-1-2 3.4 2 1.6a7 7 0 0 0 0 2.4l-2 1.6 2 3.4 2.4-1a7 7 0 0 0 2 1.2L10 21h4l.5-2.6a7 7 0 0 0 2-1.2l2.4 1 2-3.4-2-1.6c.1-.4.1-.8.1-1.2Z",
   bin: "M4.5 6.5h15M9.5 6.5V4h5v2.5M6.5 6.5l1 13.5h9l1-13.5M10.5 10.5v6M13.5 10.5v6",
   check: "m5 12.5 4.5 4.5L19 7.5",
   chevron: "m9 6 6 6-6 6",
@@ -120,27 +124,21 @@ export function iconButton(name, label, attributes = {}) {
   return button;
 }
 
-const COLOURS = 8;
-
-/** @param {string} name @returns {number} of the colour that stays the same for a name */
-export function toneOf(name) {
-  let sum = 0;
-  for (const character of name) sum = (sum * 31 + character.codePointAt(0)) >>> 0;
-  return sum % COLOURS;
-}
-
 /**
- * Initials on a colour that stays the same for a name; agents are square, people round.
+ * The picture, emoji or initials of a person or agent, on a colour and shape that the name decides; agents are square, people round.
  * @param {string} name @param {"user"|"agent"} kind @param {boolean} [online] shows a dot
  */
 export function avatar(name, kind, online = false) {
-  const label = kind === "agent" ? icon("spark") : Array.from(name)[0]?.toUpperCase() || "?";
-  return h(
+  const look = lookOf(name, kind === "user" ? people.profile(name) : {});
+  const picture = look.url && h("img", { class: "avatar-picture", src: look.url, alt: "", loading: "lazy", onerror: (event) => event.target.remove() });
+  const drawn = h(
     "span",
-    { class: `avatar avatar-${kind} tone-${toneOf(name)}`, "aria-hidden": "true" },
-    label,
+    { class: `avatar avatar-${kind} tone-${look.tone} shape-${look.shape} ${look.isInkDark ? "is-ink-dark" : ""} ${look.isEmoji ? "is-emoji" : ""}`, "aria-hidden": "true" },
+    h("span", { class: "avatar-text" }, look.text), picture,
     online && h("span", { class: "presence-dot" }),
   );
+  if (look.colour) drawn.style.setProperty("--tone", look.colour);
+  return drawn;
 }
 
 /** Say something to people who use a screen reader, once, without moving the focus. */

@@ -1,7 +1,8 @@
 /** What all views share: Lit without a shadow root, and small templates. */
 
-import { LitElement, html } from "../vendor/lit/lit.js";
-import { PATHS, toneOf } from "./dom.js";
+import { LitElement, html, nothing } from "../vendor/lit/lit.js";
+import { PATHS } from "./dom.js";
+import { lookOf, people, profileOfChat } from "./person/looks.js";
 
 /** A Lit element whose content is part of the page: one style sheet, ids and labels reach into it. */
 export class View extends LitElement {
@@ -15,11 +16,40 @@ export const glyph = (name) =>
   html`<svg class="icon icon-${name}" viewBox="0 0 24 24" aria-hidden="true"><path d=${PATHS[name]}></path></svg>`;
 
 /**
- * Initials on a colour that stays the same for a name; agents are square, people round.
+ * @param {import("./person/looks.js").Look} look @param {"user"|"agent"|"chat"} kind @param {boolean} online
+ */
+const drawn = (look, kind, online) => html`<span class="avatar avatar-${kind} tone-${look.tone} shape-${look.shape} ${look.isInkDark ? "is-ink-dark" : ""} ${
+  look.isEmoji ? "is-emoji" : ""}" .style=${look.colour ? `--tone: ${look.colour}` : ""} aria-hidden="true"><span class="avatar-text">${look.text}</span>${
+  look.url ? html`<img class="avatar-picture" src=${look.url} alt="" loading="lazy" ?hidden=${broken.has(look.url)} @error=${hide}>` : nothing}${
+  online ? html`<span class="presence-dot"></span>` : nothing}</span>`;
+
+/** Addresses at which no picture is any more: the initials behind it are shown. @type {Set<string>} */
+const broken = new Set();
+
+/** @param {Event} event */
+function hide({ target }) {
+  const picture = /** @type {HTMLImageElement} */ (target);
+  broken.add(picture.getAttribute("src") ?? "");
+  picture.hidden = true;
+}
+
+/**
+ * The picture, emoji or initials of a person or agent, on a colour and shape that the name decides; agents are square, people round.
  * @param {string} name @param {"user"|"agent"} kind @param {boolean} [online] shows a dot
  */
-export const face = (name, kind, online = false) => html`<span class="avatar avatar-${kind} tone-${toneOf(name)}" aria-hidden="true"
-  >${kind === "agent" ? glyph("spark") : Array.from(name)[0]?.toUpperCase() || "?"}${online ? html`<span class="presence-dot"></span>` : ""}</span>`;
+export const face = (name, kind, online = false) => drawn(lookOf(name, kind === "user" ? people.profile(name) : {}), kind, online);
+
+/** An avatar that is being chosen. @param {string} name @param {import("./person/looks.js").Profile} profile @param {"user"|"chat"} [kind] */
+export const faceOf = (name, profile, kind = "user") => drawn(lookOf(name, profile), kind, false);
+
+/**
+ * The picture of a chat: its own, else that of its only other member, else one that the name decides.
+ * @param {any} chat @param {string} name @param {{name: string, kind: "user"|"agent"}[]} others @param {boolean} [online]
+ */
+export const faceOfChat = (chat, name, others, online = false) => {
+  if (!chat.avatar && others.length === 1) return face(others[0].name, others[0].kind, online);
+  return drawn(lookOf(name, profileOfChat(chat)), "chat", online);
+};
 
 /** What shows that something is loaded. @param {string} label */
 export const spinner = (label) => html`<div class="spinner" role="img" aria-label=${label}></div>`;

@@ -90,6 +90,7 @@ TEMPLATES = [
                 "uamp_project.languages.words_script",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "chat_app.browser.appearance.appearance",
             ]
         },
     }

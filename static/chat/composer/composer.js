@@ -1,6 +1,6 @@
 /** Where one writes: text, attachments, mentions, commands; send and stop. */
 
-import { drafts, page, store } from "../context.js";
+import { drafts, page, settings, store } from "../context.js";
 import { announce } from "../dom.js";
 import { costLine, priceText } from "../price.js";
 import { View, face, glyph } from "../view.js";
@@ -193,7 +193,7 @@ class ChatComposer extends View {
     const others = this._chat ? store.others(this._chat) : [];
     return others
       .toSorted((a, b) => a.kind.localeCompare(b.kind) || a.name.localeCompare(b.name))
-      .map((member) => ({ name: member.name, note: member.kind === "agent" ? priceText(member.pricing) || "agent" : "person", picture: face(member.name, member.kind) }));
+      .map((member) => ({ name: member.name, note: member.kind === "agent" ? priceText(member.pricing) || "agent" : member.display_name || "person", picture: face(member.name, member.kind) }));
   }
 
   /** @param {Event} event @param {FileList} [files] */
@@ -215,7 +215,7 @@ class ChatComposer extends View {
     drafts.set(this._chat.id, this._value);
     clearTimeout(this._saveTimer);
     this._saveTimer = window.setTimeout(() => drafts.save(), SAVE_AFTER_MS);
-    this._session.typing(this._value.trim() !== "");
+    if (settings.values.typing_notices) this._session.typing(this._value.trim() !== "");
   }
 
   /** @param {KeyboardEvent} event */
@@ -226,7 +226,8 @@ class ChatComposer extends View {
       event.preventDefault();
       return;
     }
-    if (event.key === "Enter" && !event.shiftKey) {
+    const isWithControl = event.ctrlKey || event.metaKey;
+    if (event.key === "Enter" && (isWithControl || (settings.values.send_key === "enter" && !event.shiftKey))) {
       event.preventDefault();
       this.querySelector("form")?.requestSubmit();
     }

@@ -1,16 +1,21 @@
-/** A dialog for a chat: its name, description and picture, how its agents work, and what one mutes. */
+/** A dialog for a chat: its name, description and picture, how its agents work, and what notifies one of it. */
 
 import { api, store } from "../context.js";
 import { announce } from "../dom.js";
-import { View, glyph } from "../view.js";
+import { colourChoice } from "../person/avatar-picker.js";
+import { profileOfChat } from "../person/looks.js";
+import { squareOf } from "../person/square.js";
+import { View, faceOf, glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
 
+const LEVELS = { "": "As my settings say", all: "All messages", mentions: "Mentions and direct messages", none: "Nothing" };
+
 class ChatSettingsDialog extends View {
-  static properties = { _chat: { state: true }, _error: { state: true }, _busy: { state: true } };
+  static properties = { _chat: { state: true }, _avatar: { state: true }, _address: { state: true }, _error: { state: true }, _busy: { state: true } };
 
   /** @param {any} chat */
   async open(chat) {
-    Object.assign(this, { _chat: chat, _error: "", _busy: false });
+    Object.assign(this, { _chat: chat, _avatar: chat.avatar || "", _address: chat.avatar_url, _error: "", _busy: false });
     await this.updateComplete;
     this.querySelector("dialog").showModal();
   }
@@ -20,7 +25,6 @@ class ChatSettingsDialog extends View {
     if (!chat) return html`<dialog class="dialog"></dialog>`;
     const may = (right) => chat.rights.includes(right);
     const fixed = !may("describe");
-    const emoji = chat.avatar && !/^(#|content:)/.test(chat.avatar) ? chat.avatar : "";
     return html`<dialog class="dialog" aria-labelledby="settings-title" data-testid="chat-settings">
       <form class="dialog-form" @submit=${this._save}>
         <header><h2 id="settings-title">Chat settings</h2>
@@ -30,15 +34,16 @@ class ChatSettingsDialog extends View {
           <input class="field" id="settings-name" name="title" maxlength="200" autocomplete="off" dir="auto" .value=${chat.title} placeholder=${store.nameOf(chat)} ?disabled=${fixed}>
           <label for="settings-about">Description</label>
           <textarea class="field" id="settings-about" name="description" maxlength="2000" rows="3" dir="auto" .value=${chat.description} ?disabled=${fixed}></textarea>
-          <label for="settings-avatar">Emoji as its picture</label>
-          <input class="field" id="settings-avatar" name="avatar" maxlength="32" autocomplete="off" .value=${emoji} placeholder="Made of the name" ?disabled=${fixed}>
-          ${fixed ? html`<p class="quiet">Owners and admins change name, description and picture.</p>` : ""}
+          ${fixed ? html`<p class="quiet">Owners and admins change name, description and picture.</p>` : this._picture()}
           ${may("rule") ? html`<label for="settings-hops">How often in a row agents may ask each other (0: never)</label>
             <input class="field" id="settings-hops" name="agent_hops" type="number" min="0" max="20" required .value=${String(chat.agent_hops)}>` : ""}
           <label class="picker-option"><span class="picker-text"><b>Quiet agents</b><small>No agent answers until a member ends this</small></span>
             <input type="checkbox" name="agents_quiet" .checked=${chat.agents_quiet}></label>
-          <label class="picker-option"><span class="picker-text"><b>Mute for me</b><small>The others do not see this</small></span>
+          <h3>For me alone</h3>
+          <label class="picker-option"><span class="picker-text"><b>Mute for me</b><small>No notifications, and unread messages are grey unless they mention you. The others do not see this</small></span>
             <input type="checkbox" name="muted" .checked=${chat.muted}></label>
+          <label for="settings-level">Notify me of</label>
+          <select class="field" id="settings-level" name="notifications">${Object.entries(LEVELS).map(([value, label]) => html`<option value=${value} ?selected=${value === chat.notifications}>${label}</option>`)}</select>
         </div>
         <footer>
           ${this._error ? html`<p class="dialog-error" role="alert">${this._error}</p>` : ""}
@@ -47,6 +52,35 @@ class ChatSettingsDialog extends View {
         </footer>
       </form>
     </dialog>`;
+  }
+
+  /** An emoji, else a colour, else a picture. */
+  _picture() {
+    const { _avatar: avatar } = this;
+    const isColour = avatar.startsWith("#");
+    const emoji = avatar && !isColour && !avatar.startsWith("content:") ? avatar : "";
+    const shown = avatar ? profileOfChat({ avatar, avatar_url: this._address }) : {};
+    return html`<div class="profile-head"><span class="profile-face">${faceOf(store.nameOf(this._chat), shown, "chat")}</span>
+        <div class="profile-picture">
+          <button type="button" class="button" ?disabled=${this._busy} @click=${() => this.querySelector("input[type=file]").click()}>Upload a picture</button>
+          <input type="file" accept="image/png,image/jpeg,image/webp,image/gif" hidden tabindex="-1" data-testid="chat-picture-input" @change=${this._upload}>
+          ${avatar ? html`<button type="button" class="button button-quiet" @click=${() => { this._avatar = ""; }}>Make it of the name</button>` : ""}
+        </div></div>
+      <label for="settings-avatar">Emoji as its picture</label>
+      <input class="field" id="settings-avatar" maxlength="32" autocomplete="off" .value=${emoji} placeholder="Made of the name" @input=${(event) => { this._avatar = event.target.value.trim(); }}>
+      ${colourChoice("chat_colour", isColour ? avatar : "", (colour) => { this._avatar = colour; })}`;
+  }
+
+  async _upload(event) {
+    const [file] = event.target.files;
+    event.target.value = "";
+    if (!file) return;
+    await this._do(async () => {
+      const square = await squareOf(file);
+      const stored = await api.upload(new File([square], file.name, { type: square.type }), () => {}).done;
+      this._avatar = `content:${stored.content_id}`;
+      this._address = stored.url;
+    });
   }
 
   _close() {
@@ -58,22 +92,26 @@ class ChatSettingsDialog extends View {
     const chat = this._chat;
     const path = `/chats/${encodeURIComponent(chat.id)}`;
     const form = new FormData(event.target);
-    const isMuted = form.has("muted");
     /** @type {Record<string, any>} what is another now */
-    const changes = { agents_quiet: form.has("agents_quiet") };
-    for (const name of ["title", "description", "avatar"]) if (form.has(name)) changes[name] = String(form.get(name)).trim();
-    // A colour or picture that was set elsewhere stays while no emoji is written.
-    if (!changes.avatar && /^(#|content:)/.test(chat.avatar || "")) delete changes.avatar;
+    const changes = { agents_quiet: form.has("agents_quiet"), avatar: this._avatar };
+    for (const name of ["title", "description"]) if (form.has(name)) changes[name] = String(form.get(name)).trim();
     if (form.has("agent_hops")) changes.agent_hops = Number(form.get("agent_hops"));
     for (const [name, value] of Object.entries(changes)) if (value === (chat[name] ?? "")) delete changes[name];
-    this._error = "";
-    this._busy = true;
-    try {
+    const own = { muted: form.has("muted"), notifications: form.get("notifications") };
+    await this._do(async () => {
       if (Object.keys(changes).length) await api.send("PATCH", path, changes);
-      if (isMuted !== chat.muted) await api.send("PUT", `${path}/mute`, { muted: isMuted });
+      if (own.muted !== chat.muted || own.notifications !== chat.notifications) await api.send("PUT", `${path}/mute`, own);
       await store.reload(chat.id);
       this._close();
       announce("The chat is changed.");
+    });
+  }
+
+  async _do(work) {
+    this._error = "";
+    this._busy = true;
+    try {
+      await work();
     } catch (problem) {
       if (problem.name !== "ApiError") throw problem;
       this._error = problem.message;

@@ -1,12 +1,28 @@
 /** The command palette (Ctrl+K): go to a chat, or do what the page can do, by a few letters. */
 
-import { store } from "../context.js";
-import { View, face, glyph } from "../view.js";
+import { settings, store } from "../context.js";
+import { unreadOf } from "../notifications/rules.js";
+import { announce } from "../dom.js";
+import { View, faceOfChat, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { sorted } from "./fuzzy.js";
-import { THEMES, setTheme, theme } from "../theme.js";
 
 const SHOWN = 50;
+const THEMES = { system: "as the system", light: "light", dark: "dark" };
+
+/** @param {string} theme of THEMES */
+async function setTheme(theme) {
+  try {
+    await settings.change({ theme });
+    announce(`Theme: ${THEMES[/** @type {keyof typeof THEMES} */ (theme)]}`);
+  } catch (/** @type {any} */ error) {
+    if (error.name !== "ApiError") throw error;
+    announce(error.message);
+  }
+}
+
+/** @param {string} section */
+const openSettings = (section) => () => dispatchEvent(new CustomEvent("open-settings", { detail: section }));
 
 /**
  * @typedef {object} Choice
@@ -92,17 +108,19 @@ class CommandPalette extends View {
       { name: "Search messages", note: "Ctrl+Shift+F", picture: glyph("search"), run: fire("open-search") },
       isInChat && { name: "Show or hide the members", note: "", picture: glyph("members"), run: fire("toggle-members") },
       { name: "Keyboard shortcuts", note: "?", picture: glyph("code"), run: fire("show-shortcuts") },
-      ...THEMES.filter(({ value }) => value !== theme()).map(({ value, label }) => ({ name: `Theme: ${label}`, note: "On this device", picture: glyph("spark"), run: () => setTheme(value) })),
-      { name: "Account settings", note: "", picture: glyph("file"), run: go("/account") },
+      ...Object.entries(THEMES).filter(([theme]) => theme !== settings.values.theme).map(([theme, label]) => ({ name: `Theme: ${label}`, note: "", picture: glyph("spark"), run: () => setTheme(theme) })),
+      { name: "Settings", note: "", picture: glyph("settings"), run: openSettings("") },
+      { name: "Notifications", note: "Settings", picture: glyph("settings"), run: openSettings("notifications") },
+      { name: "Profile and picture", note: "Settings", picture: glyph("settings"), run: openSettings("profile") },
+      { name: "Account and API keys", note: "", picture: glyph("file"), run: go("/account") },
       { name: "Money", note: "", picture: glyph("wallet"), run: go("/money") },
       { name: "Agents", note: "", picture: glyph("spark"), run: go("/agents") },
       logout !== null && { name: "Sign out", note: "", picture: glyph("back"), run: () => logout.requestSubmit() },
     ];
     const chats = store.list.map((chat) => {
       const others = store.others(chat);
-      const shown = others.length === 1 ? others[0] : { name: store.nameOf(chat), kind: /** @type {const} */ ("user") };
       const run = () => this.dispatchEvent(new CustomEvent("open-chat", { bubbles: true, detail: chat.id }));
-      return { name: store.nameOf(chat), note: chat.unread ? `${chat.unread} unread` : "Chat", picture: face(shown.name, shown.kind), run };
+      return { name: store.nameOf(chat), note: unreadOf(chat).counts ? `${unreadOf(chat).shown} unread` : "Chat", picture: faceOfChat(chat, store.nameOf(chat), others), run };
     });
     return [...commands.filter((command) => command !== false), ...chats];
   }

@@ -4,6 +4,7 @@
  */
 
 import { page } from "../context.js";
+import { people } from "../person/looks.js";
 import { Selected } from "../store/store.js";
 import { rowsOf } from "../store/rows.js";
 import { ARRIVED_KEPT } from "../store/window.js";
@@ -48,6 +49,19 @@ class MessageList extends View {
     this._following = true;
     this._scrollTop = 0;
     this._state = new Selected(this, page, partsSelector());
+  }
+
+  connectedCallback() {
+    super.connectedCallback();
+    this._onPeople = () => {
+      for (const message of this.querySelectorAll("chat-message")) /** @type {View} */ (message).requestUpdate();
+    };
+    people.addEventListener("change", this._onPeople);
+  }
+
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    people.removeEventListener("change", this._onPeople);
   }
 
   firstUpdated() {

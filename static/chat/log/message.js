@@ -4,6 +4,7 @@ import { actionsFor } from "../actions/actions.js";
 import { onLongPress } from "../actions/long-press.js";
 import { quoteTemplate } from "../actions/quote.js";
 import { reactionsTemplate } from "../actions/reactions.js";
+import { people } from "../person/looks.js";
 import { fullTime, clockTime } from "../time.js";
 import { View, face, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
@@ -40,7 +41,7 @@ export function endingLine(status, reason, again) {
     again ? html`<button type="button" class="link" data-testid="ask-again" @click=${ask}>Ask again</button>` : ""}</p>`;
 }
 
-const namesOf = (readers) => readers.map((reader) => reader.username).join(", ");
+const namesOf = (readers) => readers.map((reader) => people.nameOf(reader.username)).join(", ");
 
 /** Fires (bubbling) `message-menu` with the message, and what its actions fire. */
 class ChatMessage extends View {
@@ -72,7 +73,7 @@ class ChatMessage extends View {
     const { entry } = this;
     if (changed.has("entry")) this._parts = partsOf(entry);
     if (changed.has("target") && this.target) this._mark();
-    this._name = entry.name || (entry.sender_kind === "agent" ? "Agent" : "A former member");
+    this._name = (entry.sender_kind === "user" && people.nameOf(entry.name)) || entry.name || (entry.sender_kind === "agent" ? "Agent" : "A former member");
     // A message that follows one of the same sender closely needs no head of its own.
     this.className = `message ${this.isMine ? "is-mine" : ""} from-${entry.sender_kind} ${this.follows ? "is-following" : ""} ${
       this._isMarked ? "is-marked" : ""} ${entry.deletedAt ? "is-deleted" : ""}`;
@@ -85,7 +86,7 @@ class ChatMessage extends View {
   render() {
     const { entry, isMine, _name: name } = this;
     return html`
-      <div class="message-side">${face(name, entry.sender_kind)}</div>
+      <div class="message-side">${face(entry.name || name, entry.sender_kind)}</div>
       <div class="message-main">
         ${messageHead(isMine ? "You" : name, entry.sender_kind, entry.at, entry.transport)}
         ${this.isEditing && !entry.deletedAt ? html`<message-editor .entry=${entry}></message-editor>` : this._bubbleRow()}

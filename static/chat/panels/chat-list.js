@@ -2,7 +2,9 @@
 
 import { client, store } from "../context.js";
 import { shortTime } from "../time.js";
-import { View, face, glyph } from "../view.js";
+import { unreadOf } from "../notifications/rules.js";
+import { people } from "../person/looks.js";
+import { View, faceOfChat, glyph } from "../view.js";
 import { html, nothing, repeat } from "../../vendor/lit/lit.js";
 
 const FILTER_FROM = 8;
@@ -36,6 +38,7 @@ class ChatList extends View {
   connectedCallback() {
     super.connectedCallback();
     store.addEventListener("change", () => this.requestUpdate());
+    people.addEventListener("change", () => this.requestUpdate());
     store.addEventListener("load-error", (event) => {
       if (!store.loaded && client.state.phase !== "refused") this._error = event.detail.message;
     });
@@ -64,6 +67,7 @@ class ChatList extends View {
       </div>
       <input type="search" class="field" placeholder="Find a chat" aria-label="Find a chat" ?hidden=${!isFilterShown}
         @input=${(event) => { this._wanted = event.target.value.trim().toLowerCase(); }}>
+      <notification-banner></notification-banner>
       <nav aria-label="Chats"><ul class="chat-items" aria-busy=${store.loaded || this._error ? nothing : "true"}>${this._items()}</ul></nav>`;
   }
 
@@ -79,16 +83,16 @@ class ChatList extends View {
   _item(chat) {
     const name = store.nameOf(chat);
     const others = store.others(chat);
-    const shown = others.length === 1 ? others[0] : { name, kind: "user" };
     const online = others.some((p) => p.kind === "user" && p.online);
-    const words = chat.preview ? `${chat.preview.name}: ${chat.preview.content || wordless(chat)}` : "No messages yet";
+    const unread = unreadOf(chat);
+    const words = chat.preview ? `${people.nameOf(chat.preview.name)}: ${chat.preview.content || wordless(chat)}` : "No messages yet";
     return html`<li><a href="/chats/${chat.id}" class="chat-item" data-testid="chat-item" data-chat=${chat.id}
       aria-current=${chat.id === this._selected ? "page" : nothing} @click=${(event) => this._choose(event, chat.id)}>
-      ${face(shown.name, shown.kind, online)}
+      ${faceOfChat(chat, name, others, online)}
       <span class="chat-item-main">
-        <span class="chat-item-top"><b dir="auto">${name}</b><time datetime=${chat.latest_at}>${shortTime(Date.parse(chat.latest_at))}</time></span>
+        <span class="chat-item-top"><b dir="auto">${name}</b>${chat.muted ? html`<span class="muted-mark" title="Muted">${glyph("muted")}<span class="visually-hidden">muted</span></span>` : ""}<time datetime=${chat.latest_at}>${shortTime(Date.parse(chat.latest_at))}</time></span>
         <span class="chat-item-sub"><span class="chat-preview" dir="auto">${plain(words)}</span>${
-          chat.unread > 0 ? html`<span class="unread" aria-label="${chat.unread} unread">${chat.unread > 99 ? "99+" : chat.unread}</span>` : ""}</span>
+          unread.shown > 0 ? html`<span class="unread ${unread.counts ? "" : "is-muted"}" role="img" aria-label="${unread.shown} unread">${unread.shown > 99 ? "99+" : unread.shown}</span>` : ""}</span>
       </span>${online ? html`<span class="visually-hidden">online</span>` : ""}</a></li>`;
   }
 

@@ -3,6 +3,7 @@
 import { api, me, store } from "../context.js";
 import { announce } from "../dom.js";
 import { PAYERS, ownsChat, priceText } from "../price.js";
+import { people } from "../person/looks.js";
 import { View, face, glyph } from "../view.js";
 import { html, repeat } from "../../vendor/lit/lit.js";
 
@@ -73,8 +74,8 @@ class MembersPanel extends View {
     const isMe = member.kind === "user" && String(member.id) === me.id;
     const facts = member.kind === "agent"
       ? [TRIGGERS[member.trigger], priceText(member.pricing), member.budget && `budget $${member.budget} ${member.budget_period === "total" ? "in total" : "a day"}`]
-      : [member.online || isMe ? "Online" : "Offline", member.role !== "member" && member.role];
-    return html`<li>${face(member.name, member.kind, member.online || isMe)}<span class="picker-text"><b>${member.name}${isMe ? " (you)" : ""}</b><small>${
+      : [member.display_name && `@${member.name}`, member.online || isMe ? "Online" : "Offline", member.role !== "member" && member.role, member.status_text];
+    return html`<li>${face(member.name, member.kind, member.online || isMe)}<span class="picker-text"><b dir="auto">${member.kind === "user" ? people.nameOf(member.name) : member.name}${isMe ? " (you)" : ""}</b><small>${
       facts.filter(Boolean).join(" · ")}</small></span>
       <button type="button" class="icon-button" aria-label=${`Settings of ${member.name}`} title=${`Settings of ${member.name}`} @click=${() => this._fire("open-member", { chat: store.get(this._chatId), member })}>${glyph("more")}</button></li>`;
   }

@@ -1,6 +1,7 @@
 /** The people who type. Each sign lasts a few seconds: the typing client repeats it. */
 
 import { me } from "../context.js";
+import { people } from "../person/looks.js";
 import { View, dots } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
 
@@ -40,7 +41,7 @@ class TypingLine extends View {
   }
 
   render() {
-    const names = Array.from(this._typists.values(), ({ name }) => name);
+    const names = Array.from(this._typists.values(), ({ name }) => people.nameOf(name));
     if (names.length === 0) return "";
     const who = names.length > 2 ? "Several people are" : `${names.join(" and ")} ${names.length > 1 ? "are" : "is"}`;
     return html`<span class="dots is-small">${dots}</span> ${who} typing`;

@@ -82,7 +82,7 @@ def test_a_form_without_its_token_changes_nothing(browser: WebSignIn) -> None:
     secret = made(browser)
     key = ApiKey.objects.get()
     paths = ("/account/keys", f"/account/keys/{key.pk}/revoke", "/account/password")
-    for path in paths:
+    for path in (*paths, "/account/sign-out-others"):
         assert browser.web.post(path, data={"name": "x"}).status_code == 403
     for path in paths[:2]:
         assert browser.web.get(path).status_code == 405
@@ -248,6 +248,33 @@ def test_wrong_old_passwords_pause_as_on_the_login_page(
     assert change(browser) == 429
     ada.refresh_from_db()
     assert ada.check_password("password")
+
+
+def test_a_person_signs_out_their_other_browsers_and_keeps_password_and_keys(
+    browser: WebSignIn, demo: ServerAddress, ada: User
+) -> None:
+    secret = made(browser)
+    with WebSignIn(demo) as other:
+        other.try_to_sign_in(ada.username)
+        refused = browser.post("/account/sign-out-others", old_password="wrong")
+        assert refused.status_code == 400
+        assert "Your old password was entered incorrectly" in refused.text
+        assert other.web.get("/account").status_code == 200
+        done = browser.post("/account/sign-out-others", old_password="password")
+        assert done.status_code == 302
+        assert other.web.get("/account").status_code == 302
+    assert "Your other browsers were signed out." in browser.web.get("/account").text
+    assert me(browser.web, secret) == 200
+    ada.refresh_from_db()
+    assert ada.check_password("password")
+
+
+def test_wrong_passwords_of_signing_out_pause_too(browser: WebSignIn, settings: Settings) -> None:
+    settings.UAMP_SIGN_IN_FAILURES = 2
+    wrong = {"old_password": "wrong"}
+    answers = [browser.post("/account/sign-out-others", **wrong).status_code for _ in range(2)]
+    assert answers == [400, 429]
+    assert browser.post("/account/sign-out-others", old_password="password").status_code == 429
 
 
 def test_the_admin_has_no_other_form_for_the_password(browser: WebSignIn, ada: User) -> None:

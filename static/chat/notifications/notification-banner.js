@@ -1,0 +1,40 @@
+/** The question, asked once and calmly, whether this browser may notify. */
+
+import { announce } from "../dom.js";
+import { View } from "../view.js";
+import { html, nothing } from "../../vendor/lit/lit.js";
+import { askPermission, forgetQuestion, mayAsk } from "./notifier.js";
+
+class NotificationBanner extends View {
+  connectedCallback() {
+    super.connectedCallback();
+    this._onAnswer = () => this.requestUpdate();
+    addEventListener("notification-permission", this._onAnswer);
+  }
+
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    removeEventListener("notification-permission", this._onAnswer);
+  }
+
+  render() {
+    if (!mayAsk()) return nothing;
+    return html`<div class="notice-card" role="group" aria-label="Notifications" data-testid="notification-banner">
+      <p>Shall this browser tell you when you are mentioned or written to?</p>
+      <div><button type="button" class="button button-primary" @click=${() => this._ask()}>Turn on</button>
+        <button type="button" class="button button-quiet" @click=${() => this._close()}>Not now</button></div>
+    </div>`;
+  }
+
+  async _ask() {
+    const answer = await askPermission();
+    announce(answer === "granted" ? "Notifications are on." : "Notifications stay off. You can change that in the settings.");
+  }
+
+  _close() {
+    forgetQuestion();
+    this.requestUpdate();
+    announce("Notifications stay off. You can change that in the settings.");
+  }
+}
+customElements.define("notification-banner", NotificationBanner);

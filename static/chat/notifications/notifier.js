@@ -1,0 +1,130 @@
+/**
+ * Notifications of this browser: of a message that nobody looks at, by one tab of all that are open.
+ *
+ * Tabs agree by locks of the browser (Web Locks): the tab that holds the notifier's lock notifies, and a
+ * tab that shows a chat holds the lock of that chat meanwhile. Where there are no locks there are no
+ * notifications either: both need a secure address (https, or this machine).
+ */
+
+import { isMention, notifies } from "./rules.js";
+
+const BODY_CHARS = 160;
+const DISMISSED = "uamp.notifications.asked";
+
+/** @typedef {import("../person/settings.js").Settings} Settings */
+
+/** @returns {"unsupported"|"default"|"denied"|"granted"} what this browser allows */
+export function permission() {
+  if (!("Notification" in window) || !navigator.locks) return "unsupported";
+  return Notification.permission;
+}
+
+/** Ask the person, who has just clicked. @returns {Promise<"unsupported"|"default"|"denied"|"granted">} */
+export async function askPermission() {
+  if (permission() === "default") await Notification.requestPermission();
+  forgetQuestion();
+  dispatchEvent(new Event("notification-permission"));
+  return permission();
+}
+
+/** Whether the page may ask by itself: once, until the person answers. */
+export const mayAsk = () => permission() === "default" && !localStorage.getItem(DISMISSED);
+
+/** Do not ask by itself again. */
+export function forgetQuestion() {
+  localStorage.setItem(DISMISSED, "1");
+}
+
+/** @param {string} text a message as it was written */
+function plain(text) {
+  const line = text.replace(/```\w*|\*\*|~~|^#+ /gm, "").replace(/\s+/g, " ").trim();
+  return line.length > BODY_CHARS ? `${Array.from(line).slice(0, BODY_CHARS).join("")}…` : line;
+}
+
+export class Notifier {
+  /**
+   * @param {any} store of the chats; fires `arrived`
+   * @param {Settings} settings
+   * @param {{id: string, username: string}} me
+   * @param {{nameOf: (username: string) => string}} people
+   */
+  constructor(store, settings, me, people) {
+    this._store = store;
+    this._settings = settings;
+    this._me = me;
+    this._people = people;
+    this._isLeader = false;
+    this._chatId = "";
+    this._viewing = new AbortController();
+    if (!navigator.locks) return;
+    // Held until the tab closes: then another one has it.
+    navigator.locks.request(`uamp.notifier.${me.id}`, () => {
+      this._isLeader = true;
+      return new Promise(() => {});
+    });
+    for (const [target, type] of /** @type {[EventTarget, string][]} */ ([[document, "visibilitychange"], [window, "focus"], [window, "blur"]])) {
+      target.addEventListener(type, () => this._look());
+    }
+    store.addEventListener("arrived", (/** @type {CustomEvent} */ { detail }) => this._arrived(detail));
+  }
+
+  /** @param {string} chatId of the chat that is open; "" for none */
+  show(chatId) {
+    this._chatId = chatId;
+    this._look();
+  }
+
+  /** @param {string} chatId */
+  _lockOf(chatId) {
+    return `uamp.viewing.${this._me.id}.${chatId}`;
+  }
+
+  /** Hold the lock of the chat that a person sees in this tab, and no other one. */
+  _look() {
+    if (!navigator.locks) return;
+    this._viewing.abort();
+    this._viewing = new AbortController();
+    const { signal } = this._viewing;
+    if (!this._chatId || document.hidden || !document.hasFocus()) return;
+    const held = new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+    navigator.locks.request(this._lockOf(this._chatId), { mode: "shared", signal }, () => held).catch(() => {
+      // It was not granted before the person went on.
+    });
+  }
+
+  /** @param {{chat: any, message: any}} news */
+  async _arrived({ chat, message }) {
+    if (!this._isLeader || permission() !== "granted") return;
+    const others = this._store.others(chat);
+    const news = { text: message.content, at: message.created_at, isDirect: others.length === 1 };
+    const reader = { username: this._me.username, now: new Date() };
+    if (!notifies(chat, this._settings.values, news, reader)) return;
+    const { held = [] } = await navigator.locks.query();
+    if (held.some(({ name }) => name === this._lockOf(chat.id))) return;
+    this._notify(chat, message);
+  }
+
+  /** @param {any} chat @param {any} message */
+  _notify(chat, message) {
+    const { notification_text: hasText, notification_sound: hasSound } = this._settings.values;
+    const name = this._store.nameOf(chat);
+    const author = message.sender_kind === "agent" ? message.name : this._people.nameOf(message.name);
+    const isDirect = this._store.others(chat).length === 1;
+    const title = !hasText ? "New message" : isDirect ? author : `${author} · ${name}`;
+    const mention = isMention(message.content, this._me.username) ? "You were mentioned" : "";
+    const body = hasText ? plain(message.content) || "sent a file" : mention;
+    // One of a chat takes the place of the one before it.
+    const options = { body, tag: `chat ${chat.id}`, renotify: true, silent: !hasSound, icon: "/static/chat/icon.svg" };
+    try {
+      const shown = new Notification(title, options);
+      shown.onclick = () => {
+        window.focus();
+        shown.close();
+        dispatchEvent(new CustomEvent("open-message", { detail: { chatId: chat.id, messageId: message.id } }));
+      };
+    } catch (error) {
+      // Some phones show notifications of service workers only.
+      if (!(error instanceof TypeError)) throw error;
+    }
+  }
+}

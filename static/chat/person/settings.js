@@ -1,0 +1,61 @@
+/** The settings of the signed-in person: kept on the server, the same on all of their devices. */
+
+import { setAppearance } from "./appearance.js";
+
+const CHANNEL = "uamp.settings";
+
+/**
+ * @typedef {object} Values
+ * @property {string} theme
+ * @property {string} density
+ * @property {boolean} read_receipts
+ * @property {boolean} typing_notices
+ * @property {"all"|"mentions"|"none"} notifications
+ * @property {boolean} notification_text
+ * @property {boolean} notification_sound
+ * @property {string} quiet_from as HH:MM
+ * @property {string} quiet_until
+ * @property {string} time_zone
+ * @property {string} send_key "enter" or "ctrl_enter"
+ */
+
+/** Event: `change`, also where another tab or device made it. */
+export class Settings extends EventTarget {
+  /**
+   * @param {{get: (path: string) => Promise<any>, send: (method: string, path: string, body: object) => Promise<any>}} api
+   * @param {Values} values
+   */
+  constructor(api, values) {
+    super();
+    this._api = api;
+    this.values = values;
+    this._tabs = new BroadcastChannel(CHANNEL);
+    this._tabs.addEventListener("message", ({ data }) => this._take(data));
+    // Another device may have changed them while this page was out of sight.
+    document.addEventListener("visibilitychange", () => document.hidden || this._refresh());
+  }
+
+  /** Change some of them. Throws ApiError; then nothing is changed. @param {Partial<Values>} part */
+  async change(part) {
+    const values = await this._api.send("PATCH", "/me/settings", part);
+    this._take(values);
+    this._tabs.postMessage(values);
+  }
+
+  async _refresh() {
+    try {
+      this._take(await this._api.get("/me/settings"));
+    } catch (/** @type {any} */ error) {
+      // The page says elsewhere that there is no connection, or that one is signed out.
+      if (error.name !== "ApiError") throw error;
+    }
+  }
+
+  /** @param {Values} values */
+  _take(values) {
+    if (JSON.stringify(values) === JSON.stringify(this.values)) return;
+    this.values = values;
+    setAppearance(values);
+    this.dispatchEvent(new Event("change"));
+  }
+}
