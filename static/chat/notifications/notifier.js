@@ -1,5 +1,5 @@
 /**
- * Notifications of this browser: of a message that nobody looks at, by one tab of all that are open.
+ * Notifications of this browser: of messages in chats that the person does not look at, by one tab of all that are open.
  *
  * Tabs agree by locks of the browser (Web Locks): the tab that holds the notifier's lock notifies, and a
  * tab that shows a chat holds the lock of that chat meanwhile. Where there are no locks there are no

@@ -14,7 +14,7 @@ const NEWS_MS = 10 * 60_000;
  * @typedef {object} News
  * @property {string} text of the message
  * @property {number} at when it was written, in milliseconds
- * @property {boolean} isDirect whether nobody else is in the chat
+ * @property {boolean} isDirect whether only one other member is in the chat
  */
 
 /** @param {ChatLevel} chat @param {Values} settings @returns {"all"|"mentions"|"none"} */
