@@ -9,6 +9,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from chat_app.people.profiles import profile_data
+from chat_app.people.settings import SettingsChange, settings_data, settings_of, update_settings
+
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = [
     *ROOT.glob("templates/*.html"),
@@ -49,7 +52,8 @@ def test_the_shell_says_who_is_signed_in_and_which_chat_to_open(
     response = client.get(path)
     assert response.status_code == 200
     assert start_of(response.text) == {
-        "me": {"id": str(alice.pk), "username": "alice"},
+        "me": {"id": str(alice.pk), "username": "alice", **profile_data(alice)},
+        "settings": settings_data(settings_of(alice.pk)),
         "chat_id": path.removeprefix("/chats/").strip("/"),
         "upload_bytes": 25 * 1024 * 1024,
         "csrf_cookie": "csrftoken",
@@ -152,3 +156,24 @@ def test_modules_import_only_files_of_this_server(module: Path) -> None:
     for target in re.findall(r'^import\b[^"]*"([^"]+)"', module.read_text(), re.MULTILINE):
         assert target.startswith("."), target
         assert (module.parent / target).resolve().is_file(), target
+
+
+def test_the_first_frame_has_the_theme_and_density_of_the_person(
+    client: Client, alice: User
+) -> None:
+    """No script decides them: what it would change afterwards would be seen."""
+    for path in ("/", "/money", "/account", "/account/password"):
+        page = client.get(path).text
+        assert 'data-theme="' not in page, path
+        assert page.count('name="theme-color"') == 2, path
+    change = SettingsChange(theme="dark", density="compact")
+    update_settings(user_id=alice.pk, change=change)
+    for path in ("/", "/money", "/account", "/account/password"):
+        page = client.get(path).text
+        assert '<html lang="en" data-theme="dark" data-density="compact">' in page, path
+        assert page.count('name="theme-color"') == 1, path
+    # Before signing in, the browser's own cookie says it; what it says is not repeated unchecked.
+    visitor = Client()
+    for chosen, shown in (("light", True), ('"><script>', False), ("pink", False)):
+        visitor.cookies["theme"] = chosen
+        assert ('data-theme="light"' in visitor.get("/login").text) == shown
