@@ -70,6 +70,11 @@ def find_session(wire_id: str, principal: Principal) -> OpenSession | None:
     return None if row is None else open_session_of(row, principal)
 
 
+def was_closed(wire_id: str, principal: Principal) -> bool:
+    """Return whether this principal's session of an id on the wire has ended."""
+    return sessions_named(wire_id, principal).filter(status=SessionState.CLOSED).exists()
+
+
 def open_session_of(
     row: Session, principal: Principal, *, agent_name: str | None = None
 ) -> OpenSession:

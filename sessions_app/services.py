@@ -47,8 +47,11 @@ def open_session(
     chat_id: str | None,
     held_by: str = "",
     ephemeral: bool = False,
+    follows_closed: bool = False,
 ) -> OpenSession:
     """Open a session, with a private chat of its own where the client names none.
+
+    With `follows_closed` it takes the client's id of a session that was closed, and its chat.
 
     `held_by` is the id of the connection that holds it from now on, if one does. An `ephemeral`
     session is deleted after UAMP_EPHEMERAL_HOURS, where it has a chat of its own.
@@ -62,7 +65,8 @@ def open_session(
             agent = _agent_of_session(principal, agent_name, chat_id)
             client_id = _client_id(principal, create.session.id)
             repeat_id = _repeat_id(principal, create.session.id)
-            if client_id and sessions_named(client_id, principal).exists():
+            before = _closed_before(client_id, principal) if follows_closed else None
+            if before is None and client_id and sessions_named(client_id, principal).exists():
                 raise _session_exists()
             row = Session(
                 client_id=client_id,
@@ -82,7 +86,7 @@ def open_session(
                     else None
                 ),
             )
-            _put_in_chat(row, chat_id, agent)
+            _put_in_chat(row, chat_id, agent, before)
             row.ephemeral = ephemeral and chat_id is None
             row.pk = repeat_id or row.pk
             row.opened_seq = row.chat.last_seq
@@ -101,6 +105,15 @@ def _session_exists() -> RemoteProtocolError:
     return RemoteProtocolError(
         ErrorCode.SESSION_EXISTS, "You used this session id before. Leave it out."
     )
+
+
+def _closed_before(client_id: str, principal: Principal) -> Session | None:
+    """Take a client's id from its session that was closed, and return that one."""
+    named = sessions_named(client_id, principal) if client_id else Session.objects.none()
+    before = named.select_related("chat").filter(status=SessionState.CLOSED).first()
+    if before is not None:
+        Session.objects.filter(pk=before.pk).update(client_id="")
+    return before
 
 
 def _client_id(principal: Principal, suggested: str | None) -> str:
@@ -166,10 +179,23 @@ def _check_chat(principal: Principal, chat_id: str | None) -> None:
         )
 
 
-def _put_in_chat(row: Session, chat_id: str | None, agent: AgentSpec | None) -> None:
-    """Set the chat of a session: the one of an id, or a new one, which is not read again."""
+def _put_in_chat(
+    row: Session, chat_id: str | None, agent: AgentSpec | None, before: Session | None
+) -> None:
+    """Set the chat of a session: the one of an id, or a new one, which is not read again.
+
+    A private chat goes on that the session before had, where its person and agent are in it.
+    """
     if chat_id is not None:
         row.chat_id = chat_id
+        return
+    if (
+        before is not None
+        and not before.chat_scoped
+        and before.agent_id == row.agent_id
+        and membership.is_member(before.chat_id, row.user_id)
+    ):
+        row.chat = before.chat
         return
     row.chat = chats.create_chat(
         title="",

@@ -134,6 +134,7 @@ class Exchange:
         defaults = connection.defaults
         if turn.thread or turn.is_kept:
             defaults.ephemeral = False
+        defaults.follows_closed = bool(turn.thread)
         asked = (create.agent or defaults.agent or "", create.chat or defaults.chat or "")
         given = [uamp.to_dict(event) for event in (create, *turn.inputs, turn.response)]
         connection.principal, events = await batch_repeats.under_key(
@@ -193,8 +194,20 @@ class Exchange:
             attached.subscription.send_signal(text)
 
     async def find(self, turn: ClientTurn) -> bool:
-        """Go on with the session of a turn's thread; return whether the caller has it already."""
-        return await self._session.find(named(self._connection, turn).session.id or "")
+        """Go on with the session of a turn's thread; return whether the caller has it already.
+
+        Where it was closed another one of the thread follows it.
+        """
+        create = named(self._connection, turn)
+        wanted = create.session.id or ""
+        if await self._session.find(wanted):
+            return True
+        if not await database.run(selectors.was_closed, wanted, self._connection.principal):
+            return False
+        defaults = self._connection.defaults
+        defaults.ephemeral, defaults.follows_closed = False, True
+        await self._session.open(uamp.to_dict(create), is_named=True, has_key=False)
+        return True
 
     async def running(self) -> str:
         """Return the last response of the session that has not ended; '' where none runs."""

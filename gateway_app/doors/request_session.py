@@ -64,7 +64,8 @@ class RequestSession:
                     "The same request is being answered. Send it again in a moment.",
                     details={"retry_after": REPEAT_SECONDS},
                 ) from None
-            # Another request of the thread has opened it a moment ago.
+            # Another request of the thread has opened it a moment ago, so that nothing is refused.
+            self._http.connection.outgoing.take_replies()
             await self._http.join_known(wanted)
         self.attached(next(iter(self._http.connection.sessions)))
 

@@ -58,6 +58,8 @@ class Defaults:
     payment_token: str | None = None
     # Whether a session without an id or a chat of its client's choice is deleted after a time.
     ephemeral: bool = False
+    # Whether a session that was closed is followed by another one of its id and chat.
+    follows_closed: bool = False
     # What the client secret of the connection binds its sessions to.
     bound: BoundSessions | None = None
 

@@ -71,6 +71,7 @@ async def create_session(connection: ClientConnection, event: ev.SessionCreate) 
         chat_id=chat_id,
         held_by=connection.held_by,
         ephemeral=connection.defaults.ephemeral,
+        follows_closed=connection.defaults.follows_closed,
     )
     await attach_session(connection, session, event, asked_agent=agent_name)
 

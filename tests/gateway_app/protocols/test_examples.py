@@ -83,16 +83,12 @@ def test_the_examples_of_a_page_work_as_they_stand(
         if which[1] in PROGRAMS and "websocat" not in code and shutil.which(PROGRAMS[which[1]][0])
     }
 
-    def run_each(protocol: str) -> list[tuple[tuple[str, str], str]]:
-        # One after another, as a person tries them: those of AG-UI name the same thread.
-        return [
-            (which, run(which[1], code, key=alice.key, folder=tmp_path))
-            for which, code in runnable.items()
-            if which[0] == protocol
-        ]
+    def run_one(which: tuple[str, str]) -> str:
+        return run(which[1], runnable[which], key=alice.key, folder=tmp_path)
 
+    # At once: those of AG-UI name the same thread.
     with ThreadPoolExecutor(4) as pool:
-        printed = dict(one for found in pool.map(run_each, PROTOCOLS) for one in found)
+        printed = dict(zip(runnable, pool.map(run_one, runnable), strict=True))
     for protocol in PROTOCOLS:
         assert {(protocol, "curl"), (protocol, "Python")} <= set(printed)
     silent = {
