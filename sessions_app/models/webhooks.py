@@ -81,6 +81,7 @@ class WebhookDelivery(models.Model):
     )
     attempts = models.PositiveIntegerField(default=0)
     due_at = models.DateTimeField(default=timezone.now)
+    leased_until = models.DateTimeField(null=True, blank=True)
     notify_at = models.DateTimeField(default=timezone.now)
     http_status = models.PositiveSmallIntegerField(null=True, blank=True)
     error = models.CharField(max_length=200, blank=True)
@@ -109,6 +110,11 @@ class WebhookDelivery(models.Model):
                 fields=["due_at"],
                 condition=Q(finished_at__isnull=True),
                 name="queued_webhook_deliveries",
+            ),
+            models.Index(
+                fields=["leased_until"],
+                condition=Q(finished_at__isnull=True, leased_until__isnull=False),
+                name="webhook_deliveries_under_way",
             ),
             models.Index(fields=["status", "-id"], name="webhook_delivery_states"),
         ]

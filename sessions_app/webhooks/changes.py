@@ -21,20 +21,20 @@ from sessions_app.access import rates
 from sessions_app.access.principal import Principal
 from sessions_app.models import Webhook, WebhookDelivery
 from sessions_app.webhooks import formats
-from sessions_app.webhooks.deliveries import DEACTIVATED, disable, is_unwelcome
+from sessions_app.webhooks.deliveries import DEACTIVATED, NOT_SHOWN, disable, is_unwelcome
 from sessions_app.webhooks.formats import ChangedResponse
 from sessions_app.webhooks.states import ENDED, with_state
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from sessions_app.webhooks.formats import WebhookFormat
 
 logger = logging.getLogger(__name__)
 
 BODY_BYTES: Final = 1024 * 1024
 AT_ONCE: Final = 50
-# After a body could not be made, its webhook is looked at again after this time.
+# After a body could not be made, its webhook is looked at again after this time. One that goes on
+# to fail is deleted with its response.
 RETRY_SECONDS: Final = 30
 
 
@@ -58,23 +58,21 @@ async def queue_changes() -> None:
         if not quota.allowed:
             await database.run(postpone, change, quota.retry_after)
             continue
-        body = None
         webhook_format = formats.find(change.format)
-        if webhook_format is not None:
-            body = await _rendered(webhook_format, change)
-        if body is None:
+        if webhook_format is None:
             await database.run(postpone, change, RETRY_SECONDS)
+            continue
+        try:
+            body = await webhook_format.render(change.response)
+        except Exception:
+            # One response that cannot be shown keeps none of the others from their receivers.
+            logger.exception("the state of %s was not rendered", change.response.response_id)
+            await database.run(postpone, change, RETRY_SECONDS)
+            continue
+        if body is None:
+            await database.run(disable, change.webhook, NOT_SHOWN)
         else:
             await database.run(queue, change, body.decode())
-
-
-async def _rendered(webhook_format: WebhookFormat, change: DueState) -> bytes | None:
-    try:
-        return await webhook_format.render(change.response)
-    except Exception:
-        # One response that cannot be shown keeps none of the others from their receivers.
-        logger.exception("the state of %s was not rendered", change.response.response_id)
-        return None
 
 
 def find_changes() -> list[DueState]:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef
+from django.db.models import Exists, F, OuterRef, Window
+from django.db.models.functions import RowNumber
 from django.utils import timezone
 
 from agents_app.outbound.guard import post
@@ -28,6 +29,9 @@ from sessions_app.webhooks.signature import sign
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
+
+    from django.db.models import QuerySet
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +40,11 @@ LEASE_SECONDS: Final = 60
 BACKOFF_SECONDS: Final = (5, 3600)
 NOTIFY_SECONDS: Final = 5
 NOTIFIED_AT_ONCE: Final = 100
+# So many attempts of one person are under way at once: receivers that take the time of an attempt
+# keep no worker from the deliveries of others.
+UNDER_WAY: Final = 4
 DEACTIVATED: Final = "The person who set it was deactivated."
+NOT_SHOWN: Final = "The task is no longer there for the one who set it."
 SIGNATURE_HEADER: Final = "X-UAMP-Signature"
 _SUCCESS: Final = range(200, 300)
 # What a receiver may answer and take the same body later; other refusals are for good.
@@ -50,6 +58,7 @@ class DeliveryClaim:
 
     pk: int
     webhook: int
+    counted_as: str
     number: int
     url: str
     body: bytes
@@ -77,17 +86,14 @@ class AttemptOutcome:
 def claim(pk: int) -> DeliveryClaim | None:
     """Begin an attempt; None where it is not due, or another worker makes it.
 
-    Nothing is sent for a person who was deactivated. A body with a text that was edited or deleted
-    since is not sent: the state is queued again, as it is now.
+    Nor does one begin while UNDER_WAY of its person are. Nothing is sent for a person who was
+    deactivated. A body with a text that was edited or deleted since is not sent: the state is
+    queued again, as it is now.
     """
     now = timezone.now()
-    before = WebhookDelivery.objects.filter(
-        webhook=OuterRef("webhook"), number__lt=OuterRef("number"), finished_at__isnull=True
-    )
-    due = WebhookDelivery.objects.filter(pk=pk, finished_at__isnull=True, due_at__lte=now)
-    rows = due.exclude(Exists(before)).select_related("webhook__response", "webhook__user")
-    row = rows.first()
-    if row is None:
+    due = _due(now).filter(pk=pk)
+    row = due.select_related("webhook__response", "webhook__user").first()
+    if row is None or _under_way(row.webhook.counted_as, now) >= UNDER_WAY:
         return None
     if is_unwelcome(row.webhook):
         disable(row.webhook_id, DEACTIVATED)
@@ -97,17 +103,34 @@ def claim(pk: int) -> DeliveryClaim | None:
         _queue_again(row)
         return None
     lease = now + timedelta(seconds=LEASE_SECONDS)
-    if not due.filter(attempts=row.attempts).update(attempts=F("attempts") + 1, due_at=lease):
+    taken = {"attempts": F("attempts") + 1, "due_at": lease, "leased_until": lease}
+    if not due.filter(attempts=row.attempts).update(**taken):
         return None
     body = row.body.encode()
     return DeliveryClaim(
         pk=row.pk,
         webhook=row.webhook_id,
+        counted_as=row.webhook.counted_as,
         number=row.attempts + 1,
         url=row.webhook.url,
         body=body,
         headers=_headers(row, body),
     )
+
+
+def _due(now: datetime) -> QuerySet[WebhookDelivery]:
+    """Return deliveries that may be sent now: those before them, of their webhook, have ended."""
+    before = WebhookDelivery.objects.filter(
+        webhook=OuterRef("webhook"), number__lt=OuterRef("number"), finished_at__isnull=True
+    )
+    due = WebhookDelivery.objects.filter(finished_at__isnull=True, due_at__lte=now)
+    return due.exclude(Exists(before))
+
+
+def _under_way(counted_as: str, now: datetime) -> int:
+    """Return how many attempts workers make for a person, or for the visitors of an address."""
+    leased = WebhookDelivery.objects.filter(finished_at__isnull=True, leased_until__gt=now)
+    return leased.filter(webhook__counted_as=counted_as).count()
 
 
 def is_unwelcome(webhook: Webhook) -> bool:
@@ -153,7 +176,7 @@ def attempt(claimed: DeliveryClaim) -> AttemptOutcome:
 
 @transaction.atomic
 def finish(claimed: DeliveryClaim, outcome: AttemptOutcome) -> int | None:
-    """Write what came of an attempt; return the delivery that may be sent next.
+    """Write what came of an attempt; return the delivery of its person that may be sent next.
 
     After a refusal for good, or UAMP_WEBHOOK_ATTEMPTS, the webhook is disabled.
     """
@@ -161,23 +184,20 @@ def finish(claimed: DeliveryClaim, outcome: AttemptOutcome) -> int | None:
     rows = WebhookDelivery.objects.filter(
         pk=claimed.pk, attempts=claimed.number, finished_at__isnull=True
     )
-    facts = {"http_status": outcome.status, "error": outcome.error}
+    facts = {"http_status": outcome.status, "error": outcome.error, "leased_until": None}
     if outcome.is_sent:
         if not move(rows, DeliveryTrigger.SEND, finished_at=now, body="", **facts):
             return None
-        following = WebhookDelivery.objects.filter(
-            webhook=claimed.webhook, finished_at__isnull=True
-        )
-        return following.order_by("number").values_list("pk", flat=True).first()
-    if outcome.is_final or claimed.number >= settings.UAMP_WEBHOOK_ATTEMPTS:
+    elif outcome.is_final or claimed.number >= settings.UAMP_WEBHOOK_ATTEMPTS:
         if move(rows, DeliveryTrigger.FAIL, finished_at=now, body="", **facts):
             reason = outcome.error or f"The receiver answered {outcome.status}."
             disable(claimed.webhook, reason)
-        return None
-    least, most = BACKOFF_SECONDS
-    pause = min(most, least * 2 ** (claimed.number - 1)) * random.uniform(1, 1.25)  # noqa: S311 no secret
-    rows.update(due_at=now + timedelta(seconds=pause), **facts)
-    return None
+    else:
+        least, most = BACKOFF_SECONDS
+        pause = min(most, least * 2 ** (claimed.number - 1)) * random.uniform(1, 1.25)  # noqa: S311 no secret
+        rows.update(due_at=now + timedelta(seconds=pause), **facts)
+    following = _due(now).filter(webhook__counted_as=claimed.counted_as)
+    return following.order_by("due_at").values_list("pk", flat=True).first()
 
 
 @transaction.atomic
@@ -196,12 +216,15 @@ def disable(webhook: int, reason: str) -> None:
 
 
 def take_due() -> list[int]:
-    """Return deliveries that are due and of which no worker was notified a moment ago."""
+    """Return deliveries that are due and of which no worker was notified a moment ago.
+
+    They are at most NOTIFIED_AT_ONCE, and UNDER_WAY of one person, however many that has.
+    """
     now = timezone.now()
-    due = WebhookDelivery.objects.filter(
-        finished_at__isnull=True, due_at__lte=now, notify_at__lte=now
-    )
-    found = list(due.order_by("due_at").values_list("pk", flat=True)[:NOTIFIED_AT_ONCE])
+    due = _due(now).filter(notify_at__lte=now)
+    place = Window(RowNumber(), partition_by="webhook__counted_as", order_by="due_at")
+    first = due.annotate(place=place).filter(place__lte=UNDER_WAY).order_by("place", "due_at")
+    found = list(first.values_list("pk", flat=True)[:NOTIFIED_AT_ONCE])
     again = now + timedelta(seconds=NOTIFY_SECONDS)
     # The condition again: one of the processes that found the row notifies.
     return [pk for pk in found if due.filter(pk=pk).update(notify_at=again)]

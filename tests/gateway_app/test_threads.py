@@ -31,9 +31,7 @@ def test_runs_that_begin_a_thread_at_once_are_all_answered(
     with ThreadPoolExecutor(AT_ONCE) as pool:
         answers = list(pool.map(lambda body: run(web, "echo", body, alice), inputs))
 
-    assert [text_of(events) for events in answers] == [
-        f"Number {n}" for n in range(AT_ONCE)
-    ]
+    assert [text_of(events) for events in answers] == [f"Number {n}" for n in range(AT_ONCE)]
     assert {events[-1]["type"] for events in answers} == {"RUN_FINISHED"}
     assert Session.objects.get(transport="ag-ui").chat.events.exists()
 

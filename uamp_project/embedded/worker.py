@@ -21,7 +21,8 @@ from uamp_project.celery import app
 
 logger = logging.getLogger(__name__)
 
-THREADS = 4
+# Of each queue: a tool has a process of its own, a webhook waits for its receiver.
+THREADS = {"tools": 4, "webhooks": 16}
 BACKOFF_SECONDS = (0.5, 30.0)
 # A child that lived this long had started well; the next failure begins the backoff anew.
 STABLE_SECONDS = 60.0
@@ -131,7 +132,7 @@ def main() -> None:
             "--pool=threads",
             f"--queues={sys.argv[1]}",
             f"--hostname={sys.argv[1]}@%h",
-            f"--concurrency={THREADS}",
+            f"--concurrency={THREADS[sys.argv[1]]}",
             "--loglevel=WARNING",
             "--without-gossip",
             "--without-mingle",
