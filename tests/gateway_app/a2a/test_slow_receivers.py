@@ -1,4 +1,4 @@
-"""Receivers that hold their sockets, and webhooks that nobody may read any more."""
+"""Receivers that hold their sockets, and webhooks whose person may read the task no more."""
 
 from __future__ import annotations
 
