@@ -53,6 +53,9 @@ PROBLEMS: Final[Mapping[str, ProblemKind]] = {
         "The request is not HTTP/1.1.",
         "Percent-encode spaces and letters beyond ASCII in the URL. Check the headers.",
     ),
+    "headers_too_large": ProblemKind(
+        431, "The headers are too large.", "Send less in the URL, the cookies and the headers."
+    ),
     "unknown_parameter": ProblemKind(
         400, "A query parameter is not known.", "Leave out the parameters in `errors`."
     ),

@@ -24,10 +24,14 @@ def is_protocol(path: str) -> bool:
     return _PROTOCOL.fullmatch(path) is not None
 
 
-def malformed_request() -> tuple[list[tuple[bytes, bytes]], bytes]:
-    """Return headers and body of the answer to what a server cannot read as a request."""
-    start, content = messages(refusal("malformed_request", instance="/"), [])
-    return start["headers"], content["body"]
+def unread_request(*, is_too_large: bool) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+    """Return status, headers and body of the answer to what a server does not read as a request.
+
+    That is what is not HTTP/1.1 (400), and a request whose URL and headers are too large (431).
+    """
+    code = "headers_too_large" if is_too_large else "malformed_request"
+    start, content = messages(refusal(code, instance="/"), [])
+    return start["status"], start["headers"], content["body"]
 
 
 def body_too_large(path: str, limit: int) -> HttpResponse:

@@ -367,12 +367,19 @@ class BackpressureChannel(HTTPChannel):
     def lineLengthExceeded(self, line: bytes) -> None:  # noqa: N802 Twisted's name
         """Refuse a line that is too long; Twisted closes without an answer."""
         logger.info("%s sent a line of %s bytes", self.transport.getPeer(), len(line))
-        self._respondToBadRequestAndDisconnect()
+        self._refuse(is_too_large=True)
 
     def _respondToBadRequestAndDisconnect(self) -> None:  # noqa: N802 Twisted's name
-        """Refuse what is no request, with a body that says so; Twisted sends an empty one."""
-        headers, body = self.factory.server.refuse_request()
-        lines = [b"HTTP/1.1 400 Bad Request", b"Connection: close"]
+        """Refuse what is no request, or has too many headers; Twisted sends an empty answer."""
+        self._refuse(
+            is_too_large=self._receivedHeaderSize > self.totalHeadersSize
+            or self._receivedHeaderCount > self.maxHeaders
+        )
+
+    def _refuse(self, *, is_too_large: bool) -> None:
+        status, headers, body = self.factory.server.refuse_request(is_too_large=is_too_large)
+        line = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"
+        lines = [line.encode(), b"Connection: close"]
         lines += [name + b": " + value for name, value in headers]
         self.transport.write(b"\r\n".join([*lines, b"", body]))
         self.loseConnection()

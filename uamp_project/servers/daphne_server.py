@@ -53,6 +53,12 @@ HURRY_SECONDS = 2.0
 
 Message = dict[str, Any]
 Refusal = tuple[list[tuple[bytes, bytes]], bytes]
+
+
+def _refuse_request(*, is_too_large: bool) -> tuple[int, *Refusal]:
+    return 431 if is_too_large else 400, [(b"Content-Length", b"0")], b""
+
+
 # Its interface classes describe methods without `self`, which mypy cannot call.
 reactor: Any = installed_reactor
 
@@ -91,8 +97,8 @@ class BackpressureServer(Server):
     """Serves an ASGI application on one address until a signal comes.
 
     A request body above `body_bytes_max` is answered with 413 before it is stored; `refuse_body`
-    makes headers and body of that answer for a path, `refuse_request` those of the 400 for what is
-    no request of HTTP.
+    makes headers and body of that answer for a path, `refuse_request` status, headers and
+    body for what is no request of HTTP, or whose headers are too large.
     `send_stall_seconds` is how long a client may take or send nothing of what it began; messages
     that it sends count against the `budget` of its address, under the name `counted_as` gives.
     `drain` is awaited after the listeners are closed and before the sockets are, `finish` when no
@@ -110,7 +116,7 @@ class BackpressureServer(Server):
         ready: Callable[[int], None],
         body_bytes_max: int,
         refuse_body: Callable[[str], Refusal] = lambda _: ([(b"Content-Length", b"0")], b""),
-        refuse_request: Callable[[], Refusal] = lambda: ([(b"Content-Length", b"0")], b""),
+        refuse_request: Callable[..., tuple[int, *Refusal]] = _refuse_request,
         send_stall_seconds: float = SEND_STALL_SECONDS,
         budget: Budget | None = None,
         counted_as: Callable[[str], str] = str,

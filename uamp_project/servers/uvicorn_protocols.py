@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import time
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 import h11
@@ -31,7 +32,7 @@ from sessions_app.access import rates
 from sessions_app.transports.socket import JOINED_TEXTS
 from uamp_project.edge.arrivals import TOO_FAST, Arrival, Frames
 from uamp_project.edge.bodies import in_flight
-from uamp_project.edge.refusals import malformed_request
+from uamp_project.edge.refusals import unread_request
 from uamp_project.servers.joined_writes import JoinedWrites, text_frame
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# The start of a request that has not come whole.
+HEADER_BYTES: Final = 64 * 1024
 # Of this version it is known which attributes say that a message may be sent.
 TESTED_UVICORN: Final = "0.54.0"
 
@@ -241,6 +244,30 @@ def _texts_of(message: ASGISendEvent) -> Sequence[str]:
     return (text,) if isinstance(text, str) else values.get("texts", ())
 
 
+class _StrictConnection(h11.Connection):
+    """Requests that no proxy reads in another way; `refused_with` is why the last was refused."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(h11.SERVER, most)
+        self.refused_with: int = HTTPStatus.BAD_REQUEST
+
+    def next_event(self) -> Any:
+        """Return what came; raise h11.RemoteProtocolError.
+
+        Of two lengths a proxy may believe the other one: the rest of the body would be a request.
+        """
+        try:
+            event = super().next_event()
+        except h11.RemoteProtocolError as error:
+            self.refused_with = error.error_status_hint
+            raise
+        if isinstance(event, h11.Request):
+            names = {name for name, _ in event.headers}
+            if {b"content-length", b"transfer-encoding"} <= names:
+                raise h11.RemoteProtocolError("Content-Length beside Transfer-Encoding")
+        return event
+
+
 class HttpProtocol(H11Protocol):
     """Requests whose headers come within UAMP_STALL_SECONDS, the first ones after connecting.
 
@@ -248,6 +275,11 @@ class HttpProtocol(H11Protocol):
     """
 
     _due: asyncio.TimerHandle | None = None
+
+    def __init__(self, config: Any, *args: Any, **options: Any) -> None:
+        super().__init__(config, *args, **options)
+        most = config.h11_max_incomplete_event_size
+        self.conn = _StrictConnection(HEADER_BYTES if most is None else most)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Wait for the first request; send to the transport once in each turn of the loop."""
@@ -262,9 +294,13 @@ class HttpProtocol(H11Protocol):
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no request, in the form in which other requests are refused."""
         logger.info("%s sent no request: %s", self.client, msg)
-        headers, body = malformed_request()
+        is_too_large = (
+            self.conn.refused_with == HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE  # type: ignore[attr-defined]  # a _StrictConnection
+        )
+        status, headers, body = unread_request(is_too_large=is_too_large)
         headers.append((b"connection", b"close"))
-        refused = h11.Response(status_code=400, headers=headers, reason=b"Bad Request")
+        reason = HTTPStatus(status).phrase.encode()
+        refused = h11.Response(status_code=status, headers=headers, reason=reason)
         for event in (refused, h11.Data(data=body), h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")
         self.transport.close()

@@ -13,7 +13,7 @@ from typing import Any
 
 import django
 
-from uamp_project.servers.daphne_server import BackpressureServer, Refusal
+from uamp_project.servers.daphne_server import BackpressureServer
 
 
 def say(*words: object) -> None:
@@ -96,12 +96,12 @@ async def finish() -> None:
     say("finished")
 
 
-def refuse_request() -> Refusal:
+def refuse_request(*, is_too_large: bool) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
     """Return the answer of the product; Django is set up for the one test that asks."""
     django.setup()
-    from uamp_project.edge.refusals import malformed_request  # noqa: PLC0415
+    from uamp_project.edge.refusals import unread_request  # noqa: PLC0415
 
-    return malformed_request()
+    return unread_request(is_too_large=is_too_large)
 
 
 if __name__ == "__main__":

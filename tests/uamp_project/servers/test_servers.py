@@ -240,15 +240,40 @@ def test_what_is_no_request_is_refused_with_a_problem(
         "GET /agents/é HTTP/1.1\r\n".encode() + host + b"\r\n",
         b"GET /a b HTTP/1.1\r\n" + host + b"\r\n",
         b"\x16\x03\x01\x02\r\n\r\n",
-        b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n",
+        # The second request would be the body of the first for a proxy that believes its length.
+        b"POST / HTTP/1.1\r\nContent-Length: 50\r\nTransfer-Encoding: chunked\r\n"
+        + host
+        + b"\r\n0\r\n\r\nGET /stream?200 HTTP/1.1\r\n"
+        + host
+        + b"\r\n",
     ):
-        with socket.create_connection(("127.0.0.1", served.port), timeout=20) as raw:
-            raw.sendall(sent)
-            answer = b"".join(iter(lambda: raw.recv(65536), b""))
-        head, _, body = answer.partition(b"\r\n\r\n")
-        assert head.startswith(b"HTTP/1.1 400 Bad Request\r\n"), answer
-        assert f"content-length: {len(body)}\r\n".encode() in head.lower() + b"\r\n"
-        assert json.loads(body)["code"] == "malformed_request"
+        assert refused_with(served, sent) == ("400 Bad Request", "malformed_request")
+
+
+@pytest.mark.parametrize("server", ["daphne", "uvicorn"])
+def test_headers_that_are_too_large_are_refused_with_a_problem(
+    serve: Callable[..., Served], server: str
+) -> None:
+    served = serve(server=server)
+    start = b"GET /stream?200 HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    for sent in (
+        b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n",
+        start + b"X-Long: " + b"a" * 100_000,
+        start + b"".join(b"X-%d: %s\r\n" % (n, b"a" * 1000) for n in range(100)),
+    ):
+        refused = refused_with(served, sent)
+        assert refused == ("431 Request Header Fields Too Large", "headers_too_large")
+
+
+def refused_with(served: Served, sent: bytes) -> tuple[str, str]:
+    """Send what is refused; return the status and the code of the one answer."""
+    with socket.create_connection(("127.0.0.1", served.port), timeout=20) as raw:
+        raw.sendall(sent)
+        answer = b"".join(iter(lambda: raw.recv(65536), b""))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert f"content-length: {len(body)}\r\n".encode() in head.lower() + b"\r\n"
+    status = head.split(b"\r\n")[0].decode()
+    return status.removeprefix("HTTP/1.1 "), json.loads(body)["code"]
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ class Command(BaseCommand):
             ready=ready,
             body_bytes_max=bodies.largest_body(),
             refuse_body=bodies.refuse_body,
-            refuse_request=refusals.malformed_request,
+            refuse_request=refusals.unread_request,
             send_stall_seconds=settings.UAMP_STALL_SECONDS,
             budget=bodies.in_flight,
             counted_as=rates.visitors,
