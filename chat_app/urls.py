@@ -3,6 +3,7 @@
 from django.urls import path, re_path
 
 from chat_app.rest import (
+    calls,
     chats,
     contents,
     conversation,
@@ -40,6 +41,7 @@ urlpatterns = [
         name="participant",
     ),
     re_path(rf"{_CHAT}/mute\Z", members.MuteView.as_view(), name="mute"),
+    re_path(rf"{_CHAT}/call\Z", calls.CallView.as_view(), name="call"),
     re_path(rf"{_CHAT}/receipts\Z", chats.ReceiptsView.as_view(), name="receipts"),
     re_path(rf"{_CHAT}/messages\Z", history.MessagesView.as_view(), name="messages"),
     re_path(rf"{_CHAT}/export\Z", export.ExportView.as_view(), name="export"),

@@ -51,6 +51,7 @@ class EventTypeFilter(ValueFilter):
     parameter_name = "type"
     values = (
         "agent.stopped",
+        "call.ended",
         "chat.updated",
         "message.created",
         "message.deleted",

@@ -78,12 +78,3 @@ def is_owner(chat_id: str, user_id: int | None) -> bool:
             left_at__isnull=True,
         ).exists()
     )
-
-
-def member_ids(chat_id: str) -> list[int]:
-    """Return the ids of the people who are in a chat now."""
-    return list(
-        Participant.objects.filter(
-            chat_id=chat_id, user__isnull=False, left_at__isnull=True
-        ).values_list("user_id", flat=True)
-    )

@@ -12,6 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 
 import uamp
+from chat_app.calls.changes import end_participation
 from chat_app.ids import new_event_id
 from chat_app.log import fanout
 from chat_app.log.entries import NewEvent, append, milliseconds
@@ -98,7 +99,8 @@ def remove_participant(*, chat_id: str, removed_by: User, participant_id: int) -
 
     An owner who leaves pays for nothing any more. When the last owner leaves, the admin who has
     been there the longest owns the chat, or else the person who has. The others no longer see
-    that the member types. Raises NotAMember when the caller or the participant is not in the
+    that the member types, and the call of the chat goes on without
+    them. Raises NotAMember when the caller or the participant is not in the
     chat, NotAllowed when the caller may not.
     """
     with transaction.atomic():
@@ -118,6 +120,7 @@ def remove_participant(*, chat_id: str, removed_by: User, participant_id: int) -
         append_membership(ev.ParticipantLeft, participant, by=removed_by)
         if participant.user is not None:
             _stop_typing(chat_id, participant.user)
+            end_participation(chat_id=chat_id, user_id=participant.user.pk, now=participant.left_at)
         if participant.role == ParticipantRole.OWNER:
             _without_owner(chat, participant)
 

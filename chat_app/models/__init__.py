@@ -1,10 +1,18 @@
 """The chat domain as rows: one ordered log per chat, and what can be read from it.
 
 `chats` has chats, logs and contents, `members` who is in them, `conversation` what members did with
-messages, `people` profiles and settings, `threads` the replies to messages. Other apps call the
-functions of `log`, `members` and `contents`, not these classes.
+messages, `calls` whom they called, `people` profiles and settings, `threads` the replies to
+messages. Other apps call the functions of `log`, `members`, `contents` and `calls`, not these
+classes.
 """
 
+from chat_app.models.calls import (
+    CallMemberState,
+    CallReason,
+    CallState,
+    VoiceCall,
+    VoiceCallMember,
+)
 from chat_app.models.chats import (
     Chat,
     ChatBudgetPeriod,
@@ -50,6 +58,9 @@ from chat_app.models.threads import MessageThread, ThreadFollower
 __all__ = [
     "EMOJI_CHARS",
     "AgentMention",
+    "CallMemberState",
+    "CallReason",
+    "CallState",
     "Chat",
     "ChatBudgetPeriod",
     "ChatEvent",
@@ -79,6 +90,8 @@ __all__ = [
     "SharedState",
     "Theme",
     "ThreadFollower",
+    "VoiceCall",
+    "VoiceCallMember",
     "new_chat_id",
     "new_epoch",
     "new_message_id",

@@ -88,6 +88,9 @@ KINDS: Final[Mapping[str, RateKind]] = {
     "responses": RateKind("UAMP_RESPONSES_PER_MINUTE", "UAMP_ANONYMOUS_RESPONSES_PER_MINUTE"),
     # Each `voice.*` event goes to all members of a chat.
     "call events": RateKind("UAMP_CALL_EVENTS_PER_MINUTE", "UAMP_ANONYMOUS_CALL_EVENTS_PER_MINUTE"),
+    "calls": _same("UAMP_CALLS_PER_MINUTE"),
+    # Session descriptions and candidates, each to one participant of a call.
+    "call signals": _same("UAMP_CALL_SIGNALS_PER_MINUTE"),
     # States of responses that are sent to addresses which clients name.
     "webhooks": RateKind("UAMP_WEBHOOKS_PER_MINUTE", "UAMP_ANONYMOUS_WEBHOOKS_PER_MINUTE"),
     # Text that is stored in rows: each byte counts as a request.

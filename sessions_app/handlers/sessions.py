@@ -16,6 +16,7 @@ import uamp
 from agents_app import selectors as agents
 from agents_app.capabilities import agent_capabilities, server_capabilities
 from agents_app.providers.vendor_extensions import problem_of_extensions
+from chat_app.calls.reading import current_call
 from sessions_app import database, selectors, services, session_states
 from sessions_app.access import auth
 from sessions_app.billing import requests
@@ -237,6 +238,9 @@ async def _catch_up(connection: ClientConnection, attached: AttachedSession) -> 
     if session.is_shared:
         for row in await database.run(requests.waits_for_others, session):
             subscription.send_signal(frame(waiting_for(row)))
+        call = await database.run(current_call, session.chat_id)
+        if call is not None:
+            subscription.send_signal(frame(call))
 
 
 async def waiting_frames(session: OpenSession) -> list[str]:

@@ -14,7 +14,8 @@ from django.db import DatabaseError, InterfaceError
 
 import uamp
 from agents_app.rest.problems import is_out_of_space
-from sessions_app.handlers.chat import mark_read, relay_voice, take_typing, update_state
+from sessions_app.handlers.calls import take_call_event, take_signal
+from sessions_app.handlers.chat import mark_read, take_typing, update_state
 from sessions_app.handlers.input import (
     cancel_response,
     create_response,
@@ -179,10 +180,11 @@ HANDLERS: Final[dict[type[uamp.Event], Handler]] = {
     ev.ToolResult: take_tool_result,
     ev.ToolApprove: take_approval,
     ev.PaymentSubmit: take_payment,
-    ev.VoiceInvite: relay_voice,
-    ev.VoiceAccept: relay_voice,
-    ev.VoiceDecline: relay_voice,
-    ev.VoiceEnd: relay_voice,
+    ev.VoiceInvite: take_call_event,
+    ev.VoiceAccept: take_call_event,
+    ev.VoiceDecline: take_call_event,
+    ev.VoiceEnd: take_call_event,
+    ev.CallSignal: take_signal,
     ev.MessageRead: mark_read,
     ev.MessageEdit: take_edit,
     ev.MessageDelete: take_deletion,

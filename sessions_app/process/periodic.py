@@ -10,7 +10,9 @@ import logging
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from django.conf import settings
+from django.utils import timezone
 
+from chat_app.calls.changes import renew_participants, sweep_calls
 from payments_app import services as ledger_services
 from sessions_app import database
 from sessions_app.process import recovery, retention
@@ -34,6 +36,7 @@ REJOIN_SECONDS: Final = 30.0
 # the time of the job included.
 PRINCIPALS_SECONDS: Final = 2.0
 TOUCH_SECONDS: Final = 60.0
+CALLS_SECONDS: Final = 3.0
 WEBHOOKS_SECONDS: Final = 1.0
 RETENTION_SECONDS: Final = 60.0
 # One kind of row is deleted in batches, each a transaction of its own, until none is left.
@@ -75,6 +78,12 @@ def jobs(process: Process) -> list[PeriodicJob]:
         await process.followers.touch_sessions()
         await database.run(responses.forget_old_checkpoints)
 
+    async def calls() -> None:
+        held = [session_id for follower in followers for session_id in follower.session_ids]
+        now = timezone.now()
+        await database.run(renew_participants, held, now=now)
+        await database.run(sweep_calls, now)
+
     runs, followers = process.runs, process.followers
     return [
         PeriodicJob("renew leases", settings.UAMP_LEASE_SECONDS / 3, renew_leases),
@@ -87,6 +96,7 @@ def jobs(process: Process) -> list[PeriodicJob]:
         PeriodicJob("check principals", PRINCIPALS_SECONDS, followers.check_principals),
         PeriodicJob("touch sessions", TOUCH_SECONDS, touch),
         PeriodicJob("join the group of processes", REJOIN_SECONDS, process.signals.join),
+        PeriodicJob("renew and sweep calls", CALLS_SECONDS, calls),
         PeriodicJob("send webhooks", WEBHOOKS_SECONDS, send_changes),
         PeriodicJob("delete old rows", RETENTION_SECONDS, delete_old_rows),
     ]

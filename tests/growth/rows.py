@@ -30,6 +30,8 @@ from chat_app.models import (
     Reaction,
     ReadReceipt,
     ThreadFollower,
+    VoiceCall,
+    VoiceCallMember,
 )
 from payments_app import models as ledger
 from sessions_app import models as sessions
@@ -197,6 +199,22 @@ def _fill_chats(filled: FilledTables) -> None:
     ReadReceipt.objects.create(chat=chat, user=filled.reader, message_id=f"msg_{ROWS}", seq=ROWS)
     fill(Content, id=hexadecimal("i"), sha256="'sha' || i", mime_type="'image/png'")
     fill(ContentUse, content_id=hexadecimal("i"), chat_id="'chat_' || i")
+    fill(
+        VoiceCall,
+        id="i",
+        chat_id="'chat_' || i",
+        call_id="'call_' || i",
+        state="'ended'",
+        media="'[]'",
+        ended_at=ago("i"),
+        reason="'ended'",
+    )
+    fill(
+        VoiceCallMember,
+        call_id="i",
+        user_id="1000 + i",
+        state="'left'",
+    )
     fill(Presence, id="'presence_' || i", user_id="1000 + i", seen_at=ago("0"))
     fill(PersonSettings, user_id="1000 + i", theme="'dark'")
     fill(

@@ -12,6 +12,8 @@ from django.db.models.functions import Concat, Substr
 from django.test import Client
 from django.utils import timezone
 
+from chat_app.calls.changes import renew_participants, sweep_calls
+from chat_app.calls.reading import current_call
 from chat_app.log import history as chat_history
 from chat_app.members import membership
 from chat_app.search.search import WINDOW, search_messages
@@ -97,6 +99,9 @@ HOT: dict[str, Callable[[FilledTables], Any]] = {
     "search_without_a_hit": lambda w: search_messages(w.chat.pk, ["xylophone"], limit=10),
     "search_for_an_old_word": lambda w: search_messages(w.chat.pk, ["number", "1777"], limit=10),
     "search_for_every_message": lambda w: search_messages(w.chat.pk, ["WEATHER"], limit=10),
+    "current_call": lambda w: current_call(w.chat.pk),
+    "renew_participants": lambda w: renew_participants([w.session.pk], now=timezone.now()),
+    "sweep_calls": lambda _: sweep_calls(timezone.now()),
     "changed_webhooks": lambda _: changes.find_changes(),
     "due_webhook_deliveries": lambda _: deliveries.take_due(),
     "retention": lambda _: retention.sweep(),

@@ -252,6 +252,7 @@ DIALECTS: dict[str, Callable[[Frame], None]] = {
     "voice.accept": _voice("answer"),
     "voice.decline": _voice("rollback"),
     "voice.end": _voice("rollback"),
+    "call.signal": _chat_id,
     "response.create": _response_create,
     "response.delta": _response_delta,
     "response.done": _response_done,

@@ -143,6 +143,19 @@ CLIENT_EXAMPLES: tuple[Event, ...] = (
         chat_id=CHAT,
         duration_ms=61000,
     ),
+    e.CallSignal(
+        event_id="evt_604",
+        session_id=SESSION,
+        call_id="voice_1",
+        chat_id=CHAT,
+        from_="user_a",
+        to="user_b",
+        candidate=e.IceCandidate(
+            candidate="candidate:1 1 udp 2122260223 192.0.2.1 54400 typ host",
+            sdp_mid="0",
+            sdp_m_line_index=0,
+        ),
+    ),
     e.MessageRead(event_id="evt_610", session_id=SESSION, chat_id=CHAT, message_id="msg_1"),
     e.MessageEdit(
         event_id="evt_611",

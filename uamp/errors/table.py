@@ -221,6 +221,15 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
             "Name the thread of that message, which its `thread` is.",
         ),
         ErrorRow(
+            _C.CALL_NOT_FOUND,
+            _SESSION,
+            "No call goes on in the chat, or another one than the event names.",
+            "Begin one with voice.invite, under a new call_id.",
+        ),
+        ErrorRow(_C.CALL_RUNNING, _SESSION, "A call goes on already.", "Join details.call_id."),
+        ErrorRow(_C.CALL_FULL, _SESSION, "The call has no room left.", "Try again later."),
+        ErrorRow(_C.NOT_IN_CALL, _SESSION, "Sender or receiver is in no call.", "Join it first."),
+        ErrorRow(
             _C.AGENT_OFFLINE,
             _EITHER,
             "The agent is not connected.",

@@ -6,6 +6,15 @@ class by its wire type. The values that events carry are in `uamp.types`, JSON i
 """
 
 from uamp.events.base import Event, UnknownEvent, type_of
+from uamp.events.calls import (
+    CallEnded,
+    CallMember,
+    CallPerson,
+    CallSignal,
+    CallUpdated,
+    IceCandidate,
+    SessionDescription,
+)
 from uamp.events.client import (
     CapabilitiesQuery,
     ClientCapabilities,
@@ -27,7 +36,6 @@ from uamp.events.client import (
     ResponseConfig,
     ResponseCreate,
     SessionCreate,
-    SessionDescription,
     SessionEnd,
     SessionUpdate,
     StateUpdate,
@@ -130,6 +138,11 @@ __all__ = [
     "AgentStopped",
     "AudioDelta",
     "AudioDone",
+    "CallEnded",
+    "CallMember",
+    "CallPerson",
+    "CallSignal",
+    "CallUpdated",
     "CapabilitiesAnnounced",
     "CapabilitiesQuery",
     "ChatMember",
@@ -141,6 +154,7 @@ __all__ = [
     "Delta",
     "ErrorDetail",
     "Event",
+    "IceCandidate",
     "InputAudio",
     "InputEvent",
     "InputFile",

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 
 from uamp.events.base import Event
+from uamp.events.calls import Media as CallMedia
+from uamp.events.calls import SessionDescription
 from uamp.types.bounds import Count, Emoji, Identifier, Time
 from uamp.types.capabilities import Capabilities
 from uamp.types.content import ContentItem, InputRole, Media, Message
@@ -228,50 +230,45 @@ class StateUpdate(Event, frozen=True, kw_only=True, tag="state.update"):
     version: Count | None = None
 
 
-_MediaKind: TypeAlias = Annotated[str, msgspec.Meta(max_length=32)]
-
-
-class SessionDescription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A WebRTC session description: ``type`` is offer, answer, pranswer or rollback.
-
-    ``sdp`` has at most 65,536 characters.
-    """
-
-    type: Annotated[str, msgspec.Meta(max_length=16)]
-    sdp: Annotated[str, msgspec.Meta(max_length=65_536)]
-
-
 class _Voice(Event, frozen=True, kw_only=True):
     """The members of the four call events; ``from`` and ``to`` are user ids.
 
     ``call_id`` is an addition. The server gives a call one where its invitation has none; the other
-    events without one are about the call that is under way in the chat.
+    events without one are about the call that goes on in the chat. An ``sdp`` is sent on to one
+    person: the one in ``to``, or else the only other one who is called or takes part.
     """
 
     call_id: Identifier | None = None
     chat_id: Identifier | None = None
     from_: Identifier | None = msgspec.field(default=None, name="from")
     to: Identifier | None = None
-    media: Annotated[tuple[_MediaKind, ...], msgspec.Meta(max_length=8)] | None = None
+    media: CallMedia | None = None
     sdp: SessionDescription | None = None
     reason: Annotated[str, msgspec.Meta(max_length=500)] | None = None
     duration_ms: Time | None = None
 
 
 class VoiceInvite(_Voice, frozen=True, kw_only=True, tag="voice.invite"):
-    """Call a person or an agent, with an optional WebRTC offer; relayed both ways (UAMP §7.3)."""
+    """Call the people of a chat, or the one in ``to``, with an optional WebRTC offer (UAMP §7.3).
+
+    While a call goes on, a participant calls one more person with it.
+    """
 
 
 class VoiceAccept(_Voice, frozen=True, kw_only=True, tag="voice.accept"):
-    """Take a call, with an optional WebRTC answer; relayed both ways (UAMP §7.3)."""
+    """Join a call, with an optional WebRTC answer; relayed both ways (UAMP §7.3)."""
 
 
 class VoiceDecline(_Voice, frozen=True, kw_only=True, tag="voice.decline"):
-    """Refuse a call; relayed both ways (UAMP §7.3)."""
+    """Do not join a call; relayed both ways (UAMP §7.3)."""
 
 
 class VoiceEnd(_Voice, frozen=True, kw_only=True, tag="voice.end"):
-    """End a call, with its optional ``duration_ms``; relayed both ways (UAMP §7.3)."""
+    """Leave a call, with its optional ``duration_ms``; relayed both ways (UAMP §7.3).
+
+    The last one who leaves ends it. A server sends it with the reason ``elsewhere`` to the session
+    of a person who joined again in another one.
+    """
 
 
 class MessageRead(Event, frozen=True, kw_only=True, tag="message.read"):

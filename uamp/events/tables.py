@@ -5,6 +5,7 @@ stand in neither, so a peer that sends one is not understood.
 """
 
 from uamp.events.base import Event
+from uamp.events.calls import CallEnded, CallSignal, CallUpdated
 from uamp.events.client import (
     CapabilitiesQuery,
     ClientCapabilities,
@@ -123,6 +124,7 @@ ClientEvent = (
     | VoiceAccept
     | VoiceDecline
     | VoiceEnd
+    | CallSignal
     | MessageRead
     | MessageEdit
     | MessageDelete
@@ -185,6 +187,9 @@ ServerEvent = (
     | VoiceAccept
     | VoiceDecline
     | VoiceEnd
+    | CallSignal
+    | CallUpdated
+    | CallEnded
     | Pong
 )
 

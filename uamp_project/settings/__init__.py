@@ -8,6 +8,7 @@ describes every variable. A value that cannot be used raises ImproperlyConfigure
 # `files` comes first: it sets the umask before anything is written.
 from uamp_project.settings.files import *  # noqa: F403, I001 settings are names of this module
 from uamp_project.settings.agents import *  # noqa: F403 as above
+from uamp_project.settings.calls import *  # noqa: F403 as above
 from uamp_project.settings.database import *  # noqa: F403 as above
 from uamp_project.settings.framework import *  # noqa: F403 as above
 from uamp_project.settings.logs import *  # noqa: F403 as above

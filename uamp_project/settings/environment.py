@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _INTEGER_MOST: Final = 10**15
 _SECONDS_MOST: Final = 10**9
 _ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[a-z0-9._\[\]:-]+")
+_ICE_URL: Final = re.compile(r"(?:stuns?|turns?):[^\s/]+\Z")
 _ON: Final = ("1", "true", "yes", "on")
 _OFF: Final = ("0", "false", "no", "off")
 
@@ -132,6 +133,27 @@ def json_object(name: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise _refused(name, text, "a JSON object")
     return found
+
+
+def ice_servers(name: str) -> list[dict[str, Any]]:
+    """Return a JSON array of RTCIceServer objects. They may have passwords: it is not shown."""
+    try:
+        found = json.loads(os.environ.get(name) or "[]")
+        is_good = all(_ice_urls(server) for server in found)
+    except (ValueError, TypeError, KeyError):
+        is_good = False
+    if not is_good or not isinstance(found, list):
+        raise ImproperlyConfigured(
+            f'{name} has to be a JSON array as [{{"urls": "turn:turn.example.org:3478",'
+            ' "username": "uamp", "credential": "secret"}].'
+        )
+    return found
+
+
+def _ice_urls(server: dict[str, Any]) -> bool:
+    urls = server["urls"]
+    listed = [urls] if isinstance(urls, str) else list(urls)
+    return bool(listed) and all(_ICE_URL.match(url) for url in listed)
 
 
 def database(name: str, **options: Any) -> dict[str, Any]:

@@ -784,6 +784,7 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
         "remove_reaction": "/api/v1/messages/{message_id}/reactions",
         "pin_message": "/api/v1/messages/{message_id}/pin",
         "unpin_message": "/api/v1/messages/{message_id}/pin",
+        "get_call": "/api/v1/chats/{chat_id}/call",
         "list_pins": "/api/v1/chats/{chat_id}/pins",
         "list_versions": "/api/v1/messages/{message_id}/versions",
         "list_revisions": "/api/v1/messages/{message_id}/revisions",

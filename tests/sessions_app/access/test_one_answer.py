@@ -139,6 +139,7 @@ REST = [
     ("message", "PUT", "/api/v1/messages/ONE/pin", None),
     ("message", "DELETE", "/api/v1/messages/ONE/pin", None),
     ("chat", "GET", "/api/v1/chats/ONE/pins", None),
+    ("chat", "GET", "/api/v1/chats/ONE/call", None),
     ("chat", "GET", "/api/v1/search?q=in:ONE", None),
     ("agent", "GET", "/api/v1/search?q=agent:ONE", None),
     ("message", "GET", "/api/v1/chats/OWN/messages?around=ONE", None),
@@ -223,6 +224,7 @@ OF_A_SESSION: dict[str, dict[str, Any]] = {
     "tool.approve": {"call_id": "c"},
     "payment.submit": {"payment": {"scheme": "balance"}},
     "voice.invite": {"call_id": "c"},
+    "call.signal": {"call_id": "c", "to": "1"},
     "message.read": {"message_id": "m"},
     "message.edit": {"message_id": "m", "content": "x"},
     "message.delete": {"message_id": "m"},
@@ -267,6 +269,8 @@ EVENTS: list[tuple[str, dict[str, Any]]] = [
     ("message", {"type": "message.delete", "message_id": "ONE", "session_id": "OWN"}),
     ("chat", {"type": "message.read", "message_id": "m", "chat_id": "ONE", "session_id": "OWN"}),
     ("chat", {"type": "voice.invite", "call_id": "c", "chat_id": "ONE", "session_id": "OWN"}),
+    ("chat", {"type": "call.signal", "call_id": "c", "to": "1",
+              "chat_id": "ONE", "session_id": "OWN"}),
 ]  # fmt: skip
 
 

@@ -276,7 +276,7 @@ def test_a_call_needs_no_id_and_its_description_may_be_text(
         client.send("session.create", session={}, chat=chat.pk)
         client.until("capabilities")
     caller.send("voice.accept")
-    assert caller.until("session.error")[-1]["error"]["code"] == "invalid_event"
+    assert caller.until("session.error")[-1]["error"]["code"] == "call_not_found"
     caller.send("voice.invite", sdp="v=0 offer")
     received = called.until("voice.invite")[-1]
     assert received["sdp"] == {"type": "offer", "sdp": "v=0 offer"}

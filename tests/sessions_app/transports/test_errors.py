@@ -21,6 +21,7 @@ from pytest_django import Settings
 
 import uamp
 from agents_app.models import Agent, AgentKind, ModelProvider
+from chat_app.calls.changes import Act, begin_call
 from chat_app.models import ChatEvent, Content, Message
 from sessions_app.access.auth import create_api_key
 from sessions_app.models import ApiKey, Response, Session
@@ -320,6 +321,43 @@ def _thread_nested(scene: Scene) -> Frame:
     answer = Message.objects.get(role="assistant")
     scene.client.send("input.text", text="second", thread=answer.pk)
     return new_event("response.create")
+
+
+# --- Calls ---
+
+
+def call_of_bob(scene: Scene) -> None:
+    """Begin a call of bob, in whose chat alice's client has the only session of the scene."""
+    chat = shared_chat(scene.alice, scene.bob, scene.alice)
+    scene.client.send("session.end")
+    scene.client.until("session.end")
+    scene.session_id = scene.client.create_session(chat=chat.pk)["session_id"]
+    begin_call(Act(chat_id=chat.pk, user_id=scene.bob.user.pk, session_id="x", call_id="c"))
+    scene.client.settle()
+
+
+@row(ErrorCode.CALL_NOT_FOUND)
+def _call_not_found(scene: Scene) -> Frame:
+    return new_event("voice.accept", call_id="c")
+
+
+@row(ErrorCode.CALL_RUNNING)
+def _call_running(scene: Scene) -> Frame:
+    call_of_bob(scene)
+    return new_event("voice.invite", call_id="other")
+
+
+@row(ErrorCode.CALL_FULL)
+def _call_full(scene: Scene) -> Frame:
+    scene.settings.UAMP_CALL_PARTICIPANTS = 1
+    call_of_bob(scene)
+    return new_event("voice.accept", call_id="c")
+
+
+@row(ErrorCode.NOT_IN_CALL)
+def _not_in_call(scene: Scene) -> Frame:
+    call_of_bob(scene)
+    return new_event("call.signal", call_id="c", to=str(scene.bob.user.pk))
 
 
 # --- Media ---

@@ -113,6 +113,7 @@ def test_the_model_id_of_the_reference_server_is_an_id() -> None:
         ("voice.accept", {"call_id": "c"}),
         ("voice.decline", {"call_id": "c"}),
         ("voice.end", {"call_id": "c"}),
+        ("call.signal", {"call_id": "c", "to": "7"}),
     ],
 )
 def test_a_conversation_id_is_a_chat_id(type_name: str, members: dict[str, Any]) -> None:

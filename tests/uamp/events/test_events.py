@@ -44,6 +44,7 @@ def test_client_events_are_those_of_the_specification_and_additions() -> None:
     added = {"message.read", "tool.approve", "state.update", "message.edit", "message.delete"}
     added |= {"message.pin", "message.unpin", "reaction.add", "reaction.remove"}
     added |= {"chat.update", "participant.add", "participant.remove", "participant.update"}
+    added |= {"call.signal"}
     assert set(events.CLIENT_EVENTS) == {*CLIENT_TYPES, *added}
 
 
@@ -54,6 +55,7 @@ def test_server_events_are_those_of_the_specification_two_relayed_ones_and_addit
     added |= {"message.edited", "message.deleted", "message.pinned", "message.unpinned"}
     added |= {"reaction.added", "reaction.removed", "chat.updated", "agent.stopped"}
     added |= {"participant.joined", "participant.left", "participant.updated"}
+    added |= {"call.signal", "call.updated", "call.ended"}
     assert set(events.SERVER_EVENTS) == {*SERVER_TYPES, *relayed, *added}
 
 

@@ -49,6 +49,10 @@ def origins() -> Any:
     return environment.origins("X")
 
 
+def ice_servers() -> Any:
+    return environment.ice_servers("X")
+
+
 def json_object() -> Any:
     return environment.json_object("X")
 
@@ -79,6 +83,9 @@ def database() -> Any:
         (origins, "*, http://[::1]:8000", ["*", "http://[::1]:8000"]),
         (json_object, "", {}),
         (json_object, '{"a": 1}', {"a": 1}),
+        (ice_servers, "", []),
+        (ice_servers, '[{"urls": "stun:s.example"}]', [{"urls": "stun:s.example"}]),
+        (ice_servers, '[{"urls": ["turns:t.example:5349"]}]', [{"urls": ["turns:t.example:5349"]}]),
     ],
 )
 def test_what_can_be_used_is_read(
@@ -174,3 +181,17 @@ def test_a_port_of_the_command_line_is_refused_likewise(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "argument --port: '70000' is no port" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{", "{}", "7", "[7]", "[{}]", '[{"urls": []}]', '[{"urls": "https://secret.example"}]'],
+)
+def test_ice_servers_are_refused_without_their_passwords(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("X", text)
+    with pytest.raises(ImproperlyConfigured) as refused:
+        ice_servers()
+    assert str(refused.value).startswith("X has to be a JSON array as ")
+    assert "secret.example" not in str(refused.value)

@@ -12,8 +12,8 @@ ROOMS = ("uamp_project", "sessions_app", "chat_app", "payments_app", "agents_app
 NOT_OURS = {"DJANGO_SETTINGS_MODULE"}
 # Of uamp_project.settings.environment; `database` is asked for what was read already.
 READERS = {
-    "amount", "choice", "folder", "integer", "items", "json_object", "networks", "number",
-    "origins", "redis", "switch",
+    "amount", "choice", "folder", "ice_servers", "integer", "items", "json_object", "networks",
+    "number", "origins", "redis", "switch",
 }  # fmt: skip
 
 

@@ -1,0 +1,34 @@
+"""Calls of chats in the admin; they are read-only."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.contrib import admin
+
+from agents_app.admin.records import RecordInline
+from chat_app.admin.history_pages import HistoryAdmin
+from chat_app.models import VoiceCall, VoiceCallMember
+
+
+class VoiceCallMemberInline(RecordInline):
+    """Who was called, and who took part."""
+
+    model = VoiceCallMember
+    fields = ("user", "state", "joined_at", "seen_at", "rings_until")
+
+
+@admin.register(VoiceCall)
+class VoiceCallAdmin(HistoryAdmin):
+    """Calls: who began them, how they ended, and who took part."""
+
+    list_display = ("call_id", "chat", "started_by", "state", "reason", "started_at", "ended_at")
+    list_select_related = ("chat", "started_by")
+    search_fields = ("chat__id__exact",)
+    search_help_text = "The id of a chat."
+    ordering = ("-id",)
+    fields = (
+        "call_id", "chat", "started_by", "state", "reason", "media", "revision",
+        "started_at", "answered_at", "ended_at",
+    )  # fmt: skip
+    inlines: ClassVar = [VoiceCallMemberInline]

@@ -1,0 +1,42 @@
+"""Reads of calls: the one that goes on in a chat, and who receives a signal. Synchronous."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from chat_app.calls.changes import NotInCall
+from chat_app.calls.events import call_updated
+from chat_app.models import CallMemberState, VoiceCall, VoiceCallMember
+
+if TYPE_CHECKING:
+    from uamp import events as ev
+
+
+def current_call(chat_id: str) -> ev.CallUpdated | None:
+    """Return the call that goes on in a chat, if one does. The caller has checked the reader."""
+    call = VoiceCall.objects.filter(chat_id=chat_id, ended_at__isnull=True).first()
+    if call is None:
+        return None
+    return call_updated(call, call.members.select_related("user").order_by("id"))
+
+
+def session_of_participant(
+    *, chat_id: str, call_id: str, session_id: str, to_user_id: str
+) -> tuple[int, str]:
+    """Return the user and the session to which a session of a call sends; one query.
+
+    Raises NotInCall unless both take part in that call now, the sender in this session.
+    """
+    rows = VoiceCallMember.objects.filter(
+        call__chat_id=chat_id,
+        call__call_id=call_id,
+        call__ended_at__isnull=True,
+        state=CallMemberState.JOINED,
+    ).values_list("user_id", "session_id")
+    found = dict(rows)
+    if session_id not in found.values():
+        raise NotInCall
+    for user_id, row_session in found.items():
+        if str(user_id) == to_user_id and row_session != session_id:
+            return user_id, row_session
+    raise NotInCall

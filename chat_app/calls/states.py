@@ -1,0 +1,57 @@
+"""What moves a call, and a person in it, from one state to the next (uamp.state.advance)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from chat_app.models import CallMemberState, CallState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class CallTrigger(StrEnum):
+    """What happens to a call."""
+
+    ANSWER = "answer"
+    END = "end"
+
+
+class MemberTrigger(StrEnum):
+    """What happens to a person in a call."""
+
+    RING = "ring"
+    JOIN = "join"
+    DECLINE = "decline"
+    MISS = "miss"
+    LEAVE = "leave"
+
+
+CALL_TRANSITIONS: Final[Mapping[CallState, Mapping[CallTrigger, CallState]]] = {
+    CallState.RINGING: {
+        CallTrigger.ANSWER: CallState.RUNNING,
+        CallTrigger.END: CallState.ENDED,
+    },
+    CallState.RUNNING: {
+        CallTrigger.ANSWER: CallState.RUNNING,
+        CallTrigger.END: CallState.ENDED,
+    },
+    CallState.ENDED: {},
+}
+
+_S, _T = CallMemberState, MemberTrigger
+MEMBER_TRANSITIONS: Final[Mapping[CallMemberState, Mapping[MemberTrigger, CallMemberState]]] = {
+    _S.RINGING: {
+        _T.RING: _S.RINGING,
+        _T.JOIN: _S.JOINED,
+        _T.DECLINE: _S.DECLINED,
+        _T.LEAVE: _S.DECLINED,
+        _T.MISS: _S.MISSED,
+    },
+    # A person who joins again does so in another session.
+    _S.JOINED: {_T.JOIN: _S.JOINED, _T.LEAVE: _S.LEFT, _T.DECLINE: _S.LEFT},
+    _S.DECLINED: {_T.RING: _S.RINGING, _T.JOIN: _S.JOINED},
+    _S.MISSED: {_T.RING: _S.RINGING, _T.JOIN: _S.JOINED},
+    _S.LEFT: {_T.RING: _S.RINGING, _T.JOIN: _S.JOINED},
+}
