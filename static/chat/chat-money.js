@@ -9,9 +9,11 @@ export class ChatMoney {
   /**
    * @param {HTMLElement} list in which the cards of payments are
    * @param {(text: string) => void} say shows the writer a text for a moment
+   * @param {import("./store/history.js").PageStore} [state] of the chat, or of a thread
    */
-  constructor(list, say) {
+  constructor(list, say, state = page) {
     this._say = say;
+    this._page = state;
     list.addEventListener("pay", (e) => this._pay(e.detail.payment));
     list.addEventListener("pay-always", (e) => this._always(e.target, e.detail));
     list.addEventListener("pay-cancel", (e) => this._session.cancel(e.detail.payment.responseId));
@@ -28,9 +30,9 @@ export class ChatMoney {
     const on = (target, type, listener) => target.addEventListener(type, (e) => listener(e.detail), { signal });
     const priced = ({ sender_id: id }) => chat().participants.some((p) => p.kind === "agent" && p.id === id && p.pricing);
     // Answers of before may be of an agent that was dearer then; new ones have their cost.
-    const receipts = new Receipts((entry) => entry.at < since || priced(entry));
+    const receipts = new Receipts((entry) => entry.at < since || priced(entry), this._page);
     on(session, "payments", (asked) => this._changed(asked));
-    on(session, "response-end", (response) => receipts.ended(response));
+    on(session, "response-end", (response) => response.thread === this._page.state.thread && receipts.ended(response));
     on(document, "visibilitychange", () => document.hidden || receipts.refresh());
     on(window, "focus", () => receipts.refresh());
     signal.addEventListener("abort", () => receipts.close());
@@ -39,8 +41,10 @@ export class ChatMoney {
 
   /** @param {import("../uamp/payments.js").Payment|null} asked one that is asked for now */
   _changed(asked) {
-    page.dispatch({ type: "payments", list: this._session.payments.list });
-    if (!asked) return;
+    const { responses } = this._session;
+    const threadOf = ({ responseId }) => responses.get(responseId)?.thread || "";
+    this._page.dispatch({ type: "payments", list: this._session.payments.list.map((one) => ({ ...one, thread: threadOf(one) })) });
+    if (!asked || threadOf(asked) !== this._page.state.thread) return;
     const what = asked.isTopUp ? "to go on" : "for an answer";
     announce(`${asked.agent} asks for ${shown(asked.amount, asked.currency)} ${what}. Pay or cancel at the end of the chat.`);
   }

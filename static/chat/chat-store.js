@@ -12,6 +12,7 @@ const WATCHED = 12;
 const LISTED = 200;
 const REFRESH_MS = 30_000;
 const OVERLAP = 20;
+const COUNT_AFTER_MS = 500;
 
 /**
  * @typedef {object} Participant
@@ -33,6 +34,7 @@ const OVERLAP = 20;
  * @property {number} [mentioned] how many of the unread messages mention the person, as far as this page received them
  * @property {boolean} [muted]
  * @property {""|"all"|"mentions"|"none"} [notifications]
+ * @property {number} [unread_replies] in threads that the person follows
  * @property {{name: string, content: string}|null} preview
  * @property {Participant[]} participants
  */
@@ -50,6 +52,8 @@ export class ChatStore extends EventTarget {
     /** @type {Map<string, Chat>} */
     this._chats = new Map();
     this.loaded = false;
+    /** @type {Set<string>} ids of the chats whose counts are about to be read */
+    this._counting = new Set();
     client.addEventListener("presence", (e) => this._presence(e.detail));
     setInterval(() => document.hidden || this.refresh(), REFRESH_MS);
     document.addEventListener("visibilitychange", () => document.hidden || this.refresh());
@@ -144,6 +148,12 @@ export class ChatStore extends EventTarget {
     if (!chat || seq <= chat.last_seq) return;
     chat.last_seq = seq;
     chat.latest_at = new Date(message.created_at).toISOString();
+    if (message.thread && !message.also_in_chat) {
+      // Only the server knows whom a reply concerns.
+      if (String(message.sender_id) !== this._me.id) this._countLater(id);
+      this._changed();
+      return;
+    }
     chat.preview = { name: message.name, content: message.content };
     const isOwn = message.sender_kind === "user" && String(message.sender_id) === this._me.id;
     if (!isOwn) {
@@ -154,9 +164,28 @@ export class ChatStore extends EventTarget {
     this._changed();
   }
 
-  _read(id, { user_id: userId, message_id: messageId }) {
+  /** Read the counts of a chat again, once for replies that come together. @param {string} id */
+  _countLater(id) {
+    if (this._counting.has(id)) return;
+    this._counting.add(id);
+    setTimeout(async () => {
+      this._counting.delete(id);
+      try {
+        await this.reload(id);
+      } catch (error) {
+        // The list is read again now and then.
+        if (error.name !== "ApiError") throw error;
+      }
+    }, COUNT_AFTER_MS);
+  }
+
+  _read(id, { user_id: userId, message_id: messageId, thread }) {
     const chat = this._chats.get(id);
     if (!chat || String(userId) !== this._me.id || !messageId) return;
+    if (thread) {
+      this._countLater(id);
+      return;
+    }
     chat.unread = 0;
     chat.mentioned = 0;
     this._changed();

@@ -2,6 +2,7 @@
 
 import { api, checkSignedIn, me, page, store } from "./context.js";
 import { ChatMoney } from "./chat-money.js";
+import { decide, mayDecide } from "./decisions.js";
 import { announce } from "./dom.js";
 import { Announcements } from "./log/announcements.js";
 import { people } from "./person/looks.js";
@@ -9,6 +10,7 @@ import { isUnclear } from "./store/acts.js";
 import { entryOf, isFrom } from "./store/entry.js";
 import { History, catchUp, followSession } from "./store/history.js";
 import { newestOfOthers } from "./store/open-chat.js";
+import { isShownIn, rootOf } from "./store/threads.js";
 import { View, glyph } from "./view.js";
 import { html, nothing, repeat } from "../vendor/lit/lit.js";
 import "./composer/composer.js";
@@ -64,12 +66,12 @@ class ChatView extends View {
     }
     if (this._error) return this._failure(this._error);
     return repeat([this._opened], (opened) => opened, () => html`
-      <shared-state></shared-state><message-list .mayDecide=${(approval) => this._mayDecide(approval)} @bottom=${() => this._markRead()}
+      <shared-state></shared-state><message-list .mayDecide=${(approval) => mayDecide(this.chat, approval)} @bottom=${() => this._markRead()}
         @older=${() => this._history.loadOlder()} @newer=${() => this._history.loadNewer()}
         @newest=${() => this._goTo(() => this._history.loadNewest())} @place=${(e) => this._goTo(() => this._history.loadAround(e.detail))}
         @retry-turn=${(e) => this.session.retry(e.detail)} @discard-turn=${(e) => this.session.discard(e.detail)}
         @ask-again=${(e) => this._composer.write(e.detail)} @reply=${(e) => this._reply(e.detail)} @answer-again=${(e) => this._answerAgain(e.detail)}
-        @decide=${(e) => this._decide(e.detail)} @stop-answer=${(e) => this._stopAnswer(e.detail)}></message-list>
+        @decide=${(e) => decide(this.session, e.detail, (text) => this._composer.say(text))} @stop-answer=${(e) => this._stopAnswer(e.detail)}></message-list>
       <typing-line></typing-line>
       <chat-composer @keydown=${(e) => this._editLast(e)}></chat-composer>`);
   }
@@ -225,12 +227,16 @@ class ChatView extends View {
   async _onMessage({ message, seq }) {
     let entry = entryOf(message, seq);
     const { session } = this;
-    if (entry.reply_to) {
+    if (entry.reply_to && isShownIn(page.state, entry)) {
       entry = await this._history.withQuote(entry);
       if (!session || session !== this.session) return;
     }
     session.approvals.clearClosed();
     page.dispatch({ type: "message", entry });
+    if (!isShownIn(page.state, entry)) {
+      this._typing.stopped(entry.sender_id);
+      return;
+    }
     if (isFrom(entry, me.id)) this._list.toBottom();
     else if (entry.sender_kind === "user") {
       this._typing.stopped(entry.sender_id);
@@ -242,8 +248,15 @@ class ChatView extends View {
   /** A member did something with a message: the state has it, except for what only the server has. */
   _onAct(event) {
     const entry = page.state.entries.find(({ id }) => id === event.message_id);
+    if (event.type === "message.deleted" && event.thread) this._countAgain(event.thread);
     if (isUnclear(entry, event)) this._goTo(() => this._history.refresh(event.message_id));
     if (event.type === "message.pinned" && page.state.loaded) this._loadPins();
+  }
+
+  /** A reply was deleted: the server counts what is left. @param {string} rootId */
+  _countAgain(rootId) {
+    const root = page.state.entries.find((entry) => rootOf(entry) === rootId);
+    if (root) this._goTo(() => this._history.refresh(root.id));
   }
 
   _reply(entry) {
@@ -267,27 +280,14 @@ class ChatView extends View {
   }
 
   _onResponseEnd(response) {
-    this._announcements.ended(response);
+    if (!response.thread) this._announcements.ended(response);
     this._showRunning();
-  }
-
-  _mayDecide({ userId }) {
-    const mine = this.chat.participants.find((p) => p.kind === "user" && String(p.id) === me.id);
-    return !userId || userId === me.id || mine?.role === "owner";
-  }
-
-  _decide({ approval: { key }, approved, reason }) {
-    // The card has a copy: the client keeps the approval itself.
-    const approval = this.session.approvals.list.find((one) => one.key === key);
-    if (approval && !this.session.decide(approval, approved, reason)) {
-      this._composer.say("There is no connection. Try again when it is back.");
-    }
   }
 
   _showRunning() {
     if (page.state.own === this._ownShown) return;
     this._ownShown = page.state.own;
-    this._composer.showRunning(this.session.ownResponses);
+    this._composer.showRunning(this.session.ownResponses.filter(({ thread }) => !thread));
   }
 
   /** Stop one answer, that of another member too. */

@@ -19,7 +19,13 @@ export const settings = new Settings(api, start.settings);
 export const client = new UampClient({ userId: me.id });
 export const drafts = new Drafts(localStorage, me.id);
 /** What the views of the open chat draw. */
-export const page = new Store(emptyChat(me.id), REDUCERS);
+export const page = new Store(emptyChat(me.id, "", "", me.username), REDUCERS);
+/** What the views of the open thread draw. */
+export const threadPage = new Store(emptyChat(me.id, "", "", me.username), REDUCERS);
+/** The state that a view draws: of the thread inside its panel, else of the chat. @param {Element} view */
+export const pageAt = (view) => (view.closest("thread-panel") ? threadPage : page);
+/** The state in which a message is shown. @param {import("./store/entry.js").Entry} entry */
+export const pageOf = (entry) => (entry.thread && entry.thread === threadPage.state.thread ? threadPage : page);
 export const store = new ChatStore(api, client, me);
 
 /**

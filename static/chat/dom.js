@@ -62,6 +62,7 @@ export function renew(root, ...children) {
 
 /** Outlines on a 24 × 24 grid. */
 export const PATHS = {
+  thread: "M4 5h16v10H10l-4 4v-4H4zM8 9h8M8 12h5",
   add: "M12 5v14M5 12h14",
   alert: "M12 8v5M12 16.5v.01M10.3 4 2.6 17.5A2 2 0 0 0 4.3 20.5h15.4a2 2 0 0 0 1.7-3L13.7 4a2 2 0 0 0-3.4 0Z",
   attach: "m20 11-8.5 8.5a5 5 0 0 1-7-7L13 4a3.3 3.3 0 0 1 4.7 4.7l-8.5 8.5a1.7 1.7 0 0 1-2.4-2.4l7.8-7.8",

@@ -50,6 +50,7 @@ function onCreated(chat, event) {
   response.agent ||= event.agent || "";
   response.messageId ||= event.message_id || "";
   response.transport ||= event.transport || "";
+  response.thread ||= event.thread || "";
   changed(chat, response);
 }
 

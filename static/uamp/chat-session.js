@@ -95,12 +95,11 @@ export class ChatSession extends EventTarget {
 
   /**
    * Write to the chat. The turn is kept until the server has stored it.
-   * @param {{text: string, attachments?: import("./outbox.js").Attachment[], replyTo?: string}} written
-   *   `replyTo` is the id of the message that it answers
+   * @param {{text: string, attachments?: import("./outbox.js").Attachment[]} & import("./outbox.js").Place} written
    */
-  send({ text, attachments = [], replyTo }) {
+  send({ text, attachments = [], ...place }) {
     // Databases take no NUL: the server stores this sign for it, and the turn is found again by its text.
-    const turn = this.client.outbox.add(this.chatId, text.replaceAll("\0", "\uFFFD"), attachments, replyTo);
+    const turn = this.client.outbox.add(this.chatId, text.replaceAll("\0", "\uFFFD"), attachments, place);
     this._typingSentAt = 0;
     // Behind a turn that is sent again later, so that the chat gets both in the order in which they were written.
     if (!this._later.isPlanned) this._transmitTurn(turn);

@@ -55,13 +55,15 @@ export function reasonOf(event, userId) {
 }
 
 export class LiveResponse {
-  /** @param {string} id @param {{agent?: string, message_id?: string, transport?: string, [more: string]: any}} [created] */
+  /** @param {string} id @param {{agent?: string, message_id?: string, transport?: string, thread?: string, [more: string]: any}} [created] */
   constructor(id, created = {}) {
     this.id = id;
     this.agent = created.agent || "";
     this.messageId = created.message_id || "";
     /** By which its question came. */
     this.transport = created.transport || "";
+    /** The message to whose thread it belongs; "" for an answer in the chat. */
+    this.thread = created.thread || "";
     /** @type {"running"|"completed"|"cancelled"|"failed"} */
     this.status = "running";
     /** @type {import("./types.js").ErrorBody|null} */

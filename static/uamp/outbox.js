@@ -17,6 +17,7 @@ import { newId } from "./ids.js";
  * @property {string} chatId
  * @property {string|null} sessionId the session that the frames went to; a repeat must go there too
  * @property {import("./types.js").Frame[]} frames with their event ids
+ * @property {string} [thread] the message to whose thread it belongs
  * @property {string} text
  * @property {Attachment[]} attachments
  * @property {number} createdAt Unix ms
@@ -25,11 +26,18 @@ import { newId } from "./ids.js";
  */
 
 /**
+ * @typedef {object} Place
+ * @property {string} [replyTo] the message that the turn answers
+ * @property {string} [thread] the message to whose thread it belongs
+ * @property {boolean} [alsoInChat] whether the chat shows it too
+ */
+
+/**
  * Frames of one turn: the inputs, then the request for an answer (UAMP §5.6-§5.12).
- * @param {string} text @param {Attachment[]} attachments @param {string} [replyTo]
+ * @param {string} text @param {Attachment[]} attachments @param {Place} place
  * @returns {import("./types.js").Frame[]}
  */
-function framesOf(text, attachments, replyTo) {
+function framesOf(text, attachments, { replyTo, thread, alsoInChat }) {
   /** @type {import("./types.js").Frame[]} */
   const frames = attachments.map(({ url, content_id, filename, mime_type }) =>
     /^image\/(?!svg)/.test(mime_type)
@@ -38,6 +46,7 @@ function framesOf(text, attachments, replyTo) {
   );
   if (text) frames.unshift({ type: "input.text", text });
   if (replyTo && frames.length) frames[0].reply_to = replyTo;
+  if (thread && frames.length) Object.assign(frames[0], { thread, ...(alsoInChat ? { also_in_chat: true } : {}) });
   frames.push({ type: "response.create" });
   return frames.map((frame) => ({ ...frame, event_id: newId() }));
 }
@@ -59,14 +68,15 @@ export class Outbox {
     return this.turns.filter((turn) => turn.chatId === chatId);
   }
 
-  /** @param {string} chatId @param {string} text @param {Attachment[]} attachments @param {string} [replyTo] @returns {Turn} */
-  add(chatId, text, attachments, replyTo) {
+  /** @param {string} chatId @param {string} text @param {Attachment[]} attachments @param {Place} [place] @returns {Turn} */
+  add(chatId, text, attachments, place = {}) {
     /** @type {Turn} */
     const turn = {
       id: newId(),
       chatId,
       sessionId: null,
-      frames: framesOf(text, attachments, replyTo),
+      frames: framesOf(text, attachments, place),
+      thread: place.thread || "",
       text,
       attachments,
       createdAt: Date.now(),

@@ -1,8 +1,9 @@
 /** What can be done with a message: the list that the menu, the toolbar and the keyboard share. */
 
-import { page } from "../context.js";
+import { page, pageAt } from "../context.js";
 import { announce } from "../dom.js";
 import { copyText } from "../clipboard.js";
+import { gettext } from "../words.js";
 import { attempt, isOwn, isOwner, isThere, mayAskAgain, mayPin, pin } from "./acts.js";
 
 /**
@@ -24,10 +25,20 @@ import { attempt, isOwn, isOwner, isThere, mayAskAgain, mayPin, pin } from "./ac
 const fires = (type) => (/** @type {Entry} */ entry, /** @type {HTMLElement} */ origin) =>
   origin.dispatchEvent(new CustomEvent(type, { bubbles: true, detail: entry }));
 
-/** The address that opens the chat at a message. @param {Entry} entry */
-export function linkTo({ id }) {
-  const link = new URL(`/chats/${encodeURIComponent(page.state.chatId)}`, location.origin);
+/** The address that opens the chat at a message, in its thread where only that shows it. @param {Entry} entry */
+export function linkTo({ id, thread, alsoInChat }) {
+  const { chatId } = page.state;
+  if (thread && !alsoInChat) return threadLink(chatId, thread, id);
+  const link = new URL(`/chats/${encodeURIComponent(chatId)}`, location.origin);
   link.searchParams.set("message", id);
+  return link.href;
+}
+
+/** The address that opens a thread of a chat, at a reply where one is given. @param {string} chatId @param {string} rootId @param {string} [messageId] */
+export function threadLink(chatId, rootId, messageId = "") {
+  const link = new URL(`/chats/${encodeURIComponent(chatId)}`, location.origin);
+  link.searchParams.set("thread", rootId);
+  if (messageId) link.searchParams.set("message", messageId);
   return link.href;
 }
 
@@ -48,12 +59,13 @@ const hasText = (/** @type {Entry} */ { content }) => Boolean(content);
 const ACTIONS = [
   { name: "react", label: () => "React…", icon: "smile", key: "+", isQuick: true, isOffered: isThere, run: fires("react") },
   { name: "reply", label: () => "Reply", icon: "reply", key: "r", isQuick: true, isOffered: isThere, run: fires("reply") },
+  { name: "thread", label: ({ thread, replies }) => (thread || replies ? gettext("Open thread") : gettext("Reply in thread")), icon: "thread", key: "t", isQuick: true, isOffered: (entry) => isThere(entry) || Boolean(entry.replies), run: fires("open-thread") },
   { name: "answer-again", label: () => "Answer again", icon: "again", key: "g", isOffered: (entry) => isThere(entry) && mayAskAgain(entry), run: fires("answer-again") },
   { name: "versions", label: () => "Earlier answers", icon: "clock", isOffered: ({ versionOf }) => Boolean(versionOf), run: fires("show-versions") },
   { name: "copy-text", label: () => "Copy text", icon: "copy", key: "c", isOffered: hasText, run: ({ content }) => copy(content, "Copied.") },
   { name: "copy-link", label: () => "Copy link", icon: "link", key: "l", run: (entry) => copy(linkTo(entry), "Link copied.") },
   { name: "pin", label: ({ pinned }) => (pinned ? "Unpin" : "Pin"), icon: "pin", key: "p", isOffered: (entry) => isThere(entry) && mayPin(), run: togglePin },
-  { name: "edit", label: () => "Edit", icon: "edit", key: "e", isOffered: (entry) => isThere(entry) && isOwn(entry), run: ({ id }) => page.dispatch({ type: "editing", id }) },
+  { name: "edit", label: () => "Edit", icon: "edit", key: "e", isOffered: (entry) => isThere(entry) && isOwn(entry), run: ({ id }, origin) => pageAt(origin).dispatch({ type: "editing", id }) },
   { name: "revisions", label: () => "Earlier versions", icon: "clock", isOffered: (entry) => isThere(entry) && entry.revision > 0, run: fires("show-revisions") },
   { name: "show-as", label: () => "Show as…", icon: "code", isOffered: isThere, run: fires("show-frames") },
   { name: "delete", label: () => "Delete…", icon: "bin", key: "Delete", isDangerous: true, isOffered: (entry) => isThere(entry) && (isOwn(entry) || isOwner()), run: fires("delete-message") },

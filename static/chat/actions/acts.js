@@ -1,6 +1,6 @@
 /** What the person at this page does with a message, as requests; what they change comes back as events of the chat. */
 
-import { api, me, page, store } from "../context.js";
+import { api, me, page, pageOf, store } from "../context.js";
 import { isFrom } from "../store/entry.js";
 
 /**
@@ -26,8 +26,9 @@ export const mayPin = () => !chat()?.only_owners_pin || isOwner();
  * chat, and no later question follows.
  * @param {Entry} entry
  */
-export function mayAskAgain({ id, sender_kind: kind, response_id: responseId }) {
-  const { entries, hasNewer } = page.state;
+export function mayAskAgain(entry) {
+  const { id, sender_kind: kind, response_id: responseId } = entry;
+  const { entries, hasNewer } = pageOf(entry).state;
   const at = entries.findIndex((one) => one.id === id);
   if (kind !== "agent" || !responseId || hasNewer || entries.slice(at + 1).some((one) => one.sender_kind === "user")) return false;
   const question = entries.slice(0, at).findLast((one) => one.sender_kind === "user");

@@ -1,6 +1,6 @@
 /** The text of one's own message while it is changed, in its place. */
 
-import { page } from "../context.js";
+import { pageAt } from "../context.js";
 import { announce } from "../dom.js";
 import { View } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
@@ -79,6 +79,7 @@ class MessageEditor extends View {
   _close() {
     const row = this.closest("chat-message");
     written = { id: "", text: "" };
+    const page = pageAt(this);
     if (page.state.editing === this.entry.id) page.dispatch({ type: "editing", id: "" });
     row?.focus({ preventScroll: true });
   }

@@ -1,6 +1,6 @@
 /** What a message answers: in the message, and above the composer while one writes the answer. */
 
-import { page } from "../context.js";
+import { pageAt } from "../context.js";
 import { Selected } from "../store/store.js";
 import { View, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
@@ -24,7 +24,7 @@ export function quoteTemplate(quote) {
 class ReplyPreview extends View {
   constructor() {
     super();
-    this._answered = new Selected(this, page, ({ replyTo }) => replyTo);
+    this._answered = new Selected(this, pageAt, ({ replyTo }) => replyTo);
   }
 
   render() {
@@ -35,7 +35,7 @@ class ReplyPreview extends View {
   }
 
   _cancel() {
-    page.dispatch({ type: "reply-to", entry: null });
+    pageAt(this).dispatch({ type: "reply-to", entry: null });
     this.closest("chat-composer").querySelector("textarea").focus();
   }
 }

@@ -1,7 +1,7 @@
 /** The receipt chips of a chat's messages: what an answer cost, with the details behind it. */
 
 import { decimal, fromFloat, shown, units } from "../amounts.js";
-import { api, page } from "../context.js";
+import { api } from "../context.js";
 import { fullTime } from "../time.js";
 import { glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
@@ -81,13 +81,17 @@ export function receiptTemplate(receipt) {
 
 /** Asks for the receipts of the messages that the page has, some at once. */
 export class Receipts {
-  /** @param {(entry: object) => boolean} mayCost whether to ask for a message */
-  constructor(mayCost) {
+  /**
+   * @param {(entry: object) => boolean} mayCost whether to ask for a message
+   * @param {import("../store/history.js").PageStore} state of the chat or a thread
+   */
+  constructor(mayCost, state) {
     this._mayCost = mayCost;
+    this._page = state;
     this._asked = new Set();
     this._wanted = new Set();
-    this._chatId = page.state.chatId;
-    this._end = page.subscribe(() => this._look());
+    this._chatId = this._page.state.chatId;
+    this._end = this._page.subscribe(() => this._look());
     this._look();
   }
 
@@ -103,20 +107,20 @@ export class Receipts {
     // What other agents did for it may have cost something when it did not.
     const passedOn = parts.some(({ kind, name }) => kind === "tool" && name === "delegate");
     if (!cost?.total_cost && !passedOn) return;
-    if (cost?.total_cost && !page.state.receipts.has(id)) {
+    if (cost?.total_cost && !this._page.state.receipts.has(id)) {
       const receipt = { response_id: id, amount: fromFloat(cost.total_cost), currency: cost.currency || "USD", refunded: "0" };
-      page.dispatch({ type: "receipts", receipts: [receipt] });
+      this._page.dispatch({ type: "receipts", receipts: [receipt] });
     }
     this._ask(id);
   }
 
   /** Ask again for what is on the page: something may have been given back. */
   refresh() {
-    for (const id of page.state.receipts.keys()) this._ask(id);
+    for (const id of this._page.state.receipts.keys()) this._ask(id);
   }
 
   _look() {
-    const { entries, receipts } = page.state;
+    const { entries, receipts } = this._page.state;
     if (entries === this._looked) return;
     this._looked = entries;
     for (const entry of entries) {
@@ -139,7 +143,7 @@ export class Receipts {
     if (this._wanted.size) this._timer = setTimeout(() => this._fetch(), TOGETHER_MS);
     try {
       const answer = await api.get(`/chats/${encodeURIComponent(chatId)}/payments?responses=${ids.join(",")}`);
-      if (chatId === this._chatId) page.dispatch({ type: "receipts", receipts: answer.data });
+      if (chatId === this._chatId) this._page.dispatch({ type: "receipts", receipts: answer.data });
     } catch (error) {
       if (error.name !== "ApiError") throw error;
       // Asked for again with the next look at the page.

@@ -1,9 +1,10 @@
 /** Where one writes: text, attachments, mentions, commands; send and stop. */
 
-import { drafts, page, settings, store } from "../context.js";
+import { drafts, pageAt, settings, store } from "../context.js";
 import { announce } from "../dom.js";
 import { costLine, priceText } from "../price.js";
 import { View, face, glyph } from "../view.js";
+import { gettext } from "../words.js";
 import { html } from "../../vendor/lit/lit.js";
 import "../actions/quote.js";
 import { Attachments } from "./attachments.js";
@@ -54,7 +55,7 @@ class ChatComposer extends View {
   connectedCallback() {
     super.connectedCallback();
     store.addEventListener("change", this._onChats);
-    const view = /** @type {HTMLElement} */ (this.closest("chat-view"));
+    const view = this._view;
     view.ondragover = (event) => {
       if (!event.dataTransfer?.types.includes("Files")) return;
       event.preventDefault();
@@ -75,6 +76,20 @@ class ChatComposer extends View {
     store.removeEventListener("change", this._onChats);
   }
 
+  /** The chat or the thread for which it writes. */
+  get _view() {
+    return /** @type {HTMLElement} */ (this.closest("thread-panel, chat-view"));
+  }
+
+  get _page() {
+    return pageAt(this);
+  }
+
+  /** The name of what is written here and not sent. @param {Chat} chat */
+  _draftOf({ id }) {
+    return [id, this._page.state.thread].filter(Boolean).join(" ");
+  }
+
   /** @returns {HTMLTextAreaElement} */
   get _text() {
     return /** @type {HTMLTextAreaElement} */ (this.querySelector("textarea"));
@@ -86,24 +101,27 @@ class ChatComposer extends View {
     const names = this._own.map((response) => response.agent || "agent").join(", ");
     const stop = names ? `Stop ${names}` : "Stop the answer";
     // A placeholder that does not fit would be cut in the middle of a letter.
+    const { thread } = this._page.state;
+    const of = thread ? "thread-" : "";
     const isShort = !this._chat || matchMedia("(max-width: 519px)").matches;
     return html`
       <p class="composer-note" role="status" ?hidden=${!this._note}>${this._note}</p>
       <form class="composer" @submit=${(/** @type {Event} */ event) => this._submit(event)}>
-        ${this._suggestions.template()}<reply-preview></reply-preview>${this._files.template()}
+        ${this._suggestions.template(of)}<reply-preview></reply-preview>${this._files.template()}
         <div class="composer-row">
           <button type="button" class="icon-button" aria-label="Attach files" title="Attach files" data-testid="attach" @click=${() => this._picker.click()}>${glyph("attach")}</button>
           <input type="file" multiple hidden tabindex="-1" data-testid="file-input" @change=${() => this._picked()}>
-          <textarea id="composer-text" rows="1" dir="auto" data-testid="composer" aria-label="Message" placeholder=${isShort ? "Message" : `Message ${brief(store.nameOf(this._chat))}`}
-            enterkeyhint="send" autocomplete="off" maxlength="100000" aria-describedby="price-line" aria-autocomplete="list" aria-controls="suggestions"
+          <textarea id="${of}composer-text" rows="1" dir="auto" data-testid="composer" aria-label=${thread ? gettext("Reply in the thread") : "Message"} placeholder=${thread ? gettext("Reply") : isShort ? "Message" : `Message ${brief(store.nameOf(this._chat))}`}
+            enterkeyhint="send" autocomplete="off" maxlength="100000" aria-describedby="${of}price-line" aria-autocomplete="list" aria-controls="${of}suggestions"
             aria-activedescendant=${this._suggestions.activeId} @input=${() => this._written()} @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}
             @paste=${(/** @type {ClipboardEvent} */ event) => this._take(event, event.clipboardData?.files)} @blur=${() => this._left()}></textarea>
           <button type="button" class="icon-button stop" aria-label=${stop} title=${stop} data-testid="stop" ?hidden=${!names} @click=${() => this.stopOwn()}>${glyph("stop")}</button>
           <button type="submit" class="icon-button send" aria-label="Send" title="Send" data-testid="send" ?disabled=${!canSend}>${glyph("send")}</button>
         </div>
       </form>
+      ${thread ? html`<label class="also-in-chat"><input type="checkbox" data-testid="also-in-chat">${gettext("Also send to the chat")}</label>` : ""}
       <mention-hint .chat=${this._chat} .text=${this._value}></mention-hint>
-      <p class="price-line" id="price-line" data-testid="price-line" ?hidden=${!price}>${price}</p>
+      <p class="price-line" id="${of}price-line" data-testid="price-line" ?hidden=${!price}>${price}</p>
       <div class="drop-hint" aria-hidden="true">Drop files to attach them</div>`;
   }
 
@@ -119,7 +137,7 @@ class ChatComposer extends View {
     this._session = session;
     await this.updateComplete;
     // What was written before the chat was loaded stays.
-    this._text.value ||= drafts.get(chat.id);
+    this._text.value ||= drafts.get(this._draftOf(chat));
     this._value = this._text.value;
     // After a click on a chat, the person writes in it; any other focused element keeps the focus.
     // On a phone the keyboard would cover the chat.
@@ -178,6 +196,11 @@ class ChatComposer extends View {
     return this._text.value === "" && this._files.isEmpty;
   }
 
+  /** @returns {HTMLInputElement|null} */
+  get _alsoInChat() {
+    return this.querySelector(".also-in-chat input");
+  }
+
   get _picker() {
     return /** @type {HTMLInputElement} */ (this.querySelector("input[type=file]"));
   }
@@ -212,7 +235,7 @@ class ChatComposer extends View {
     this._value = this._text.value;
     this._suggestions.update();
     if (!this._chat) return;
-    drafts.set(this._chat.id, this._value);
+    drafts.set(this._draftOf(this._chat), this._value);
     clearTimeout(this._saveTimer);
     this._saveTimer = window.setTimeout(() => drafts.save(), SAVE_AFTER_MS);
     if (settings.values.typing_notices) this._session.typing(this._value.trim() !== "");
@@ -247,10 +270,12 @@ class ChatComposer extends View {
       this._run(called);
       return;
     }
-    this._session.send({ text, attachments: this._files.take(), replyTo: page.state.replyTo?.id });
-    if (page.state.replyTo) page.dispatch({ type: "reply-to", entry: null });
+    const { replyTo, thread } = this._page.state;
+    this._session.send({ text, attachments: this._files.take(), replyTo: replyTo?.id, thread, alsoInChat: Boolean(this._alsoInChat?.checked) });
+    if (this._alsoInChat) this._alsoInChat.checked = false;
+    if (replyTo) this._page.dispatch({ type: "reply-to", entry: null });
     this._clear();
-    /** @type {any} */ (this.closest("chat-view")?.querySelector("message-list")).toBottom();
+    /** @type {any} */ (this._view.querySelector("message-list")).toBottom();
   }
 
   /** @param {NonNullable<ReturnType<typeof commandOf>>} called */
@@ -273,7 +298,7 @@ class ChatComposer extends View {
     this._text.value = "";
     this._value = "";
     this._suggestions.close();
-    if (this._chat) drafts.set(this._chat.id, "");
+    if (this._chat) drafts.set(this._draftOf(this._chat), "");
     drafts.save();
     this._session.typing(false);
   }

@@ -33,11 +33,12 @@ export class Suggestions {
     /** @type {Suggestion[]} */
     this._found = [];
     this._active = 0;
+    this._of = "";
   }
 
   /** What the text field says of the menu. */
   get activeId() {
-    return this._found.length ? `suggestion-${this._active}` : nothing;
+    return this._found.length ? `${this._of}suggestion-${this._active}` : nothing;
   }
 
   /** Look for what stands before the cursor. */
@@ -76,9 +77,11 @@ export class Suggestions {
     this._host.requestUpdate();
   }
 
-  template() {
-    return html`<ul class="mention-menu" id="suggestions" role="listbox" aria-label=${this._label || "Suggestions"} ?hidden=${this._found.length === 0}>${
-      this._found.map((found, at) => html`<li role="option" id="suggestion-${at}" aria-selected=${String(at === this._active)}
+  /** @param {string} of what ids begin with: there may be two fields on the page */
+  template(of) {
+    this._of = of;
+    return html`<ul class="mention-menu" id="${of}suggestions" role="listbox" aria-label=${this._label || "Suggestions"} ?hidden=${this._found.length === 0}>${
+      this._found.map((found, at) => html`<li role="option" id="${of}suggestion-${at}" aria-selected=${String(at === this._active)}
         @mousedown=${(/** @type {Event} */ event) => this._pressed(event, found)}>${found.picture ?? nothing}<span>${found.name}</span><small>${found.note}</small></li>`)}</ul>`;
   }
 

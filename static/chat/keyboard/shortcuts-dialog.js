@@ -2,6 +2,7 @@
 
 import { COMMANDS } from "../composer/commands.js";
 import { View, glyph } from "../view.js";
+import { gettext } from "../words.js";
 import { html } from "../../vendor/lit/lit.js";
 
 const MODIFIER = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘" : "Ctrl";
@@ -31,6 +32,7 @@ const KEYS = [
     keys: [
       ["↑ ↓", "Go from message to message"],
       ["M", "Open what can be done with a message"],
+      ["T", gettext("Open the thread of a message; Esc closes it")],
     ],
   },
 ];

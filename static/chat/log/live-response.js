@@ -1,6 +1,6 @@
 /** An answer while it is being given, and one that ended without a message. */
 
-import { page } from "../context.js";
+import { pageAt } from "../context.js";
 import { Selected } from "../store/store.js";
 import { View, dots, face, glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
@@ -17,8 +17,8 @@ class LiveResponseView extends View {
 
   constructor() {
     super();
-    this._live = new Selected(this, page, (state) => state.live.get(this.responseId));
-    this._own = new Selected(this, page, (state) => state.own.has(this.responseId));
+    this._live = new Selected(this, pageAt, (state) => state.live.get(this.responseId));
+    this._own = new Selected(this, pageAt, (state) => state.own.has(this.responseId));
   }
 
   /** Many deltas may come in one frame of the screen: one drawing is enough. */
@@ -29,7 +29,7 @@ class LiveResponseView extends View {
 
   willUpdate() {
     // The answer may be gone from the state before this view is gone from the page.
-    this._response = page.state.live.get(this.responseId)?.response || this._response;
+    this._response = pageAt(this).state.live.get(this.responseId)?.response || this._response;
     this._name = this._response.agent || "Agent";
     this.className = "message from-agent is-live";
     this.setAttribute("role", "article");
@@ -47,7 +47,7 @@ class LiveResponseView extends View {
         <div class="live-head">
           ${messageHead(name, "agent", null, response.transport)}
           <button type="button" class="link stop-answer" data-testid="stop-answer" aria-label="Stop ${name}'s answer"
-            ?hidden=${!isRunning || page.state.own.has(this.responseId)} ?disabled=${this._stopping} @click=${() => this._stop()}>Stop</button>
+            ?hidden=${!isRunning || pageAt(this).state.own.has(this.responseId)} ?disabled=${this._stopping} @click=${() => this._stop()}>Stop</button>
         </div>
         <div class="bubble">
           <div class="parts">${partsTemplate(response.parts, { isLive: true, isRunning, agent: name })}</div>

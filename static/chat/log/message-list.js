@@ -3,7 +3,7 @@
  * there. The reader rules the scroll position: it follows only from the bottom.
  */
 
-import { page } from "../context.js";
+import { page, pageAt, threadPage } from "../context.js";
 import { people } from "../person/looks.js";
 import { Selected } from "../store/store.js";
 import { rowsOf } from "../store/rows.js";
@@ -17,6 +17,7 @@ import "../cards/payment-card.js";
 import "./live-response.js";
 import "./message.js";
 import "./pending-turn.js";
+import { repliesText } from "./reply-strip.js";
 import { ScrollPlace } from "./scroll-place.js";
 
 const NEAR_BOTTOM_PX = 60;
@@ -48,7 +49,8 @@ class MessageList extends View {
     this.mayDecide = () => false;
     this._following = true;
     this._scrollTop = 0;
-    this._state = new Selected(this, page, partsSelector());
+    this._state = new Selected(this, pageAt, partsSelector());
+    this._thread = new Selected(this, threadPage, ({ thread }) => thread);
   }
 
   connectedCallback() {
@@ -72,8 +74,18 @@ class MessageList extends View {
     this._resizes.observe(this._log.firstElementChild);
   }
 
+  get _page() {
+    return pageAt(this);
+  }
+
+  /** What is asked for here: in the open thread, or in the chat for all other places. @param {any[]} list */
+  _here(list) {
+    const open = this._thread.value;
+    return list.filter(({ thread }) => (this._page === threadPage ? thread === open : !thread || thread !== open));
+  }
+
   get atBottom() {
-    return this._following && !page.state.hasNewer;
+    return this._following && !this._page.state.hasNewer;
   }
 
   willUpdate() {
@@ -89,7 +101,7 @@ class MessageList extends View {
   render() {
     const state = this._state.value;
     return html`
-      <div class="log" role="log" aria-live="off" aria-label="Messages" aria-describedby="log-keys" tabindex="0"
+      <div class="log" role="log" aria-live="off" aria-label=${state.thread ? "Replies" : "Messages"} aria-describedby="log-keys" tabindex="0"
         @scroll=${{ handleEvent: () => this._scrolled(), passive: true }} @keydown=${(event) => rowKey(event)}>
         <div class="log-column">
           <div class="log-top" ?hidden=${state.entries.length === 0 && state.turns.length > 0}>${this._top(state)}</div>
@@ -97,7 +109,7 @@ class MessageList extends View {
           ${state.hasNewer ? html`<div class="log-bottom">${this._bottom(state)}</div>` : this._end(state)}
         </div>
       </div>
-      <p class="visually-hidden" id="log-keys">The arrow keys go from message to message. M opens what can be done with one.</p>
+      ${state.thread ? nothing : html`<p class="visually-hidden" id="log-keys">The arrow keys go from message to message. M opens what can be done with one, T its thread.</p>`}
       ${this._unreadAbove(state)}
       <button type="button" class="jump" ?hidden=${this._following} data-testid="jump" @click=${() => this._jumped()}>
         ${glyph("down")}<span>${this._jumpLabel(state)}</span>
@@ -112,15 +124,15 @@ class MessageList extends View {
     else this._place.restore();
     if (this._showTarget()) return;
     const cut = this._place.cut();
-    if (cut) page.dispatch({ type: "cut", ...cut });
+    if (cut) this._page.dispatch({ type: "cut", ...cut });
     this._place.sweep();
     this._wantMore();
   }
 
   /** Follow the newest message. @param {boolean} [smooth] because the reader asked for it */
   toBottom(smooth = false) {
-    this._following = !page.state.hasNewer;
-    this._isGoingDown = page.state.hasNewer;
+    this._following = !this._page.state.hasNewer;
+    this._isGoingDown = this._page.state.hasNewer;
     if (this._isGoingDown) this.dispatchEvent(new Event("newest"));
     else this._toBottom(smooth);
     if (smooth) this.dispatchEvent(new Event("bottom"));
@@ -153,6 +165,7 @@ class MessageList extends View {
     if (row.kind === "day") return html`<div class="separator is-day" role="separator"><span>${dayName(row.at)}</span></div>`;
     if (row.kind === "unread") return html`<div class="separator is-unread" role="separator"><span>New</span></div>`;
     if (row.kind === "change") return html`<p class="change" data-testid="change">${row.text}</p>`;
+    if (row.kind === "replies") return html`<div class="separator is-replies" role="separator"><span>${repliesText(row.count)}</span></div>`;
     if (row.kind === "answer") return html`<live-response .responseId=${row.id} .again=${row.again}></live-response>`;
     return html`<chat-message .entry=${row.entry} .isMine=${row.isMine} .follows=${row.follows} .error=${row.error} .again=${row.again}
       .readers=${row.readers} .receipt=${row.receipt} .isEditing=${row.isEditing} .target=${row.target}></chat-message>`;
@@ -161,8 +174,8 @@ class MessageList extends View {
   /** What stands behind the last message of the chat. */
   _end(state) {
     return html`
-      <div class="log-asks">${repeat(state.approvals, ({ key }) => key, (approval) => this._approval(approval))}</div>
-      <div class="log-payments">${repeat(state.payments, ({ key }) => key, (payment) => html`<payment-card .payment=${payment}></payment-card>`)}</div>
+      <div class="log-asks">${repeat(this._here(state.approvals), ({ key }) => key, (approval) => this._approval(approval))}</div>
+      <div class="log-payments">${repeat(this._here(state.payments), ({ key }) => key, (payment) => html`<payment-card .payment=${payment}></payment-card>`)}</div>
       <div class="log-turns">${repeat(state.turns, ({ id }) => id, (turn) => html`<pending-turn .turn=${turn} .state=${turn.state}></pending-turn>`)}</div>`;
   }
 
@@ -174,7 +187,7 @@ class MessageList extends View {
     if (!state.loaded) return spinner("Loading");
     if (state.loadingOlder === "yes") return spinner("Loading older messages");
     if (state.loadingOlder === "failed") return html`<button type="button" class="button" @click=${() => this._want("older")}>Load older messages</button>`;
-    if (state.hasOlder) return "";
+    if (state.hasOlder || state.thread) return "";
     if (state.entries.length) return html`<p class="log-start">This is where the chat begins.</p>`;
     return html`<div class="empty">${glyph("message")}<h2>Nothing said yet</h2><p>Write the first message. Type @ to ask one of the agents.</p></div>`;
   }
@@ -207,7 +220,7 @@ class MessageList extends View {
   _scrolled() {
     const { scrollTop, scrollHeight, clientHeight } = this._log;
     const wasFollowing = this._following;
-    const isNear = !page.state.hasNewer && scrollHeight - scrollTop - clientHeight < NEAR_BOTTOM_PX;
+    const isNear = !this._page.state.hasNewer && scrollHeight - scrollTop - clientHeight < NEAR_BOTTOM_PX;
     // What grows below (a picture that arrives) is not the reader who scrolls up.
     if (isNear || scrollTop < this._scrollTop) this._following = isNear;
     this._scrollTop = scrollTop;
@@ -218,13 +231,13 @@ class MessageList extends View {
 
   _wantMore() {
     const { scrollTop, scrollHeight, clientHeight } = this._log;
-    if (scrollTop < NEAR_END_PX && page.state.loadingOlder === "no") this._want("older");
-    if (scrollHeight - scrollTop - clientHeight < NEAR_END_PX && page.state.loadingNewer === "no") this._want("newer");
+    if (scrollTop < NEAR_END_PX && this._page.state.loadingOlder === "no") this._want("older");
+    if (scrollHeight - scrollTop - clientHeight < NEAR_END_PX && this._page.state.loadingNewer === "no") this._want("newer");
   }
 
   /** @param {"older"|"newer"} end */
   _want(end) {
-    const { entries, hasOlder, hasNewer, loadingOlder, loadingNewer } = page.state;
+    const { entries, hasOlder, hasNewer, loadingOlder, loadingNewer } = this._page.state;
     const [has, loading] = end === "older" ? [hasOlder, loadingOlder] : [hasNewer, loadingNewer];
     if (has && loading !== "yes" && entries.length) this.dispatchEvent(new Event(end));
   }
@@ -233,7 +246,7 @@ customElements.define("message-list", MessageList);
 
 /** What a member sent or a tool made under a content id, as far as it is on the page. */
 function itemOf(contentId) {
-  const items = page.state.entries.flatMap((entry) => entry.content_items || []);
+  const items = [...page.state.entries, ...threadPage.state.entries].flatMap((entry) => entry.content_items || []);
   const all = items.flatMap((item) => [item, ...(item.tool_result?.content_items || [])]);
   return all.find((item) => item.content_id === contentId);
 }

@@ -7,9 +7,12 @@ import { reactionsTemplate } from "../actions/reactions.js";
 import { people } from "../person/looks.js";
 import { fullTime, clockTime } from "../time.js";
 import { View, face, glyph } from "../view.js";
+import { gettext } from "../words.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { partsOf, partsTemplate } from "../parts/parts.js";
 import { receiptTemplate } from "../cards/receipts.js";
+import { page, pageAt } from "../context.js";
+import { replyStrip } from "./reply-strip.js";
 import { transportBadge } from "./transport-badge.js";
 import "../actions/message-editor.js";
 
@@ -71,6 +74,7 @@ class ChatMessage extends View {
 
   willUpdate(changed) {
     const { entry } = this;
+    this._isInThread = pageAt(this) !== page;
     if (changed.has("entry")) this._parts = partsOf(entry);
     if (changed.has("target") && this.target) this._mark();
     this._name = (entry.sender_kind === "user" && people.nameOf(entry.name)) || entry.name || (entry.sender_kind === "agent" ? "Agent" : "A former member");
@@ -90,10 +94,22 @@ class ChatMessage extends View {
       <div class="message-main">
         ${messageHead(isMine ? "You" : name, entry.sender_kind, entry.at, entry.transport)}
         ${this.isEditing && !entry.deletedAt ? html`<message-editor .entry=${entry}></message-editor>` : this._bubbleRow()}
-        ${reactionsTemplate(entry)}
+        ${reactionsTemplate(entry)}${this._isInThread ? this._shownInChat() : html`${this._fromThread()}${replyStrip(entry)}`}
         <div class="message-foot">${this._marks()}${this.receipt ? receiptTemplate(this.receipt) : ""}</div>
         ${this._readersTemplate()}
       </div>`;
+  }
+
+  /** That a reply is shown in the chat too. */
+  _shownInChat() {
+    return this.entry.thread && this.entry.alsoInChat ? html`<p class="thread-note">${gettext("Also sent to the chat")}</p>` : nothing;
+  }
+
+  /** The way from a reply in the chat to its thread. */
+  _fromThread() {
+    if (!this.entry.thread) return nothing;
+    const open = () => this.dispatchEvent(new CustomEvent("open-thread", { bubbles: true, detail: this.entry }));
+    return html`<button type="button" class="link thread-note" data-testid="from-thread" @click=${open}>${gettext("Replied in a thread")}</button>`;
   }
 
   /** Open the menu of the message, at the button beside it. */

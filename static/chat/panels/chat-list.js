@@ -5,6 +5,7 @@ import { shortTime } from "../time.js";
 import { unreadOf } from "../notifications/rules.js";
 import { people } from "../person/looks.js";
 import { View, faceOfChat, glyph } from "../view.js";
+import { gettext, interpolate } from "../words.js";
 import { html, nothing, repeat } from "../../vendor/lit/lit.js";
 
 const FILTER_FROM = 8;
@@ -20,6 +21,9 @@ function wordless({ preview, participants }) {
 }
 
 const skeleton = html`<li class="skeleton"><i></i><span><b></b><b></b></span></li>`;
+
+/** @param {number} count */
+const shown99 = (count) => (count > 99 ? "99+" : count);
 
 /** Fires (bubbling) `open-chat` (detail: chat id) and `new-chat`. */
 class ChatList extends View {
@@ -92,7 +96,8 @@ class ChatList extends View {
       <span class="chat-item-main">
         <span class="chat-item-top"><b dir="auto">${name}</b>${chat.muted ? html`<span class="muted-mark" title="Muted">${glyph("muted")}<span class="visually-hidden">muted</span></span>` : ""}<time datetime=${chat.latest_at}>${shortTime(Date.parse(chat.latest_at))}</time></span>
         <span class="chat-item-sub"><span class="chat-preview" dir="auto">${plain(words)}</span>${
-          unread.shown > 0 ? html`<span class="unread ${unread.counts ? "" : "is-muted"}" role="img" aria-label="${unread.shown} unread">${unread.shown > 99 ? "99+" : unread.shown}</span>` : ""}</span>
+          chat.unread_replies > 0 ? html`<span class="unread is-replies" data-testid="unread-replies" aria-label=${interpolate(gettext("%(count)s new in threads"), { count: chat.unread_replies })} title=${gettext("New replies in threads that you follow")}>${glyph("thread")}${shown99(chat.unread_replies)}</span>` : ""}${
+          unread.shown > 0 ? html`<span class="unread ${unread.counts ? "" : "is-muted"}" role="img" aria-label="${unread.shown} unread">${shown99(unread.shown)}</span>` : ""}</span>
       </span>${online ? html`<span class="visually-hidden">online</span>` : ""}</a></li>`;
   }
 

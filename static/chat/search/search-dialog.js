@@ -108,10 +108,11 @@ class SearchDialog extends View {
       ${searched < chats ? html`<p class="search-note">The ${searched} latest of your ${chats} chats were searched. in: reaches the others.</p>` : nothing}`;
   }
 
-  _message({ id, chat_id: chatId, name, sender_kind: kind, content, content_items: items, created_at: at }, words) {
+  _message({ id, chat_id: chatId, name, sender_kind: kind, content, content_items: items, created_at: at, thread, also_in_chat: alsoInChat }, words) {
+    const inChat = !thread || alsoInChat;
     const chat = store.get(chatId);
     const files = items.map(({ filename }) => filename).filter(Boolean);
-    return html`<li><button type="button" class="search-result" data-testid="search-result" @click=${() => this._openMessage(chatId, id)}>
+    return html`<li><button type="button" class="search-result" data-testid="search-result" @click=${() => this._openMessage(chatId, id, inChat ? "" : thread)}>
       ${face(name, kind)}
       <span class="search-words"><span class="search-head"><b>${name}</b> <span class="search-chat">${chat ? store.nameOf(chat) : "Another chat"}</span>
         <time datetime=${at} title=${fullTime(Date.parse(at))}>${shortTime(Date.parse(at))}</time></span>
@@ -230,9 +231,9 @@ class SearchDialog extends View {
     this.querySelector("dialog").close();
   }
 
-  _openMessage(chatId, messageId) {
+  _openMessage(chatId, messageId, threadId) {
     this._close();
-    this.dispatchEvent(new CustomEvent("open-message", { bubbles: true, detail: { chatId, messageId } }));
+    this.dispatchEvent(new CustomEvent("open-message", { bubbles: true, detail: { chatId, messageId, threadId } }));
   }
 
   _openChat(chatId) {

@@ -21,6 +21,17 @@
  * @property {Reaction[]} reactions the first given first
  * @property {boolean} pinned
  * @property {string|null} versionOf the first version of an answer that was made again
+ * @property {string|null} thread the message to whose thread it belongs
+ * @property {boolean} alsoInChat whether a reply is shown in the chat too
+ * @property {Replies|null} replies its thread
+ *
+ * @typedef {object} Replies
+ * @property {number} count
+ * @property {number} lastAt Unix ms
+ * @property {number} lastSeq
+ * @property {{kind: "user"|"agent", id: string, name: string}[]} faces who replied last, the latest first
+ * @property {boolean} following whether new ones concern the person at this page
+ * @property {number} readSeq how far they have read
  *
  * @typedef {object} Quote the beginning of a message that another one answers
  * @property {string} id
@@ -36,6 +47,15 @@
 
 /** @param {number|string|null|undefined} time in ms or ISO 8601 */
 const milliseconds = (time) => (typeof time === "string" ? Date.parse(time) : time ?? null);
+
+/** @param {any} replies as REST has them @returns {Replies|null} */
+function repliesOf(replies) {
+  if (!replies) return null;
+  return {
+    count: replies.replies, lastAt: milliseconds(replies.last_at) ?? 0, lastSeq: replies.last_seq, faces: replies.participants,
+    following: replies.following, readSeq: replies.read_seq,
+  };
+}
 
 /**
  * One shape for both transports: REST has times in ISO 8601, the socket in ms.
@@ -56,6 +76,9 @@ export function entryOf(message, seq = message.seq) {
     reactions: message.reactions || [],
     pinned: Boolean(message.pinned),
     versionOf: message.version_of || null,
+    thread: message.thread || null,
+    alsoInChat: Boolean(message.also_in_chat),
+    replies: repliesOf(message.replies),
     status: message.status || "completed",
     transport: message.transport || "",
     sender_kind: message.sender_kind || (message.role === "assistant" ? "agent" : "user"),

@@ -5,6 +5,7 @@ import { entryOf } from "./entry.js";
 const PAGE = 50;
 /** The server looks for events of some types between two places that are not farther apart. */
 const FACTS_SPAN = 5_000;
+const FACTS_OF_THREADS = ["agent.stopped", "response.cancelled", "response.error"];
 const FACTS = ["agent.stopped", "participant.joined", "participant.left", "participant.updated", "response.cancelled", "response.error"];
 
 /**
@@ -120,10 +121,14 @@ export class History {
    * @returns {Promise<Loaded>}
    */
   async _page(query) {
-    const { chatId } = this._store.state;
-    const page = await this._api.get(`/chats/${encodeURIComponent(chatId)}/messages?limit=${PAGE}&${query}`);
-    const entries = page.data.map((/** @type {any} */ message) => entryOf(message));
-    return { entries: query.startsWith("order=desc") ? entries.reverse() : entries, hasMore: page.has_more };
+    const { chatId, thread } = this._store.state;
+    const page = await this._api.get(`/chats/${encodeURIComponent(chatId)}/messages?limit=${PAGE}&thread=${thread || "none"}&${query}`);
+    const found = page.data.map((/** @type {any} */ message) => entryOf(message));
+    const isFalling = query.startsWith("order=desc");
+    const entries = isFalling ? found.reverse() : found;
+    // A thread begins with the message that its replies name.
+    if (thread && isFalling && !page.has_more) entries.unshift(entryOf(await this._api.get(`/messages/${encodeURIComponent(thread)}`)));
+    return { entries, hasMore: page.has_more };
   }
 
   /**
@@ -175,8 +180,9 @@ export class History {
    */
   async _facts(after, before) {
     const from = Math.max(0, after, before - FACTS_SPAN);
+    const { chatId, thread } = this._store.state;
     try {
-      const path = `/chats/${encodeURIComponent(this._store.state.chatId)}/events?types=${FACTS.join(",")}&after=${from}&before=${before}&order=desc&limit=200`;
+      const path = `/chats/${encodeURIComponent(chatId)}/events?types=${(thread ? FACTS_OF_THREADS : FACTS).join(",")}&after=${from}&before=${before}&order=desc&limit=200`;
       const answer = await this._api.get(path);
       return answer.data.map((/** @type {any} */ { seq, type, payload }) => ({ ...payload, seq, type }));
     } catch (error) {
@@ -191,6 +197,10 @@ const isApiError = (error) => error instanceof Error && error.name === "ApiError
 
 /** @param {import("./entry.js").Entry[]} entries */
 const lastSeq = (entries) => entries.at(-1)?.seq ?? 0;
+
+/** What a person has to allow, with the thread in which it is asked. @param {ChatSession} session */
+const approvalsOf = ({ approvals, responses }) =>
+  approvals.list.map((one) => ({ ...one, thread: responses.get(one.responseId)?.thread || "" }));
 
 /**
  * Keep the state up to date with a session, except for its messages: the page may have to make them ready first.
@@ -210,10 +220,11 @@ export function followSession(store, session, signal) {
       store.dispatch({ type: "response-end", response, failures: session.failures });
       showOwn();
     },
-    approvals: () => store.dispatch({ type: "approvals", list: session.approvals.list }),
+    approvals: () => store.dispatch({ type: "approvals", list: approvalsOf(session) }),
     act: (event) => store.dispatch({ type: "act", event }),
     participants: (event) => store.dispatch({ type: "facts", events: [event] }),
     turns: () => store.dispatch({ type: "turns", list: session.turns }),
+    read: (event) => store.dispatch({ type: "thread-read", event }),
     state: ({ value, by }) => store.dispatch({ type: "shared", shared: { value, by } }),
   };
   for (const [type, listener] of Object.entries(listeners)) {
@@ -233,7 +244,7 @@ export function catchUp(store, session) {
     store.dispatch({ type: "response-end", response, failures: session.failures });
   }
   store.dispatch({ type: "own", ids: session.ownResponses.map(({ id }) => id) });
-  store.dispatch({ type: "approvals", list: session.approvals.list });
+  store.dispatch({ type: "approvals", list: approvalsOf(session) });
   store.dispatch({ type: "turns", list: session.turns });
   store.dispatch({ type: "shared", shared: { value: session.state.value, by: session.state.by } });
 }

@@ -5,6 +5,7 @@
 
 import { reasonOf } from "../../uamp/live-response.js";
 import { withAct } from "./acts.js";
+import { isShownIn, withReply, withThreadRead } from "./threads.js";
 import { isFrom } from "./entry.js";
 import { WINDOW_REDUCERS, inWindow, withActs } from "./window.js";
 
@@ -35,7 +36,9 @@ const ACTS_KEPT = 200;
  *
  * @typedef {object} OpenChat
  * @property {string} userId of the person at this page
+ * @property {string} username
  * @property {string} chatId "" when none is open
+ * @property {string} thread the message whose thread this is; "" for the chat itself
  * @property {boolean} loaded whether its newest page is here
  * @property {Entry[]} entries a part of the chat without gaps, by their place in the log
  * @property {boolean} hasOlder
@@ -64,10 +67,10 @@ const ACTS_KEPT = 200;
  *   changed it last
  */
 
-/** @param {string} userId @param {string} [chatId] @returns {OpenChat} */
-export function emptyChat(userId, chatId = "") {
+/** @param {string} userId @param {string} [chatId] @param {string} [thread] @param {string} [username] @returns {OpenChat} */
+export function emptyChat(userId, chatId = "", thread = "", username = "") {
   return {
-    userId, chatId, loaded: false, entries: [], hasOlder: false, hasNewer: false, loadingOlder: "no", loadingNewer: "no", newest: 0, arrived: [],
+    userId, username, chatId, thread, loaded: false, entries: [], hasOlder: false, hasNewer: false, loadingOlder: "no", loadingNewer: "no", newest: 0, arrived: [],
     target: null, acts: [], pins: [], replyTo: null, editing: "", unreadAfter: null, answers: [], live: new Map(), changes: [],
     own: new Set(), failures: new Map(), readers: new Map(), receipts: new Map(), approvals: [], payments: [], turns: [],
     shared: { value: {}, by: "" },
@@ -130,14 +133,16 @@ function changeText({ type, participant, by, message }) {
 /** @type {import("./store.js").Reducers<OpenChat>} */
 export const REDUCERS = {
   /** Another chat, or none, is open. */
-  opened: (state, { chatId }) => emptyChat(state.userId, chatId),
+  opened: (state, { chatId, thread }) => emptyChat(state.userId, chatId, thread, state.username),
 
   ...WINDOW_REDUCERS,
 
   message: (state, { entry }) => {
-    const next = inWindow(state, entry);
+    const counted = withReply(state, entry);
+    const next = isShownIn(state, entry) ? inWindow(counted, entry) : counted;
     return withoutAnswer(next, entry.response_id);
   },
+  "thread-read": (state, { event }) => (event.thread && String(event.user_id) === state.userId ? withThreadRead(state, event) : state),
 
   /** A member did something with a message. */
   act: (state, { event }) => {
@@ -157,12 +162,12 @@ export const REDUCERS = {
   "reply-to": (state, { entry }) => ({ ...state, replyTo: entry, editing: "" }),
   editing: (state, { id }) => ({ ...state, editing: id }),
 
-  response: (state, { response }) => (hasAnswer(state, response.id) ? state : withAnswer(state, response)),
+  response: (state, { response }) => (hasAnswer(state, response.id) || (response.thread || "") !== state.thread ? state : withAnswer(state, response)),
 
   /** An answer ended: with a message, with a part of one, or with nothing. */
   "response-end": (state, { response, failures }) => {
     const next = failures ? { ...state, failures: new Map([...state.failures, ...failures]) } : state;
-    const isShown = !hasAnswer(next, response.id) && (response.parts.length > 0 || response.status !== "completed");
+    const isShown = !hasAnswer(next, response.id) && (response.thread || "") === state.thread && (response.parts.length > 0 || response.status !== "completed");
     return isShown ? withAnswer(next, response) : withoutAnswer(next, response.id);
   },
   own: (state, { ids }) => {
@@ -175,7 +180,8 @@ export const REDUCERS = {
     const failures = new Map(state.failures);
     const changes = new Map(state.changes.map((change) => [change.seq, change]));
     for (const event of events) {
-      const text = changeText(event);
+      const isHere = (event.thread || "") === state.thread && (!state.thread || event.type === "agent.stopped");
+      const text = isHere ? changeText(event) : "";
       if (text) changes.set(event.seq, { seq: event.seq, text });
       else if (event.response_id) failures.set(event.response_id, reasonOf(event, state.userId));
     }
@@ -194,7 +200,7 @@ export const REDUCERS = {
   // What the client keeps changes in place: copies are what a view can compare.
   approvals: (state, { list }) => ({ ...state, approvals: list.map((/** @type {Approval} */ one) => ({ ...one })) }),
   payments: (state, { list }) => ({ ...state, payments: list.map((/** @type {Payment} */ one) => ({ ...one })) }),
-  turns: (state, { list }) => ({ ...state, turns: list }),
+  turns: (state, { list }) => ({ ...state, turns: list.filter((/** @type {Turn} */ turn) => (turn.thread || "") === state.thread) }),
   shared: (state, { shared }) => ({ ...state, shared }),
 };
 

@@ -13,6 +13,7 @@ const FOLLOWS_WITHIN_MS = 5 * 60_000;
  *
  * @typedef {{kind: "day", key: string, at: number}} DayRow
  * @typedef {{kind: "unread", key: string}} UnreadRow
+ * @typedef {{kind: "replies", key: string, count: number}} RepliesRow
  * @typedef {{kind: "change", key: string, text: string}} ChangeRow
  * @typedef {{kind: "answer", key: string, id: string, again: string}} AnswerRow
  * @typedef {object} MessageRow
@@ -28,7 +29,7 @@ const FOLLOWS_WITHIN_MS = 5 * 60_000;
  * @property {boolean} isEditing
  * @property {{id: string}|null} target where it is the message that is shown and marked
  *
- * @typedef {DayRow|UnreadRow|ChangeRow|AnswerRow|MessageRow} Row
+ * @typedef {DayRow|UnreadRow|RepliesRow|ChangeRow|AnswerRow|MessageRow} Row
  */
 
 /** @param {Entry} before @param {Entry} entry */
@@ -90,7 +91,7 @@ export function rowsOf(state) {
     if (at === unreadAt && at > 0) rows.push({ kind: "unread", key: "unread" });
     rows.push({
       kind: "message", key: `message ${entry.seq}`, entry, isMine: isFrom(entry, userId),
-      follows: isSameDay && !isBroken && follows(before, entry),
+      follows: isSameDay && !isBroken && before.id !== state.thread && follows(before, entry),
       error: (entry.response_id && state.failures.get(entry.response_id)) || "",
       again: entry.status === "failed" && entry.sender_kind !== "user" ? againOf(question) : "",
       readers: places.get(entry.seq) || [],
@@ -98,6 +99,7 @@ export function rowsOf(state) {
       isEditing: state.editing === entry.id,
       target: state.target?.id === entry.id ? state.target : null,
     });
+    if (entry.id === state.thread) rows.push({ kind: "replies", key: "replies", count: entry.replies?.count ?? 0 });
     if (entry.sender_kind === "user") question = entry;
   });
   const running = state.hasNewer ? [] : state.answers.filter(({ after }) => after === null);

@@ -48,18 +48,20 @@ export class Store {
 export class Selected {
   /**
    * @param {{addController: (controller: any) => void, requestUpdate: () => void}} host
-   * @param {Store<S>} store
+   * @param {Store<S>|((host: any) => Store<S>)} store or what finds it when the host stands in the page
    * @param {(state: S) => V} select
    */
   constructor(host, store, select) {
     this._host = host;
-    this._store = store;
+    this._find = typeof store === "function" ? store : () => store;
     this._select = select;
-    this.value = select(store.state);
+    this._store = this._find(host);
+    this.value = select(this._store.state);
     host.addController(this);
   }
 
   hostConnected() {
+    this._store = this._find(this._host);
     this._end = this._store.subscribe(() => this._look());
     this._look();
   }
