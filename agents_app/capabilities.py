@@ -8,9 +8,11 @@ import msgspec
 from agents_app.providers.options import audio_formats, speech_formats
 from agents_app.selectors import AgentSpec
 from agents_app.tools.registry import server_tools
+from uamp.events.tables import CONVERSATION_CLIENT_EVENTS, CONVERSATION_SERVER_EVENTS
 from uamp.types.capabilities import (
     AudioCapabilities,
     Capabilities,
+    ConversationCapabilities,
     FileCapabilities,
     ImageCapabilities,
     ToolCapabilities,
@@ -26,6 +28,15 @@ _DOCUMENTS = FileCapabilities(
     supports_code=True,
     supports_structured_data=True,
 )
+CONVERSATION = ConversationCapabilities(
+    client_events=CONVERSATION_CLIENT_EVENTS,
+    server_events=CONVERSATION_SERVER_EVENTS,
+    features=(
+        "calls", "deletes", "edits", "export", "members", "pins", "presence", "quotes", "reactions",
+        "read_receipts", "search", "threads", "typing", "versions",
+    ),
+)  # fmt: skip
+"""What people and programs do in the chats of this server, whichever agent answers."""
 _MODALITIES = ("text", "image", "audio", "video", "file")
 _CSV = FileCapabilities(supported_mime_types=("text/csv",), supports_structured_data=True)
 
@@ -92,6 +103,7 @@ def server_capabilities(agents: Iterable[AgentSpec] = ()) -> Capabilities:
         file=_DOCUMENTS,
         tools=_tools(tuple(server_tools())),
         extensions={"threads": True},
+        conversation=CONVERSATION,
     )
 
 

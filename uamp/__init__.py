@@ -146,6 +146,7 @@ from uamp.types.bounds import MAX_TOKENS
 from uamp.types.capabilities import (
     AudioCapabilities,
     Capabilities,
+    ConversationCapabilities,
     FileCapabilities,
     ImageCapabilities,
     ToolCapabilities,
@@ -221,6 +222,7 @@ __all__ = [
     "ClientCapabilities",
     "Connection",
     "ContentItem",
+    "ConversationCapabilities",
     "Cost",
     "Delta",
     "ErrorCode",

@@ -14,7 +14,7 @@ from django.conf import settings
 
 import uamp
 from agents_app import selectors as agents
-from agents_app.capabilities import agent_capabilities, server_capabilities
+from agents_app.capabilities import CONVERSATION, agent_capabilities, server_capabilities
 from agents_app.providers.vendor_extensions import problem_of_extensions
 from chat_app.calls.reading import current_call
 from sessions_app import database, selectors, services, session_states
@@ -269,7 +269,8 @@ def _call_frame(call: ToolCall) -> str:
 async def _capabilities_of(session: OpenSession) -> uamp.Capabilities:
     if session.agent_id is None:
         return server_capabilities()
-    return agent_capabilities(await agent_spec(session.agent_id))
+    of_agent = agent_capabilities(await agent_spec(session.agent_id))
+    return msgspec.structs.replace(of_agent, conversation=CONVERSATION)
 
 
 def _capabilities_by_name(name: str, viewer: int | None) -> uamp.Capabilities | None:

@@ -4,6 +4,7 @@ import pytest
 
 from agents_app.capabilities import agent_capabilities, models_list, server_capabilities
 from agents_app.selectors import AgentSpec
+from uamp.events.tables import CLIENT_EVENTS, SERVER_EVENTS
 
 
 def test_a_scripted_agent_takes_text() -> None:
@@ -61,6 +62,32 @@ def test_the_server_lists_its_tools() -> None:
         "search_chat",
         "edit_picture",
     )
+
+
+def test_the_server_lists_what_happens_in_chats() -> None:
+    able = server_capabilities().conversation
+    assert able is not None
+    assert {
+        *("chat.update", "input.typing", "message.delete", "message.edit", "message.pin"),
+        *("message.read", "participant.add", "reaction.add", "voice.invite"),
+    } <= set(able.client_events or ())
+    assert {
+        *("agent.stopped", "chat.updated", "message.created", "message.deleted"),
+        *("message.edited", "message.pinned", "participant.left", "presence.typing"),
+        *("reaction.added", "reaction.removed", "voice.end"),
+    } <= set(able.server_events or ())
+    assert {"deletes", "edits", "members", "pins", "reactions", "search", "versions"} <= set(
+        able.features or ()
+    )
+
+
+def test_what_a_turn_is_made_of_is_not_listed() -> None:
+    able = server_capabilities().conversation
+    assert able is not None
+    listed = {*(able.client_events or ()), *(able.server_events or ())}
+    turns = ("session.", "response.", "tool.", "payment.", "audio.", "input.text", "ping")
+    assert not [name for name in listed if name.startswith(turns)]
+    assert listed <= CLIENT_EVENTS.keys() | SERVER_EVENTS.keys()
 
 
 def test_agents_are_models_of_the_list() -> None:

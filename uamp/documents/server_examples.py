@@ -15,6 +15,7 @@ from uamp.documents.example_values import (
 from uamp.events.base import Event
 from uamp.types.capabilities import (
     Capabilities,
+    ConversationCapabilities,
     FileCapabilities,
     ImageCapabilities,
     ToolCapabilities,
@@ -66,6 +67,11 @@ SERVER_EXAMPLES: tuple[Event, ...] = (
             image=ImageCapabilities(formats=("jpeg", "png"), detail_levels=("auto", "low", "high")),
             file=FileCapabilities(supports_pdf=True),
             tools=ToolCapabilities(supports_tools=True, built_in_tools=("web_search",)),
+            conversation=ConversationCapabilities(
+                client_events=("message.edit", "reaction.add"),
+                server_events=("message.created", "message.edited", "reaction.added"),
+                features=("edits", "reactions", "search"),
+            ),
         ),
     ),
     e.ResponseCreated(event_id="evt_210", session_id=SESSION, response_id=RESPONSE),

@@ -203,3 +203,23 @@ def _by_type(*classes: type[Event]) -> dict[str, type[Event]]:
 CLIENT_EVENTS: dict[str, type[Event]] = _by_type(*ClientEvent.__args__)
 SERVER_EVENTS: dict[str, type[Event]] = _by_type(*ServerEvent.__args__)
 SYSTEM_EVENTS: dict[str, type[Event]] = _by_type(*SystemEvent.__args__)
+
+# What a turn is made of, and the connection itself: every other event is about the chat around it.
+_GROUPS_OF_TURNS = frozenset(
+    {
+        "session", "capabilities", "client", "input", "response", "tool", "state", "progress",
+        "thinking", "audio", "transcript", "usage", "rate_limit", "payment", "ping", "pong",
+    }
+)  # fmt: skip
+
+
+def _of_conversation(table: dict[str, type[Event]]) -> tuple[str, ...]:
+    named = (name for name in table if name.partition(".")[0] not in _GROUPS_OF_TURNS)
+    typing = (name for name in table if name == "input.typing")
+    return tuple(sorted((*named, *typing)))
+
+
+CONVERSATION_CLIENT_EVENTS = _of_conversation(CLIENT_EVENTS)
+"""Types of events by which a client acts on a chat: messages, reactions, pins, members, calls."""
+CONVERSATION_SERVER_EVENTS = _of_conversation(SERVER_EVENTS)
+"""Types of events by which a client receives what happened in a chat beside the turns."""

@@ -52,6 +52,18 @@ class ToolCapabilities(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     built_in_tools: tuple[str, ...] | None = None
 
 
+class ConversationCapabilities(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a server does with a chat beside turns; an addition to UAMP.
+
+    ``client_events`` are the types of events that it takes, ``server_events`` those that it sends.
+    ``features`` are named for what people do with them.
+    """
+
+    client_events: tuple[str, ...] | None = None
+    server_events: tuple[str, ...] | None = None
+    features: tuple[str, ...] | None = None
+
+
 def _no() -> bool:
     return False
 
@@ -82,6 +94,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     audio: AudioCapabilities | None = None
     file: FileCapabilities | None = None
     tools: ToolCapabilities | None = None
+    conversation: ConversationCapabilities | None = None
     provides: tuple[str, ...] | None = None
     widgets: tuple[str, ...] | None = None
     endpoints: tuple[str, ...] | None = None

@@ -170,6 +170,19 @@ def test_an_agent_may_be_named_by_its_id(dial: Dial, alice: Person) -> None:
     assert reported[0][0] == "agent_not_found"
 
 
+def test_a_session_receives_what_its_server_does_with_chats(dial: Dial, alice: Person) -> None:
+    able = []
+    for chosen in ({}, {"agent": "echo"}):
+        client = dial(alice)
+        client.send("session.create", session={}, **chosen)
+        announced = client.until("capabilities")[-1]["capabilities"]
+        able.append(announced["conversation"])
+    assert able[0] == able[1]
+    assert "reaction.add" in able[0]["client_events"]
+    assert "reaction.added" in able[0]["server_events"]
+    assert "versions" in able[0]["features"]
+
+
 def test_capabilities_of_a_model_are_those_of_an_agent_that_has_it(
     dial: Dial, alice: Person
 ) -> None:

@@ -18,6 +18,7 @@ def test_the_server_says_what_it_can_do() -> None:
     assert body["id"] == "uamp-server"
     assert body["supports_streaming"] is True
     assert "text" in body["modalities"]
+    assert "message.edit" in body["conversation"]["client_events"]
 
 
 def test_agents_are_listed_as_models() -> None:
