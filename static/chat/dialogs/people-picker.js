@@ -1,4 +1,4 @@
-/** Choose people (searched) and agents (listed). */
+/** Choose people and agents from two lists, which one search by name narrows. */
 
 import { api } from "../context.js";
 import { avatar, h } from "../dom.js";
@@ -15,39 +15,68 @@ export class PeoplePicker {
     this._search = h("input", { type: "search", class: "field", id: "picker-search", placeholder: "Search by name", autocomplete: "off" });
     this._search.addEventListener("input", () => {
       clearTimeout(this._timer);
-      this._timer = setTimeout(() => this._load(), SEARCH_AFTER_MS);
+      this._timer = setTimeout(() => {
+        this._load();
+        this._showAgents();
+      }, SEARCH_AFTER_MS);
     });
+    /** @type {{name: string, description?: string, pricing?: any}[]} */
+    this._known = [];
+    this._count = h("span", { class: "picker-count" });
     this._people = h("ul", { class: "picker-list", "aria-label": "People" });
     this._agents = h("ul", { class: "picker-list", "aria-label": "Agents" });
     this.element = h(
       "div", { class: "picker" },
-      h("label", { for: "picker-search" }, "People"), this._search, this._people,
-      h("h3", {}, "Agents"), this._agents,
+      h("label", { for: "picker-search" }, "Find people and agents"), this._search,
+      h("h3", {}, "People"), this._people,
+      h("h3", {}, "Agents", this._count), this._agents,
     );
     this._load();
     this._loadAgents();
   }
 
+  get _wanted() {
+    return this._search.value.trim();
+  }
+
   async _load() {
-    const wanted = this._search.value.trim();
-    await this._fill(this._people, "user", `/users?q=${encodeURIComponent(wanted)}`, (user) => ({ name: user.username }));
+    const wanted = this._wanted;
+    const found = await this._read(this._people, `/users?q=${encodeURIComponent(wanted)}`, () => this._load());
+    // An answer that is late is not that of the words in the field now.
+    if (found && wanted === this._wanted) this._fill(this._people, "user", found.map(({ username }) => ({ name: username })));
   }
 
   async _loadAgents() {
-    await this._fill(this._agents, "agent", "/agents", (agent) => agent);
+    const found = await this._read(this._agents, "/agents", () => this._loadAgents());
+    if (!found) return;
+    this._known = found.filter(({ name }) => !this._taken.has(`agent:${name}`));
+    this._showAgents();
   }
 
-  async _fill(list, kind, path, read) {
+  _showAgents() {
+    const wanted = this._wanted.toLowerCase();
+    const has = (text) => (text || "").toLowerCase().includes(wanted);
+    const found = this._known.filter(({ name, description }) => has(name) || has(description));
+    this._count.textContent = found.length === this._known.length ? String(found.length) : `${found.length} of ${this._known.length}`;
+    this._fill(this._agents, "agent", found);
+  }
+
+  /** @returns {Promise<any[]|undefined>} undefined where the list says what failed */
+  async _read(list, path, again) {
     try {
       const answer = await api.get(path);
-      const found = (answer.data || answer).map(read).filter(({ name }) => !this._taken.has(`${kind}:${name}`));
-      list.replaceChildren(...found.map(({ name, description, pricing }) => this._option(kind, name, description, priceText(pricing))));
-      if (found.length === 0) list.replaceChildren(h("li", { class: "picker-none" }, "No match."));
+      return answer.data || answer;
     } catch (error) {
       if (error.name !== "ApiError") throw error;
-      const again = h("button", { type: "button", class: "button", onclick: () => this._fill(list, kind, path, read) }, "Try again");
-      list.replaceChildren(h("li", { class: "picker-none" }, `${error.message} `, again));
+      const button = h("button", { type: "button", class: "button", onclick: again }, "Try again");
+      list.replaceChildren(h("li", { class: "picker-none" }, `${error.message} `, button));
     }
+  }
+
+  _fill(list, kind, found) {
+    const shown = found.filter(({ name }) => !this._taken.has(`${kind}:${name}`));
+    list.replaceChildren(...shown.map(({ name, description, pricing }) => this._option(kind, name, description, priceText(pricing))));
+    if (shown.length === 0) list.replaceChildren(h("li", { class: "picker-none" }, "No match."));
   }
 
   _option(kind, name, description, price = "") {

@@ -1,10 +1,12 @@
-/** The badge that names the protocol by which a message, or the question of an answer, came. */
+/**
+ * The badge that names the protocol by which a message, or the question of an answer, came. What came
+ * the way of this page, over a WebSocket, has none.
+ */
 
 import { html } from "../../vendor/lit/lit.js";
 
 /** Names of transports on the wire (`transport` of a message): what the badge says, and its whole name. */
 const TRANSPORTS = {
-  websocket: { label: "UAMP", name: "UAMP over a WebSocket" },
   sse: { label: "UAMP", name: "UAMP over HTTP with server-sent events" },
   batch: { label: "UAMP", name: "UAMP over HTTP, in one batch" },
   delegate: { label: "Delegated", name: "a call of another agent" },
@@ -16,15 +18,16 @@ const TRANSPORTS = {
   acp: { label: "ACP", name: "the Agent Client Protocol (ACP)" },
 };
 
+const OWN = "websocket";
 const known = (transport) => TRANSPORTS[transport] || { label: transport, name: transport };
 
 /**
- * @param {string} [transport] empty for messages that are older than the badge
+ * @param {string} [transport] empty for messages that are older than the column
  * @param {boolean} [isAnswer] what came is its question
  */
 export function transportBadge(transport, isAnswer = false) {
-  if (!transport) return "";
+  if (!transport || transport === OWN) return "";
   const { label, name } = known(transport);
-  return html` <span class="badge transport ${label === "UAMP" ? "is-own" : ""}" title="${isAnswer ? "Asked" : "Came"} over ${name}" data-testid="transport"
+  return html` <span class="badge transport" title="${isAnswer ? "Asked" : "Came"} over ${name}" data-testid="transport"
     data-transport=${transport}><span class="visually-hidden">${isAnswer ? "asked over " : "came over "}</span>${label}</span>`;
 }
