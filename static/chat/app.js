@@ -9,6 +9,7 @@ import "./actions/emoji-picker.js";
 import "./actions/message-dialogs.js";
 import "./actions/message-menu.js";
 import "./panels/chat-list.js";
+import "./calls/call-bar.js";
 import "./chat-view.js";
 import "./panels/connection-banner.js";
 import "./panels/members-panel.js";

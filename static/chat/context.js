@@ -2,6 +2,7 @@
 
 import { UampClient } from "../uamp/client.js";
 import { Api } from "./api.js";
+import { Calls } from "./calls/calls.js";
 import { ChatStore } from "./chat-store.js";
 import { people } from "./person/looks.js";
 import { Settings } from "./person/settings.js";
@@ -27,6 +28,7 @@ export const pageAt = (view) => (view.closest("thread-panel") ? threadPage : pag
 /** The state in which a message is shown. @param {import("./store/entry.js").Entry} entry */
 export const pageOf = (entry) => (entry.thread && entry.thread === threadPage.state.thread ? threadPage : page);
 export const store = new ChatStore(api, client, me);
+export const calls = new Calls({ client, store, api, me });
 
 /**
  * Ask whether one is still signed in; if not, stop trying and say so. A refused handshake looks like

@@ -140,6 +140,7 @@ function onSessionError(chat, event) {
   const cause = error.details?.event_id;
   const turn = chat.turnOf(cause);
   if (turn) refused(chat, turn, error);
+  else if (chat.callEvents.delete(cause)) chat.emit("call-error", error);
   else if (chat.approvals.refused(cause) || chat.payments.notDue(cause)) return;
   else if (QUIET.has(code) || (!cause && SIGNED_OUT.has(code))) return;
   else if (cause !== chat.createId) chat.emit("error", { ...error, fatal: false });
@@ -186,6 +187,7 @@ export const HANDLERS = {
   "participant.left": (chat, event) => chat.emit("participants", event),
   "participant.updated": (chat, event) => chat.emit("participants", event),
   "agent.stopped": (chat, event) => chat.emit("participants", event),
+  "call.ended": (chat, event) => chat.emit("fact", event),
   "chat.updated": (chat, event) => chat.emit("participants", event),
   "state.updated": (chat, event) => chat.state.apply(event) && chat.emit("state", chat.state),
   rate_limit: (chat, event) => chat.emit("limit", event),

@@ -29,7 +29,8 @@ const PASSING = new Set(["unavailable", "internal_error", "rate_limited", "busy"
  * `reconcile`), `message`, `act` (what a member did with a message: edited, deleted, pinned, reacted), `response` (a LiveResponse changed), `response-end`, `read`, `typing`,
  * `presence`, `participants`, `turns` (the outbox of this chat changed), `approvals` (the calls
  * that a person has to allow changed; the detail is one that is new), `payments` (the same for what
- * is asked to be paid), `state` (what the chat shares), `limit`, `error`.
+ * is asked to be paid), `state` (what the chat shares), `fact` (an entry of the log that is no message), `call-error` (an event of a
+ * call was refused), `limit`, `error`.
  */
 export class ChatSession extends EventTarget {
   /**
@@ -63,6 +64,8 @@ export class ChatSession extends EventTarget {
     this.state = new SharedState();
     /** @type {Set<string>} */
     this.ended = new Set();
+    /** @type {Set<string>} event ids of what was sent about calls */
+    this.callEvents = new Set();
     /** Ids of the messages that the person of this client wrote. */
     /** @type {Set<string>} */
     this._ownMessages = new Set();
@@ -164,6 +167,17 @@ export class ChatSession extends EventTarget {
     if (isTyping ? now - this._typingSentAt < TYPING_MS : this._typingSentAt === 0) return;
     this._typingSentAt = isTyping ? now : 0;
     this._transmit({ type: "input.typing", is_typing: isTyping, chat_id: this.chatId });
+  }
+
+  /**
+   * Send an event of a call.
+   * @param {string} type @param {object} fields
+   * @returns {boolean} whether it could be sent
+   */
+  call(type, fields) {
+    const eventId = newId();
+    this.callEvents.add(eventId);
+    return this._transmit({ type, event_id: eventId, chat_id: this.chatId, ...fields });
   }
 
   /** Say how far one has read. @param {string} messageId @returns {boolean} whether it could be sent */

@@ -44,7 +44,7 @@ export class UampError extends Error {
 
 /**
  * Events: `state` (detail: ConnectionState), `error` (detail: UampError that belongs to no chat),
- * `presence` (detail: a presence.online or presence.offline frame).
+ * `presence` (detail: a presence.online or presence.offline frame), `call` (detail: a frame of a call).
  */
 export class UampClient extends EventTarget {
   /**
@@ -201,6 +201,7 @@ export class UampClient extends EventTarget {
     const event = JSON.parse(data);
     if (event.type === "pong") return;
     if (event.type.startsWith("presence.o")) this._emit("presence", event);
+    if (event.type.startsWith("call.") || event.type.startsWith("voice.")) this._emit("call", event);
     if (event.type.startsWith("payment.")) this._emit("payment", event);
     const chat = this._chatOf(event);
     if (chat) chat.receive(event);

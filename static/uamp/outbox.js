@@ -25,6 +25,13 @@ import { newId } from "./ids.js";
  * @property {string} [error] why it failed, for people
  */
 
+/** @param {Attachment} attachment @returns {import("./types.js").Frame} */
+function inputOf({ url, content_id, filename, mime_type }) {
+  if (/^image\/(?!svg)/.test(mime_type)) return { type: "input.image", image: { url }, content_id };
+  if (mime_type.startsWith("audio/")) return { type: "input.audio", audio: { url }, format: mime_type.slice("audio/".length).replace("mpeg", "mp3"), is_final: true, content_id };
+  return { type: "input.file", file: { url }, filename, mime_type, content_id };
+}
+
 /**
  * @typedef {object} Place
  * @property {string} [replyTo] the message that the turn answers
@@ -38,12 +45,7 @@ import { newId } from "./ids.js";
  * @returns {import("./types.js").Frame[]}
  */
 function framesOf(text, attachments, { replyTo, thread, alsoInChat }) {
-  /** @type {import("./types.js").Frame[]} */
-  const frames = attachments.map(({ url, content_id, filename, mime_type }) =>
-    /^image\/(?!svg)/.test(mime_type)
-      ? { type: "input.image", image: { url }, content_id }
-      : { type: "input.file", file: { url }, filename, mime_type, content_id },
-  );
+  const frames = attachments.map(inputOf);
   if (text) frames.unshift({ type: "input.text", text });
   if (replyTo && frames.length) frames[0].reply_to = replyTo;
   if (thread && frames.length) Object.assign(frames[0], { thread, ...(alsoInChat ? { also_in_chat: true } : {}) });

@@ -3,6 +3,7 @@
 import { page, pageAt } from "../context.js";
 import { announce } from "../dom.js";
 import { copyText } from "../clipboard.js";
+import { canSpeak, readAloud, speaking } from "./speech.js";
 import { gettext } from "../words.js";
 import { attempt, isOwn, isOwner, isThere, mayAskAgain, mayPin, pin } from "./acts.js";
 
@@ -63,6 +64,7 @@ const ACTIONS = [
   { name: "answer-again", label: () => "Answer again", icon: "again", key: "g", isOffered: (entry) => isThere(entry) && mayAskAgain(entry), run: fires("answer-again") },
   { name: "versions", label: () => "Earlier answers", icon: "clock", isOffered: ({ versionOf }) => Boolean(versionOf), run: fires("show-versions") },
   { name: "copy-text", label: () => "Copy text", icon: "copy", key: "c", isOffered: hasText, run: ({ content }) => copy(content, "Copied.") },
+  { name: "read-aloud", label: ({ id }) => (speaking() === id ? "Stop reading" : "Read aloud"), icon: "sound", isOffered: (entry) => canSpeak() && isThere(entry) && hasText(entry), run: readAloud },
   { name: "copy-link", label: () => "Copy link", icon: "link", key: "l", run: (entry) => copy(linkTo(entry), "Link copied.") },
   { name: "pin", label: ({ pinned }) => (pinned ? "Unpin" : "Pin"), icon: "pin", key: "p", isOffered: (entry) => isThere(entry) && mayPin(), run: togglePin },
   { name: "edit", label: () => "Edit", icon: "edit", key: "e", isOffered: (entry) => isThere(entry) && isOwn(entry), run: ({ id }, origin) => pageAt(origin).dispatch({ type: "editing", id }) },

@@ -5,12 +5,14 @@ import { announce } from "../dom.js";
 import { fileSize } from "../file-size.js";
 import { glyph } from "../view.js";
 import { html, nothing, repeat } from "../../vendor/lit/lit.js";
+import "../parts/sound-player.js";
 
 /**
  * @typedef {object} Item
  * @property {number} key
  * @property {File} file
  * @property {string} preview address of the picture in this page, "" for other files
+ * @property {string} sound the same of a sound
  * @property {number} percent of the file that was sent
  * @property {import("../../uamp/outbox.js").Attachment|null} stored
  * @property {string} error why it was not uploaded
@@ -25,6 +27,9 @@ function reason(error) {
   if (error.status === 413) return `It is larger than ${fileSize(start.upload_bytes)}.`;
   return error.status === 0 ? "The server was not reached." : error.message;
 }
+
+/** A file without its ending. @param {File} file */
+const nameOf = ({ name }) => name.replace(/\.\w+$/, "");
 
 /** The files of a composer: a reactive controller of Lit. */
 export class Attachments {
@@ -81,6 +86,20 @@ export class Attachments {
 
   /** @param {Item} item */
   _chip(item) {
+    return item.sound ? this._sound(item) : this._file(item);
+  }
+
+  /** What was recorded can be listened to before it is sent. @param {Item} item */
+  _sound(item) {
+    const { file, sound, error, stored, percent } = item;
+    return html`<li class="tray-item tray-sound ${error ? "is-failed" : ""}" data-testid="attachment"><sound-player .src=${sound} .name=${nameOf(file)}></sound-player>
+      ${error ? html`<small>Not uploaded. ${error}</small>` : nothing}${stored || error ? nothing : html`<progress class="upload" max="100" value=${percent} aria-label="Uploading ${file.name}"></progress>`}
+      <button type="button" class="icon-button" aria-label="Remove ${file.name}" title="Remove ${file.name}" @click=${() => this._remove(item)}>${glyph("close")}</button>
+    </li>`;
+  }
+
+  /** @param {Item} item */
+  _file(item) {
     const { file, preview, percent, stored, error } = item;
     return html`<li class="tray-item ${error ? "is-failed" : ""}" data-testid="attachment">
       ${preview ? html`<img src=${preview} alt="">` : glyph("file")}
@@ -94,7 +113,8 @@ export class Attachments {
   _upload(file) {
     /** @type {Item} */
     const item = {
-      key: (this._made += 1), file, preview: file.type.startsWith("image/") ? URL.createObjectURL(file) : "", percent: 0, stored: null, error: "", abort: () => {},
+      key: (this._made += 1), file, preview: file.type.startsWith("image/") ? URL.createObjectURL(file) : "",
+      sound: file.type.startsWith("audio/") ? URL.createObjectURL(file) : "", percent: 0, stored: null, error: "", abort: () => {},
     };
     const { done, abort } = api.upload(file, (fraction) => {
       item.percent = Math.round(100 * fraction);
@@ -132,6 +152,6 @@ export class Attachments {
   /** @param {Item} item */
   _release(item) {
     if (!item.stored && !item.error) item.abort();
-    if (item.preview) URL.revokeObjectURL(item.preview);
+    for (const url of [item.preview, item.sound]) if (url) URL.revokeObjectURL(url);
   }
 }

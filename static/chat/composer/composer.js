@@ -11,6 +11,7 @@ import { Attachments } from "./attachments.js";
 import { COMMANDS, commandOf } from "./commands.js";
 import "./mention-hint.js";
 import { Suggestions } from "./suggestions.js";
+import { VoiceNote } from "./voice-note.js";
 
 const NOTE_MS = 6_000;
 const NAME_CHARS = 40;
@@ -45,6 +46,7 @@ class ChatComposer extends View {
     this._noteTimer = 0;
     this._saveTimer = 0;
     this._files = new Attachments(this, (text) => this.say(text));
+    this._voice = new VoiceNote(this, (text) => this.say(text), (file) => this._files.add([file]));
     this._suggestions = new Suggestions(this, () => this._text, [
       { label: "Mention", pattern: /(?:^|[\s(])@([\w.-]*)$/, all: () => this._mentionable() },
       { label: "Commands", pattern: /^\/([a-z]*)$/, all: () => COMMANDS.map(({ name, note }) => ({ name, note })) },
@@ -107,7 +109,7 @@ class ChatComposer extends View {
     return html`
       <p class="composer-note" role="status" ?hidden=${!this._note}>${this._note}</p>
       <form class="composer" @submit=${(/** @type {Event} */ event) => this._submit(event)}>
-        ${this._suggestions.template(of)}<reply-preview></reply-preview>${this._files.template()}
+        ${this._suggestions.template(of)}<reply-preview></reply-preview>${this._voice.template()}${this._files.template()}
         <div class="composer-row">
           <button type="button" class="icon-button" aria-label="Attach files" title="Attach files" data-testid="attach" @click=${() => this._picker.click()}>${glyph("attach")}</button>
           <input type="file" multiple hidden tabindex="-1" data-testid="file-input" @change=${() => this._picked()}>
@@ -115,6 +117,7 @@ class ChatComposer extends View {
             enterkeyhint="send" autocomplete="off" maxlength="100000" aria-describedby="${of}price-line" aria-autocomplete="list" aria-controls="${of}suggestions"
             aria-activedescendant=${this._suggestions.activeId} @input=${() => this._written()} @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}
             @paste=${(/** @type {ClipboardEvent} */ event) => this._take(event, event.clipboardData?.files)} @blur=${() => this._left()}></textarea>
+          ${this._voice.button()}
           <button type="button" class="icon-button stop" aria-label=${stop} title=${stop} data-testid="stop" ?hidden=${!names} @click=${() => this.stopOwn()}>${glyph("stop")}</button>
           <button type="submit" class="icon-button send" aria-label="Send" title="Send" data-testid="send" ?disabled=${!canSend}>${glyph("send")}</button>
         </div>
@@ -245,6 +248,7 @@ class ChatComposer extends View {
   _key(event) {
     // While an input method composes, Enter belongs to it; some browsers say so only by 229.
     if (event.isComposing || event.keyCode === 229) return;
+    if (this._voice.escape(event)) return;
     if (this._suggestions.key(event)) {
       event.preventDefault();
       return;
@@ -261,6 +265,10 @@ class ChatComposer extends View {
     event.preventDefault();
     const text = this._text.value.trim();
     if (!this._session || (!text && this._files.isEmpty)) return;
+    if (this._voice.isRecording) {
+      this.say("The voice note is not finished yet. Finish it, hear it, then send the message.");
+      return;
+    }
     if (this._files.isBusy) {
       this.say("The upload is not finished yet. Send the message when it is.");
       return;

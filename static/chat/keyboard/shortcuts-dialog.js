@@ -35,6 +35,10 @@ const KEYS = [
       ["T", gettext("Open the thread of a message; Esc closes it")],
     ],
   },
+  {
+    heading: "In a call",
+    keys: [["M", "Mute or unmute yourself, outside the messages and what you write"]],
+  },
 ];
 
 /** @param {EventTarget|null} target */

@@ -1,6 +1,7 @@
 /** The head of the open chat: its name, who is in it, and the ways to search, pins, money and members. */
 
-import { me, store } from "../context.js";
+import { calls, me, store } from "../context.js";
+import { canCall } from "../calls/microphone.js";
 import { View, face, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import "../actions/pinned-list.js";
@@ -28,11 +29,13 @@ class ChatHead extends View {
   connectedCallback() {
     super.connectedCallback();
     store.addEventListener("change", this._onChats);
+    calls.addEventListener("change", this._onChats);
   }
 
   disconnectedCallback() {
     super.disconnectedCallback();
     store.removeEventListener("change", this._onChats);
+    calls.removeEventListener("change", this._onChats);
   }
 
   render() {
@@ -42,6 +45,7 @@ class ChatHead extends View {
       <div class="chat-title">${chat ? html`<h1 dir="auto">${store.nameOf(chat)}</h1><p>${this._facts(chat)}</p>` : nothing}</div>
       ${chat ? html`<button type="button" class="icon-button search-button" aria-label="Search" title="Search (Ctrl+Shift+F)" aria-keyshortcuts="Control+Shift+F" data-testid="search"
         @click=${() => this._fire("open-search")}>${glyph("search")}</button><pinned-list></pinned-list>` : nothing}
+      ${chat ? this._call(chat) : nothing}
       <balance-chip></balance-chip>
       ${chat ? this._members(chat) : nothing}
     </header>`;
@@ -53,6 +57,15 @@ class ChatHead extends View {
     const people = participants.filter((member) => member.kind === "user");
     const online = people.filter((member) => member.online || String(member.id) === me.id).length;
     return [counted(people.length, "person", "people"), agents && counted(agents, "agent", "agents"), online && `${online} online`].filter(Boolean).join(" · ");
+  }
+
+  /** Begins a call, or joins the one that goes on; where one can speak and another person is there. @param {import("../chat-store.js").Chat} chat */
+  _call(chat) {
+    const isIn = calls.active?.chatId === chat.id;
+    if (isIn || !canCall() || !store.others(chat).some(({ kind }) => kind === "user")) return nothing;
+    const label = calls.of(chat.id) ? "Join the call" : "Call";
+    return html`<button type="button" class="icon-button call-button ${calls.of(chat.id) ? "is-live" : ""}" aria-label=${label} title=${label} data-testid="call"
+      @click=${() => calls.start(chat.id)}>${glyph("phone")}</button>`;
   }
 
   /** @param {import("../chat-store.js").Chat} chat */

@@ -6,7 +6,7 @@ const PAGE = 50;
 /** The server looks for events of some types between two places that are not farther apart. */
 const FACTS_SPAN = 5_000;
 const FACTS_OF_THREADS = ["agent.stopped", "response.cancelled", "response.error"];
-const FACTS = ["agent.stopped", "participant.joined", "participant.left", "participant.updated", "response.cancelled", "response.error"];
+const FACTS = ["agent.stopped", "call.ended", "participant.joined", "participant.left", "participant.updated", "response.cancelled", "response.error"];
 
 /**
  * @typedef {import("./open-chat.js").OpenChat} OpenChat
@@ -222,6 +222,7 @@ export function followSession(store, session, signal) {
     },
     approvals: () => store.dispatch({ type: "approvals", list: approvalsOf(session) }),
     act: (event) => store.dispatch({ type: "act", event }),
+    fact: (event) => store.dispatch({ type: "facts", events: [event] }),
     participants: (event) => store.dispatch({ type: "facts", events: [event] }),
     turns: () => store.dispatch({ type: "turns", list: session.turns }),
     read: (event) => store.dispatch({ type: "thread-read", event }),

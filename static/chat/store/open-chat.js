@@ -116,12 +116,29 @@ const ROLES = { owner: "an owner", admin: "an admin", member: "a member" };
 /** @param {{name: string, role: string}} participant @param {{name: string}|undefined} by */
 const roleText = ({ name, role }, by) => (by ? `${by.name} made ${name} ${ROLES[role]}` : `${name} is ${ROLES[role]} now`);
 
+/** @type {Record<string, string>} */
+const CALLS_WITHOUT_ANSWER = { declined: "called, and no one took the call", unanswered: "called, and no one answered", cancelled: "called" };
+
+/**
+ * A call that is over, in words: "alice's call, 3 min, with bob".
+ * @param {import("../../uamp/types.js").Frame} event
+ */
+function callText({ started_by: by, participants = [], duration_ms: duration, reason }) {
+  const name = by?.username ?? "A former member";
+  if (CALLS_WITHOUT_ANSWER[reason]) return `${name} ${CALLS_WITHOUT_ANSWER[reason]}`;
+  const minutes = Math.round((duration ?? 0) / 60_000);
+  const others = participants.map((/** @type {{username: string}} */ { username }) => username).join(", ");
+  return `${name}’s call, ${minutes < 1 ? "less than a minute" : `${minutes} min`}${others ? `, with ${others}` : ""}`;
+}
+
 /**
  * Who came or went, and by whom, in words; "" for any other event.
  * @param {import("../../uamp/types.js").Frame} event
  */
-function changeText({ type, participant, by, message }) {
+function changeText(event) {
+  const { type, participant, by, message } = event;
   if (type === "agent.stopped") return message;
+  if (type === "call.ended") return callText(event);
   if (!participant) return "";
   if (type === "participant.updated") return participant.kind === "user" ? roleText(participant, by) : "";
   const isBySelf = !by || (participant.kind === "user" && participant.id === by.id);

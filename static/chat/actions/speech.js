@@ -1,0 +1,74 @@
+/** Reads messages aloud, one at a time, with the voices of the browser. */
+
+import { announce } from "../dom.js";
+import { drawn } from "../markdown/drawing.js";
+
+/** Whether this browser has voices to read with. */
+export const canSpeak = () => "speechSynthesis" in globalThis && "SpeechSynthesisUtterance" in globalThis;
+
+/** Browsers break off a long utterance: so many characters are said at once, up to the end of a sentence. */
+const PIECE = /[^.!?…。！？\n]{1,300}[.!?…。！？\n]*\s*/gu;
+/** What is not for the ear. */
+const SILENT = "pre, table, .math, button, svg";
+
+let spoken = "";
+
+/** The id of the message that is read now, "" for none. */
+export const speaking = () => spoken;
+
+/**
+ * The words of a text, without its marks; of code and tables that they are there.
+ * @param {string} text markdown
+ */
+export function wordsOf(text) {
+  const box = document.createElement("div");
+  box.append(drawn(text));
+  for (const element of box.querySelectorAll(SILENT)) {
+    const name = { PRE: "Code. ", TABLE: "A table. " }[element.tagName];
+    element.replaceWith(name ?? " ");
+  }
+  for (const block of box.querySelectorAll("p, li, h1, h2, h3, h4, h5, h6, blockquote")) block.append("\n");
+  return (box.textContent ?? "").replace(/[ \t]+/g, " ").trim();
+}
+
+/** Stop reading. @returns {boolean} whether something was read */
+export function stopSpeaking() {
+  if (!spoken) return false;
+  spoken = "";
+  speechSynthesis.cancel();
+  return true;
+}
+
+/**
+ * Read a message, instead of one that is read; the same once more stops it.
+ * @param {{id: string, content: string, lang?: string}} entry
+ */
+export function readAloud({ id, content, lang }) {
+  const wasSpoken = spoken;
+  stopSpeaking();
+  if (wasSpoken === id) {
+    announce("Stopped reading.");
+    return;
+  }
+  const pieces = wordsOf(content).match(PIECE) ?? [];
+  if (pieces.length === 0) return;
+  spoken = id;
+  const language = lang || document.documentElement.lang;
+  for (const [at, piece] of pieces.entries()) {
+    const utterance = new SpeechSynthesisUtterance(piece);
+    if (language) utterance.lang = language;
+    if (at === pieces.length - 1) utterance.onend = () => { if (spoken === id) spoken = ""; };
+    utterance.onerror = () => { if (spoken === id) spoken = ""; };
+    speechSynthesis.speak(utterance);
+  }
+}
+
+if (canSpeak()) {
+  addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || event.defaultPrevented || !stopSpeaking()) return;
+    // Escape meant this, and stops no answer.
+    event.preventDefault();
+    announce("Stopped reading.");
+  }, { capture: true });
+  addEventListener("pagehide", stopSpeaking);
+}

@@ -1,0 +1,171 @@
+/** What stands above the chats while it rings or while one is in a call. Pushes the page down, and covers nothing. */
+
+import { calls, me, store } from "../context.js";
+import { announce } from "../dom.js";
+import { View, face, glyph } from "../view.js";
+import { html, nothing, repeat } from "../../vendor/lit/lit.js";
+import { Ring, ringsAloud, setRingsAloud } from "./ring.js";
+
+const NOTE_MS = 9_000;
+const two = (/** @type {number} */ value) => String(value).padStart(2, "0");
+
+/** @param {number} ms @returns {string} "4:07" or "1:04:07" */
+function clock(ms) {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  const hours = Math.floor(seconds / 3600);
+  const minutes = Math.floor(seconds / 60) % 60;
+  return hours ? `${hours}:${two(minutes)}:${two(seconds % 60)}` : `${minutes}:${two(seconds % 60)}`;
+}
+
+/** Whether a key is one that one writes with. @param {KeyboardEvent} event */
+function isWriting(event) {
+  const target = /** @type {HTMLElement} */ (event.target);
+  return event.isComposing || target.isContentEditable || Boolean(target.closest?.("input, textarea, select"));
+}
+
+class CallBar extends View {
+  static properties = {
+    _note: { state: true },
+    _devices: { state: true },
+  };
+
+  constructor() {
+    super();
+    this._note = "";
+    /** @type {MediaDeviceInfo[]} microphones to choose from */
+    this._devices = [];
+    this._ring = new Ring();
+    /** @type {Set<string>} calls whose ringing was announced */
+    this._announced = new Set();
+  }
+
+  connectedCallback() {
+    super.connectedCallback();
+    calls.addEventListener("change", () => this._changed());
+    calls.addEventListener("say", (/** @type {any} */ { detail }) => this._say(detail));
+    addEventListener("keydown", (event) => this._key(event));
+    setInterval(() => this._tick(), 1000);
+  }
+
+  render() {
+    const { active, ringing } = calls;
+    return html`${active ? this._active(active) : nothing}${repeat(ringing, ({ call_id: id }) => id, (call) => this._ringing(call))}
+      <p class="call-note" role="status" ?hidden=${!this._note}>${this._note}</p>`;
+  }
+
+  /** @param {import("./calls.js").Call} call */
+  _ringing(call) {
+    const who = this._nameOf(call);
+    const chat = store.get(call.chat_id);
+    const isAloud = ringsAloud();
+    return html`<section class="call-row is-ringing" aria-label="${who} calls" data-testid="ringing">
+      <span class="call-faces">${face(who, "user")}</span>
+      <div class="call-text"><b>${who} is calling</b><small>${chat ? store.nameOf(chat) : ""}</small></div>
+      <button type="button" class="icon-button" aria-pressed=${String(isAloud)} aria-label="Ring aloud" title="Ring aloud on this device" @click=${() => this._ringAloud(!isAloud)}>${glyph("bell")}</button>
+      <button type="button" class="button call-decline" data-testid="decline" @click=${() => calls.decline(call)}>Decline</button>
+      <button type="button" class="button button-primary" data-testid="accept" @click=${() => calls.start(call.chat_id)}>${glyph("phone")}Accept</button>
+    </section>`;
+  }
+
+  /** @param {import("./calls.js").Active} active */
+  _active(active) {
+    const call = calls.current;
+    const chat = store.get(active.chatId);
+    const members = (call?.members ?? []).filter(({ state }) => state === "joined" || state === "ringing");
+    const title = chat ? store.nameOf(chat) : "Call";
+    const mute = active.muted ? "Unmute" : "Mute";
+    return html`<section class="call-row" aria-label="Call in ${title}" data-testid="call-panel">
+      <ul class="call-faces" aria-label="In the call">${members.map((member) => this._member(member))}</ul>
+      <div class="call-text"><b dir="auto">${title}</b><small data-testid="call-status">${this._status(call)}</small></div>
+      ${this._devices.length > 1 ? html`<select class="field call-device" aria-label="Microphone" @change=${(/** @type {any} */ { target }) => calls.useMicrophone(target.value)}>${
+        this._devices.map(({ deviceId, label }, at) => html`<option value=${deviceId} ?selected=${deviceId === active.deviceId}>${label || `Microphone ${at + 1}`}</option>`)}</select>` : nothing}
+      <button type="button" class="icon-button call-mute" aria-pressed=${String(active.muted)} aria-label="Mute" title="${mute} (M)" aria-keyshortcuts="M" data-testid="mute"
+        @click=${() => this._mute()}>${glyph(active.muted ? "microphoneOff" : "microphone")}</button>
+      <button type="button" class="button call-leave" data-testid="leave" @click=${() => this._leave()}>${glyph("hangUp")}Leave</button>
+    </section>`;
+  }
+
+  /** @param {import("./calls.js").Member} member */
+  _member({ user_id: id, username, state }) {
+    const { active } = calls;
+    const isSpeaking = active?.levels.speaking.has(id) && !(id === me.id && active.muted);
+    const connection = id === me.id ? "connected" : calls.connectionTo(id);
+    const how = { ringing: "is called", joined: isSpeaking ? "speaks" : connection === "connected" ? "" : connection === "failed" ? "cannot be reached" : "is connecting" }[state];
+    return html`<li class="call-member is-${state} ${isSpeaking ? "is-speaking" : ""} is-${connection}" data-name=${username} title="${username}${how ? ` ${how}` : ""}">${face(username, "user")}<span
+      class="visually-hidden">${id === me.id ? "You" : username}${how ? ` (${how})` : ""}</span></li>`;
+  }
+
+  /** @param {import("./calls.js").Call|undefined} call */
+  _status(call) {
+    if (!call || !calls.active?.joined) return "Connecting…";
+    if (call.state === "ringing") return "Ringing…";
+    const others = call.members.filter(({ user_id: id, state }) => state === "joined" && id !== me.id);
+    const unreached = others.filter(({ user_id: id }) => calls.connectionTo(id) === "failed").map(({ username }) => username);
+    const time = clock(Date.now() - (call.answered_at ?? call.started_at));
+    if (unreached.length) return `${time} · No sound to and from ${unreached.join(", ")}: your networks do not reach each other`;
+    return others.length ? `${time}${calls.active.muted ? " · You are muted" : ""}` : `${time} · No one else is here now`;
+  }
+
+  /** @param {import("./calls.js").Call} call */
+  _nameOf(call) {
+    return call.members.find(({ user_id: id }) => id === call.started_by)?.username ?? "A member";
+  }
+
+  _mute() {
+    const { active } = calls;
+    if (!active) return;
+    calls.mute(!active.muted);
+    announce(active.muted ? "Muted" : "Not muted");
+  }
+
+  _leave() {
+    calls.leave();
+    announce("You left the call");
+    /** @type {HTMLElement|null} */ (document.querySelector(".call-button"))?.focus();
+  }
+
+  /** @param {boolean} isOn */
+  _ringAloud(isOn) {
+    setRingsAloud(isOn);
+    this._changed();
+  }
+
+  /** @param {KeyboardEvent} event */
+  _key(event) {
+    if (event.key.toLowerCase() !== "m" || event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.defaultPrevented || !calls.active || isWriting(event)) return;
+    event.preventDefault();
+    this._mute();
+  }
+
+  _changed() {
+    const { ringing } = calls;
+    for (const call of ringing) {
+      if (this._announced.has(call.call_id)) continue;
+      this._announced.add(call.call_id);
+      announce(`${this._nameOf(call)} is calling`);
+    }
+    if (ringing.length && ringsAloud() && !calls.active) this._ring.start();
+    else this._ring.stop();
+    if (calls.active && !this._hadCall) this._listDevices();
+    this._hadCall = Boolean(calls.active);
+    this.requestUpdate();
+  }
+
+  /** The time of the call goes on, and ringing ends by itself. */
+  _tick() {
+    if (calls.active || this.querySelector(".call-row")) this._changed();
+  }
+
+  async _listDevices() {
+    const found = await navigator.mediaDevices.enumerateDevices();
+    this._devices = found.filter(({ kind }) => kind === "audioinput");
+  }
+
+  /** @param {string} text */
+  _say(text) {
+    clearTimeout(this._timer);
+    this._note = text;
+    this._timer = setTimeout(() => { this._note = ""; }, NOTE_MS);
+  }
+}
+customElements.define("call-bar", CallBar);

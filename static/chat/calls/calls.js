@@ -1,0 +1,304 @@
+/** The calls of this person's chats, and the one in which this page takes part. */
+
+import { Levels } from "./levels.js";
+import { Mesh } from "./mesh.js";
+import { MicrophoneError, closeMicrophone, openMicrophone } from "./microphone.js";
+
+const JOIN_MS = 12_000;
+const CHECK_MS = 20_000;
+
+/**
+ * @typedef {{user_id: string, username: string, state: string, joined_at?: number, rings_until?: number}} Member
+ * @typedef {{call_id: string, chat_id: string, state: string, revision: number, started_by?: string, answered_at?: number,
+ *   started_at: number, members: Member[]}} Call
+ *
+ * @typedef {object} Active the call in which this page takes part
+ * @property {string} chatId
+ * @property {string} callId "" until it is known
+ * @property {boolean} joined whether the server has said so
+ * @property {boolean} muted
+ * @property {string} deviceId
+ * @property {MediaStream} stream
+ * @property {Mesh} mesh
+ * @property {Levels} levels
+ * @property {Map<string, HTMLAudioElement>} sounds by user id
+ * @property {number} timer
+ */
+
+/** Events: `change`; `say` (detail: a text for people). */
+export class Calls extends EventTarget {
+  /** @param {{client: any, store: any, api: any, me: {id: string}}} page */
+  constructor({ client, store, api, me }) {
+    super();
+    this._client = client;
+    this._store = store;
+    this._api = api;
+    this._me = me;
+    /** @type {Map<string, Call>} those that go on, by chat id */
+    this._calls = new Map();
+    /** @type {Set<string>} ids of calls whose card was put away here */
+    this._quiet = new Set();
+    /** @type {Active|null} */
+    this.active = null;
+    this._isStarting = false;
+    client.addEventListener("call", (/** @type {CustomEvent} */ event) => this._take(event.detail));
+    addEventListener("pagehide", () => this.leave());
+    setInterval(() => this._check(), CHECK_MS);
+  }
+
+  /** @param {string} chatId @returns {Call|undefined} the call that goes on there */
+  of(chatId) {
+    return this._calls.get(chatId);
+  }
+
+  /** The call in which this page takes part, as the server has it. */
+  get current() {
+    return this.active ? this._calls.get(this.active.chatId) : undefined;
+  }
+
+  /** The calls that ring for this person, except in muted chats. @returns {Call[]} */
+  get ringing() {
+    const now = Date.now();
+    return [...this._calls.values()].filter((call) => {
+      const own = this._own(call);
+      return own?.state === "ringing" && (own.rings_until ?? 0) > now && !this._quiet.has(call.call_id) && !this._store.get(call.chat_id)?.muted;
+    });
+  }
+
+  /** Begin a call of a chat, or join the one that goes on. @param {string} chatId */
+  async start(chatId) {
+    if (this._isStarting || this.active?.chatId === chatId) return;
+    this._isStarting = true;
+    try {
+      this.leave();
+      const stream = await openMicrophone();
+      try {
+        const { call, ice_servers: servers } = await this._api.get(`/chats/${encodeURIComponent(chatId)}/call`);
+        this._enter(chatId, call, stream, servers);
+      } catch (error) {
+        closeMicrophone(stream);
+        throw error;
+      }
+    } catch (/** @type {any} */ error) {
+      if (!(error instanceof MicrophoneError) && error.name !== "ApiError") throw error;
+      this._say(error.message);
+    } finally {
+      this._isStarting = false;
+    }
+  }
+
+  /** @param {Call} call */
+  decline(call) {
+    this._quiet.add(call.call_id);
+    this._session(call.chat_id)?.call("voice.decline", { call_id: call.call_id });
+    this._changed();
+  }
+
+  /** Leave the call. */
+  leave() {
+    const { active } = this;
+    if (!active) return;
+    if (active.callId) this._session(active.chatId)?.call("voice.end", { call_id: active.callId });
+    this._close();
+  }
+
+  /** @param {boolean} muted */
+  mute(muted) {
+    if (!this.active) return;
+    this.active.muted = muted;
+    for (const track of this.active.stream.getAudioTracks()) track.enabled = !muted;
+    this._changed();
+  }
+
+  /** Use another microphone. @param {string} deviceId */
+  async useMicrophone(deviceId) {
+    const { active } = this;
+    if (!active) return;
+    try {
+      const stream = await openMicrophone(deviceId);
+      if (this.active !== active) {
+        closeMicrophone(stream);
+        return;
+      }
+      closeMicrophone(active.stream);
+      Object.assign(active, { stream, deviceId });
+      await active.mesh.replace(stream);
+      active.levels.watch(this._me.id, stream);
+      this.mute(active.muted);
+    } catch (error) {
+      if (!(error instanceof MicrophoneError)) throw error;
+      this._say(error.message);
+    }
+  }
+
+  /** How the connection to a participant is: "connected", "failed", or else it is being made. @param {string} userId */
+  connectionTo(userId) {
+    return this.active?.mesh.peers.get(userId)?.state ?? "new";
+  }
+
+  /** @param {string} chatId @param {Call|null} call @param {MediaStream} stream @param {RTCIceServer[]} servers */
+  _enter(chatId, call, stream, servers) {
+    const session = this._session(chatId);
+    const sent = call ? session?.call("voice.accept", { call_id: call.call_id }) : session?.call("voice.invite", { media: ["audio"] });
+    if (!sent) {
+      closeMicrophone(stream);
+      this._say("There is no connection. Call again when it is back.");
+      return;
+    }
+    const mesh = new Mesh({ userId: this._me.id, servers, stream, send: (to, fields) => this._signal(to, fields) });
+    const levels = new Levels(() => this._changed());
+    this.active = {
+      chatId, callId: call?.call_id ?? "", joined: false, muted: false, deviceId: "", stream, mesh, levels, sounds: new Map(),
+      timer: window.setTimeout(() => this._lost("The server did not answer. Call again."), JOIN_MS),
+    };
+    levels.watch(this._me.id, stream);
+    mesh.addEventListener("stream", (/** @type {any} */ { detail }) => this._play(detail));
+    mesh.addEventListener("gone", (/** @type {any} */ { detail }) => this._silence(detail.userId));
+    mesh.addEventListener("change", () => this._changed());
+    session.addEventListener("call-error", (/** @type {CustomEvent} */ { detail }) => this._refused(chatId, detail), { once: true });
+    if (call) this._quiet.add(call.call_id);
+    this._changed();
+  }
+
+  /** Another person began a call at the same time: theirs is joined. @param {string} chatId @param {any} error */
+  _refused(chatId, error) {
+    if (this.active?.chatId !== chatId || this.active.joined) return;
+    const callId = error.details?.call_id;
+    if (error.code === "call_running" && callId) {
+      this.active.callId = callId;
+      this._session(chatId)?.call("voice.accept", { call_id: callId });
+    } else this._lost(error.message);
+  }
+
+  /** @param {any} event call.updated, call.signal, call.ended, voice.end or voice.decline */
+  _take(event) {
+    const { active } = this;
+    if (event.type === "call.signal") {
+      if (active?.callId === event.call_id) active?.mesh.receive(event);
+    } else if (event.type === "call.updated") this._update(event);
+    else if (event.type === "call.ended") {
+      if (this._calls.get(event.chat_id)?.call_id === event.call_id) this._over(event.chat_id);
+    } else if (event.type === "voice.end" && event.reason === "elsewhere") {
+      if (active?.callId === event.call_id) this._lost("You are in this call in another tab or on another device now.");
+    } else if (event.type === "voice.decline" && !event.from && active?.chatId === event.chat_id) {
+      this._lost("There is no other person in this chat to call.");
+    }
+  }
+
+  /** @param {Call} call */
+  _update(call) {
+    const known = this._calls.get(call.chat_id);
+    if (known?.call_id === call.call_id && known.revision >= call.revision) return;
+    if (call.state === "ended") {
+      if (!known || known.call_id === call.call_id) this._over(call.chat_id);
+      return;
+    }
+    this._calls.set(call.chat_id, call);
+    if (this.active?.chatId === call.chat_id) this._follow(call);
+    this._changed();
+  }
+
+  /** The call in which this page takes part changed. @param {Call} call */
+  _follow(call) {
+    const { active } = this;
+    if (!active) return;
+    const isIn = this._own(call)?.state === "joined";
+    if (!isIn && active.joined) {
+      this._lost("The connection was lost for too long, and you left the call. Call again.");
+      return;
+    }
+    if (!isIn) return;
+    clearTimeout(active.timer);
+    Object.assign(active, { joined: true, callId: call.call_id });
+    const others = call.members.filter((member) => member.state === "joined" && member.user_id !== this._me.id);
+    active.mesh.update(/** @type {any} */ (others));
+  }
+
+  /** @param {string} chatId */
+  _over(chatId) {
+    this._calls.delete(chatId);
+    if (this.active?.chatId === chatId) this._close();
+    this._changed();
+  }
+
+  /** Read calls again, of which a change may have been missed. */
+  async _check() {
+    for (const { chat_id: chatId, call_id: callId } of [...this._calls.values()]) {
+      try {
+        const { call } = await this._api.get(`/chats/${encodeURIComponent(chatId)}/call`);
+        if (call) this._update(call);
+        else if (this._calls.get(chatId)?.call_id === callId) this._over(chatId);
+      } catch (/** @type {any} */ error) {
+        if (error.name !== "ApiError") throw error;
+        if (error.status === 404) this._over(chatId);
+      }
+    }
+  }
+
+  /** @param {{userId: string, stream: MediaStream}} peer */
+  _play({ userId, stream }) {
+    const { active } = this;
+    if (!active) return;
+    const sound = active.sounds.get(userId) ?? new Audio();
+    sound.autoplay = true;
+    sound.srcObject = stream;
+    sound.play().catch(() => {
+      // A browser that plays nothing before a click plays it after the next one.
+      addEventListener("click", () => sound.play().catch(() => {}), { once: true });
+    });
+    active.sounds.set(userId, sound);
+    active.levels.watch(userId, stream);
+    this._changed();
+  }
+
+  /** @param {string} userId */
+  _silence(userId) {
+    const sound = this.active?.sounds.get(userId);
+    if (sound) sound.srcObject = null;
+    this.active?.sounds.delete(userId);
+    this.active?.levels.forget(userId);
+  }
+
+  /** The page takes no part any more, and says why. @param {string} text */
+  _lost(text) {
+    this._close();
+    this._say(text);
+  }
+
+  _close() {
+    const { active } = this;
+    if (!active) return;
+    clearTimeout(active.timer);
+    active.mesh.close();
+    active.levels.close();
+    closeMicrophone(active.stream);
+    this.active = null;
+    this._changed();
+  }
+
+  /** @param {string} to @param {object} fields */
+  _signal(to, fields) {
+    const { active } = this;
+    if (active) this._session(active.chatId)?.call("call.signal", { call_id: active.callId, to, ...fields });
+  }
+
+  /** @param {Call} call */
+  _own(call) {
+    return call.members.find((member) => member.user_id === this._me.id);
+  }
+
+  /** @param {string} chatId */
+  _session(chatId) {
+    const chat = this._store.get(chatId);
+    return chat ? this._store.session(chat) : undefined;
+  }
+
+  /** @param {string} text */
+  _say(text) {
+    this.dispatchEvent(new CustomEvent("say", { detail: text }));
+  }
+
+  _changed() {
+    this.dispatchEvent(new Event("change"));
+  }
+}

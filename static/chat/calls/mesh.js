@@ -1,0 +1,145 @@
+/**
+ * The connections of one call: from this browser to that of each other participant (WebRTC). Of two browsers that offer at once, the
+ * one of the smaller user id gives way ("perfect negotiation"). Knows no document.
+ */
+
+/** One connection. */
+class Peer {
+  /**
+   * @param {string} userId of the other participant
+   * @param {number} joinedAt when they joined: another client of theirs has another time
+   * @param {Mesh} mesh
+   */
+  constructor(userId, joinedAt, mesh) {
+    this.userId = userId;
+    this.joinedAt = joinedAt;
+    this.stream = new MediaStream();
+    this._mesh = mesh;
+    this._isPolite = Number(mesh.userId) < Number(userId);
+    this._isOffering = false;
+    this._ignores = false;
+    /** Signals are taken one after another. @type {Promise<void>} */
+    this._last = Promise.resolve();
+    this.connection = new RTCPeerConnection({ iceServers: mesh.servers });
+    this._listen();
+    for (const track of mesh.stream.getAudioTracks()) this.connection.addTrack(track, mesh.stream);
+  }
+
+  get state() {
+    return this.connection.connectionState;
+  }
+
+  _listen() {
+    const { connection } = this;
+    connection.onnegotiationneeded = async () => {
+      this._isOffering = true;
+      try {
+        await connection.setLocalDescription();
+        this._send({ sdp: connection.localDescription });
+      } catch (error) {
+        // Closed meanwhile.
+        if (connection.signalingState !== "closed") throw error;
+      } finally {
+        this._isOffering = false;
+      }
+    };
+    connection.onicecandidate = ({ candidate }) => {
+      if (candidate) this._send({ candidate: candidate.toJSON() });
+    };
+    connection.ontrack = ({ track }) => {
+      this.stream.addTrack(track);
+      this._mesh.emit("stream", this);
+    };
+    connection.onconnectionstatechange = () => {
+      if (connection.connectionState === "failed") connection.restartIce();
+      this._mesh.emit("change", this);
+    };
+  }
+
+  /** @param {object} fields */
+  _send(fields) {
+    this._mesh.send(this.userId, fields);
+  }
+
+  /** @param {any} signal */
+  take(signal) {
+    this._last = this._last.then(() => this._take(signal)).catch((error) => {
+      if (this.connection.signalingState !== "closed") console.warn("A signal of the call was not taken.", error);
+    });
+  }
+
+  /** @param {any} signal */
+  async _take({ sdp, candidate }) {
+    const { connection } = this;
+    if (connection.signalingState === "closed") return;
+    if (sdp) {
+      const collides = sdp.type === "offer" && (this._isOffering || connection.signalingState !== "stable");
+      this._ignores = collides && !this._isPolite;
+      if (this._ignores) return;
+      await connection.setRemoteDescription(sdp);
+      if (sdp.type !== "offer") return;
+      await connection.setLocalDescription();
+      this._send({ sdp: connection.localDescription });
+    } else if (candidate && !this._ignores) await connection.addIceCandidate(candidate);
+  }
+
+  close() {
+    this.connection.onconnectionstatechange = null;
+    this.connection.close();
+  }
+}
+
+/** Events: `stream` (a Peer has sound now), `change` (the state of a Peer changed), `gone` (a Peer is closed). */
+export class Mesh extends EventTarget {
+  /**
+   * @param {{userId: string, servers: RTCIceServer[], stream: MediaStream, send: (to: string, fields: object) => void}} options
+   */
+  constructor({ userId, servers, stream, send }) {
+    super();
+    this.userId = userId;
+    this.servers = servers;
+    this.stream = stream;
+    this.send = send;
+    /** @type {Map<string, Peer>} by user id */
+    this.peers = new Map();
+  }
+
+  /** Connect to those who take part now, and to no one else. @param {{user_id: string, joined_at: number}[]} others */
+  update(others) {
+    const there = new Map(others.map((member) => [member.user_id, member.joined_at]));
+    for (const peer of [...this.peers.values()]) if (there.get(peer.userId) !== peer.joinedAt) this._drop(peer);
+    for (const [userId, joinedAt] of there) {
+      if (!this.peers.has(userId)) this.peers.set(userId, new Peer(userId, joinedAt, this));
+    }
+  }
+
+  /** @param {{from: string}} signal */
+  receive(signal) {
+    this.peers.get(signal.from)?.take(signal);
+  }
+
+  /** Send another sound, of another microphone. @param {MediaStream} stream */
+  async replace(stream) {
+    const [track] = stream.getAudioTracks();
+    this.stream = stream;
+    for (const { connection } of this.peers.values()) {
+      for (const sender of connection.getSenders()) await sender.replaceTrack(track);
+    }
+  }
+
+  close() {
+    for (const peer of [...this.peers.values()]) this._drop(peer);
+  }
+
+  /** @param {Peer} peer */
+  _drop(peer) {
+    this.peers.delete(peer.userId);
+    peer.close();
+    this.emit("gone", peer);
+  }
+
+  /** @param {string} type @param {Peer} detail */
+  emit(type, detail) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+}

@@ -1,0 +1,168 @@
+"""A call between browsers with a microphone that is made up: on one process, and over two."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import async_playwright, expect
+
+from tests import services
+from tests.journeys.cluster import running_cluster
+from tests.journeys.product import (
+    BROWSER_ARGUMENTS,
+    Product,
+    browser,
+    no_complaints,
+    running_product,
+    sign_in,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
+
+    from playwright.async_api import Browser, Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+MICROPHONE = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
+# What each connection of the page has received, in bytes of sound.
+RECEIVED = """async () => {
+  const { calls } = await import("/static/chat/context.js");
+  const found = [];
+  for (const { connection } of calls.active?.mesh.peers.values() ?? []) {
+    let bytes = 0;
+    for (const one of (await connection.getStats()).values()) {
+      if (one.type === "inbound-rtp") bytes += one.bytesReceived;
+    }
+    found.push(bytes);
+  }
+  return found;
+}"""
+GETS_SOUND = f"""async (count) => {{
+  const found = await ({RECEIVED})();
+  return found.length === count && found.every((bytes) => bytes > 0);
+}}"""
+CAROL = """
+from django.contrib.auth.models import User
+from chat_app.members.participants import add_participant
+from sessions_app.access.auth import create_api_key
+carol, _ = User.objects.get_or_create(username="carol")
+carol.set_password("carol-in-the-call")
+carol.save()
+alice = User.objects.get(username="alice")
+add_participant(chat_id={chat!r}, added_by=alice, user=carol)
+"""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session", name="speaking")
+async def speaking_browser() -> AsyncIterator[Browser]:
+    """Run a Chromium whose microphone beeps, and that asks no one for it."""
+    path = services.chromium()
+    if path is None:
+        pytest.skip("no Chromium: set CHROMIUM or install chromium")
+    async with async_playwright() as playwright:
+        arguments = [*BROWSER_ARGUMENTS, *MICROPHONE]
+        running = await playwright.chromium.launch(executable_path=path, args=arguments)
+        try:
+            yield running
+        finally:
+            await running.close()
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    with running_product(tmp_path_factory.mktemp("product")) as running:
+        add_carol(running)
+        yield running
+
+
+def add_carol(product: Product) -> None:
+    """Make a third member of the shared chat."""
+    product.run(CAROL.format(chat=product.chat_id))
+    product.people["carol"] = {"username": "carol", "password": "carol-in-the-call"}
+
+
+@asynccontextmanager
+async def pages(
+    speaking: Browser, product: Product, *places: tuple[str, str]
+) -> AsyncIterator[list[Page]]:
+    """Open the chat for people, each given with the origin of the process that serves them."""
+    async with browser(speaking) as running:
+        contexts = {name: await running.new_context() for name, _ in places}
+        opened = []
+        for name, origin in places:
+            here = Product(product.data_dir, int(origin), people=product.people)
+            here.chat_id = product.chat_id
+            opened.append(await sign_in(contexts[name], here, name))
+        yield opened
+        no_complaints(*opened)
+
+
+async def call_and_end(alice: Page, bob: Page, bob_again: Page, carol: Page) -> None:
+    """Call, accept in one of two tabs, join late, mute, and end."""
+    await alice.get_by_test_id("call").click()
+    for tab in (bob, bob_again):
+        await expect(tab.get_by_test_id("ringing")).to_contain_text("alice is calling")
+    await bob.get_by_test_id("accept").click()
+    await expect(bob_again.get_by_test_id("ringing")).to_have_count(0)
+    for page in (alice, bob):
+        await page.wait_for_function(GETS_SOUND, arg=1)
+        await expect(page.locator(".call-member.is-connected")).to_have_count(2)
+    # The made-up microphone beeps: both see who speaks.
+    await expect(alice.locator(".call-member[data-name=bob].is-speaking")).to_be_visible()
+    await expect(carol.get_by_test_id("call")).to_have_accessible_name("Join the call")
+    await carol.get_by_test_id("call").click()
+    for page in (alice, bob, carol):
+        await page.wait_for_function(GETS_SOUND, arg=2)
+    await alice.locator("body").press("m")
+    await expect(alice.get_by_test_id("mute")).to_have_attribute("aria-pressed", "true")
+    await expect(bob.locator(".call-member[data-name=alice].is-speaking")).to_have_count(0)
+    for page in (alice, carol, bob):
+        await page.get_by_test_id("leave").click()
+        await expect(page.get_by_test_id("call-panel")).to_have_count(0)
+    for page in (alice, bob, bob_again, carol):
+        line = page.get_by_text("s call, less than a minute, with bob, carol")
+        await expect(line).to_be_visible()
+
+
+async def test_people_call_each_other_on_one_process(speaking: Browser, product: Product) -> None:
+    places = [(name, str(product.port)) for name in ("alice", "bob", "bob", "carol")]
+    async with pages(speaking, product, *places) as (alice, bob, bob_again, carol):
+        await call_and_end(alice, bob, bob_again, carol)
+
+
+@pytest.mark.redis
+async def test_people_call_each_other_over_two_processes(
+    speaking: Browser, redis_url: str, tmp_path: Path
+) -> None:
+    with running_cluster(redis_url, tmp_path) as cluster:
+        add_carol(cluster.product)
+        first, second = (str(port) for port in cluster.ports)
+        places = [("alice", first), ("bob", second), ("bob", first), ("carol", second)]
+        async with pages(speaking, cluster.product, *places) as (alice, bob, bob_again, carol):
+            await call_and_end(alice, bob, bob_again, carol)
+
+
+async def test_a_voice_note_is_recorded_sent_and_played(
+    speaking: Browser, product: Product
+) -> None:
+    places = [(name, str(product.port)) for name in ("alice", "bob")]
+    async with pages(speaking, product, *places) as (alice, bob):
+        await alice.get_by_test_id("record").click()
+        await expect(alice.get_by_test_id("recording")).to_contain_text("0:01")
+        await alice.get_by_test_id("cancel-recording").click()
+        await expect(alice.get_by_test_id("attachment")).to_have_count(0)
+        await alice.get_by_test_id("record").click()
+        await expect(alice.get_by_test_id("recording")).to_contain_text("0:02")
+        await alice.get_by_test_id("record").click()
+        await expect(alice.get_by_test_id("attachment").get_by_test_id("sound")).to_be_visible()
+        await expect(alice.locator(".tray-sound progress")).to_have_count(0)
+        await alice.get_by_test_id("send").click()
+        note = bob.get_by_test_id("message").get_by_test_id("sound")
+        await note.get_by_test_id("play").click()
+        await expect(note).to_have_attribute("data-state", "playing")
+        await expect(note.get_by_test_id("sound-time")).to_have_text("0:01")
